@@ -1,0 +1,1 @@
+//! Berth: the stored types of the hub, their names, labels, conditions and selectors

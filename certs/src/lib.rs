@@ -1,0 +1,1 @@
+//! Berth: serving certificates: made, loaded, verified and reloaded without restart

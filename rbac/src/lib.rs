@@ -1,0 +1,1 @@
+//! Berth: Kubernetes RBAC evaluation as a pure library

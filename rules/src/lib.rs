@@ -1,0 +1,1 @@
+//! Berth: the rules of the gate, pure

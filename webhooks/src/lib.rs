@@ -1,0 +1,1 @@
+//! Berth: the admission gate: reviews answered, over HTTP and TLS
