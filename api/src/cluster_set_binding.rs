@@ -1,0 +1,55 @@
+//! `ManagedClusterSetBinding`: lets one namespace place workloads on one set.
+//!
+//! Read and written as leniently as [`ManagedCluster`](crate::cluster::ManagedCluster).
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::schema;
+use crate::wire::null_as_default;
+
+/// Which set is bound.
+#[derive(
+    CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
+)]
+#[kube(
+    group = "cluster.open-cluster-management.io",
+    version = "v1beta2",
+    kind = "ManagedClusterSetBinding",
+    namespaced,
+    status = "ManagedClusterSetBindingStatus",
+    shortname = "mclsetbinding",
+    shortname = "mclsetbindings",
+    derive = "Default",
+    derive = "PartialEq",
+    // Lets an object without a spec be read; see ManagedCluster.
+    attr = "cfg_attr(all(), serde(default))",
+    doc = "Lets the workloads of its namespace be placed on the clusters of one ManagedClusterSet. To create one takes \
+           the permission to create the subresource managedclustersets/bind of that set, besides the permission to \
+           create bindings in the namespace."
+)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ManagedClusterSetBindingSpec {
+    /// The name of the ManagedClusterSet. It is the binding's own name too, so it never changes.
+    #[serde(
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    #[schemars(length(min = 1))]
+    pub cluster_set: String,
+}
+
+/// What the hub knows about the binding.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ManagedClusterSetBindingStatus {
+    /// Whether the set that is named exists.
+    #[serde(
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schemars(with = "Vec<schema::Condition>")]
+    pub conditions: Vec<Condition>,
+}

@@ -1,0 +1,73 @@
+//! Condition types and reasons found in the status of this crate's kinds.
+//!
+//! Each kind has a module of its own; a reason stands under the condition type that it explains. The names are OCM's:
+//! `kubectl wait`, dashboards and agents rely on them.
+
+/// `status` of a condition that holds.
+pub const TRUE: &str = "True";
+/// `status` of a condition that does not hold.
+pub const FALSE: &str = "False";
+/// `status` of a condition of which nobody can tell.
+pub const UNKNOWN: &str = "Unknown";
+
+/// Conditions of a ManagedCluster.
+pub mod cluster {
+    /// A hub admin let the cluster in, and what it needs on the hub is there.
+    pub const HUB_ACCEPTED: &str = "HubAcceptedManagedCluster";
+    /// Reason of [`HUB_ACCEPTED`]: true.
+    pub const HUB_CLUSTER_ADMIN_ACCEPTED: &str = "HubClusterAdminAccepted";
+    /// Reason of [`HUB_ACCEPTED`]: false, acceptance was taken back.
+    pub const HUB_CLUSTER_ADMIN_DENIED: &str = "HubClusterAdminDenied";
+    /// Reason of [`HUB_ACCEPTED`]: false, something the cluster needs could not be set up.
+    pub const ERROR: &str = "Error";
+
+    /// The agent has reached the hub with credentials of its own. Written by the agent.
+    pub const JOINED: &str = "ManagedClusterJoined";
+
+    /// The managed cluster works. True and False are written by the agent, Unknown by the hub.
+    pub const AVAILABLE: &str = "ManagedClusterConditionAvailable";
+    /// Reason of [`AVAILABLE`]: unknown, the agent no longer renews its lease.
+    pub const LEASE_UPDATE_STOPPED: &str = "ManagedClusterLeaseUpdateStopped";
+
+    /// The managed cluster's clock and the hub's agree.
+    pub const CLOCK_SYNCED: &str = "ManagedClusterConditionClockSynced";
+    /// Reason of [`CLOCK_SYNCED`]: true.
+    pub const CLOCK_IN_SYNC: &str = "ManagedClusterClockSynced";
+    /// Reason of [`CLOCK_SYNCED`]: false.
+    pub const CLOCK_OUT_OF_SYNC: &str = "ManagedClusterClockOutOfSync";
+
+    /// How far the clean-up of a deleted cluster is.
+    pub const DELETING: &str = "Deleting";
+    /// Reason of [`DELETING`]: false, objects are left in the cluster's namespace.
+    pub const RESOURCE_REMAINING: &str = "ResourceRemaining";
+
+    /// Reason of [`DELETING`]: true, nothing is left.
+    pub const NO_RESOURCE: &str = "NoResource";
+    /// Reason of [`DELETING`]: false, the clean-up failed and is tried again.
+    pub const DELETING_ERROR: &str = "DeletingError";
+
+    /// The hub installed the agent on the cluster by itself.
+    pub const IMPORT_SUCCEEDED: &str = "ManagedClusterImportSucceeded";
+    /// The agent's client certificate is renewed. Written by the agent.
+    pub const CERTIFICATE_ROTATED: &str = "ClusterCertificateRotated";
+}
+
+/// Conditions of a ManagedClusterSet.
+pub mod cluster_set {
+    /// No cluster belongs to the set.
+    pub const EMPTY: &str = "ClusterSetEmpty";
+    /// Reason of [`EMPTY`]: true.
+    pub const NO_CLUSTER_MATCHED: &str = "NoClusterMatched";
+    /// Reason of [`EMPTY`]: false.
+    pub const CLUSTERS_SELECTED: &str = "ClustersSelected";
+}
+
+/// Conditions of a ManagedClusterSetBinding.
+pub mod cluster_set_binding {
+    /// The set that the binding names exists.
+    pub const BOUND: &str = "Bound";
+    /// Reason of [`BOUND`]: true.
+    pub const CLUSTER_SET_BOUND: &str = "ClusterSetBound";
+    /// Reason of [`BOUND`]: false.
+    pub const CLUSTER_SET_NOT_FOUND: &str = "ClusterSetNotFound";
+}

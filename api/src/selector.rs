@@ -1,0 +1,506 @@
+//! Label selectors: checked once, then matched without errors.
+//!
+//! [`Selector::parse`] accepts exactly what the API server accepts as a label selector and names every place at which
+//! it does not; a [`Selector`] then matches as Kubernetes matches. The rules:
+//! <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>; the words of the
+//! errors: `ValidateLabelSelector` in `k8s.io/apimachinery/pkg/apis/meta/v1/validation`.
+//!
+//! A selector that is *absent* is not the empty one: in Kubernetes the absent one matches nothing, the empty one
+//! everything. Only the caller knows which it has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+
+use crate::names;
+
+/// A value in an error is cut after so many characters: it may be as large as a request.
+const QUOTED_MAX: usize = 100;
+
+/// A valid label selector. All its requirements must hold; the default one has none, so it matches everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selector {
+    requirements: Vec<Requirement>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    test: Test,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Test {
+    In(BTreeSet<String>),
+    NotIn(BTreeSet<String>),
+    Exists,
+    DoesNotExist,
+}
+
+/// One place at which a label selector is not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {reason}")]
+pub struct SelectorError {
+    /// Path from the selector, such as `matchExpressions[0].operator`.
+    pub field: String,
+    /// What is wrong there, as Kubernetes says it, such as `Invalid value: "Has": not a valid selector operator`.
+    pub reason: String,
+}
+
+// === impl Selector ===
+
+impl Selector {
+    /// Checks a selector.
+    ///
+    /// # Errors
+    ///
+    /// Everything that the API server would refuse: an operator other than `In`, `NotIn`, `Exists`, `DoesNotExist`;
+    /// values that are missing or may not be there; keys and values that no label could have. Never an empty list.
+    pub fn parse(selector: &LabelSelector) -> Result<Self, Vec<SelectorError>> {
+        let mut requirements = Vec::new();
+        let mut errors = Vec::new();
+        for (key, value) in selector.match_labels.iter().flatten() {
+            let field = "matchLabels";
+            errors.extend(
+                names::qualified_name(key)
+                    .iter()
+                    .map(|why| SelectorError::invalid(field, key, why)),
+            );
+            errors.extend(
+                names::label_value(value)
+                    .iter()
+                    .map(|why| SelectorError::invalid(field, value, why)),
+            );
+            requirements.push(Requirement {
+                key: key.clone(),
+                test: Test::In([value.clone()].into()),
+            });
+        }
+        for (index, expression) in selector.match_expressions.iter().flatten().enumerate() {
+            requirements.extend(Requirement::parse(
+                expression,
+                &format!("matchExpressions[{index}]"),
+                &mut errors,
+            ));
+        }
+        if errors.is_empty() {
+            Ok(Self { requirements })
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// Whether an object with these labels is selected.
+    #[must_use]
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.requirements
+            .iter()
+            .all(|requirement| requirement.matches(labels))
+    }
+}
+
+// === impl Requirement ===
+
+impl Requirement {
+    /// `None` only if an error was added.
+    fn parse(
+        expression: &LabelSelectorRequirement,
+        field: &str,
+        errors: &mut Vec<SelectorError>,
+    ) -> Option<Self> {
+        let values = expression.values.as_deref().unwrap_or_default();
+        let set = || values.iter().cloned().collect();
+        let test = match expression.operator.as_str() {
+            "In" => Some(Test::In(set())),
+            "NotIn" => Some(Test::NotIn(set())),
+            "Exists" => Some(Test::Exists),
+            "DoesNotExist" => Some(Test::DoesNotExist),
+            other => {
+                let why = "not a valid selector operator";
+                errors.push(SelectorError::invalid(
+                    &format!("{field}.operator"),
+                    other,
+                    why,
+                ));
+                None
+            }
+        };
+        match test {
+            Some(Test::In(_) | Test::NotIn(_)) if values.is_empty() => errors.push(SelectorError {
+                field: format!("{field}.values"),
+                reason: "Required value: must be specified when `operator` is 'In' or 'NotIn'"
+                    .to_owned(),
+            }),
+            Some(Test::Exists | Test::DoesNotExist) if !values.is_empty() => errors
+                .push(SelectorError {
+                field: format!("{field}.values"),
+                reason:
+                    "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                        .to_owned(),
+            }),
+            _ => {}
+        }
+        let key = &expression.key;
+        let key_field = format!("{field}.key");
+        errors.extend(
+            names::qualified_name(key)
+                .iter()
+                .map(|why| SelectorError::invalid(&key_field, key, why)),
+        );
+        for (index, value) in values.iter().enumerate() {
+            let field = format!("{field}.values[{index}]");
+            errors.extend(
+                names::label_value(value)
+                    .iter()
+                    .map(|why| SelectorError::invalid(&field, value, why)),
+            );
+        }
+        Some(Self {
+            key: key.clone(),
+            test: test?,
+        })
+    }
+
+    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        let value = labels.get(&self.key);
+        match &self.test {
+            Test::In(values) => value.is_some_and(|value| values.contains(value)),
+            Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+            Test::Exists => value.is_some(),
+            Test::DoesNotExist => value.is_none(),
+        }
+    }
+}
+
+// === impl SelectorError ===
+
+impl SelectorError {
+    fn invalid(field: &str, value: &str, why: &str) -> Self {
+        let end = value.char_indices().nth(QUOTED_MAX).map(|(at, _)| at);
+        let reason = match end {
+            None => format!("Invalid value: {value:?}: {why}"),
+            Some(at) => format!("Invalid value: {:?}...: {why}", &value[..at]),
+        };
+        Self {
+            field: field.to_owned(),
+            reason,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn parse(selector: Value) -> Result<Selector, Vec<String>> {
+        let selector: LabelSelector = serde_json::from_value(selector).expect("a label selector");
+        Selector::parse(&selector)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect())
+    }
+
+    fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    fn expression(operator: &str, values: &[&str]) -> Value {
+        json!({"matchExpressions": [{"key": "env", "operator": operator, "values": values}]})
+    }
+
+    #[test]
+    fn selectors_match_as_in_kubernetes() {
+        let none: &[(&str, &str)] = &[];
+        let dev = &[("env", "dev")][..];
+        let both = json!({
+            "matchLabels": {"env": "dev"},
+            "matchExpressions": [{"key": "region", "operator": "Exists"}],
+        });
+        for (sentence, selector, on, expected) in [
+            ("the empty selector matches labels", json!({}), dev, true),
+            (
+                "the empty selector matches their absence",
+                json!({}),
+                none,
+                true,
+            ),
+            (
+                "empty lists are the empty selector",
+                json!({"matchLabels": {}, "matchExpressions": []}),
+                dev,
+                true,
+            ),
+            (
+                "matchLabels wants the value",
+                json!({"matchLabels": {"env": "dev"}}),
+                dev,
+                true,
+            ),
+            (
+                "matchLabels refuses another value",
+                json!({"matchLabels": {"env": "prod"}}),
+                dev,
+                false,
+            ),
+            (
+                "matchLabels refuses an absent key",
+                json!({"matchLabels": {"env": "dev"}}),
+                none,
+                false,
+            ),
+            (
+                "an empty value is not an absent key",
+                json!({"matchLabels": {"env": ""}}),
+                none,
+                false,
+            ),
+            (
+                "an empty value matches itself",
+                json!({"matchLabels": {"env": ""}}),
+                &[("env", "")],
+                true,
+            ),
+            (
+                "In wants one of the values",
+                expression("In", &["prod", "dev"]),
+                dev,
+                true,
+            ),
+            (
+                "In refuses any other value",
+                expression("In", &["prod"]),
+                dev,
+                false,
+            ),
+            (
+                "In refuses an absent key",
+                expression("In", &["dev"]),
+                none,
+                false,
+            ),
+            (
+                "NotIn refuses the values",
+                expression("NotIn", &["prod", "dev"]),
+                dev,
+                false,
+            ),
+            (
+                "NotIn takes any other value",
+                expression("NotIn", &["prod"]),
+                dev,
+                true,
+            ),
+            (
+                "NotIn takes an absent key",
+                expression("NotIn", &["dev"]),
+                none,
+                true,
+            ),
+            ("Exists wants the key", expression("Exists", &[]), dev, true),
+            (
+                "Exists refuses an absent key",
+                expression("Exists", &[]),
+                none,
+                false,
+            ),
+            (
+                "DoesNotExist refuses the key",
+                expression("DoesNotExist", &[]),
+                dev,
+                false,
+            ),
+            (
+                "DoesNotExist takes an absent key",
+                expression("DoesNotExist", &[]),
+                none,
+                true,
+            ),
+            (
+                "all requirements hold",
+                both.clone(),
+                &[("env", "dev"), ("region", "eu")],
+                true,
+            ),
+            (
+                "one that does not hold is enough to refuse",
+                both.clone(),
+                dev,
+                false,
+            ),
+            (
+                "whichever it is",
+                both,
+                &[("env", "prod"), ("region", "eu")],
+                false,
+            ),
+        ] {
+            let parsed = parse(selector).expect(sentence);
+            assert_eq!(parsed.matches(&labels(on)), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn the_default_selector_is_the_empty_one() {
+        assert_eq!(parse(json!({})).expect("valid"), Selector::default());
+    }
+
+    #[test]
+    fn what_kubernetes_refuses_is_refused_with_place_and_reason() {
+        let required = "Required value: must be specified when `operator` is 'In' or 'NotIn'";
+        let forbidden =
+            "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+        let operator =
+            |value: &str| format!("Invalid value: {value:?}: not a valid selector operator");
+        for (sentence, selector, field, reason) in [
+            (
+                "In needs values",
+                expression("In", &[]),
+                "matchExpressions[0].values",
+                required.to_owned(),
+            ),
+            (
+                "NotIn needs values",
+                expression("NotIn", &[]),
+                "matchExpressions[0].values",
+                required.to_owned(),
+            ),
+            (
+                "Exists takes none",
+                expression("Exists", &["a"]),
+                "matchExpressions[0].values",
+                forbidden.to_owned(),
+            ),
+            (
+                "nor does DoesNotExist",
+                expression("DoesNotExist", &["a"]),
+                "matchExpressions[0].values",
+                forbidden.to_owned(),
+            ),
+            (
+                "Gt is for nodes only",
+                expression("Gt", &["1"]),
+                "matchExpressions[0].operator",
+                operator("Gt"),
+            ),
+            (
+                "operators are case-sensitive",
+                expression("in", &["a"]),
+                "matchExpressions[0].operator",
+                operator("in"),
+            ),
+            (
+                "an operator is needed",
+                expression("", &[]),
+                "matchExpressions[0].operator",
+                operator(""),
+            ),
+            (
+                "the index is that of the expression",
+                json!({"matchExpressions": [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Has"}]}),
+                "matchExpressions[1].operator",
+                operator("Has"),
+            ),
+        ] {
+            assert_eq!(
+                parse(selector),
+                Err(vec![format!("{field}: {reason}")]),
+                "{sentence}"
+            );
+        }
+    }
+
+    #[test]
+    fn keys_and_values_must_be_such_as_labels_can_have() {
+        for (sentence, selector, start, end) in [
+            (
+                "a key of matchLabels",
+                json!({"matchLabels": {"en v": "dev"}}),
+                "matchLabels: Invalid value: \"en v\": name part must consist of",
+                "[A-Za-z0-9]')",
+            ),
+            (
+                "a value of matchLabels",
+                json!({"matchLabels": {"env": "d v"}}),
+                "matchLabels: Invalid value: \"d v\": a valid label must be",
+                "?')",
+            ),
+            (
+                "the key of an expression",
+                json!({"matchExpressions": [{"key": "a/b/c", "operator": "Exists"}]}),
+                "matchExpressions[0].key: Invalid value: \"a/b/c\": a valid label key must consist of",
+                "(e.g. 'example.com/MyName')",
+            ),
+            (
+                "the second value of an expression",
+                expression("In", &["dev", "p d"]),
+                "matchExpressions[0].values[1]: Invalid value: \"p d\": a valid label must be",
+                "?')",
+            ),
+        ] {
+            let errors = parse(selector).expect_err(sentence);
+            assert_eq!(errors.len(), 1, "{sentence}: {errors:?}");
+            assert!(
+                errors[0].starts_with(start) && errors[0].ends_with(end),
+                "{sentence}: {errors:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_told_and_long_values_are_cut() {
+        let long = "ä".repeat(500);
+        let errors = parse(json!({
+            "matchLabels": {"env": long},
+            "matchExpressions": [{"key": "", "operator": "Has", "values": ["-"]}],
+        }))
+        .expect_err("not valid");
+        let fields: Vec<_> = errors
+            .iter()
+            .map(|error| error.split_once(": ").expect("field: reason").0)
+            .collect();
+        assert_eq!(
+            fields,
+            [
+                "matchLabels",
+                "matchLabels",
+                "matchExpressions[0].operator",
+                "matchExpressions[0].key",
+                "matchExpressions[0].key",
+                "matchExpressions[0].values[0]",
+            ]
+        );
+        let cut = format!(
+            "matchLabels: Invalid value: \"{}\"...: must be no more than 63 bytes",
+            "ä".repeat(100)
+        );
+        assert_eq!(errors[0], cut);
+    }
+
+    proptest! {
+        /// `NotIn` and `DoesNotExist` are exactly what `In` and `Exists` are not, on any labels.
+        #[test]
+        fn operators_come_in_opposites(
+            values in proptest::collection::vec("[ab]{1,2}", 1..3),
+            on in proptest::collection::btree_map("env|region", "[ab]{0,2}", 0..3),
+        ) {
+            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+            let hit = |operator, values: &[&str]| parse(expression(operator, values)).expect("valid").matches(&on);
+            prop_assert_ne!(hit("In", &values), hit("NotIn", &values));
+            prop_assert_ne!(hit("Exists", &[]), hit("DoesNotExist", &[]));
+        }
+
+        /// Whatever is decoded is either a selector or a list of at least one error.
+        #[test]
+        fn any_selector_is_decided(key in any::<String>(), operator in any::<String>(), value in any::<String>()) {
+            let selector = json!({
+                "matchLabels": {key.as_str(): value},
+                "matchExpressions": [{"key": key, "operator": operator, "values": [value]}],
+            });
+            let parsed = parse(selector);
+            prop_assert!(parsed.is_ok() || parsed.is_err_and(|errors| !errors.is_empty()));
+        }
+    }
+}
