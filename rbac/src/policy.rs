@@ -1,0 +1,262 @@
+//! The set of RBAC objects, and the questions it answers.
+
+use crate::bindings::{Binding, Bindings};
+use crate::check::{self, InvalidObject};
+use crate::cluster_roles::ClusterRoles;
+use crate::verdict::{Grant, Grantee, Kind, ObjectRef, Verdict};
+use crate::{Request, Subject, rule};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
+use std::collections::{BTreeMap, HashMap};
+
+/// RBAC objects as a hub stores them. They may come in any order: references are followed at evaluation.
+///
+/// Each `upsert_*` adds an object or replaces the one of the same name (and namespace). An object it refuses leaves the
+/// policy as it was. Each `remove_*` says whether there was such an object.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    superusers: Vec<String>,
+    cluster_roles: ClusterRoles,
+    /// Rules by namespace and name.
+    roles: HashMap<String, BTreeMap<String, Vec<PolicyRule>>>,
+    cluster_role_bindings: Bindings,
+    /// By namespace.
+    role_bindings: HashMap<String, Bindings>,
+}
+
+/// What somebody may do; see [`Policy::rules_for`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules {
+    /// The rules of every binding that applies, in the order of evaluation.
+    pub rules: Vec<PolicyRule>,
+    /// As in [`Verdict::NoOpinion`]: with any, the list may be incomplete.
+    pub errors: Vec<String>,
+}
+
+impl Policy {
+    /// A policy without objects: it allows nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets the members of a group do everything, whatever the objects say. Each call adds a group.
+    ///
+    /// A hub treats `system:masters` so, in front of RBAC; a policy does not unless told to.
+    #[must_use]
+    pub fn with_superusers(mut self, group: impl Into<String>) -> Self {
+        self.superusers.push(group.into());
+        self
+    }
+
+    /// Adds or replaces a ClusterRole. With an `aggregationRule`, its own rules are ignored.
+    ///
+    /// # Errors
+    /// A hub would not store it.
+    pub fn upsert_cluster_role(&mut self, role: ClusterRole) -> Result<(), InvalidObject> {
+        let object = check::object_ref(Kind::ClusterRole, &role.metadata)?;
+        check::check_rules(&object, role.rules.as_deref().unwrap_or_default())?;
+        if let Some(aggregation) = &role.aggregation_rule {
+            check::check_aggregation(&object, aggregation)?;
+        }
+        self.cluster_roles.upsert(object.name, role);
+        Ok(())
+    }
+
+    /// Removes a ClusterRole. Its bindings stay, and grant nothing.
+    pub fn remove_cluster_role(&mut self, name: &str) -> bool {
+        self.cluster_roles.remove(name)
+    }
+
+    /// Adds or replaces a Role.
+    ///
+    /// # Errors
+    /// A hub would not store it.
+    pub fn upsert_role(&mut self, role: Role) -> Result<(), InvalidObject> {
+        let object = check::object_ref(Kind::Role, &role.metadata)?;
+        let rules = role.rules.unwrap_or_default();
+        check::check_rules(&object, &rules)?;
+        self.roles
+            .entry(object.namespace.unwrap_or_default())
+            .or_default()
+            .insert(object.name, rules);
+        Ok(())
+    }
+
+    /// Removes a Role. Its bindings stay, and grant nothing.
+    pub fn remove_role(&mut self, namespace: &str, name: &str) -> bool {
+        let Some(roles) = self.roles.get_mut(namespace) else {
+            return false;
+        };
+        let removed = roles.remove(name).is_some();
+        if roles.is_empty() {
+            self.roles.remove(namespace);
+        }
+        removed
+    }
+
+    /// Adds or replaces a ClusterRoleBinding.
+    ///
+    /// # Errors
+    /// A hub would not store it.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "all four take their object alike"
+    )]
+    pub fn upsert_cluster_role_binding(
+        &mut self,
+        binding: ClusterRoleBinding,
+    ) -> Result<(), InvalidObject> {
+        let object = check::object_ref(Kind::ClusterRoleBinding, &binding.metadata)?;
+        let subjects = binding.subjects.as_deref().unwrap_or_default();
+        let (role, subjects) = check::read_binding(&object, &binding.role_ref, subjects)?;
+        self.cluster_role_bindings.upsert(Binding {
+            object,
+            role,
+            subjects,
+        });
+        Ok(())
+    }
+
+    /// Removes a ClusterRoleBinding.
+    pub fn remove_cluster_role_binding(&mut self, name: &str) -> bool {
+        self.cluster_role_bindings.remove(name)
+    }
+
+    /// Adds or replaces a RoleBinding.
+    ///
+    /// # Errors
+    /// A hub would not store it.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "all four take their object alike"
+    )]
+    pub fn upsert_role_binding(&mut self, binding: RoleBinding) -> Result<(), InvalidObject> {
+        let object = check::object_ref(Kind::RoleBinding, &binding.metadata)?;
+        let subjects = binding.subjects.as_deref().unwrap_or_default();
+        let (role, subjects) = check::read_binding(&object, &binding.role_ref, subjects)?;
+        let namespace = object.namespace.clone().unwrap_or_default();
+        self.role_bindings
+            .entry(namespace)
+            .or_default()
+            .upsert(Binding {
+                object,
+                role,
+                subjects,
+            });
+        Ok(())
+    }
+
+    /// Removes a RoleBinding.
+    pub fn remove_role_binding(&mut self, namespace: &str, name: &str) -> bool {
+        let Some(bindings) = self.role_bindings.get_mut(namespace) else {
+            return false;
+        };
+        let removed = bindings.remove(name);
+        if bindings.is_empty() {
+            self.role_bindings.remove(namespace);
+        }
+        removed
+    }
+
+    /// Decides one request, as the RBAC authorizer of kube-apiserver does.
+    ///
+    /// ClusterRoleBindings are consulted first, in name order, then the RoleBindings of the request's namespace, in name
+    /// order; the first that allows it is reported. A RoleBinding counts for requests in its own namespace only.
+    #[must_use]
+    pub fn evaluate<G: AsRef<str>>(
+        &self,
+        subject: &Subject<'_, G>,
+        request: &Request<'_>,
+    ) -> Verdict {
+        if let Some(group) = self.superuser_group(subject) {
+            return Verdict::Allowed(Grant::Superuser {
+                group: group.to_owned(),
+            });
+        }
+        let mut errors = Vec::new();
+        for (binding, grantee) in self.bindings_for(subject, request.namespace()) {
+            match self.rules_of(binding) {
+                Ok(rules) if rules.iter().any(|rule| rule::allows(rule, request)) => {
+                    let (binding, role) = (binding.object.clone(), binding.role.clone());
+                    return Verdict::Allowed(Grant::Binding {
+                        binding,
+                        role,
+                        subject: grantee.clone(),
+                    });
+                }
+                Ok(_) => {}
+                Err(error) => errors.push(error),
+            }
+        }
+        Verdict::NoOpinion { errors }
+    }
+
+    /// Lists what the subject may do in a namespace (empty: what counts in every namespace), as a SelfSubjectRulesReview
+    /// does. The same rule may occur more than once; and as on a hub, a rule for paths is listed even if it comes by a
+    /// RoleBinding, which grants no paths.
+    #[must_use]
+    pub fn rules_for<G: AsRef<str>>(&self, subject: &Subject<'_, G>, namespace: &str) -> Rules {
+        let mut answer = Rules::default();
+        if self.superuser_group(subject).is_some() {
+            let all = || vec!["*".to_owned()];
+            let resources = PolicyRule {
+                api_groups: Some(all()),
+                resources: Some(all()),
+                verbs: all(),
+                ..Default::default()
+            };
+            let paths = PolicyRule {
+                non_resource_urls: Some(all()),
+                verbs: all(),
+                ..Default::default()
+            };
+            answer.rules.extend([resources, paths]);
+        }
+        for (binding, _) in self.bindings_for(subject, namespace) {
+            match self.rules_of(binding) {
+                Ok(rules) => answer.rules.extend(rules.into_iter().cloned()),
+                Err(error) => answer.errors.push(error),
+            }
+        }
+        answer
+    }
+
+    fn superuser_group<G: AsRef<str>>(&self, subject: &Subject<'_, G>) -> Option<&str> {
+        self.superusers
+            .iter()
+            .map(String::as_str)
+            .find(|group| subject.is_in(group))
+    }
+
+    fn bindings_for<G: AsRef<str>>(
+        &self,
+        subject: &Subject<'_, G>,
+        namespace: &str,
+    ) -> impl Iterator<Item = (&Binding, &Grantee)> {
+        let in_namespace = self.role_bindings.get(namespace).into_iter();
+        let in_namespace = in_namespace.flat_map(move |bindings| bindings.applying_to(subject));
+        self.cluster_role_bindings
+            .applying_to(subject)
+            .chain(in_namespace)
+    }
+
+    /// The rules of a binding's role, or a sentence saying that there is no such role: in kube-apiserver's words, and then
+    /// what to do.
+    fn rules_of(&self, binding: &Binding) -> Result<Vec<&PolicyRule>, String> {
+        let ObjectRef {
+            namespace, name, ..
+        } = &binding.role;
+        let (resource, rules) = match namespace {
+            None => ("clusterrole", self.cluster_roles.rules(name)),
+            Some(namespace) => {
+                let rules = self.roles.get(namespace).and_then(|roles| roles.get(name));
+                ("role", rules.map(|rules| rules.iter().collect()))
+            }
+        };
+        rules.ok_or_else(|| {
+            let (object, role) = (&binding.object, &binding.role);
+            let group = check::RBAC_GROUP;
+            format!("{resource}.{group} {name:?} not found: {object} grants nothing until {role} is created")
+        })
+    }
+}

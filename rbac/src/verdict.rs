@@ -1,0 +1,143 @@
+//! The answer, and where it comes from.
+
+use crate::Subject;
+use crate::request::SERVICE_ACCOUNT_PREFIX;
+use std::fmt;
+
+/// What the policy says about a request.
+///
+/// RBAC never denies: what it does not allow, another authorizer still might. With RBAC alone, no opinion means refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Allowed, and by what.
+    Allowed(Grant),
+    /// Nothing allows it.
+    NoOpinion {
+        /// The bindings which apply to the user and whose role does not exist, one sentence each. Any of them might have
+        /// allowed the request. (kube-apiserver puts these into the `reason` of a SubjectAccessReview.)
+        errors: Vec<String>,
+    },
+}
+
+impl Verdict {
+    /// Whether the request is allowed.
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        matches!(self, Verdict::Allowed(_))
+    }
+}
+
+/// What allowed a request. `Display` says it in words:
+/// `ClusterRoleBinding "hub-admins" -> ClusterRole "hub-admin" for group "team-carol"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// Membership of a group that may do everything; see [`Policy::with_superusers`](crate::Policy::with_superusers).
+    Superuser {
+        /// The group.
+        group: String,
+    },
+    /// A binding, in force because its role has a rule that matches.
+    Binding {
+        /// The ClusterRoleBinding or RoleBinding.
+        binding: ObjectRef,
+        /// The role it refers to.
+        role: ObjectRef,
+        /// The first of its subjects that applies to the user.
+        subject: Grantee,
+    },
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Grant::Superuser { group } => write!(f, "group {group:?} may do everything"),
+            Grant::Binding {
+                binding,
+                role,
+                subject,
+            } => write!(f, "{binding} -> {role} for {subject}"),
+        }
+    }
+}
+
+/// The four kinds of RBAC objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "Kubernetes' own names")]
+pub enum Kind {
+    ClusterRole,
+    Role,
+    ClusterRoleBinding,
+    RoleBinding,
+}
+
+/// Names an RBAC object. `Display`: `ClusterRole "hub-admin"`, `RoleBinding "app/editors"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRef {
+    /// The kind.
+    pub kind: Kind,
+    /// The namespace; none for a ClusterRole or a ClusterRoleBinding.
+    pub namespace: Option<String>,
+    /// The name.
+    pub name: String,
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kind,
+            namespace,
+            name,
+        } = self;
+        match namespace {
+            Some(namespace) => write!(
+                f,
+                "{kind:?} {:?}",
+                format_args!("{namespace}/{name}").to_string()
+            ),
+            None => write!(f, "{kind:?} {name:?}"),
+        }
+    }
+}
+
+/// Whom a binding names: one of its `subjects`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grantee {
+    /// The user of this name.
+    User(String),
+    /// All members of this group.
+    Group(String),
+    /// A service account: the user `system:serviceaccount:<namespace>:<name>`.
+    ServiceAccount {
+        /// Its namespace; the binding's when the subject names none.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Grantee {
+    pub(crate) fn applies_to<G: AsRef<str>>(&self, subject: &Subject<'_, G>) -> bool {
+        match self {
+            Grantee::User(name) => name == subject.user,
+            Grantee::Group(name) => subject.is_in(name),
+            Grantee::ServiceAccount { namespace, name } => {
+                let account = subject.user.strip_prefix(SERVICE_ACCOUNT_PREFIX);
+                let in_namespace = account
+                    .and_then(|rest| rest.strip_prefix(namespace.as_str())?.strip_prefix(':'));
+                in_namespace == Some(name)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Grantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Grantee::User(name) => write!(f, "user {name:?}"),
+            Grantee::Group(name) => write!(f, "group {name:?}"),
+            Grantee::ServiceAccount { namespace, name } => {
+                write!(f, "service account {:?}", format!("{namespace}/{name}"))
+            }
+        }
+    }
+}
