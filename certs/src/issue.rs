@@ -1,0 +1,386 @@
+//! A certificate authority of our own, and what it issues: for `--self-signed`, the hub for development, and tests.
+//!
+//! Keys are ECDSA P-256. Promises: nothing outlives the authority that issued it; serial numbers are random; key usages
+//! are those the certificate needs and no more; validity begins a little before `now`, for clients whose clock is slow.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use jiff::{SignedDuration, Timestamp};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose, SanType, SerialNumber, date_time_ymd,
+};
+use rustls::crypto::ring;
+use rustls::pki_types::DnsName;
+
+use crate::folder::{CERTIFICATE_FILE, KEY_FILE};
+use crate::subject::sign_as;
+
+/// The authority's certificate, in a folder that [`Issued::write_folder`] wrote.
+pub const CA_FILE: &str = "ca.crt";
+/// How long before `now` validity begins.
+const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(5);
+/// X.509's upper bound for a common name, in characters (RFC 5280, `ub-common-name`).
+const MAX_COMMON_NAME: usize = 64;
+
+/// A certificate authority: a certificate and the key it signs with.
+pub struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    certificate_pem: String,
+    common_name: String,
+    not_before: Timestamp,
+    not_after: Timestamp,
+}
+
+/// A certificate that an [`Authority`] issued, with its private key.
+#[derive(Clone)]
+pub struct Issued {
+    /// The certificate, PEM.
+    pub certificate_pem: String,
+    /// The private key, PKCS #8 in PEM.
+    pub key_pem: String,
+    /// The authority's certificate, PEM.
+    pub ca_pem: String,
+    /// The first moment it is valid.
+    pub not_before: Timestamp,
+    /// The last moment it is valid.
+    pub not_after: Timestamp,
+}
+
+/// Why a certificate was not issued or not written.
+#[derive(Debug, thiserror::Error)]
+pub enum IssueError {
+    /// The authority is no longer valid.
+    #[error("certificate authority {common_name:?} expired on {not_after}; make a new one")]
+    AuthorityExpired {
+        /// Its common name.
+        common_name: String,
+        /// The last moment of its validity.
+        not_after: Timestamp,
+    },
+    /// Not a DNS name.
+    #[error("{0:?} is not a DNS name, and no certificate can be issued for it; correct the name")]
+    InvalidDnsName(String),
+    /// No common name, where the certificate stands for nobody without one.
+    #[error("the common name is empty; say whom the certificate is for")]
+    EmptyCommonName,
+    /// Key generation, random numbers or signing failed.
+    #[error("certificate for {subject:?} could not be made: {reason}")]
+    Cryptography {
+        /// Whom the certificate was for.
+        subject: String,
+        /// What failed.
+        reason: String,
+    },
+    /// A file could not be written.
+    #[error("{} cannot be written; check that the folder is writable", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+// === impl Authority ===
+
+impl Authority {
+    /// Makes a root that may sign leaves and no further authorities.
+    ///
+    /// # Errors
+    /// An empty common name, or a failure of the cryptography.
+    pub fn new(common_name: &str, validity: Duration, now: Timestamp) -> Result<Self, IssueError> {
+        if common_name.is_empty() {
+            return Err(IssueError::EmptyCommonName);
+        }
+        let failed = |error| cryptography(common_name, error);
+        let (not_before, not_after) = (start(now), end(now, validity));
+        let mut params = params(not_before, not_after, common_name)?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params
+            .distinguished_name
+            .push(DnType::CommonName, common_name);
+        let key = KeyPair::generate().map_err(failed)?;
+        let certificate_pem = params.self_signed(&key).map_err(failed)?.pem();
+        Ok(Self {
+            issuer: Issuer::new(params, key),
+            certificate_pem,
+            common_name: common_name.to_owned(),
+            not_before,
+            not_after,
+        })
+    }
+
+    /// The authority's certificate, PEM: what clients must trust.
+    pub fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    /// The last moment the authority is valid.
+    pub fn not_after(&self) -> Timestamp {
+        self.not_after
+    }
+
+    /// Issues a serving certificate for names and addresses, valid for `validity` or until the authority expires.
+    ///
+    /// # Errors
+    /// An expired authority, a name that is none, or a failure of the cryptography.
+    pub fn leaf(
+        &self,
+        dns_names: &[&str],
+        ip_addresses: &[IpAddr],
+        validity: Duration,
+        now: Timestamp,
+    ) -> Result<Issued, IssueError> {
+        let subject = dns_names.first().copied().unwrap_or("an address");
+        let (mut params, not_before, not_after) = self.params(subject, validity, now)?;
+        params.subject_alt_names = alternative_names(dns_names)?;
+        params
+            .subject_alt_names
+            .extend(ip_addresses.iter().copied().map(SanType::IpAddress));
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        // For people who look at the certificate: clients go by the alternative names, and the name of a Service in a
+        // namespace with a long name does not fit.
+        if let Some(name) = dns_names
+            .first()
+            .filter(|name| name.len() <= MAX_COMMON_NAME)
+        {
+            params.distinguished_name.push(DnType::CommonName, *name);
+        }
+        let failed = |error| cryptography(subject, error);
+        let key = KeyPair::generate().map_err(failed)?;
+        let certificate = params.signed_by(&key, &self.issuer).map_err(failed)?;
+        Ok(self.issued(certificate.der(), &key, not_before, not_after))
+    }
+
+    /// Issues a client certificate: to Kubernetes, the user `common_name` in the groups `organizations`.
+    ///
+    /// # Errors
+    /// An expired authority, an empty or malformed name, or a failure of the cryptography.
+    pub fn client(
+        &self,
+        common_name: &str,
+        organizations: &[&str],
+        dns_names: &[&str],
+        validity: Duration,
+        now: Timestamp,
+    ) -> Result<Issued, IssueError> {
+        if common_name.is_empty() {
+            return Err(IssueError::EmptyCommonName);
+        }
+        let (mut params, not_before, not_after) = self.params(common_name, validity, now)?;
+        params.subject_alt_names = alternative_names(dns_names)?;
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let failed = |error| cryptography(common_name, error);
+        let key = KeyPair::generate().map_err(failed)?;
+        let certificate =
+            sign_as(params, common_name, organizations, &key, &self.issuer).map_err(failed)?;
+        Ok(self.issued(&certificate, &key, not_before, not_after))
+    }
+
+    /// What leaves of both kinds have in common.
+    fn params(
+        &self,
+        subject: &str,
+        validity: Duration,
+        now: Timestamp,
+    ) -> Result<(CertificateParams, Timestamp, Timestamp), IssueError> {
+        if now > self.not_after {
+            return Err(IssueError::AuthorityExpired {
+                common_name: self.common_name.clone(),
+                not_after: self.not_after,
+            });
+        }
+        let not_before = start(now).max(self.not_before);
+        let not_after = end(now, validity).min(self.not_after);
+        let mut params = params(not_before, not_after, subject)?;
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        Ok((params, not_before, not_after))
+    }
+
+    fn issued(
+        &self,
+        certificate: &[u8],
+        key: &KeyPair,
+        not_before: Timestamp,
+        not_after: Timestamp,
+    ) -> Issued {
+        Issued {
+            certificate_pem: certificate_pem(certificate),
+            key_pem: key.serialize_pem(),
+            ca_pem: self.certificate_pem.clone(),
+            not_before,
+            not_after,
+        }
+    }
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority")
+            .field("common_name", &self.common_name)
+            .field("not_after", &self.not_after)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Issued ===
+
+impl Issued {
+    /// Writes `ca.crt`, `tls.crt` and `tls.key` into `folder`, which is made if it does not exist. The key can be read by
+    /// its owner only. Each file is replaced in one step; the three together are not, and a reader that meets a
+    /// certificate with the former key finds that they do not match.
+    ///
+    /// # Errors
+    /// [`IssueError::Write`] for the first file that cannot be written.
+    pub fn write_folder(&self, folder: &Path) -> Result<(), IssueError> {
+        fs::create_dir_all(folder).map_err(|source| IssueError::Write {
+            path: folder.to_owned(),
+            source,
+        })?;
+        for (file, content, mode) in [
+            (CA_FILE, &self.ca_pem, 0o644),
+            (CERTIFICATE_FILE, &self.certificate_pem, 0o644),
+            (KEY_FILE, &self.key_pem, 0o600),
+        ] {
+            let path = folder.join(file);
+            replace_file(&path, content, mode)
+                .map_err(|source| IssueError::Write { path, source })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Issued {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Issued")
+            .field("certificate_pem", &self.certificate_pem)
+            .field("not_before", &self.not_before)
+            .field("not_after", &self.not_after)
+            .finish_non_exhaustive()
+    }
+}
+
+/// For `--self-signed`: an authority of its own, which is forgotten, and a serving certificate for `localhost`,
+/// `127.0.0.1` and `::1`, in `folder` as [`Issued::write_folder`] writes it.
+///
+/// # Errors
+/// Those of [`Authority::new`], [`Authority::leaf`] and [`Issued::write_folder`].
+pub fn write_self_signed(
+    folder: &Path,
+    validity: Duration,
+    now: Timestamp,
+) -> Result<Issued, IssueError> {
+    let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    let issued = Authority::new("berth self-signed", validity, now)?.leaf(
+        &["localhost"],
+        &loopback,
+        validity,
+        now,
+    )?;
+    issued.write_folder(folder)?;
+    Ok(issued)
+}
+
+fn params(
+    not_before: Timestamp,
+    not_after: Timestamp,
+    subject: &str,
+) -> Result<CertificateParams, IssueError> {
+    let mut serial = [0; 16];
+    ring::default_provider()
+        .secure_random
+        .fill(&mut serial)
+        .map_err(|_| cryptography(subject, "no random numbers"))?;
+    // Positive, and never shorter.
+    serial[0] = serial[0] & 0x7f | 0x40;
+
+    // rcgen wants the `time` crate's type; one moment of it and a duration spare us the dependency.
+    let epoch = date_time_ymd(1970, 1, 1);
+    let since_epoch =
+        |at: Timestamp| Duration::from_secs(u64::try_from(at.as_second()).unwrap_or(0));
+    let mut params = CertificateParams::default();
+    params.not_before = epoch + since_epoch(not_before);
+    params.not_after = epoch + since_epoch(not_after);
+    params.serial_number = Some(SerialNumber::from_slice(&serial));
+    params.distinguished_name = DistinguishedName::new();
+    Ok(params)
+}
+
+/// X.509 has whole seconds.
+fn whole_second(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}
+
+fn start(now: Timestamp) -> Timestamp {
+    whole_second(now.checked_sub(CLOCK_SKEW).unwrap_or(now))
+}
+
+fn end(now: Timestamp, validity: Duration) -> Timestamp {
+    whole_second(now.checked_add(validity).unwrap_or(Timestamp::MAX))
+}
+
+fn alternative_names(dns_names: &[&str]) -> Result<Vec<SanType>, IssueError> {
+    let invalid = |name: &str| IssueError::InvalidDnsName(name.to_owned());
+    dns_names
+        .iter()
+        .map(|&name| {
+            DnsName::try_from(name).map_err(|_| invalid(name))?;
+            Ok(SanType::DnsName(
+                name.try_into().map_err(|_| invalid(name))?,
+            ))
+        })
+        .collect()
+}
+
+fn certificate_pem(der: &[u8]) -> String {
+    let encoded = BASE64_STANDARD.encode(der);
+    let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
+    for line in encoded.as_bytes().chunks(64) {
+        pem.extend(line.iter().copied().map(char::from));
+        pem.push('\n');
+    }
+    pem + "-----END CERTIFICATE-----\n"
+}
+
+/// Writes a new file beside `path` and moves it there. On an error no new file stays.
+fn replace_file(path: &Path, content: &str, mode: u32) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let new = path.with_file_name(name);
+    let write = || {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&new)?;
+        file.write_all(content.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    };
+    // One left behind by a crash; `create_new` would refuse it, and must, as it could be a link to elsewhere.
+    let _ = fs::remove_file(&new);
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&new);
+    })
+}
+
+fn cryptography(subject: &str, reason: impl fmt::Display) -> IssueError {
+    IssueError::Cryptography {
+        subject: subject.to_owned(),
+        reason: reason.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

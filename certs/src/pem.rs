@@ -1,0 +1,209 @@
+//! PEM files and what can be wrong with them.
+//!
+//! The vocabulary shared by everything that is loaded: [`PemFile`] is a name for people and the bytes,
+//! [`CertError`] says which file, what is wrong and what to do. Neither ever shows the content.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use jiff::Timestamp;
+use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{self, PemObject};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// The bytes of a PEM file, and the name by which messages call it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PemFile {
+    /// A path, or for example `Secret ns/name, tls.crt`.
+    pub name: String,
+    /// The bytes as they were read.
+    pub content: Vec<u8>,
+}
+
+/// SHA-256 of content; equal digests mean that nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest([u8; 32]);
+
+/// A file that cannot be used: which, why, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {problem}")]
+pub struct CertError {
+    /// The name of the file the problem is in.
+    pub file: String,
+    /// What is wrong.
+    pub problem: Problem,
+    /// Of what was read, so that two spoilt contents with the same problem can be told apart.
+    pub content: Digest,
+}
+
+/// What is wrong with a file. The texts name the remedy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// There is no such file.
+    #[error("the file does not exist; write it, or correct the flag that names it")]
+    Missing,
+    /// The file is there and cannot be read.
+    #[error(
+        "the file cannot be read ({0}); give the user that this process runs as read access to it"
+    )]
+    Unreadable(String),
+    /// A PEM block begins and does not end.
+    #[error(
+        "a PEM block begins and does not end; write the file again, whole and with its line breaks"
+    )]
+    Truncated,
+    /// There is PEM, and what it contains cannot be decoded.
+    #[error("{0}; replace the file by a PEM file as openssl or cert-manager write it")]
+    Malformed(String),
+    /// No certificate.
+    #[error("the file holds no PEM certificate; it needs a block -----BEGIN CERTIFICATE-----")]
+    NoCertificate,
+    /// No private key.
+    #[error("the file holds no PEM private key; it needs a block -----BEGIN PRIVATE KEY-----")]
+    NoKey,
+    /// The private key needs a passphrase.
+    #[error(
+        "the private key is encrypted; store it without a passphrase (openssl pkey -in OLD -out NEW)"
+    )]
+    EncryptedKey,
+    /// A private key that the cryptography does not support, or a damaged one.
+    #[error(
+        "the private key is damaged or of an unsupported kind; use ECDSA P-256 or P-384, Ed25519, or RSA with 2048 to \
+         4096 bits"
+    )]
+    UnusableKey,
+    /// The private key belongs to another certificate.
+    #[error(
+        "the private key does not match the first certificate of {certificate}; put the server's own certificate first, \
+         and replace both files together"
+    )]
+    KeyMismatch {
+        /// The name of the certificate file.
+        certificate: String,
+    },
+    /// The certificate is no longer valid.
+    #[error("the certificate expired on {not_after}; renew it")]
+    Expired {
+        /// The last moment of its validity.
+        not_after: Timestamp,
+    },
+    /// The certificate is not valid yet.
+    #[error(
+        "the certificate is not valid before {not_before}; check the clock of this machine and of the one that issued it"
+    )]
+    NotYetValid {
+        /// The first moment of its validity.
+        not_before: Timestamp,
+    },
+}
+
+// === impl PemFile ===
+
+impl PemFile {
+    /// Reads `path`; `name` is what messages will call it.
+    ///
+    /// # Errors
+    /// [`Problem::Missing`] or [`Problem::Unreadable`].
+    pub fn read(path: &Path, name: String) -> Result<Self, CertError> {
+        match std::fs::read(path) {
+            Ok(content) => Ok(Self { name, content }),
+            Err(error) => Err(CertError {
+                file: name,
+                problem: match error.kind() {
+                    ErrorKind::NotFound => Problem::Missing,
+                    _ => Problem::Unreadable(error.to_string()),
+                },
+                content: Digest::of(&[]),
+            }),
+        }
+    }
+
+    /// The certificates, in the order of the file; at least one. Blocks of other kinds are passed over.
+    pub(crate) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, Problem> {
+        let certificates: Vec<_> = CertificateDer::pem_slice_iter(&self.content)
+            .collect::<Result<_, _>>()
+            .map_err(|error| Problem::of_pem(&error))?;
+        if certificates.is_empty() {
+            return Err(Problem::NoCertificate);
+        }
+        Ok(certificates)
+    }
+
+    /// `problem`, in this file.
+    pub(crate) fn error(&self, problem: Problem, content: Digest) -> CertError {
+        CertError {
+            file: self.name.clone(),
+            problem,
+            content,
+        }
+    }
+}
+
+impl fmt::Debug for PemFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The content may be a private key.
+        f.debug_struct("PemFile")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Problem ===
+
+impl Problem {
+    /// Without the error's own words: they may quote a line of the file, and that line may be a key.
+    pub(crate) fn of_pem(error: &pem::Error) -> Self {
+        match error {
+            pem::Error::MissingSectionEnd { .. } => Self::Truncated,
+            _ => Self::Malformed("a PEM block of the file cannot be decoded".to_owned()),
+        }
+    }
+}
+
+// === impl Digest ===
+
+impl Digest {
+    pub(crate) fn of(parts: &[&[u8]]) -> Self {
+        // The provider's own SHA-256: no further dependency, and it goes along if the provider is changed.
+        let suite = TLS13_AES_128_GCM_SHA256
+            .tls13()
+            .expect("a TLS 1.3 suite by its name");
+        let mut hash = suite.common.hash_provider.start();
+        for part in parts {
+            hash.update(&part.len().to_be_bytes());
+            hash.update(part);
+        }
+        Self(
+            hash.finish()
+                .as_ref()
+                .try_into()
+                .expect("SHA-256 has 32 bytes"),
+        )
+    }
+}
+
+/// Decodes the `number`th certificate of a file (counted from 1).
+pub(crate) fn decode<'a>(
+    certificate: &'a CertificateDer<'_>,
+    number: usize,
+) -> Result<X509Certificate<'a>, Problem> {
+    match X509Certificate::from_der(certificate) {
+        Ok((_, decoded)) => Ok(decoded),
+        Err(error) => Err(Problem::Malformed(format!(
+            "certificate {number} of the file cannot be decoded ({error})"
+        ))),
+    }
+}
+
+/// First and last moment of validity, inclusive. Moments past jiff's last one (X.509's `99991231235959Z` for "never")
+/// become that one.
+pub(crate) fn validity(certificate: &X509Certificate<'_>) -> (Timestamp, Timestamp) {
+    let clamped = |seconds| Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
+    let validity = certificate.validity();
+    (
+        clamped(validity.not_before.timestamp()),
+        clamped(validity.not_after.timestamp()),
+    )
+}
