@@ -1,1 +1,35 @@
-//! Berth: the rules of the gate, pure
+//! The rules of the gate, pure: which questions a change raises, and what the answers make of it.
+//!
+//! For each kind that the gate guards there are two functions. `questions` says what must be known before the change
+//! can be decided (may this user accept this cluster, does this namespace terminate, ...), `decide` turns the answers
+//! into a [`Decision`]. Nothing here does I/O, reads a clock or knows where answers come from; time and facts are
+//! arguments, so that every rule is a row in a table of tests.
+//!
+//! A change that raises no question is decided without asking anybody. Most changes are such.
+//!
+//! Guarantees:
+//! - A question that was not answered counts as [`Answer::Unknown`]: nothing is allowed for want of an answer.
+//! - A sure denial is reported even when another question could not be answered.
+//! - What the requester could have written is never trusted: whether an object is being deleted, for example, is read
+//!   from the stored object, not from the submitted one.
+
+mod answers;
+pub mod binding;
+pub mod ca_bundle;
+mod change;
+pub mod cluster;
+pub mod cluster_set;
+mod decision;
+pub mod display;
+mod findings;
+mod gates;
+pub mod object;
+mod question;
+mod sentences;
+pub mod url;
+
+pub use answers::{Answer, Answers};
+pub use change::{Change, Operation};
+pub use decision::{Annotations, Decision, Denial, Fault, Outcome, Reason, Undecided};
+pub use gates::FeatureGates;
+pub use question::{Permission, Question, Requirement};

@@ -1,0 +1,76 @@
+//! What the rules cost once a review is decoded. `cargo bench -p berth-rules`.
+
+#![allow(missing_docs, reason = "made by divan's macros")]
+#![allow(clippy::unwrap_used, reason = "a benchmark")]
+
+use berth_rules::cluster::{mutate, validate};
+use berth_rules::object::Cluster;
+use berth_rules::{Answer, Answers, Change, FeatureGates, url};
+use divan::{AllocProfiler, Bencher, black_box};
+
+#[global_allocator]
+static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
+
+fn main() {
+    divan::main();
+}
+
+const STORED: &str = r#"{"metadata":{"name":"c1","labels":{"cluster.open-cluster-management.io/clusterset":"a"}},
+    "spec":{"hubAcceptsClient":true,"leaseDurationSeconds":60,
+        "managedClusterClientConfigs":[{"url":"https://api.c1.example.com:6443"}],
+        "taints":[{"key":"gpu","value":"a100","effect":"NoSelect","timeAdded":"2026-11-21T01:09:21Z"}]}}"#;
+
+/// Accepted, moved and tainted in one write: every rule has something to say.
+const EVERYTHING: &str = r#"{"metadata":{"name":"c1","labels":{"cluster.open-cluster-management.io/clusterset":"b"}},
+    "spec":{"hubAcceptsClient":false,"leaseDurationSeconds":90,
+        "managedClusterClientConfigs":[{"url":"https://api.c1.example.com:8443"}],
+        "taints":[{"key":"gpu","value":"h100","effect":"NoSelect"}]}}"#;
+
+const WRITES: [&str; 2] = ["nothing guarded", "everything"];
+
+fn change(write: &str) -> Change<'static, Cluster<'static>> {
+    let new = if write == "everything" {
+        EVERYTHING
+    } else {
+        STORED
+    };
+    Change {
+        name: "c1",
+        namespace: "",
+        user: "alice",
+        new: serde_json::from_str(new).unwrap(),
+        old: Some(serde_json::from_str(STORED).unwrap()),
+    }
+}
+
+#[divan::bench(args = WRITES)]
+fn validate(bencher: Bencher<'_, '_>, write: &str) {
+    let (change, gates) = (change(write), FeatureGates::default());
+    bencher.bench_local(|| {
+        let questions = validate::questions(black_box(&change), gates);
+        let answers: Vec<_> = questions
+            .into_iter()
+            .map(|question| (question, Answer::No))
+            .collect();
+        validate::decide(&change, gates, Answers::new(&answers))
+    });
+}
+
+#[divan::bench(args = WRITES)]
+fn mutate(bencher: Bencher<'_, '_>, write: &str) {
+    let (change, gates) = (change(write), FeatureGates::default());
+    let now = "2026-11-21T12:00:00Z".parse().unwrap();
+    bencher.bench_local(|| mutate::decide(black_box(&change), gates, Answers::default(), now));
+}
+
+#[divan::bench]
+fn decode_a_cluster(bencher: Bencher<'_, '_>) {
+    bencher.bench_local(|| serde_json::from_str::<Cluster<'_>>(black_box(STORED)).unwrap());
+}
+
+#[divan::bench]
+fn read_a_url(bencher: Bencher<'_, '_>) {
+    bencher.bench_local(|| {
+        url::is_https_with_host(black_box("https://api.c1.example.com:6443/path?q=1#f"))
+    });
+}

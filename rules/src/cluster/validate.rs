@@ -1,0 +1,277 @@
+//! The validating path of ManagedClusters: the object's content, its acceptance, its set.
+
+use std::collections::{BTreeMap, HashSet};
+
+use berth_api::{labels, names};
+
+use super::{is_being_deleted, old_set};
+use crate::answers::Known;
+use crate::display::Quoted;
+use crate::findings::Findings;
+use crate::object::{ClientConfig, Cluster, Taint};
+use crate::{
+    Answers, Change, Decision, Fault, FeatureGates, Operation, Permission, Question, Reason,
+    ca_bundle, sentences, url,
+};
+
+/// The longest lease duration in seconds: a day. Five of them are the grace a silent cluster gets.
+pub const LONGEST_LEASE: i64 = 86_400;
+
+/// What must be known, in the order in which denials are told. An object that is malformed raises no question.
+pub fn questions(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Vec<Question> {
+    let mut questions = Vec::new();
+    if !faults(change).is_empty() {
+        return questions;
+    }
+    let acceptance = acceptance(change, gates);
+    if acceptance == Acceptance::TurnedOn {
+        questions.push(namespace_terminating(change));
+    }
+    if acceptance != Acceptance::Unguarded {
+        questions.push(accept(change));
+    }
+    if acceptance == Acceptance::TurnedOn {
+        questions.push(bindings_in(change));
+    }
+    let (old, new) = sets(change);
+    if old != new {
+        questions.extend(
+            [old, new]
+                .into_iter()
+                .filter(|set| !set.is_empty())
+                .map(join),
+        );
+        questions.extend(set_exists(new));
+    }
+    questions
+}
+
+/// Whether the change is admitted.
+pub fn decide(
+    change: &Change<'_, Cluster<'_>>,
+    gates: FeatureGates,
+    answers: Answers<'_>,
+) -> Decision {
+    let faults = faults(change);
+    if !faults.is_empty() {
+        return Decision::from_findings(faults, Vec::new(), Vec::new());
+    }
+    let mut findings = Findings::new(change.user, answers);
+    let acceptance = acceptance(change, gates);
+    if acceptance == Acceptance::TurnedOn {
+        findings.refuse_if(
+            &namespace_terminating(change),
+            "there is a terminating namespace",
+            |_| sentences::namespace_terminating(change.name),
+        );
+    }
+    if acceptance != Acceptance::Unguarded {
+        findings.require(Permission::accept(change.name), || {
+            sentences::accept(change.user, change.name)
+        });
+    }
+    if acceptance == Acceptance::TurnedOn {
+        findings.refuse_if(
+            &bindings_in(change),
+            "there are ManagedClusterSetBindings in namespace",
+            |bindings| sentences::bindings_held(change.name, bindings),
+        );
+    }
+    let (old, new) = sets(change);
+    if old != new {
+        for set in [old, new].into_iter().filter(|set| !set.is_empty()) {
+            findings.require(Permission::join(set), || sentences::join(change.user, set));
+        }
+    }
+    Decision {
+        warnings: warnings(change, answers),
+        ..findings.decision()
+    }
+}
+
+/// What a change does about acceptance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Acceptance {
+    /// Nothing that needs a permission.
+    Unguarded,
+    TurnedOn,
+    TurnedOff,
+}
+
+fn acceptance(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Acceptance {
+    let before = change
+        .old
+        .as_ref()
+        .is_some_and(|old| old.spec.hub_accepts_client);
+    match (before, change.new.spec.hub_accepts_client) {
+        (false, true) => Acceptance::TurnedOn,
+        (true, false) if !gates.unguarded_denial => Acceptance::TurnedOff,
+        _ => Acceptance::Unguarded,
+    }
+}
+
+fn sets<'c>(change: &'c Change<'_, Cluster<'_>>) -> (&'c str, &'c str) {
+    (old_set(change), change.new.metadata.labels.set())
+}
+
+fn namespace_terminating(change: &Change<'_, Cluster<'_>>) -> Question {
+    Question::NamespaceTerminating {
+        namespace: change.name.to_owned(),
+    }
+}
+
+fn accept(change: &Change<'_, Cluster<'_>>) -> Question {
+    Question::Permission(Permission::accept(change.name))
+}
+
+fn bindings_in(change: &Change<'_, Cluster<'_>>) -> Question {
+    Question::BindingsIn {
+        namespace: change.name.to_owned(),
+    }
+}
+
+fn join(set: &str) -> Question {
+    Question::Permission(Permission::join(set))
+}
+
+/// Asked only of names that a set can have: of others the answer is known.
+fn set_exists(set: &str) -> Option<Question> {
+    names::is_dns1123_subdomain(set).then(|| Question::SetExists {
+        name: set.to_owned(),
+    })
+}
+
+/// What is wrong with the object, as far as the change introduces it. Nothing on an object that is being deleted: its
+/// finalizers must come off, whatever is in it.
+fn faults(change: &Change<'_, Cluster<'_>>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if is_being_deleted(change) {
+        return faults;
+    }
+    if change.operation() == Operation::Create {
+        let reasons = names::dns1123_label(change.name);
+        if !reasons.is_empty() {
+            let message = format!("metadata.name format is not correct: {}", reasons.join(","));
+            faults.push(Fault::new(Reason::ClusterName, message));
+        }
+    }
+    let (new, old) = (&change.new.spec, change.old.as_ref().map(|old| &old.spec));
+    let stored_configs = old.map_or(&[][..], |old| &old.managed_cluster_client_configs);
+    client_config_faults(
+        &new.managed_cluster_client_configs,
+        stored_configs,
+        &mut faults,
+    );
+    if let Some(seconds) = new.lease_duration_seconds
+        && !(0..=LONGEST_LEASE).contains(&seconds)
+        && old.and_then(|old| old.lease_duration_seconds) != Some(seconds)
+    {
+        let message = format!(
+            "spec.leaseDurationSeconds: Invalid value: {seconds}: must be between 0 and {LONGEST_LEASE}"
+        );
+        faults.push(Fault::new(Reason::LeaseDuration, message));
+    }
+    taint_faults(
+        &new.taints,
+        old.map_or(&[][..], |old| &old.taints),
+        &mut faults,
+    );
+    faults
+}
+
+fn client_config_faults(
+    new: &[ClientConfig<'_>],
+    old: &[ClientConfig<'_>],
+    faults: &mut Vec<Fault>,
+) {
+    if new == old {
+        return;
+    }
+    let urls: HashSet<_> = old.iter().map(|config| &config.url).collect();
+    let ca_bundles: HashSet<_> = old.iter().map(|config| &config.ca_bundle).collect();
+    for ClientConfig { url, ca_bundle } in new {
+        if !urls.contains(url) && !url::is_https_with_host(url.as_str()) {
+            // What OCM prints between quotes as it is; here nothing reaches a terminal unescaped.
+            let message = format!("url {} is invalid in client configs", Quoted(url.as_str()));
+            faults.push(Fault::new(Reason::ClientConfigUrl, message));
+        }
+        if !ca_bundle.is_empty()
+            && !ca_bundles.contains(ca_bundle)
+            && let Some(defect) = ca_bundle::defect(ca_bundle.as_str())
+        {
+            let message = format!(
+                "caBundle of url {} in client configs {defect}",
+                Quoted(url.as_str())
+            );
+            faults.push(Fault::new(Reason::ClientConfigCaBundle, message));
+        }
+    }
+}
+
+fn taint_faults(new: &[Taint<'_>], old: &[Taint<'_>], faults: &mut Vec<Fault>) {
+    if new == old {
+        return;
+    }
+    let stored = count(old);
+    for ((key, effect), times) in count(new) {
+        let before = stored.get(&(key, effect)).copied().unwrap_or(0);
+        if key.is_empty() && before == 0 {
+            faults.push(Fault::new(
+                Reason::Taint,
+                "spec.taints: Required value: a taint must have a key",
+            ));
+        } else if times > before.max(1) {
+            let (key, effect) = (Quoted(key), Quoted(effect));
+            let message = format!(
+                "spec.taints: Duplicate value: key {key} with effect {effect}: keep one of them"
+            );
+            faults.push(Fault::new(Reason::Taint, message));
+        }
+    }
+}
+
+/// How many taints there are of each key and effect.
+fn count<'t>(taints: &'t [Taint<'_>]) -> BTreeMap<(&'t str, &'t str), usize> {
+    let mut counts = BTreeMap::new();
+    for Taint { key, effect, .. } in taints {
+        *counts.entry((key.as_str(), effect.as_str())).or_default() += 1;
+    }
+    counts
+}
+
+/// What the requester should know, but is not refused for.
+fn warnings(change: &Change<'_, Cluster<'_>>, answers: Answers<'_>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let (old, new) = sets(change);
+    if old != new && !new.is_empty() {
+        match set_exists(new) {
+            None => warnings.push(format!(
+                "label {} names {}, which no ManagedClusterSet can be named",
+                labels::CLUSTER_SET,
+                Quoted(new)
+            )),
+            Some(question) => {
+                if let Known::No = answers.to(&question) {
+                    warnings.push(format!(
+                        "ManagedClusterSet {} does not exist; until it does, ManagedCluster {} is in no set",
+                        Quoted(new),
+                        Quoted(change.name)
+                    ));
+                }
+            }
+        }
+    }
+    let retired = change.new.metadata.labels.retired_set.as_ref();
+    let stored = change
+        .old
+        .as_ref()
+        .and_then(|old| old.metadata.labels.retired_set.as_ref());
+    if retired.is_some() && retired != stored {
+        warnings.push(format!(
+            "label {} is retired and puts the cluster into no set: use {}",
+            labels::RETIRED_CLUSTER_SET,
+            labels::CLUSTER_SET
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,250 @@
+//! What becomes of a change.
+
+use json_patch::Patch;
+use serde::Serialize;
+
+use crate::{Answer, Answers};
+
+/// What becomes of a change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    /// Whether it is admitted, and if not, why.
+    pub outcome: Outcome,
+    /// What the mutating path changes about the object; empty for most changes. Only these paths are written, so
+    /// that fields this program does not know survive.
+    pub patch: Patch,
+    /// Sentences the requester's client prints. A warning never refuses a write.
+    pub warnings: Vec<String>,
+}
+
+/// Whether a change is admitted, and if not, why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// Admitted.
+    #[default]
+    Allowed,
+    /// 400 `BadRequest`: what is wrong with the object. Never empty.
+    Malformed(Vec<Fault>),
+    /// 403 `Forbidden`: everything that is missing. Never empty.
+    Denied(Vec<Denial>),
+    /// 500 `InternalError`: what could not be found out. No denial. Never empty.
+    Undecided(Vec<Undecided>),
+}
+
+/// Something wrong with the object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fault {
+    /// The sentence for the requester.
+    pub message: String,
+    /// Which rule it breaks.
+    pub reason: Reason,
+}
+
+/// Something that is missing for the change to be admitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denial {
+    /// Which rule refuses.
+    pub reason: Reason,
+    /// The API group of the refused object, as the status' details name it.
+    pub group: &'static str,
+    /// The resource of the refused object, with its subresource.
+    pub resource: &'static str,
+    /// The name of the refused object.
+    pub name: String,
+    /// The whole sentence for the requester.
+    pub message: String,
+}
+
+/// Something that could not be found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecided {
+    /// The sentence for the requester.
+    pub message: String,
+}
+
+/// Why a change was not admitted: a closed list, for metrics, logs and audit annotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The name of a ManagedCluster is no DNS label.
+    ClusterName,
+    /// The URL of a client config is not `https` with a host.
+    ClientConfigUrl,
+    /// The CA bundle of a client config holds no certificate.
+    ClientConfigCaBundle,
+    /// The lease duration is out of bounds.
+    LeaseDuration,
+    /// A taint has no key, or there are two with the same key and effect.
+    Taint,
+    /// The time of a taint was set by the requester.
+    TaintTimeAdded,
+    /// The name of a ManagedClusterSet does not fit a label.
+    SetName,
+    /// The selector of a ManagedClusterSet is missing or invalid.
+    SetSelector,
+    /// A ManagedClusterSetBinding is not named like its set.
+    BindingName,
+    /// The cluster's namespace terminates.
+    NamespaceTerminating,
+    /// The permission to accept is missing.
+    Accept,
+    /// The cluster's namespace holds bindings.
+    BindingsHeld,
+    /// The permission to join a set is missing.
+    Join,
+    /// The permission to bind a set is missing.
+    Bind,
+    /// The namespace of a binding is that of an accepted cluster.
+    ClusterNamespace,
+}
+
+/// Audit annotations of a decision, as the API server writes them to its audit log (it puts the webhook's name before
+/// each key).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Annotations {
+    /// `allowed`, `malformed`, `denied` or `undecided`.
+    pub outcome: &'static str,
+    /// Why it was not admitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// What was asked, and the answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requirements: Option<String>,
+}
+
+// === impl Decision ===
+
+impl Decision {
+    /// Admitted, as it is.
+    pub fn allowed() -> Self {
+        Self::default()
+    }
+
+    /// The decision that these findings make: faults alone, else denials, else what could not be found out.
+    pub(crate) fn from_findings(
+        mut faults: Vec<Fault>,
+        denials: Vec<Denial>,
+        undecided: Vec<Undecided>,
+    ) -> Self {
+        let outcome = if !faults.is_empty() {
+            // OCM aggregates sorted and without repetition.
+            faults.sort();
+            faults.dedup();
+            Outcome::Malformed(faults)
+        } else if !denials.is_empty() {
+            Outcome::Denied(denials)
+        } else if !undecided.is_empty() {
+            Outcome::Undecided(undecided)
+        } else {
+            Outcome::Allowed
+        };
+        Self {
+            outcome,
+            ..Self::default()
+        }
+    }
+
+    /// The audit annotations of this decision.
+    pub fn annotations(&self, answers: Answers<'_>) -> Annotations {
+        let mut requirements = String::new();
+        for (question, answer) in answers.iter() {
+            if !requirements.is_empty() {
+                requirements.push_str("; ");
+            }
+            let answer = match answer {
+                Answer::Yes => "yes",
+                Answer::No => "no",
+                Answer::Names(names) if names.is_empty() => "no",
+                Answer::Names(_) => "yes",
+                Answer::Unknown(_) => "unknown",
+            };
+            let (requirement, object) = (
+                question.requirement().as_str(),
+                crate::display::Quoted(question.object()),
+            );
+            requirements.push_str(&format!("{requirement} {object}: {answer}"));
+        }
+        Annotations {
+            outcome: self.outcome.as_str(),
+            reason: self.outcome.reason().map(Reason::as_str),
+            requirements: (!requirements.is_empty()).then_some(requirements),
+        }
+    }
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    /// The value of metric labels and audit annotations.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Malformed(_) => "malformed",
+            Self::Denied(_) => "denied",
+            Self::Undecided(_) => "undecided",
+        }
+    }
+
+    /// The first reason why the change was not admitted.
+    pub fn reason(&self) -> Option<Reason> {
+        match self {
+            Self::Allowed | Self::Undecided(_) => None,
+            Self::Malformed(faults) => faults.first().map(|fault| fault.reason),
+            Self::Denied(denials) => denials.first().map(|denial| denial.reason),
+        }
+    }
+}
+
+// === impl Fault ===
+
+impl Fault {
+    pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self {
+            reason,
+            message: message.into(),
+        }
+    }
+}
+
+// === impl Reason ===
+
+impl Reason {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::ClusterName,
+        Self::ClientConfigUrl,
+        Self::ClientConfigCaBundle,
+        Self::LeaseDuration,
+        Self::Taint,
+        Self::TaintTimeAdded,
+        Self::SetName,
+        Self::SetSelector,
+        Self::BindingName,
+        Self::NamespaceTerminating,
+        Self::Accept,
+        Self::BindingsHeld,
+        Self::Join,
+        Self::Bind,
+        Self::ClusterNamespace,
+    ];
+
+    /// The value of metric labels, log fields and audit annotations.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ClusterName => "cluster-name",
+            Self::ClientConfigUrl => "client-config-url",
+            Self::ClientConfigCaBundle => "client-config-ca-bundle",
+            Self::LeaseDuration => "lease-duration",
+            Self::Taint => "taint",
+            Self::TaintTimeAdded => "taint-time-added",
+            Self::SetName => "set-name",
+            Self::SetSelector => "set-selector",
+            Self::BindingName => "binding-name",
+            Self::NamespaceTerminating => "namespace-terminating",
+            Self::Accept => "accept",
+            Self::BindingsHeld => "bindings-held",
+            Self::Join => "join",
+            Self::Bind => "bind",
+            Self::ClusterNamespace => "cluster-namespace",
+        }
+    }
+}

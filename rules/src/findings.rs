@@ -1,0 +1,58 @@
+//! What the answers to a change's questions amount to.
+
+use crate::answers::Known;
+use crate::{Answers, Decision, Denial, Permission, Question, Undecided, sentences};
+
+/// Denials, and what could not be found out, in the order in which they were looked for.
+pub(crate) struct Findings<'a> {
+    user: &'a str,
+    answers: Answers<'a>,
+    denials: Vec<Denial>,
+    undecided: Vec<Undecided>,
+}
+
+impl<'a> Findings<'a> {
+    pub(crate) fn new(user: &'a str, answers: Answers<'a>) -> Self {
+        Self {
+            user,
+            answers,
+            denials: Vec::new(),
+            undecided: Vec::new(),
+        }
+    }
+
+    /// The requester must hold the permission.
+    pub(crate) fn require(&mut self, permission: Permission, denial: impl FnOnce() -> Denial) {
+        let question = Question::Permission(permission.clone());
+        match self.answers.to(&question) {
+            Known::Yes(_) => {}
+            Known::No => self.denials.push(denial()),
+            Known::Unknown(why) => {
+                self.undecided
+                    .push(sentences::permission_unknown(self.user, &permission, why));
+            }
+        }
+    }
+
+    /// It must not be so; `what` says in words what, before the name of the object asked about.
+    pub(crate) fn refuse_if(
+        &mut self,
+        question: &Question,
+        what: &str,
+        denial: impl FnOnce(&[String]) -> Denial,
+    ) {
+        match self.answers.to(question) {
+            Known::Yes(names) => self.denials.push(denial(names)),
+            Known::No => {}
+            Known::Unknown(why) => {
+                self.undecided
+                    .push(sentences::fact_unknown(what, question.object(), why));
+            }
+        }
+    }
+
+    /// The decision they make.
+    pub(crate) fn decision(self) -> Decision {
+        Decision::from_findings(Vec::new(), self.denials, self.undecided)
+    }
+}

@@ -1,0 +1,334 @@
+//! The parts of objects that the rules read, borrowed from the request.
+//!
+//! Decoding these instead of the whole stored types keeps the hot path free of copies, and keeps the gate indifferent
+//! to every field it does not guard: an unknown field is skipped, whatever is in it. What is read is read strictly: a
+//! label that is not a string, a lease duration that is not an integer or a key given twice is an error, which names
+//! the field when decoded through `serde_path_to_error`. `null` counts as absent, as it does in Go.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use berth_api::labels;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+
+/// A string of the request, borrowed unless it had escapes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Text<'a>(Cow<'a, str>);
+
+/// `metadata`, as far as rules read it.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
+pub struct Metadata<'a> {
+    /// The name of the object.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub name: Text<'a>,
+    /// Set once the object is being deleted. Trust it only on the stored object.
+    #[serde(borrow)]
+    pub deletion_timestamp: Option<Text<'a>>,
+    /// The labels that rules read.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub labels: Labels<'a>,
+}
+
+/// The labels that rules read. All labels are checked to be strings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels<'a> {
+    /// Whether the object has a map of labels at all, so that a patch can add to it.
+    pub present: bool,
+    /// [`labels::CLUSTER_SET`].
+    pub set: Option<Text<'a>>,
+    /// [`labels::RETIRED_CLUSTER_SET`].
+    pub retired_set: Option<Text<'a>>,
+}
+
+/// A ManagedCluster, as far as rules read it.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "a ManagedCluster")]
+pub struct Cluster<'a> {
+    /// `apiVersion`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub api_version: Text<'a>,
+    /// `kind`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub kind: Text<'a>,
+    /// `metadata`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub metadata: Metadata<'a>,
+    /// `spec`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub spec: ClusterSpec<'a>,
+}
+
+/// `spec` of a ManagedCluster.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
+pub struct ClusterSpec<'a> {
+    /// Whether the hub has accepted the cluster.
+    #[serde(deserialize_with = "or_default")]
+    pub hub_accepts_client: bool,
+    /// Seconds between two renewals of the cluster's lease.
+    pub lease_duration_seconds: Option<i64>,
+    /// How the hub reaches the cluster.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub managed_cluster_client_configs: Vec<ClientConfig<'a>>,
+    /// Taints.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub taints: Vec<Taint<'a>>,
+}
+
+/// One way to reach the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
+pub struct ClientConfig<'a> {
+    /// The URL of the cluster's API server.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub url: Text<'a>,
+    /// PEM certificates, in base64.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub ca_bundle: Text<'a>,
+}
+
+/// A taint of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
+pub struct Taint<'a> {
+    /// The key.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub key: Text<'a>,
+    /// The value.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub value: Text<'a>,
+    /// The effect.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub effect: Text<'a>,
+    /// Since when, RFC 3339.
+    #[serde(borrow)]
+    pub time_added: Option<Text<'a>>,
+}
+
+/// A ManagedClusterSet, as far as rules read it.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "a ManagedClusterSet")]
+pub struct ClusterSet<'a> {
+    /// `apiVersion`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub api_version: Text<'a>,
+    /// `kind`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub kind: Text<'a>,
+    /// `metadata`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub metadata: Metadata<'a>,
+    /// `spec`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub spec: ClusterSetSpec<'a>,
+}
+
+/// `spec` of a ManagedClusterSet.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
+pub struct ClusterSetSpec<'a> {
+    /// Which clusters belong to the set.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub cluster_selector: ClusterSelector<'a>,
+}
+
+/// Which clusters belong to a set.
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
+pub struct ClusterSelector<'a> {
+    /// `ExclusiveClusterSetLabel` or `LabelSelector`.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub selector_type: Text<'a>,
+    /// Read with the type `LabelSelector` only.
+    pub label_selector: Option<LabelSelector>,
+}
+
+/// A ManagedClusterSetBinding, as far as rules read it.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "a ManagedClusterSetBinding")]
+pub struct Binding<'a> {
+    /// `apiVersion`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub api_version: Text<'a>,
+    /// `kind`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub kind: Text<'a>,
+    /// `metadata`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub metadata: Metadata<'a>,
+    /// `spec`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub spec: BindingSpec<'a>,
+}
+
+/// `spec` of a ManagedClusterSetBinding.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
+pub struct BindingSpec<'a> {
+    /// The set that is bound.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub cluster_set: Text<'a>,
+}
+
+/// An object of a kind the gate guards.
+pub trait Object<'a>: Deserialize<'a> {
+    /// `apiVersion`.
+    fn api_version(&self) -> &str;
+
+    /// `kind`.
+    fn kind(&self) -> &str;
+
+    /// Its metadata.
+    fn metadata(&self) -> &Metadata<'a>;
+}
+
+// === impl Text ===
+
+impl Text<'_> {
+    /// The string.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The string, independent of the request.
+    pub fn into_owned(self) -> Text<'static> {
+        Text(Cow::Owned(self.0.into_owned()))
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(text: &'a str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+
+        deserializer.deserialize_str(TextVisitor)
+    }
+}
+
+// === impl Labels ===
+
+impl Labels<'_> {
+    /// The set the cluster is in; empty for none.
+    pub fn set(&self) -> &str {
+        self.set.as_ref().map_or("", Text::as_str)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct LabelsVisitor;
+
+        impl<'de> Visitor<'de> for LabelsVisitor {
+            type Value = Labels<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of strings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut labels = Labels {
+                    present: true,
+                    ..Labels::default()
+                };
+                while let Some(key) = map.next_key::<Text<'de>>()? {
+                    let value = map.next_value::<Option<Text<'de>>>()?.unwrap_or_default();
+                    let read = match key.as_str() {
+                        labels::CLUSTER_SET => &mut labels.set,
+                        labels::RETIRED_CLUSTER_SET => &mut labels.retired_set,
+                        _ => continue,
+                    };
+                    if read.replace(value).is_some() {
+                        return Err(A::Error::custom(format_args!(
+                            "duplicate label {:?}",
+                            key.as_str()
+                        )));
+                    }
+                }
+                Ok(labels)
+            }
+        }
+
+        deserializer.deserialize_map(LabelsVisitor)
+    }
+}
+
+// === impl Object ===
+
+impl<'a> Object<'a> for Cluster<'a> {
+    fn api_version(&self) -> &str {
+        self.api_version.as_str()
+    }
+
+    fn kind(&self) -> &str {
+        self.kind.as_str()
+    }
+
+    fn metadata(&self) -> &Metadata<'a> {
+        &self.metadata
+    }
+}
+
+impl<'a> Object<'a> for ClusterSet<'a> {
+    fn api_version(&self) -> &str {
+        self.api_version.as_str()
+    }
+
+    fn kind(&self) -> &str {
+        self.kind.as_str()
+    }
+
+    fn metadata(&self) -> &Metadata<'a> {
+        &self.metadata
+    }
+}
+
+impl<'a> Object<'a> for Binding<'a> {
+    fn api_version(&self) -> &str {
+        self.api_version.as_str()
+    }
+
+    fn kind(&self) -> &str {
+        self.kind.as_str()
+    }
+
+    fn metadata(&self) -> &Metadata<'a> {
+        &self.metadata
+    }
+}
+
+/// `null` is as good as absent.
+fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

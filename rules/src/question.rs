@@ -1,0 +1,158 @@
+//! The questions a change can raise.
+
+use berth_api::groups;
+
+/// Something that must be known before a change can be decided.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// Does the requester hold this permission?
+    Permission(Permission),
+    /// Is this namespace being terminated? A namespace that does not exist is not.
+    NamespaceTerminating {
+        /// The namespace.
+        namespace: String,
+    },
+    /// Which ManagedClusterSetBindings does this namespace hold?
+    BindingsIn {
+        /// The namespace.
+        namespace: String,
+    },
+    /// Is there a ManagedCluster of this name that the hub has accepted?
+    AcceptedCluster {
+        /// The name of the cluster.
+        name: String,
+    },
+    /// Is there a ManagedClusterSet of this name?
+    SetExists {
+        /// The name of the set.
+        name: String,
+    },
+}
+
+/// What a question is about: a closed list, for metrics and logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Requirement {
+    /// The permission `managedclusters/accept`.
+    Accept,
+    /// The permission `managedclustersets/join`.
+    Join,
+    /// The permission `managedclustersets/bind`.
+    Bind,
+    /// [`Question::NamespaceTerminating`].
+    NamespaceTerminating,
+    /// [`Question::BindingsIn`].
+    BindingsIn,
+    /// [`Question::AcceptedCluster`].
+    AcceptedCluster,
+    /// [`Question::SetExists`].
+    SetExists,
+}
+
+/// A permission on a named object, as a SubjectAccessReview asks for it. Cluster-scoped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Permission {
+    /// Which of the gate's permissions this is.
+    pub requirement: Requirement,
+    /// The verbs that will do; holding any one of them is enough.
+    pub verbs: &'static [&'static str],
+    /// The API group.
+    pub group: &'static str,
+    /// The plural resource.
+    pub resource: &'static str,
+    /// The subresource.
+    pub subresource: &'static str,
+    /// The name of the object.
+    pub name: String,
+}
+
+// === impl Question ===
+
+impl Question {
+    /// What the question is about.
+    pub fn requirement(&self) -> Requirement {
+        match self {
+            Self::Permission(permission) => permission.requirement,
+            Self::NamespaceTerminating { .. } => Requirement::NamespaceTerminating,
+            Self::BindingsIn { .. } => Requirement::BindingsIn,
+            Self::AcceptedCluster { .. } => Requirement::AcceptedCluster,
+            Self::SetExists { .. } => Requirement::SetExists,
+        }
+    }
+
+    /// The name of the object the question is about.
+    pub fn object(&self) -> &str {
+        match self {
+            Self::Permission(Permission { name, .. })
+            | Self::AcceptedCluster { name }
+            | Self::SetExists { name } => name,
+            Self::NamespaceTerminating { namespace } | Self::BindingsIn { namespace } => namespace,
+        }
+    }
+}
+
+// === impl Permission ===
+
+impl Permission {
+    /// The permission to accept a cluster, or to take the acceptance back.
+    ///
+    /// OCM's roles grant `update`, the documentation this project is built from says `create`: either will do.
+    pub fn accept(cluster: &str) -> Self {
+        Self {
+            requirement: Requirement::Accept,
+            verbs: &["update", "create"],
+            group: groups::REGISTER,
+            resource: "managedclusters",
+            subresource: "accept",
+            name: cluster.to_owned(),
+        }
+    }
+
+    /// The permission to add clusters to a set, or to take them out.
+    pub fn join(set: &str) -> Self {
+        Self::on_set(Requirement::Join, "join", set)
+    }
+
+    /// The permission to bind a set to a namespace.
+    pub fn bind(set: &str) -> Self {
+        Self::on_set(Requirement::Bind, "bind", set)
+    }
+
+    fn on_set(requirement: Requirement, subresource: &'static str, set: &str) -> Self {
+        Self {
+            requirement,
+            verbs: &["create"],
+            group: groups::CLUSTER,
+            resource: "managedclustersets",
+            subresource,
+            name: set.to_owned(),
+        }
+    }
+}
+
+// === impl Requirement ===
+
+impl Requirement {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Accept,
+        Self::Join,
+        Self::Bind,
+        Self::NamespaceTerminating,
+        Self::BindingsIn,
+        Self::AcceptedCluster,
+        Self::SetExists,
+    ];
+
+    /// The value of metric labels and log fields.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Join => "join",
+            Self::Bind => "bind",
+            Self::NamespaceTerminating => "namespace-terminating",
+            Self::BindingsIn => "bindings-in-namespace",
+            Self::AcceptedCluster => "accepted-cluster",
+            Self::SetExists => "set-exists",
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Every sentence of a denial, and of a decision that could not be made.
+//!
+//! A denial begins with OCM's sentence, to the letter, because scripts match on it; then it says what is missing and
+//! how to check it. What could not be decided says that it is no denial.
+
+use berth_api::groups;
+
+use crate::display::{Quoted, ShellWord, first_of};
+use crate::{Denial, Permission, Reason, Undecided};
+
+/// The requester may not accept this cluster, nor take the acceptance back.
+pub(crate) fn accept(user: &str, cluster: &str) -> Denial {
+    let sentence = format!(
+        "user {} cannot update the HubAcceptsClient field",
+        Quoted(user)
+    );
+    let missing = missing(&Permission::accept(cluster));
+    denial(
+        Reason::Accept,
+        "managedclusters/accept",
+        cluster,
+        &format!("{sentence}: {missing}"),
+    )
+}
+
+/// The requester may not change the members of this set.
+pub(crate) fn join(user: &str, set: &str) -> Denial {
+    let sentence = format!(
+        "user {} cannot add/remove a ManagedCluster to/from ManagedClusterSet {}",
+        Quoted(user),
+        Quoted(set)
+    );
+    let missing = missing(&Permission::join(set));
+    denial(
+        Reason::Join,
+        "managedclustersets/join",
+        set,
+        &format!("{sentence}: {missing}"),
+    )
+}
+
+/// The requester may not bind this set. (OCM names the API group `apps` here.)
+pub(crate) fn bind(user: &str, set: &str) -> Denial {
+    let sentence = format!(
+        "user {} is not allowed to bind cluster set {}",
+        Quoted(user),
+        Quoted(set)
+    );
+    let missing = missing(&Permission::bind(set));
+    denial(
+        Reason::Bind,
+        "managedclustersets/bind",
+        set,
+        &format!("{sentence}: {missing}"),
+    )
+}
+
+/// The cluster's namespace terminates.
+pub(crate) fn namespace_terminating(cluster: &str) -> Denial {
+    let why = format!(
+        "cluster namespace {} is terminating: wait until it is gone, then accept again; check: kubectl get namespace {}",
+        Quoted(cluster),
+        ShellWord(cluster)
+    );
+    denial(
+        Reason::NamespaceTerminating,
+        "managedclusters/accept",
+        cluster,
+        &why,
+    )
+}
+
+/// The cluster's namespace holds bindings.
+pub(crate) fn bindings_held(cluster: &str, bindings: &[String]) -> Denial {
+    let why = format!(
+        "namespace {} holds ManagedClusterSetBindings, and would become the namespace of the cluster's agent: \
+         delete {} first; check: kubectl get managedclustersetbindings -n {}",
+        Quoted(cluster),
+        first_of(bindings.iter().map(|name| Quoted(name)), ", "),
+        ShellWord(cluster)
+    );
+    denial(
+        Reason::BindingsHeld,
+        "managedclusters/accept",
+        cluster,
+        &why,
+    )
+}
+
+/// The namespace of a binding is that of an accepted cluster.
+pub(crate) fn cluster_namespace(set: &str, namespace: &str) -> Denial {
+    let why = format!(
+        "namespace {ns} belongs to the accepted ManagedCluster {ns}, whose agent works in it: \
+         bind the set in another namespace; check: kubectl get managedcluster {}",
+        ShellWord(namespace),
+        ns = Quoted(namespace)
+    );
+    denial(
+        Reason::ClusterNamespace,
+        "managedclustersetbindings",
+        set,
+        &why,
+    )
+}
+
+/// Whether the requester holds a permission could not be found out.
+pub(crate) fn permission_unknown(user: &str, permission: &Permission, why: &str) -> Undecided {
+    let Permission {
+        group,
+        resource,
+        subresource,
+        name,
+        ..
+    } = permission;
+    Undecided {
+        message: format!(
+            "cannot decide whether user {} may {} {resource}/{subresource}.{group} {}: {why}: {NO_DENIAL}",
+            Quoted(user),
+            permission.verbs.join(" or "),
+            Quoted(name)
+        ),
+    }
+}
+
+/// A fact about the hub could not be found out.
+pub(crate) fn fact_unknown(what: &str, object: &str, why: &str) -> Undecided {
+    Undecided {
+        message: format!(
+            "cannot decide whether {what} {}: {why}: {NO_DENIAL}",
+            Quoted(object)
+        ),
+    }
+}
+
+/// What every answer says that is neither yes nor no.
+pub(crate) const NO_DENIAL: &str = "this is no denial, try again";
+
+fn denial(reason: Reason, resource: &'static str, name: &str, why: &str) -> Denial {
+    let group = groups::CLUSTER;
+    let message = format!("{resource}.{group} {} is forbidden: {why}", Quoted(name));
+    Denial {
+        reason,
+        group,
+        resource,
+        name: name.to_owned(),
+        message,
+    }
+}
+
+/// What is missing, and how to check it.
+fn missing(permission: &Permission) -> String {
+    let Permission {
+        verbs,
+        group,
+        resource,
+        subresource,
+        name,
+        ..
+    } = permission;
+    let verb = verbs[0];
+    let needs = format!("needs verb {verb:?} on {resource}/{subresource}");
+    if *group == groups::REGISTER {
+        // The group is not in discovery, so that kubectl would ask about a resource of the core group.
+        let check = format!("berth can-i {subresource} {}", ShellWord(name));
+        return format!(
+            "{needs} in API group {group}, name {}; check: {check}",
+            Quoted(name)
+        );
+    }
+    let object = format!("{resource}.{group}/{name}");
+    let check = format!(
+        "kubectl auth can-i {verb} {} --subresource={subresource} -A",
+        ShellWord(&object)
+    );
+    format!("{needs}, name {}; check: {check}", Quoted(name))
+}

@@ -1,0 +1,445 @@
+//! The mutating path of ManagedClusters, bindings and sets: each row is a write and what becomes of it.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod support;
+
+use berth_rules::object::{Binding, Cluster, ClusterSet};
+use berth_rules::{Answers, Change, Decision, FeatureGates, binding, cluster, cluster_set};
+use serde_json::{Value, json};
+use support::{answered, deleting, in_set, short};
+
+const NOW: &str = "2026-11-21T12:00:00Z";
+
+fn mutate(
+    old: Option<&Value>,
+    new: &Value,
+    facts: &[&str],
+    gates: FeatureGates,
+) -> (Decision, Value) {
+    let (old_text, new_text) = (old.map(Value::to_string), new.to_string());
+    let change = Change {
+        name: "c1",
+        namespace: "",
+        user: "dev",
+        new: serde_json::from_str::<Cluster<'_>>(&new_text).unwrap(),
+        old: old_text
+            .as_deref()
+            .map(|old| serde_json::from_str::<Cluster<'_>>(old).unwrap()),
+    };
+    let answers = answered(cluster::mutate::questions(&change, gates), facts);
+    let decision =
+        cluster::mutate::decide(&change, gates, Answers::new(&answers), NOW.parse().unwrap());
+    let mut object = new.clone();
+    json_patch::patch(&mut object, &decision.patch).unwrap();
+    (decision, object)
+}
+
+#[test]
+fn a_cluster_without_a_set_gets_the_default_one() {
+    let cluster = |labels: Value| support::cluster(labels, json!({}));
+    let without_labels = json!({ "metadata": { "name": "c1" } });
+    let null_labels = json!({ "metadata": { "name": "c1", "labels": null } });
+    let label = |object: &Value| {
+        object["metadata"]["labels"]["cluster.open-cluster-management.io/clusterset"].clone()
+    };
+    for (case, old, new, facts, set, expected) in [
+        (
+            "no labels at all",
+            None,
+            without_labels.clone(),
+            &["join:default"][..],
+            json!("default"),
+            "allow",
+        ),
+        (
+            "null labels",
+            None,
+            null_labels,
+            &["join:default"],
+            json!("default"),
+            "allow",
+        ),
+        (
+            "other labels",
+            None,
+            cluster(json!({ "k": "v" })),
+            &["join:default"],
+            json!("default"),
+            "allow",
+        ),
+        (
+            "an empty label",
+            None,
+            cluster(in_set("")),
+            &["join:default"],
+            json!("default"),
+            "allow",
+        ),
+        (
+            "another set",
+            None,
+            cluster(in_set("s1")),
+            &[],
+            json!("s1"),
+            "allow",
+        ),
+        (
+            "the default set",
+            None,
+            cluster(in_set("default")),
+            &[],
+            json!("default"),
+            "allow",
+        ),
+        (
+            "without the permission it stays away",
+            None,
+            cluster(json!({})),
+            &[],
+            Value::Null,
+            "allow ~1",
+        ),
+        (
+            "and when nobody knows",
+            None,
+            cluster(json!({})),
+            &["?join:default"],
+            Value::Null,
+            "allow ~1",
+        ),
+        (
+            "an unlabelled one is not stuck",
+            Some(cluster(json!({}))),
+            cluster(json!({ "k": "v" })),
+            &[],
+            Value::Null,
+            "allow ~1",
+        ),
+        (
+            "a dropped default comes back without a question",
+            Some(cluster(in_set("default"))),
+            cluster(json!({})),
+            &[],
+            json!("default"),
+            "allow",
+        ),
+        (
+            "another dropped set becomes the default",
+            Some(cluster(in_set("a"))),
+            cluster(json!({})),
+            &["join:default"],
+            json!("default"),
+            "allow",
+        ),
+        (
+            "what is being deleted is left alone",
+            Some(deleting(cluster(json!({})))),
+            deleting(cluster(json!({}))),
+            &["join:default"],
+            Value::Null,
+            "allow",
+        ),
+        (
+            "a forged deletion helps nobody",
+            None,
+            deleting(cluster(json!({}))),
+            &["join:default"],
+            json!("default"),
+            "allow",
+        ),
+    ] {
+        let (decision, object) = mutate(old.as_ref(), &new, facts, FeatureGates::default());
+        assert_eq!(short(&decision), expected, "{case}");
+        assert_eq!(label(&object), set, "{case}");
+        let (again, _) = mutate(old.as_ref(), &object, facts, FeatureGates::default());
+        assert!(
+            again.patch.0.is_empty(),
+            "{case}: a second pass changes nothing, {again:?}"
+        );
+    }
+    let off = FeatureGates {
+        default_cluster_set: false,
+        ..FeatureGates::default()
+    };
+    assert!(
+        mutate(None, &without_labels, &["join:default"], off)
+            .0
+            .patch
+            .0
+            .is_empty()
+    );
+}
+
+#[test]
+fn taints_get_their_times_and_nothing_else_is_touched() {
+    let labels = in_set("a");
+    let taint = |value: &str, time: Option<&str>| {
+        let mut taint =
+            json!({ "key": "k", "value": value, "effect": "NoSelect", "later": { "x": [1] } });
+        if let Some(time) = time {
+            taint["timeAdded"] = time.into();
+        }
+        taint
+    };
+    let cluster = |taints: Vec<Value>| {
+        support::cluster(labels.clone(), json!({ "taints": taints, "unknown": 7 }))
+    };
+    let (decision, object) = mutate(
+        None,
+        &cluster(vec![taint("v", None)]),
+        &[],
+        FeatureGates::default(),
+    );
+    assert_eq!(decision.patch.0.len(), 1);
+    assert_eq!(object, cluster(vec![taint("v", Some(NOW))]));
+
+    let stored = cluster(vec![taint("v", Some("2026-11-20T00:00:00Z"))]);
+    let (_, object) = mutate(
+        Some(&stored),
+        &cluster(vec![taint("v", None)]),
+        &[],
+        FeatureGates::default(),
+    );
+    assert_eq!(
+        object, stored,
+        "a re-applied manifest keeps the stored time"
+    );
+
+    let forged = cluster(vec![taint("v", Some("2026-11-19T00:00:00Z"))]);
+    let (decision, _) = mutate(Some(&stored), &forged, &[], FeatureGates::default());
+    assert_eq!(short(&decision), "400 taint-time-added");
+    let berth_rules::Outcome::Malformed(faults) = decision.outcome else {
+        panic!()
+    };
+    assert_eq!(
+        faults[0].message,
+        "It is not allowed to set TimeAdded of Taint \"k\"."
+    );
+
+    let (decision, _) = mutate(
+        Some(&deleting(stored)),
+        &deleting(forged),
+        &[],
+        FeatureGates::default(),
+    );
+    assert_eq!(
+        short(&decision),
+        "allow",
+        "what is being deleted is left alone"
+    );
+}
+
+#[test]
+fn bindings_need_the_permission_and_a_workspace() {
+    let bound =
+        |set: &str| json!({ "metadata": { "name": "prod" }, "spec": { "clusterSet": set } });
+    let empty = json!({ "metadata": { "name": "prod" } });
+    for (case, old, new, facts, expected) in [
+        (
+            "with the permission",
+            None,
+            bound("prod"),
+            &["bind:prod"][..],
+            "allow",
+        ),
+        ("without", None, bound("prod"), &[], "403 bind"),
+        (
+            "in an accepted cluster's namespace",
+            None,
+            bound("prod"),
+            &["bind:prod", "accepted"],
+            "403 cluster-namespace",
+        ),
+        (
+            "both are told",
+            None,
+            bound("prod"),
+            &["accepted"],
+            "403 bind cluster-namespace",
+        ),
+        (
+            "another name than the set's",
+            None,
+            bound("test"),
+            &["bind:test"],
+            "400 binding-name",
+        ),
+        ("no set", None, empty.clone(), &[], "400 binding-name"),
+        (
+            "labels are free",
+            Some(bound("prod")),
+            bound("prod"),
+            &["accepted"],
+            "allow",
+        ),
+        (
+            "the set is fixed",
+            Some(bound("prod")),
+            bound("test"),
+            &["bind:test"],
+            "400 binding-name",
+        ),
+        (
+            "even while it is being deleted",
+            Some(deleting(bound("prod"))),
+            deleting(bound("test")),
+            &[],
+            "400 binding-name",
+        ),
+        (
+            "a stored misnomer may stay",
+            Some(bound("test")),
+            bound("test"),
+            &[],
+            "allow",
+        ),
+        (
+            "mending it binds a set",
+            Some(bound("test")),
+            bound("prod"),
+            &[],
+            "403 bind",
+        ),
+        (
+            "which takes the permission",
+            Some(bound("test")),
+            bound("prod"),
+            &["bind:prod"],
+            "allow",
+        ),
+        (
+            "a hub that is away is no denial",
+            None,
+            bound("prod"),
+            &["bind:prod", "?accepted"],
+            "500 x1",
+        ),
+    ] {
+        let (old_text, new_text) = (old.as_ref().map(Value::to_string), new.to_string());
+        let change = Change {
+            name: "prod",
+            namespace: "app",
+            user: "dev",
+            new: serde_json::from_str::<Binding<'_>>(&new_text).unwrap(),
+            old: old_text
+                .as_deref()
+                .map(|old| serde_json::from_str::<Binding<'_>>(old).unwrap()),
+        };
+        let answers = answered(binding::questions(&change), facts);
+        assert_eq!(
+            short(&binding::decide(&change, Answers::new(&answers))),
+            expected,
+            "{case}"
+        );
+    }
+}
+
+#[test]
+fn sets_are_such_that_clusters_can_belong_to_them() {
+    let set = |selector: Value| json!({ "metadata": { "name": "s" }, "spec": { "clusterSelector": selector } });
+    let selects = |selector: Value| {
+        set(json!({ "selectorType": "LabelSelector", "labelSelector": selector }))
+    };
+    let operator = |operator: &str, values: Value| {
+        selects(
+            json!({ "matchExpressions": [{ "key": "env", "operator": operator, "values": values }] }),
+        )
+    };
+    let exclusive = set(json!({ "selectorType": "ExclusiveClusterSetLabel" }));
+    for (case, old, new, expected) in [
+        ("by label", None, exclusive.clone(), "allow"),
+        (
+            "by default",
+            None,
+            json!({ "metadata": { "name": "s" } }),
+            "allow",
+        ),
+        (
+            "by an empty selector, which selects all",
+            None,
+            selects(json!({})),
+            "allow",
+        ),
+        ("by a selector", None, operator("In", json!(["x"])), "allow"),
+        (
+            "by an unknown operator",
+            None,
+            operator("Like", json!(["x"])),
+            "400 set-selector",
+        ),
+        (
+            "by an operator without its values",
+            None,
+            operator("In", json!([])),
+            "400 set-selector",
+        ),
+        (
+            "by an operator with values it cannot have",
+            None,
+            operator("Exists", json!(["x"])),
+            "400 set-selector",
+        ),
+        (
+            "by a value that no label can have",
+            None,
+            operator("In", json!(["a b"])),
+            "400 set-selector",
+        ),
+        (
+            "by no selector",
+            None,
+            set(json!({ "selectorType": "LabelSelector" })),
+            "400 set-selector",
+        ),
+        (
+            "a stored bad selector may stay",
+            Some(operator("Like", json!(["x"]))),
+            operator("Like", json!(["x"])),
+            "allow",
+        ),
+        (
+            "another may not come",
+            Some(exclusive.clone()),
+            operator("Like", json!(["x"])),
+            "400 set-selector",
+        ),
+        (
+            "not on what is being deleted",
+            Some(deleting(exclusive)),
+            operator("Like", json!(["x"])),
+            "allow",
+        ),
+    ] {
+        assert_eq!(
+            short(&decide_set("s", old.as_ref(), &new)),
+            expected,
+            "{case}"
+        );
+    }
+    let plain = json!({ "metadata": { "name": "s" } });
+    assert_eq!(short(&decide_set(&"s".repeat(63), None, &plain)), "allow");
+    assert_eq!(
+        short(&decide_set(&"s".repeat(64), None, &plain)),
+        "400 set-name"
+    );
+    assert_eq!(
+        short(&decide_set(&"s".repeat(64), Some(&plain), &plain)),
+        "allow",
+        "a stored name may stay"
+    );
+}
+
+fn decide_set(name: &str, old: Option<&Value>, new: &Value) -> Decision {
+    let (old, new) = (old.map(Value::to_string), new.to_string());
+    let change = Change {
+        name,
+        namespace: "",
+        user: "dev",
+        new: serde_json::from_str::<ClusterSet<'_>>(&new).unwrap(),
+        old: old
+            .as_deref()
+            .map(|old| serde_json::from_str::<ClusterSet<'_>>(old).unwrap()),
+    };
+    cluster_set::decide(&change)
+}

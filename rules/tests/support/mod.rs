@@ -1,0 +1,103 @@
+//! Changes and answers for tables, written short.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses its own part"
+)]
+
+use berth_rules::{Answer, Decision, Outcome, Question};
+use serde_json::{Value, json};
+
+/// What is so on the hub of a table's row, in words: `accept`, `join:SET`, `bind:SET`, `terminating`, `binding:NAME`,
+/// `accepted`, `set:NAME`; a `?` in front makes it unknown.
+pub fn answer(question: &Question, facts: &[&str]) -> Answer {
+    let fact = match question {
+        Question::Permission(permission) if permission.subresource == "accept" => {
+            "accept".to_owned()
+        }
+        Question::Permission(permission) => {
+            format!("{}:{}", permission.subresource, permission.name)
+        }
+        Question::NamespaceTerminating { .. } => "terminating".to_owned(),
+        Question::BindingsIn { .. } => {
+            let names = facts
+                .iter()
+                .filter_map(|fact| fact.strip_prefix("binding:"));
+            let names: Vec<_> = names.map(str::to_owned).collect();
+            if !names.is_empty() {
+                return Answer::Names(names);
+            }
+            "bindings".to_owned()
+        }
+        Question::AcceptedCluster { .. } => "accepted".to_owned(),
+        Question::SetExists { name } => format!("set:{name}"),
+    };
+    if facts.contains(&format!("?{fact}").as_str()) {
+        return Answer::Unknown("the hub is away".to_owned());
+    }
+    facts.contains(&fact.as_str()).into()
+}
+
+pub fn answered(questions: Vec<Question>, facts: &[&str]) -> Vec<(Question, Answer)> {
+    questions
+        .into_iter()
+        .map(|question| {
+            let answer = answer(&question, facts);
+            (question, answer)
+        })
+        .collect()
+}
+
+/// A decision in short: `allow`, or the code and the reasons; `~` and the number of warnings behind it.
+pub fn short(decision: &Decision) -> String {
+    let outcome = match &decision.outcome {
+        Outcome::Allowed => "allow".to_owned(),
+        Outcome::Malformed(faults) => {
+            format!(
+                "400 {}",
+                faults
+                    .iter()
+                    .map(|fault| fault.reason.as_str())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            )
+        }
+        Outcome::Denied(denials) => {
+            format!(
+                "403 {}",
+                denials
+                    .iter()
+                    .map(|denial| denial.reason.as_str())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            )
+        }
+        Outcome::Undecided(open) => format!("500 x{}", open.len()),
+    };
+    match decision.warnings.len() {
+        0 => outcome,
+        warnings => format!("{outcome} ~{warnings}"),
+    }
+}
+
+/// A ManagedCluster: labels and spec as given.
+pub fn cluster(labels: Value, spec: Value) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1",
+        "kind": "ManagedCluster",
+        "metadata": { "name": "c1", "labels": labels },
+        "spec": spec,
+    })
+}
+
+/// The label that puts a cluster into a set.
+pub fn in_set(set: &str) -> Value {
+    json!({ "cluster.open-cluster-management.io/clusterset": set })
+}
+
+/// The object, being deleted.
+pub fn deleting(mut object: Value) -> Value {
+    object["metadata"]["deletionTimestamp"] = "2026-11-21T00:00:00Z".into();
+    object
+}
