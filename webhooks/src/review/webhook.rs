@@ -1,0 +1,102 @@
+//! What the gate serves, and under which paths.
+
+use berth_api::groups;
+
+/// A webhook of the gate: a kind of objects, and what is done with them. Paths and names are OCM's, so that OCM's
+/// registrations find this gate, and ours replace OCM's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Webhook {
+    /// Fills in the defaults of ManagedClusters.
+    MutateCluster,
+    /// Decides writes of ManagedClusters.
+    ValidateCluster,
+    /// Decides writes of ManagedClusterSets. OCM has no such webhook.
+    ValidateClusterSet,
+    /// Decides writes of ManagedClusterSetBindings.
+    ValidateBinding,
+}
+
+impl Webhook {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::MutateCluster,
+        Self::ValidateCluster,
+        Self::ValidateClusterSet,
+        Self::ValidateBinding,
+    ];
+
+    /// The path it is served under.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::MutateCluster => "/mutate-cluster-open-cluster-management-io-v1-managedcluster",
+            Self::ValidateCluster => {
+                "/validate-cluster-open-cluster-management-io-v1-managedcluster"
+            }
+            Self::ValidateClusterSet => {
+                "/validate-cluster-open-cluster-management-io-v1beta2-managedclusterset"
+            }
+            Self::ValidateBinding => {
+                "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding"
+            }
+        }
+    }
+
+    /// The name of its registration, and of the webhook in it.
+    pub const fn registration(self) -> &'static str {
+        match self {
+            Self::MutateCluster => {
+                "managedclustermutators.admission.cluster.open-cluster-management.io"
+            }
+            Self::ValidateCluster => {
+                "managedclustervalidators.admission.cluster.open-cluster-management.io"
+            }
+            Self::ValidateClusterSet => {
+                "managedclustersetvalidators.admission.cluster.open-cluster-management.io"
+            }
+            Self::ValidateBinding => {
+                "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io"
+            }
+        }
+    }
+
+    /// The API group of its objects.
+    pub const fn group(self) -> &'static str {
+        groups::CLUSTER
+    }
+
+    /// The version of its objects.
+    pub const fn version(self) -> &'static str {
+        match self {
+            Self::MutateCluster | Self::ValidateCluster => "v1",
+            Self::ValidateClusterSet | Self::ValidateBinding => "v1beta2",
+        }
+    }
+
+    /// The kind of its objects.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::MutateCluster | Self::ValidateCluster => "ManagedCluster",
+            Self::ValidateClusterSet => "ManagedClusterSet",
+            Self::ValidateBinding => "ManagedClusterSetBinding",
+        }
+    }
+
+    /// The resource of its objects.
+    pub const fn resource(self) -> &'static str {
+        match self {
+            Self::MutateCluster | Self::ValidateCluster => "managedclusters",
+            Self::ValidateClusterSet => "managedclustersets",
+            Self::ValidateBinding => "managedclustersetbindings",
+        }
+    }
+
+    /// Whether it may change objects.
+    pub const fn mutates(self) -> bool {
+        matches!(self, Self::MutateCluster)
+    }
+
+    /// The webhook served under a path.
+    pub fn at(path: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|webhook| webhook.path() == path)
+    }
+}
