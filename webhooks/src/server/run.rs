@@ -1,0 +1,204 @@
+//! The life of the server: start, readiness, drain, end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::app::{App, router};
+use super::connections::Connections;
+use super::health::{self, Readiness};
+use super::listener::{Listener, Stop};
+use super::{Limits, Metrics};
+use crate::review::Gate;
+
+/// How long requests under way may take once the server drains: as long as any API server waits.
+const LONGEST_DRAIN: Duration = Duration::from_secs(30);
+
+/// How long one attempt may take to find out whether questions can be answered.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Connections to each of the plain ports, for probes and scrapers.
+const PLAIN_CONNECTIONS: usize = 100;
+
+/// Everything a server needs. Its ports are open already, so that nothing can fail once it runs.
+#[derive(Debug)]
+pub struct Server {
+    /// Decides reviews.
+    pub gate: Gate,
+    /// Where webhooks are served.
+    pub webhooks: TcpListener,
+    /// With what.
+    pub tls: Arc<ServingTls>,
+    /// Where metrics are served, in plain HTTP; nowhere if `None`.
+    pub metrics_port: Option<TcpListener>,
+    /// Where health is served, in plain HTTP; nowhere if `None`.
+    pub health_port: Option<TcpListener>,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// What is borne.
+    pub limits: Limits,
+    /// How long it goes on serving after it was told to stop, until all API servers know.
+    pub shutdown_delay: Duration,
+}
+
+/// Why a server ended without being told to.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// One of its tasks ended. That is a bug; a new process is better than a half one.
+    #[error("the {0} ended unexpectedly")]
+    TaskEnded(&'static str),
+    /// One of its tasks panicked.
+    #[error("a task of the server panicked: {0}")]
+    TaskPanicked(tokio::task::JoinError),
+}
+
+impl Server {
+    /// Serves until `shutdown` is cancelled, and then until nobody asks any more.
+    ///
+    /// # Guarantees
+    /// Not ready the moment `shutdown` is cancelled. For [`Server::shutdown_delay`] every request is served, and each
+    /// answer asks its client to close the connection, so that clients move on by themselves. Then no connection is
+    /// accepted any more, requests under way are answered, and all tasks have ended when this returns.
+    ///
+    /// # Errors
+    /// When a part of the server ends by itself; the others have been ended then.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), ServeError> {
+        let app = Arc::new(App::new(
+            self.gate.clone(),
+            self.metrics.clone(),
+            &self.limits,
+        ));
+        let readiness = Arc::new(Readiness::new(Arc::clone(&self.tls)));
+        self.metrics.certificate(self.tls.not_after());
+
+        // What is asked about the gate goes on until the gate itself has drained.
+        let (stop, end) = (Stop::default(), Stop::default());
+        let (mut serving, mut beside) = (JoinSet::new(), JoinSet::new());
+        let listener = Listener {
+            tcp: self.webhooks,
+            tls: Some(Arc::clone(&self.tls)),
+            router: router(Arc::clone(&app)),
+            connections: Connections::new(self.limits.clone(), Some(self.metrics.clone())),
+            metrics: self.metrics.clone(),
+        };
+        serving.spawn(named("webhook listener", listener.serve(stop.clone())));
+        readiness.is_listening();
+        let ports = [
+            (
+                "health listener",
+                self.health_port,
+                health::health(Arc::clone(&readiness)),
+            ),
+            (
+                "metrics listener",
+                self.metrics_port,
+                health::metrics(self.metrics.clone()),
+            ),
+        ];
+        for (name, port, router) in ports {
+            let Some(tcp) = port else { continue };
+            let limits = Limits {
+                connections: PLAIN_CONNECTIONS,
+                ..self.limits.clone()
+            };
+            let connections = Connections::new(limits, None);
+            let listener = Listener {
+                tcp,
+                tls: None,
+                router,
+                connections,
+                metrics: self.metrics.clone(),
+            };
+            beside.spawn(named(name, listener.serve(end.clone())));
+        }
+        let watch = Arc::clone(&self.tls).watch(DEFAULT_INTERVAL, end.drain.clone());
+        beside.spawn(named("certificate watch", watch));
+        beside.spawn(named(
+            "authorizer probe",
+            probe(self.gate, Arc::clone(&readiness), end.drain.clone()),
+        ));
+
+        let mut result = tokio::select! {
+            () = shutdown.cancelled() => Ok(()),
+            error = unexpected_end(&mut serving, &mut beside) => Err(error),
+        };
+        readiness.is_draining();
+        app.drain();
+        if result.is_ok() {
+            tracing::info!(
+                delay_s = self.shutdown_delay.as_secs_f64(),
+                "told to stop: not ready, serving on"
+            );
+            if let Ok(error) = timeout(
+                self.shutdown_delay,
+                unexpected_end(&mut serving, &mut beside),
+            )
+            .await
+            {
+                result = Err(error);
+            }
+        }
+        tracing::info!("draining");
+        stop.drain.cancel();
+        if timeout(LONGEST_DRAIN, serving.join_next()).await.is_err() {
+            stop.now.cancel();
+        }
+        end.drain.cancel();
+        end.now.cancel();
+        serving.join_all().await;
+        beside.join_all().await;
+        tracing::info!("stopped");
+        result
+    }
+}
+
+/// A task that says which it was.
+async fn named(name: &'static str, task: impl Future<Output = ()>) -> &'static str {
+    task.await;
+    name
+}
+
+type Tasks = JoinSet<&'static str>;
+
+/// The end of any task, which none should have before it is told to.
+async fn unexpected_end(serving: &mut Tasks, beside: &mut Tasks) -> ServeError {
+    let ended = tokio::select! {
+        Some(ended) = serving.join_next() => ended,
+        Some(ended) = beside.join_next() => ended,
+    };
+    match ended {
+        Ok(name) => ServeError::TaskEnded(name),
+        Err(error) => ServeError::TaskPanicked(error),
+    }
+}
+
+/// Asks until a question has been answered once.
+async fn probe(gate: Gate, readiness: Arc<Readiness>, stop: CancellationToken) {
+    let attempt = || async {
+        match timeout(PROBE_TIMEOUT, gate.answerer().probe()).await {
+            Ok(result) => result,
+            Err(_) => Err(format!("no answer within {}s", PROBE_TIMEOUT.as_secs())),
+        }
+    };
+    let backoff = ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(100))
+        .with_max_delay(Duration::from_secs(10))
+        .with_jitter()
+        .without_max_times();
+    let tell = |error: &String, _| tracing::warn!(%error, "not ready: no question can be answered");
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => return,
+        answered = attempt.retry(backoff).notify(tell) => if answered.is_ok() {
+            readiness.has_answered();
+            tracing::info!("ready: questions are answered");
+        },
+    }
+    stop.cancelled().await;
+}
