@@ -1,2 +1,18 @@
-//! The `berth` binary.
-fn main() {}
+//! The `berth` binary: arguments, wiring, and the commands people type.
+
+mod cli;
+mod feature_gates;
+mod hub_client;
+mod logging;
+mod open_files;
+mod ports;
+mod review;
+mod signals;
+mod webhook_server;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    berth_certs::install_provider();
+    cli::run()
+}

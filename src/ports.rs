@@ -1,0 +1,107 @@
+//! The port flags, with OCM's meaning, and the opening of ports.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+
+/// The value of a port flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Port {
+    /// This one.
+    Number(u16),
+    /// Zero or less: OCM's way to say "the default", or "none", depending on the flag.
+    Unset,
+    /// Any free one.
+    Auto,
+}
+
+impl FromStr for Port {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        match text.parse::<i64>() {
+            Ok(..=0) => Ok(Self::Unset),
+            Ok(number) => u16::try_from(number)
+                .map(Self::Number)
+                .map_err(|_| "ports end at 65535".to_owned()),
+            Err(_) => Err("expected a port number, or 'auto' for any free port".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Unset => f.write_str("0"),
+            Self::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+impl Port {
+    /// With a default for [`Port::Unset`].
+    pub(crate) fn or(self, default: u16) -> Self {
+        if self == Self::Unset {
+            Self::Number(default)
+        } else {
+            self
+        }
+    }
+
+    /// Opens it; nothing when it is unset.
+    ///
+    /// # Errors
+    /// Names the flag and the address.
+    pub(crate) async fn open(
+        self,
+        flag: &str,
+        address: IpAddr,
+    ) -> anyhow::Result<Option<TcpListener>> {
+        let number = match self {
+            Self::Number(number) => number,
+            Self::Auto => 0,
+            Self::Unset => return Ok(None),
+        };
+        let mut bound = TcpListener::bind(SocketAddr::new(address, number)).await;
+        // The default address takes IPv6 and IPv4; a host without IPv6 has IPv4 alone.
+        if address.is_ipv6()
+            && address.is_unspecified()
+            && let Err(error) = &bound
+            && error.kind() != io::ErrorKind::AddrInUse
+        {
+            bound = TcpListener::bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), number)).await;
+        }
+        let listener = bound.with_context(|| {
+            format!("{flag} {self}: cannot listen on {address}; choose another port, or 'auto' for any free one")
+        })?;
+        Ok(Some(listener))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_mean_what_they_mean_to_ocm() {
+        for (text, port) in [
+            ("9443", Port::Number(9443)),
+            ("0", Port::Unset),
+            ("-1", Port::Unset),
+            ("auto", Port::Auto),
+        ] {
+            assert_eq!(text.parse(), Ok(port));
+        }
+        assert_eq!(Port::Unset.or(9443), Port::Number(9443));
+        assert!("65536".parse::<Port>().unwrap_err().contains("65535"));
+        assert!("http".parse::<Port>().unwrap_err().contains("port number"));
+    }
+}

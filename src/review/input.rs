@@ -1,0 +1,190 @@
+//! What is to be decided: reviews as they are, and reviews made of plain objects.
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use berth_rbac::implied_groups;
+use berth_webhooks::review::Webhook;
+use serde_json::{Value, json};
+
+use super::Args;
+
+/// The uid of reviews that are made here. There is nothing to tell apart.
+const UID: &str = "00000000-0000-0000-0000-000000000000";
+
+/// The AdmissionReviews of all files, in order.
+///
+/// # Errors
+/// Names the file, the document, and what is wrong or missing.
+pub(super) fn reviews(args: &Args) -> anyhow::Result<Vec<Value>> {
+    let mut objects = Vec::new();
+    for file in &args.filename {
+        objects.extend(read(file)?);
+    }
+    ensure!(
+        !objects.is_empty(),
+        "-f: there is nothing to decide in the files"
+    );
+    let old = match &args.old {
+        None => None,
+        Some(file) => {
+            let mut stored = read(file)?;
+            ensure!(
+                stored.len() == 1,
+                "--old {}: expected one object, found {}",
+                file.display(),
+                stored.len()
+            );
+            ensure!(
+                objects.len() == 1,
+                "--old: expected one object in -f, found {}",
+                objects.len()
+            );
+            stored.pop().map(|(_, object)| object)
+        }
+    };
+    objects
+        .into_iter()
+        .map(|(at, object)| review(args, object, old.as_ref()).context(at))
+        .collect()
+}
+
+/// The objects of a file, each with where it stands; those of lists one by one.
+fn read(file: &Path) -> anyhow::Result<Vec<(String, Value)>> {
+    let name = file.display().to_string();
+    let text = if name == "-" {
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .context("standard input")?;
+        text
+    } else {
+        std::fs::read_to_string(file).with_context(|| name.clone())?
+    };
+    let mut objects = Vec::new();
+    for (i, document) in serde_saphyr::read::<_, Value>(&mut text.as_bytes()).enumerate() {
+        let at = format!("{name}, document {}", i + 1);
+        let document = document.map_err(|error| {
+            let error = error.to_string();
+            anyhow::anyhow!(
+                "{at}: not YAML or JSON: {}",
+                error.lines().next().unwrap_or_default()
+            )
+        })?;
+        match document {
+            Value::Null => {}
+            Value::Object(mut list) if list.get("kind").is_some_and(|kind| kind == "List") => {
+                let Some(Value::Array(items)) = list.remove("items") else {
+                    bail!("{at}: a List needs items")
+                };
+                objects.extend(
+                    items
+                        .into_iter()
+                        .enumerate()
+                        .map(|(i, item)| (format!("{at}, items[{i}]"), item)),
+                );
+            }
+            object => objects.push((at, object)),
+        }
+    }
+    Ok(objects)
+}
+
+fn review(args: &Args, object: Value, old: Option<&Value>) -> anyhow::Result<Value> {
+    let field = |name: &str| {
+        object
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let (api_version, kind) = (field("apiVersion"), field("kind"));
+    if kind == "AdmissionReview" {
+        ensure!(
+            old.is_none(),
+            "--old: an AdmissionReview brings its own oldObject"
+        );
+        return with_user(args, object);
+    }
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let guarded = |webhook: &Webhook| {
+        (webhook.group(), webhook.version(), webhook.kind()) == (group, version, kind.as_str())
+    };
+    let Some(webhook) = Webhook::ALL.into_iter().find(guarded) else {
+        bail!(
+            "kind {kind:?} of apiVersion {api_version:?} is neither an AdmissionReview nor guarded by the gate; it guards \
+             ManagedCluster (v1), ManagedClusterSet and ManagedClusterSetBinding (v1beta2) of {}",
+            Webhook::ValidateCluster.group()
+        );
+    };
+    let metadata = |object: &Value, field: &str| {
+        object
+            .pointer(&format!("/metadata/{field}"))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let name = metadata(&object, "name");
+    ensure!(!name.is_empty(), "metadata.name: the object needs one");
+    let namespace = metadata(&object, "namespace");
+    if webhook == Webhook::ValidateBinding {
+        ensure!(
+            !namespace.is_empty(),
+            "metadata.namespace: a ManagedClusterSetBinding needs one"
+        );
+    }
+    if let Some(old) = old {
+        let same = old.get("kind") == object.get("kind") && metadata(old, "name") == name;
+        ensure!(same, "--old: expected the stored {kind} {name:?}");
+    }
+    ensure!(args.user.is_some(), "--as USER: say who makes the change");
+    let (resource, operation) = (
+        webhook.resource(),
+        if old.is_some() { "UPDATE" } else { "CREATE" },
+    );
+    let mut request = json!({
+        "uid": UID,
+        "kind": { "group": group, "version": version, "kind": kind },
+        "resource": { "group": group, "version": version, "resource": resource },
+        "requestKind": { "group": group, "version": version, "kind": kind },
+        "requestResource": { "group": group, "version": version, "resource": resource },
+        "name": name,
+        "operation": operation,
+        "userInfo": {},
+        "object": object,
+        "oldObject": old,
+        "dryRun": true,
+    });
+    if !namespace.is_empty() {
+        request["namespace"] = namespace.into();
+    }
+    with_user(
+        args,
+        json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request }),
+    )
+}
+
+/// With the user of the command line, if one is named there, and with the groups that the name implies on a hub.
+fn with_user(args: &Args, mut review: Value) -> anyhow::Result<Value> {
+    let Some(user) = &args.user else {
+        return Ok(review);
+    };
+    ensure!(!user.is_empty(), "--as: the user name is empty");
+    let mut groups = args.groups.clone();
+    groups.extend(
+        implied_groups(user)
+            .into_iter()
+            .filter(|group| !args.groups.contains(group)),
+    );
+    match review.get_mut("request") {
+        Some(Value::Object(request)) => {
+            request.insert(
+                "userInfo".to_owned(),
+                json!({ "username": user, "groups": groups }),
+            );
+        }
+        _ => bail!("the AdmissionReview has no request"),
+    }
+    Ok(review)
+}
