@@ -1,0 +1,274 @@
+//! More clients than there are places: whoever is useful stays, and gets in.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use berth_webhooks::server::Limits;
+use http_body_util::BodyExt;
+use hyper::client::conn::http2::SendRequest;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+
+use crate::connections::{chunk, head, is_served};
+use crate::in_process::{Client, Held, Running, Setup, connect, metric};
+use crate::reviews::{PATH, asking, text};
+use crate::support::{Gate, post, repository, response};
+
+type Body = http_body_util::Full<hyper::body::Bytes>;
+
+#[tokio::test]
+async fn a_flood_of_idle_connections_keeps_nobody_out() {
+    let limits = Limits {
+        connections: 20,
+        ..Limits::default()
+    };
+    let server = Setup {
+        limits,
+        ..Setup::default()
+    }
+    .start()
+    .await;
+    let (mut useful, connection) =
+        hyper::client::conn::http1::handshake::<_, Body>(TokioIo::new(server.connect().await))
+            .await
+            .unwrap();
+    let connection = tokio::spawn(connection);
+    let mut ask = async || {
+        useful.ready().await.unwrap();
+        let answer = useful.send_request(post(PATH, text())).await.unwrap();
+        answer.into_body().collect().await.unwrap();
+    };
+    ask().await;
+    let mut idle = Vec::new();
+    for _ in 0..60 {
+        idle.push(TcpStream::connect(server.address).await.unwrap());
+    }
+    let mut idle_tls = Vec::new();
+    for _ in 0..60 {
+        idle_tls.push(server.connect().await);
+        ask().await;
+    }
+    is_served(&server).await;
+    ask().await;
+    connection.abort();
+    assert!(server.metric(r#"berth_webhook_connections_closed_total{reason="evicted"}"#) >= 100.0);
+    assert_eq!(
+        server.metric(r#"berth_webhook_connections_closed_total{reason="refused"}"#),
+        0.0
+    );
+    assert!(server.metric("berth_webhook_connections") <= 20.0);
+}
+
+#[tokio::test]
+async fn a_flood_of_trickling_bodies_keeps_nobody_out() {
+    let limits = Limits {
+        connections: 20,
+        reviews: 5,
+        ..Limits::default()
+    };
+    let server = Setup {
+        limits,
+        ..Setup::default()
+    }
+    .start()
+    .await;
+    let mut slow = Vec::new();
+    for _ in 0..15 {
+        let mut stream = server.connect().await;
+        stream.write_all(head("30s").as_bytes()).await.unwrap();
+        stream
+            .write_all(chunk(&text()[..200]).as_bytes())
+            .await
+            .unwrap();
+        slow.push(stream);
+    }
+    // There are places for connections, and reviews that have not come are none that are being decided.
+    is_served(&server).await;
+    for _ in 0..15 {
+        let mut stream = server.connect().await;
+        stream.write_all(head("30s").as_bytes()).await.unwrap();
+        slow.push(stream);
+        is_served(&server).await;
+    }
+    assert!(server.metric(r#"berth_webhook_connections_closed_total{reason="evicted"}"#) >= 10.0);
+}
+
+/// Every place is taken, and every client waits for an answer.
+#[tokio::test]
+async fn connections_at_work_are_not_given_up_for_new_ones() {
+    let limits = Limits {
+        connections: 2,
+        ..Limits::default()
+    };
+    let held = Held::new();
+    let server = Setup {
+        limits,
+        answerer: Arc::clone(&held) as _,
+        ..Setup::default()
+    }
+    .start()
+    .await;
+    let server = Arc::new(server);
+    let ask = || {
+        let server = Arc::clone(&server);
+        tokio::spawn(async move { server.review(PATH, asking()).await })
+    };
+    let answers = [ask(), ask()];
+    in_flight(&server, 2.0).await;
+    let refused = connect(
+        server.address,
+        Client::trusting(server.authority.certificate_pem()).config(),
+    )
+    .await;
+    assert!(refused.is_err());
+    assert_eq!(
+        server.metric(r#"berth_webhook_connections_closed_total{reason="refused"}"#),
+        1.0
+    );
+    held.let_go();
+    for answer in answers {
+        assert_eq!(response(&answer.await.unwrap())["allowed"], true);
+    }
+    is_served(&server).await;
+}
+
+async fn in_flight(server: &Running, number: f64) {
+    let metric = format!("controller_runtime_webhook_requests_in_flight{{webhook=\"{PATH}\"}}");
+    let patience = Instant::now() + Duration::from_secs(10);
+    while server.metric(&metric) != number {
+        assert!(
+            Instant::now() < patience,
+            "{} in flight, not {number}",
+            server.metric(&metric)
+        );
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn http2(server: &Running) -> SendRequest<Body> {
+    let client = Client {
+        alpn: &["h2"],
+        ..Client::trusting(server.authority.certificate_pem())
+    };
+    let io = TokioIo::new(connect(server.address, client.config()).await.unwrap());
+    let (sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), io)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+fn http2_post(body: String) -> http::Request<Body> {
+    let mut request = post(&format!("https://localhost{PATH}"), body);
+    request.headers_mut().remove("host");
+    request
+}
+
+#[tokio::test]
+async fn over_http_2_a_connection_is_at_work_until_its_last_request_is_done() {
+    let limits = Limits {
+        connections: 1,
+        ..Limits::default()
+    };
+    let held = Held::new();
+    let server = Setup {
+        limits,
+        answerer: Arc::clone(&held) as _,
+        ..Setup::default()
+    }
+    .start()
+    .await;
+    let mut sender = http2(&server).await;
+    let first = tokio::spawn(sender.send_request(http2_post(asking())));
+    let second = tokio::spawn(sender.send_request(http2_post(asking())));
+    in_flight(&server, 2.0).await;
+    held.0.add_permits(1);
+    in_flight(&server, 1.0).await;
+    // One is answered, the other is not: the connection makes no room.
+    assert!(
+        connect(
+            server.address,
+            Client::trusting(server.authority.certificate_pem()).config()
+        )
+        .await
+        .is_err()
+    );
+    held.let_go();
+    for answer in [first, second] {
+        assert_eq!(answer.await.unwrap().unwrap().status(), 200);
+    }
+}
+
+#[tokio::test]
+async fn over_http_2_a_request_given_up_leaves_nothing_behind() {
+    let limits = Limits {
+        connections: 1,
+        ..Limits::default()
+    };
+    let held = Held::new();
+    let server = Setup {
+        limits,
+        answerer: Arc::clone(&held) as _,
+        ..Setup::default()
+    }
+    .start()
+    .await;
+    let mut sender = http2(&server).await;
+    let given_up = tokio::spawn(sender.send_request(http2_post(asking())));
+    in_flight(&server, 1.0).await;
+    given_up.abort();
+    in_flight(&server, 0.0).await;
+    // Its connection does nothing any more, and makes room.
+    is_served(&server).await;
+    assert_eq!(
+        server.metric(r#"berth_webhook_connections_closed_total{reason="evicted"}"#),
+        1.0
+    );
+}
+
+/// As in a container whose processes may have few files open: what does not come from clients still has some.
+#[tokio::test]
+async fn clients_do_not_use_up_the_files_of_the_process() {
+    let certs = TempDir::new().unwrap();
+    let mut command = Command::new("sh");
+    command
+        .args([
+            "-c",
+            "ulimit -n 256; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_berth"),
+            "webhook-server",
+        ])
+        .args([
+            "--self-signed",
+            "--log-format",
+            "json",
+            "--bind-address",
+            "127.0.0.1",
+        ])
+        .args([
+            "--port",
+            "auto",
+            "--metrics-port",
+            "auto",
+            "--health-probe-port",
+            "auto",
+            "--certdir",
+        ])
+        .args([
+            certs.path(),
+            "--hub-files".as_ref(),
+            &repository("examples/hub"),
+        ]);
+    let gate = Gate::run(command, certs);
+    let mut idle = Vec::new();
+    for _ in 0..400 {
+        idle.push(TcpStream::connect(("127.0.0.1", gate.port)).await.unwrap());
+    }
+    assert_eq!(gate.review(PATH, text()).await["response"]["allowed"], true);
+    assert_eq!(gate.get(gate.health_port, "/readyz").await.status(), 200);
+    assert!(metric(&gate.metrics().await, "berth_webhook_connections") <= 128.0);
+}
