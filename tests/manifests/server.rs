@@ -1,0 +1,257 @@
+//! The objects around the server fit one another, and it may do what it must and no more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Container, PodSpec, Probe, Service, ServiceAccount};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::files::{in_repository, object};
+
+const DEPLOYMENT: &str = "manifests/server/deployment.yaml";
+const ROLE: &str = "manifests/server/cluster-role.yaml";
+const EXTRA_ROLE: &str = "manifests/overlays/replace-ocm/cluster-role.yaml";
+
+fn deployment() -> Deployment {
+    object(DEPLOYMENT, "Deployment")
+}
+
+fn pod() -> PodSpec {
+    deployment()
+        .spec
+        .and_then(|spec| spec.template.spec)
+        .expect("the Deployment has a pod template")
+}
+
+fn container() -> Container {
+    let mut containers = pod().containers;
+    assert_eq!(containers.len(), 1);
+    containers.remove(0)
+}
+
+fn pod_labels() -> BTreeMap<String, String> {
+    deployment()
+        .spec
+        .and_then(|spec| spec.template.metadata)
+        .and_then(|metadata| metadata.labels)
+        .expect("the pods have labels")
+}
+
+/// The number of a container port, by number or name.
+fn port(port: &IntOrString) -> Option<i32> {
+    let ports = container().ports.unwrap_or_default();
+    ports
+        .iter()
+        .find(|candidate| match port {
+            IntOrString::Int(number) => candidate.container_port == *number,
+            IntOrString::String(name) => candidate.name.as_ref() == Some(name),
+        })
+        .map(|port| port.container_port)
+}
+
+#[test]
+fn selectors_select_the_pods() {
+    let labels = pod_labels();
+    let spec = deployment().spec.expect("the Deployment has a spec");
+    let service: Service = object("manifests/server/service.yaml", "Service");
+    let budget: PodDisruptionBudget = object(
+        "manifests/server/pod-disruption-budget.yaml",
+        "PodDisruptionBudget",
+    );
+    let spread = pod()
+        .topology_spread_constraints
+        .expect("the pods are spread");
+    let mut selectors = vec![
+        ("Deployment", spec.selector.match_labels),
+        ("Service", service.spec.and_then(|spec| spec.selector)),
+        (
+            "PodDisruptionBudget",
+            budget
+                .spec
+                .and_then(|spec| spec.selector)
+                .and_then(|selector| selector.match_labels),
+        ),
+    ];
+    selectors.extend(spread.into_iter().map(|constraint| {
+        (
+            "spread",
+            constraint
+                .label_selector
+                .and_then(|selector| selector.match_labels),
+        )
+    }));
+    for (what, selector) in selectors {
+        assert_eq!(selector, Some(labels.clone()), "{what}");
+    }
+}
+
+#[test]
+fn ports_are_those_the_binary_opens() {
+    let service: Service = object("manifests/server/service.yaml", "Service");
+    let service_ports = service
+        .spec
+        .and_then(|spec| spec.ports)
+        .expect("the Service has ports");
+    assert_eq!(service_ports.len(), 1);
+    let target = service_ports[0].target_port.clone().expect("it is named");
+    assert_eq!(port(&target), Some(9443));
+
+    let path_and_port = |probe: Option<Probe>| {
+        let get = probe
+            .and_then(|probe| probe.http_get)
+            .expect("the probe is an HTTP GET");
+        (get.path.unwrap_or_default(), port(&get.port))
+    };
+    let container = container();
+    assert_eq!(
+        path_and_port(container.liveness_probe),
+        ("/healthz".to_owned(), Some(8000))
+    );
+    assert_eq!(
+        path_and_port(container.readiness_probe),
+        ("/readyz".to_owned(), Some(8000))
+    );
+    assert_eq!(port(&IntOrString::String("metrics".to_owned())), Some(8080));
+}
+
+#[test]
+fn a_rolling_update_leaves_no_moment_without_a_ready_replica() {
+    let spec = deployment().spec.expect("the Deployment has a spec");
+    let update = spec
+        .strategy
+        .and_then(|strategy| strategy.rolling_update)
+        .expect("it is updated by rolling");
+    assert_eq!(update.max_unavailable, Some(IntOrString::Int(0)));
+    assert_eq!(update.max_surge, Some(IntOrString::Int(1)));
+    assert!(spec.replicas >= Some(2));
+    assert!(
+        container()
+            .readiness_probe
+            .and_then(|probe| probe.period_seconds)
+            <= Some(5)
+    );
+
+    // The default of --shutdown-delay, and the longest drain.
+    let (delay, drain) = (10, 30);
+    assert!(pod().termination_grace_period_seconds > Some(delay + drain));
+}
+
+#[test]
+fn the_pod_may_do_nothing_it_need_not() {
+    let pod = pod();
+    let of_pod = pod.security_context.expect("the pod is confined");
+    assert_eq!(of_pod.run_as_non_root, Some(true));
+    assert!(of_pod.run_as_user > Some(0));
+    let profile = of_pod.seccomp_profile.expect("system calls are confined");
+    assert_eq!(profile.type_, "RuntimeDefault");
+    let container = container();
+    let of_container = container
+        .security_context
+        .expect("the container is confined");
+    assert_eq!(of_container.allow_privilege_escalation, Some(false));
+    assert_eq!(of_container.read_only_root_filesystem, Some(true));
+    let capabilities = of_container
+        .capabilities
+        .expect("capabilities are restricted");
+    assert_eq!(capabilities.drop, Some(vec!["ALL".to_owned()]));
+    assert_eq!(capabilities.add, None);
+}
+
+#[test]
+fn the_certificate_is_mounted_where_the_binary_looks() {
+    let volumes = pod().volumes.unwrap_or_default();
+    let mounts = container().volume_mounts.unwrap_or_default();
+    assert_eq!((volumes.len(), mounts.len()), (1, 1));
+    assert_eq!(volumes[0].name, mounts[0].name);
+    assert_eq!(
+        mounts[0].mount_path,
+        "/tmp/k8s-webhook-server/serving-certs"
+    );
+    let secret = volumes[0].secret.as_ref().expect("it is a Secret");
+    assert_eq!(
+        secret.secret_name.as_deref(),
+        Some("registration-webhook-serving-cert")
+    );
+    assert_eq!(secret.default_mode, Some(0o440));
+}
+
+/// Each permission as `verb group/resource`.
+fn permissions(role: ClusterRole) -> BTreeSet<String> {
+    let mut permissions = BTreeSet::new();
+    for rule in role.rules.unwrap_or_default() {
+        assert_eq!(rule.resource_names, None);
+        assert_eq!(rule.non_resource_urls, None);
+        for group in rule.api_groups.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                for verb in &rule.verbs {
+                    permissions.insert(format!("{verb} {group}/{resource}"));
+                }
+            }
+        }
+    }
+    permissions
+}
+
+/// What the gate asks of a hub.
+const NEEDED: [&str; 5] = [
+    "create authorization.k8s.io/subjectaccessreviews",
+    "get /namespaces",
+    "get cluster.open-cluster-management.io/managedclusters",
+    "get cluster.open-cluster-management.io/managedclustersets",
+    "list cluster.open-cluster-management.io/managedclustersetbindings",
+];
+
+#[test]
+fn the_role_grants_what_the_gate_asks_and_no_more() {
+    let role = object(ROLE, "ClusterRole");
+    assert_eq!(permissions(role), BTreeSet::from(NEEDED.map(String::from)));
+}
+
+#[test]
+fn with_ocms_own_role_the_extra_role_grants_the_same() {
+    let mut granted = permissions(object(EXTRA_ROLE, "ClusterRole"));
+    let ocms = [NEEDED[0], NEEDED[1]].map(String::from);
+    assert!(granted.is_disjoint(&BTreeSet::from(ocms.clone())));
+    granted.extend(ocms);
+    assert_eq!(granted, BTreeSet::from(NEEDED.map(String::from)));
+}
+
+#[test]
+fn the_roles_are_bound_to_the_account_of_the_pods() {
+    let account: ServiceAccount = object("manifests/server/service-account.yaml", "ServiceAccount");
+    assert_eq!(pod().service_account_name, account.metadata.name);
+    assert_eq!(pod().automount_service_account_token, Some(true));
+    for file in [ROLE, EXTRA_ROLE] {
+        let role: ClusterRole = object(file, "ClusterRole");
+        let binding: ClusterRoleBinding = object(file, "ClusterRoleBinding");
+        assert_eq!(binding.role_ref.kind, "ClusterRole", "{file}");
+        assert_eq!(Some(binding.role_ref.name), role.metadata.name, "{file}");
+        let subjects = binding.subjects.unwrap_or_default();
+        assert_eq!(subjects.len(), 1, "{file}");
+        assert_eq!(subjects[0].kind, "ServiceAccount", "{file}");
+        assert_eq!(
+            Some(&subjects[0].name),
+            account.metadata.name.as_ref(),
+            "{file}"
+        );
+        assert_eq!(subjects[0].namespace, account.metadata.namespace, "{file}");
+    }
+}
+
+/// OCM's operator gives the executable as the first argument, and no command: an entrypoint would get it as an argument.
+#[test]
+fn the_image_starts_under_the_names_that_are_asked_for() {
+    let container_file = std::fs::read_to_string(in_repository("Containerfile"))
+        .expect("the Containerfile can be read");
+    assert!(!container_file.contains("\nENTRYPOINT"));
+    for executable in ["/berth", "/registration"] {
+        assert!(
+            container_file.contains(executable),
+            "{executable} is not in the image"
+        );
+    }
+    let command = container().command.unwrap_or_default();
+    assert_eq!(command, ["/berth"]);
+}
