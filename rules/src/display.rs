@@ -17,7 +17,7 @@ pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (shown, cut) = cut(self.0);
+        let (shown, cut) = cut(self.0, LONGEST);
         if cut {
             write!(f, "{shown:?}... ({} bytes)", self.0.len())
         } else {
@@ -32,7 +32,7 @@ pub struct ShellWord<'a>(pub &'a str);
 
 impl fmt::Display for ShellWord<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (shown, _) = cut(self.0);
+        let (shown, _) = cut(self.0, LONGEST);
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
         if !shown.is_empty() && shown.chars().all(plain) {
             return f.write_str(shown);
@@ -74,8 +74,9 @@ where
     text
 }
 
-fn cut(text: &str) -> (&str, bool) {
-    match text.char_indices().nth(LONGEST) {
+/// The first `longest` characters of a text, and whether there are more.
+pub fn cut(text: &str, longest: usize) -> (&str, bool) {
+    match text.char_indices().nth(longest) {
         Some((end, _)) => (&text[..end], true),
         None => (text, false),
     }

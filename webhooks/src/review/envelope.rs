@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_rules::display::Quoted;
+use berth_rules::display::{self, Quoted};
 use berth_rules::object::{Object, Text};
 use serde::de::Deserialize;
 use serde_json::value::RawValue;
@@ -251,9 +251,9 @@ fn explain<'a, O: Object<'a>>(body: &'a [u8], error: &serde_json::Error) -> (Hea
 
 /// Decoders quote what they stumble over, and that may be long.
 fn cut(message: &str) -> String {
-    match message.char_indices().nth(500) {
-        Some((end, _)) => format!("{}...", &message[..end]),
-        None => message.to_owned(),
+    match display::cut(message, 500) {
+        (beginning, true) => format!("{beginning}..."),
+        (whole, false) => whole.to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
 use berth_api::{groups, names};
-use berth_rules::{Answer, Permission, Question};
+use berth_rules::{Answer, Permission, Question, display};
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
@@ -342,6 +342,5 @@ fn trouble(what: &str, error: &Error) -> String {
 
 /// What stands between the gate and the hub may answer with whole pages.
 fn cut(message: &str) -> &str {
-    let end = message.char_indices().nth(300).map(|(end, _)| end);
-    message[..end.unwrap_or(message.len())].trim()
+    display::cut(message, 300).0.trim()
 }
