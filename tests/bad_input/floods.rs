@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use crate::connections::{chunk, head, is_served};
 use crate::in_process::{Client, Held, Running, Setup, connect, metric};
 use crate::reviews::{PATH, asking, text};
-use crate::support::{Gate, post, repository, response};
+use crate::support::{Gate, post, repository, response, where_to_serve};
 
 type Body = http_body_util::Full<hyper::body::Bytes>;
 
@@ -242,27 +242,9 @@ async fn clients_do_not_use_up_the_files_of_the_process() {
             env!("CARGO_BIN_EXE_berth"),
             "webhook-server",
         ])
-        .args([
-            "--self-signed",
-            "--log-format",
-            "json",
-            "--bind-address",
-            "127.0.0.1",
-        ])
-        .args([
-            "--port",
-            "auto",
-            "--metrics-port",
-            "auto",
-            "--health-probe-port",
-            "auto",
-            "--certdir",
-        ])
-        .args([
-            certs.path(),
-            "--hub-files".as_ref(),
-            &repository("examples/hub"),
-        ]);
+        .args(["--self-signed", "--hub-files"])
+        .arg(repository("examples/hub"))
+        .args(where_to_serve(certs.path()));
     let gate = Gate::run(command, certs);
     let mut idle = Vec::new();
     for _ in 0..400 {

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::in_process::{Client, HOUR, Setup, connect, leaf, metric};
 use crate::reviews::{PATH, text};
-use crate::support::{Gate, berth, post, repository, response, send};
+use crate::support::{Gate, berth, post, repository, response, send, where_to_serve};
 
 const RELOADED: &str =
     r#"berth_serving_certificate_reloads_total{outcome="reloaded",part="certificate"}"#;
@@ -144,28 +144,10 @@ async fn the_binary_follows_its_volume() {
     let start = || {
         let certs = TempDir::new().unwrap();
         swap(certs.path(), "..1", &first.certificate_pem, &first.key_pem);
-        let mut command = berth(&[
-            "webhook-server",
-            "--log-format",
-            "json",
-            "--bind-address",
-            "127.0.0.1",
-        ]);
+        let mut command = berth(&["webhook-server", "--hub-files"]);
         command
-            .args([
-                "--port",
-                "auto",
-                "--metrics-port",
-                "auto",
-                "--health-probe-port",
-                "auto",
-                "--certdir",
-            ])
-            .args([
-                certs.path(),
-                "--hub-files".as_ref(),
-                &repository("examples/hub"),
-            ]);
+            .arg(repository("examples/hub"))
+            .args(where_to_serve(certs.path()));
         Gate::run(command, certs)
     };
     let address = |gate: &Gate| SocketAddr::from(([127, 0, 0, 1], gate.port));

@@ -58,6 +58,21 @@ pub fn berth(args: &[&str]) -> Command {
     command
 }
 
+/// The flags that [`Gate::run`] counts on: free ports, JSON for the log, and the folder of the certificates.
+pub fn where_to_serve(certs: &Path) -> Vec<&str> {
+    let log = ["--log-format", "json", "--bind-address", "127.0.0.1"];
+    let ports = [
+        "--port",
+        "auto",
+        "--metrics-port",
+        "auto",
+        "--health-probe-port",
+        "auto",
+    ];
+    let certdir = ["--certdir", certs.to_str().unwrap()];
+    [&log[..], &ports, &certdir].concat()
+}
+
 impl Gate {
     /// The gate with the sample hub as files.
     pub fn with_files(args: &[&str]) -> Self {
@@ -68,24 +83,8 @@ impl Gate {
     /// The gate with certificates of its own, on free ports.
     pub fn start(args: &[&str]) -> Self {
         let certs = TempDir::new().unwrap();
-        let common = [
-            "webhook-server",
-            "--self-signed",
-            "--log-format",
-            "json",
-            "--bind-address",
-            "127.0.0.1",
-        ];
-        let ports = [
-            "--port",
-            "auto",
-            "--metrics-port",
-            "auto",
-            "--health-probe-port",
-            "auto",
-        ];
-        let certdir = ["--certdir", certs.path().to_str().unwrap()];
-        let command = berth(&[&common[..], &ports, &certdir, args].concat());
+        let mut command = berth(&["webhook-server", "--self-signed"]);
+        command.args(where_to_serve(certs.path())).args(args);
         Self::run(command, certs)
     }
 
