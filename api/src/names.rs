@@ -59,6 +59,19 @@ pub fn is_dns1123_subdomain(value: &str) -> bool {
     value.len() <= SUBDOMAIN_MAX && has_subdomain_syntax(value)
 }
 
+/// Why `value` is no DNS subdomain (RFC 1123), the rule for most object names.
+#[must_use]
+pub fn dns1123_subdomain(value: &str) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if value.len() > SUBDOMAIN_MAX {
+        reasons.push(format!("must be no more than {SUBDOMAIN_MAX} characters"));
+    }
+    if !has_subdomain_syntax(value) {
+        reasons.push(SUBDOMAIN_SYNTAX.to_owned());
+    }
+    reasons
+}
+
 /// Why `value` is no qualified name, the rule for the keys of labels, annotations and taints: a name of at most 63
 /// bytes, after an optional DNS subdomain and `/`.
 #[must_use]
@@ -218,7 +231,17 @@ mod tests {
                 expected,
                 "{sentence}: {value:?}"
             );
+            assert_eq!(
+                dns1123_subdomain(value).is_empty(),
+                expected,
+                "{sentence}: {value:?}"
+            );
         }
+        assert_eq!(
+            dns1123_subdomain(&of_254),
+            ["must be no more than 253 characters"]
+        );
+        assert_eq!(dns1123_subdomain("A"), [SUBDOMAIN_SYNTAX]);
     }
 
     #[test]

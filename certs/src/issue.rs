@@ -20,8 +20,9 @@ use rcgen::{
 use rustls::crypto::ring;
 use rustls::pki_types::DnsName;
 
+use crate::csr::{Csr, Usage};
 use crate::folder::{CERTIFICATE_FILE, KEY_FILE};
-use crate::subject::sign_as;
+use crate::subject::{name, sign_as};
 
 /// The authority's certificate, in a folder that [`Issued::write_folder`] wrote.
 pub const CA_FILE: &str = "ca.crt";
@@ -181,9 +182,45 @@ impl Authority {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let failed = |error| cryptography(common_name, error);
         let key = KeyPair::generate().map_err(failed)?;
-        let certificate =
-            sign_as(params, common_name, organizations, &key, &self.issuer).map_err(failed)?;
+        let certificate = sign_as(
+            params,
+            &name(common_name, organizations),
+            &key,
+            &self.issuer,
+        )
+        .map_err(failed)?;
         Ok(self.issued(&certificate, &key, not_before, not_after))
+    }
+
+    /// Signs a request: the certificate has the subject, the alternative names and the key of the request, and the usages
+    /// given here. PEM.
+    ///
+    /// # Errors
+    /// An expired authority, or a failure of the cryptography.
+    pub fn sign(
+        &self,
+        csr: &Csr,
+        usages: &[Usage],
+        validity: Duration,
+        now: Timestamp,
+    ) -> Result<String, IssueError> {
+        let (mut params, _, _) = self.params(csr.common_name(), validity, now)?;
+        params.subject_alt_names = csr.alternative_names().to_vec();
+        let wanted = |usage| usages.contains(&usage);
+        params.key_usages.clear();
+        if wanted(Usage::DigitalSignature) {
+            params.key_usages.push(KeyUsagePurpose::DigitalSignature);
+        }
+        if wanted(Usage::KeyEncipherment) {
+            params.key_usages.push(KeyUsagePurpose::KeyEncipherment);
+        }
+        if wanted(Usage::ClientAuth) {
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        }
+        let failed = |error| cryptography(csr.common_name(), error);
+        let certificate =
+            sign_as(params, csr.subject(), csr.key(), &self.issuer).map_err(failed)?;
+        Ok(certificate_pem(&certificate))
     }
 
     /// What leaves of both kinds have in common.

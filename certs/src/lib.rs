@@ -5,12 +5,14 @@
 //! - [`folder`] and [`pair`]: a certificate and its key, read from a mounted Secret and checked;
 //! - [`client_auth`]: optionally, who may connect;
 //! - [`serving`]: all of it as one rustls configuration, replaced while connections go on;
-//! - [`issue`]: an authority of our own and what it issues.
+//! - [`issue`]: an authority of our own and what it issues;
+//! - [`csr`]: what others ask it to sign.
 //!
 //! Time comes in as an argument everywhere but in [`serving::ServingTls::watch`]. No error and no `Debug` output
 //! contains key material. The cryptography is ring's, named explicitly: nothing here depends on a process default.
 
 pub mod client_auth;
+pub mod csr;
 pub mod folder;
 pub mod issue;
 pub mod options;

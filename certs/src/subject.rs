@@ -1,11 +1,13 @@
-//! The subject of a client certificate: one common name and any number of organizations.
+//! The subject of a client certificate: one common name and any number of organizations, or what a request has.
 //!
 //! Kubernetes reads a user from the common name and a group from each organization
 //! (<https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates>), and agents of
 //! OCM belong to two groups. rcgen keeps one value for each attribute type; so a certificate is made with the common
 //! name alone first, then gets the whole subject and is signed again.
 
-use rcgen::{CertificateParams, DistinguishedName, DnType, Issuer, KeyPair, SigningKey};
+use rcgen::{
+    CertificateParams, DistinguishedName, DnType, Issuer, KeyPair, PublicKeyData, SigningKey,
+};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 const SEQUENCE: u8 = 0x30;
@@ -16,39 +18,39 @@ const BIT_STRING: u8 = 0x03;
 const ORGANIZATION: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x0a];
 const COMMON_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x03];
 
-/// Signs `params`, whose own subject is ignored, for `key` as `common_name` in `organizations`. Returns DER.
+/// The subject `common_name` in `organizations`, DER.
+pub(crate) fn name(common_name: &str, organizations: &[&str]) -> Vec<u8> {
+    let mut attributes = Vec::new();
+    for organization in organizations {
+        attributes.extend(attribute(&ORGANIZATION, organization));
+    }
+    attributes.extend(attribute(&COMMON_NAME, common_name));
+    element(SEQUENCE, &[&attributes])
+}
+
+/// Signs `params`, whose own subject is ignored, for `key` as `subject`, which [`name`] made or a parser found to be one.
+/// Returns DER.
 pub(crate) fn sign_as(
     mut params: CertificateParams,
-    common_name: &str,
-    organizations: &[&str],
-    key: &KeyPair,
+    subject: &[u8],
+    key: &impl PublicKeyData,
     issuer: &Issuer<'_, KeyPair>,
 ) -> Result<Vec<u8>, rcgen::Error> {
     params.distinguished_name = DistinguishedName::new();
     params
         .distinguished_name
-        .push(DnType::CommonName, common_name);
+        .push(DnType::CommonName, "to be replaced");
     let draft = params.signed_by(key, issuer)?;
     let (_, parsed) = X509Certificate::from_der(draft.der())
         .map_err(|_| rcgen::Error::CouldNotParseCertificate)?;
 
     // The fields of the signed part, without its own header: those before the subject are encoded again as they are.
     let fields = contents(parsed.tbs_certificate.as_ref());
-    let subject = parsed.subject().as_raw();
-    let at = subject.as_ptr().addr() - fields.as_ptr().addr();
-
-    let mut name = Vec::new();
-    for organization in organizations {
-        name.extend(attribute(&ORGANIZATION, organization));
-    }
-    name.extend(attribute(&COMMON_NAME, common_name));
+    let drafted = parsed.subject().as_raw();
+    let at = drafted.as_ptr().addr() - fields.as_ptr().addr();
     let signed = element(
         SEQUENCE,
-        &[
-            &fields[..at],
-            &element(SEQUENCE, &[&name]),
-            &fields[at + subject.len()..],
-        ],
+        &[&fields[..at], subject, &fields[at + drafted.len()..]],
     );
 
     // Between the signed part and the signature stands the algorithm, which does not change.

@@ -85,6 +85,11 @@ impl ClusterRoles {
         Some(rules)
     }
 
+    /// The names of the aggregated roles.
+    pub(crate) fn aggregated(&self) -> impl Iterator<Item = &str> {
+        self.aggregations.keys().map(String::as_str)
+    }
+
     fn select(&self, selector: Selector) -> Selected {
         let matching = self
             .roles

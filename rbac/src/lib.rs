@@ -25,12 +25,14 @@
 mod bindings;
 mod check;
 mod cluster_roles;
+mod covers;
 mod policy;
 mod request;
 mod rule;
 mod verdict;
 
 pub use check::InvalidObject;
+pub use covers::{compact, describe, not_covered};
 pub use policy::{Policy, Rules};
-pub use request::{Request, Subject, implied_groups};
-pub use verdict::{Grant, Grantee, Kind, ObjectRef, Verdict};
+pub use request::{Request, Subject, implied_groups, service_account};
+pub use verdict::{Grant, Grantee, Kind, MissingRole, ObjectRef, Verdict};

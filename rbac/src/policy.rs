@@ -3,7 +3,7 @@
 use crate::bindings::{Binding, Bindings};
 use crate::check::{self, InvalidObject};
 use crate::cluster_roles::ClusterRoles;
-use crate::verdict::{Grant, Grantee, Kind, ObjectRef, Verdict};
+use crate::verdict::{Grant, Grantee, Kind, MissingRole, ObjectRef, Verdict};
 use crate::{Request, Subject, rule};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
 use std::collections::{BTreeMap, HashMap};
@@ -29,7 +29,7 @@ pub struct Rules {
     /// The rules of every binding that applies, in the order of evaluation.
     pub rules: Vec<PolicyRule>,
     /// As in [`Verdict::NoOpinion`]: with any, the list may be incomplete.
-    pub errors: Vec<String>,
+    pub errors: Vec<MissingRole>,
 }
 
 impl Policy {
@@ -175,7 +175,7 @@ impl Policy {
         }
         let mut errors = Vec::new();
         for (binding, grantee) in self.bindings_for(subject, request.namespace()) {
-            match self.rules_of(binding) {
+            match self.rules_by(binding) {
                 Ok(rules) if rules.iter().any(|rule| rule::allows(rule, request)) => {
                     let (binding, role) = (binding.object.clone(), binding.role.clone());
                     return Verdict::Allowed(Grant::Binding {
@@ -213,7 +213,7 @@ impl Policy {
             answer.rules.extend([resources, paths]);
         }
         for (binding, _) in self.bindings_for(subject, namespace) {
-            match self.rules_of(binding) {
+            match self.rules_by(binding) {
                 Ok(rules) => answer.rules.extend(rules.into_iter().cloned()),
                 Err(error) => answer.errors.push(error),
             }
@@ -240,23 +240,31 @@ impl Policy {
             .chain(in_namespace)
     }
 
-    /// The rules of a binding's role, or a sentence saying that there is no such role: in kube-apiserver's words, and then
-    /// what to do.
-    fn rules_of(&self, binding: &Binding) -> Result<Vec<&PolicyRule>, String> {
+    /// The rules of a Role or ClusterRole; none when there is no such role. An aggregated one's are those its selectors give
+    /// it, in the order and without the repetitions of the aggregation controller.
+    #[must_use]
+    pub fn rules_of(&self, role: &ObjectRef) -> Option<Vec<&PolicyRule>> {
         let ObjectRef {
             namespace, name, ..
-        } = &binding.role;
-        let (resource, rules) = match namespace {
-            None => ("clusterrole", self.cluster_roles.rules(name)),
+        } = role;
+        match namespace {
+            None => self.cluster_roles.rules(name),
             Some(namespace) => {
                 let rules = self.roles.get(namespace).and_then(|roles| roles.get(name));
-                ("role", rules.map(|rules| rules.iter().collect()))
+                rules.map(|rules| rules.iter().collect())
             }
-        };
-        rules.ok_or_else(|| {
-            let (object, role) = (&binding.object, &binding.role);
-            let group = check::RBAC_GROUP;
-            format!("{resource}.{group} {name:?} not found: {object} grants nothing until {role} is created")
+        }
+    }
+
+    /// The names of the ClusterRoles with an `aggregationRule`.
+    pub fn aggregated(&self) -> impl Iterator<Item = &str> {
+        self.cluster_roles.aggregated()
+    }
+
+    fn rules_by(&self, binding: &Binding) -> Result<Vec<&PolicyRule>, MissingRole> {
+        self.rules_of(&binding.role).ok_or_else(|| MissingRole {
+            binding: binding.object.clone(),
+            role: binding.role.clone(),
         })
     }
 }

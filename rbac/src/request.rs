@@ -69,7 +69,7 @@ pub fn implied_groups(user: &str) -> Vec<String> {
         return vec!["system:unauthenticated".to_owned()];
     }
     let mut groups = Vec::new();
-    if let Some(namespace) = service_account_namespace(user) {
+    if let Some((namespace, _)) = service_account(user) {
         groups.push("system:serviceaccounts".to_owned());
         groups.push(format!("system:serviceaccounts:{namespace}"));
     }
@@ -79,11 +79,14 @@ pub fn implied_groups(user: &str) -> Vec<String> {
 
 pub(crate) const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 
-/// A name which only resembles a service account's implies nothing: `system:serviceaccount:a:b:c` is an ordinary user.
-fn service_account_namespace(user: &str) -> Option<&str> {
+/// Namespace and name of the service account that a user name stands for, if it does.
+///
+/// A name which only resembles one stands for none: `system:serviceaccount:a:b:c` is an ordinary user.
+#[must_use]
+pub fn service_account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;
     let valid = names::is_dns1123_label(namespace) && names::is_dns1123_subdomain(name);
-    valid.then_some(namespace)
+    valid.then_some((namespace, name))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The answer, and where it comes from.
 
 use crate::Subject;
+use crate::check::RBAC_GROUP;
 use crate::request::SERVICE_ACCOUNT_PREFIX;
 use std::fmt;
 
@@ -13,9 +14,9 @@ pub enum Verdict {
     Allowed(Grant),
     /// Nothing allows it.
     NoOpinion {
-        /// The bindings which apply to the user and whose role does not exist, one sentence each. Any of them might have
-        /// allowed the request. (kube-apiserver puts these into the `reason` of a SubjectAccessReview.)
-        errors: Vec<String>,
+        /// The bindings which apply to the user and whose role does not exist. Any of them might have allowed the request.
+        /// (kube-apiserver puts these into the `reason` of a SubjectAccessReview.)
+        errors: Vec<MissingRole>,
     },
 }
 
@@ -24,6 +25,42 @@ impl Verdict {
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         matches!(self, Verdict::Allowed(_))
+    }
+}
+
+/// A binding grants nothing, as its role does not exist. `Display` says it in kube-apiserver's words ([`Self::not_found`]),
+/// and then what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingRole {
+    /// The ClusterRoleBinding or RoleBinding.
+    pub binding: ObjectRef,
+    /// The role it refers to.
+    pub role: ObjectRef,
+}
+
+impl MissingRole {
+    /// In kube-apiserver's words: `clusterrole.rbac.authorization.k8s.io "gone" not found`.
+    #[must_use]
+    pub fn not_found(&self) -> String {
+        let resource = match self.role.kind {
+            Kind::Role => "role",
+            _ => "clusterrole",
+        };
+        format!(
+            "{resource}.{RBAC_GROUP} {name:?} not found",
+            name = self.role.name
+        )
+    }
+}
+
+impl fmt::Display for MissingRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { binding, role } = self;
+        let not_found = self.not_found();
+        write!(
+            f,
+            "{not_found}: {binding} grants nothing until {role} is created"
+        )
     }
 }
 

@@ -477,6 +477,7 @@ impl World {
             }
             Verdict::NoOpinion { errors } if errors.is_empty() => json!({ "allowed": false }),
             Verdict::NoOpinion { errors } => {
+                let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
                 json!({ "allowed": false, "reason": errors.join(", ") })
             }
         }

@@ -75,7 +75,9 @@ impl FilesAnswerer {
                 Verdict::Allowed(grant) => {
                     return Finding::sure(true).because(format!("{verb} by {grant}"));
                 }
-                Verdict::NoOpinion { errors } => trouble.extend(errors),
+                Verdict::NoOpinion { errors } => {
+                    trouble.extend(errors.iter().map(ToString::to_string));
+                }
             }
         }
         trouble.sort();

@@ -1,0 +1,310 @@
+//! Certificate signing requests (PKCS #10): read, their signature verified.
+//!
+//! Whoever sends one proves with the signature that they have the private key. Nothing else in it is proven: whether the
+//! subject may be had is for others to decide.
+
+use std::fmt;
+
+use rcgen::{SanType, SubjectPublicKeyInfo};
+use rustls::pki_types::pem::{PemObject, SectionKind};
+use x509_parser::extensions::{GeneralName, ParsedExtension};
+use x509_parser::prelude::{FromDer, X509CertificationRequest};
+
+/// A request whose signature is good.
+pub struct Csr {
+    common_name: String,
+    organizations: Vec<String>,
+    subject: Vec<u8>,
+    alternative_names: Vec<SanType>,
+    key: SubjectPublicKeyInfo,
+}
+
+/// What a client certificate may be used for, by Kubernetes' names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Usage {
+    /// `digital signature`
+    DigitalSignature,
+    /// `key encipherment`
+    KeyEncipherment,
+    /// `client auth`
+    ClientAuth,
+}
+
+/// Why something is no [`Csr`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CsrError {
+    /// Not PEM, or PEM of something else; in kube-apiserver's words.
+    #[error("PEM block type must be CERTIFICATE REQUEST")]
+    NoRequest,
+    /// The PEM block does not hold a PKCS #10 request.
+    #[error("the certificate request cannot be decoded: {0}")]
+    Malformed(String),
+    /// The signature is not by the key in the request.
+    #[error("the signature of the certificate request is not by its own key")]
+    Signature,
+    /// A key that nothing here can sign for.
+    #[error(
+        "the key of the certificate request is of an unsupported kind; use ECDSA P-256 or P-384, Ed25519, or RSA"
+    )]
+    Key,
+    /// A name that cannot be put into a certificate.
+    #[error("the certificate request has an alternative name that is none: {0}")]
+    AlternativeName(String),
+}
+
+// === impl Csr ===
+
+impl Csr {
+    /// Reads a request in PEM and verifies its signature.
+    ///
+    /// # Errors
+    /// See [`CsrError`].
+    pub fn from_pem(pem: &[u8]) -> Result<Self, CsrError> {
+        let (kind, der) =
+            <(SectionKind, Vec<u8>)>::from_pem_slice(pem).map_err(|_| CsrError::NoRequest)?;
+        if kind != SectionKind::Csr {
+            return Err(CsrError::NoRequest);
+        }
+        Self::from_der(&der)
+    }
+
+    fn from_der(der: &[u8]) -> Result<Self, CsrError> {
+        let malformed = |reason: &dyn fmt::Display| CsrError::Malformed(reason.to_string());
+        let (rest, request) =
+            X509CertificationRequest::from_der(der).map_err(|error| malformed(&error))?;
+        if !rest.is_empty() {
+            return Err(malformed(&"something follows it"));
+        }
+        let info = &request.certification_request_info;
+        let key =
+            SubjectPublicKeyInfo::from_der(info.subject_pki.raw).map_err(|_| CsrError::Key)?;
+        request
+            .verify_signature()
+            .map_err(|_| CsrError::Signature)?;
+
+        let text = |value: &x509_parser::x509::AttributeTypeAndValue<'_>| {
+            value.as_str().ok().map(str::to_owned)
+        };
+        let organizations = info.subject.iter_organization().filter_map(text).collect();
+        // As Go: the last one counts.
+        let common_name = info.subject.iter_common_name().filter_map(text).last();
+        Ok(Self {
+            common_name: common_name.unwrap_or_default(),
+            organizations,
+            subject: info.subject.as_raw().to_vec(),
+            alternative_names: alternative_names(&request)?,
+            key,
+        })
+    }
+
+    /// The common name; empty if there is none.
+    pub fn common_name(&self) -> &str {
+        &self.common_name
+    }
+
+    /// The organizations, in the order of the subject.
+    pub fn organizations(&self) -> &[String] {
+        &self.organizations
+    }
+
+    pub(crate) fn subject(&self) -> &[u8] {
+        &self.subject
+    }
+
+    pub(crate) fn alternative_names(&self) -> &[SanType] {
+        &self.alternative_names
+    }
+
+    pub(crate) fn key(&self) -> &SubjectPublicKeyInfo {
+        &self.key
+    }
+}
+
+impl fmt::Debug for Csr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Csr")
+            .field("common_name", &self.common_name)
+            .field("organizations", &self.organizations)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Of the kinds that Go copies into certificates; others are passed over.
+fn alternative_names(request: &X509CertificationRequest<'_>) -> Result<Vec<SanType>, CsrError> {
+    let mut names = Vec::new();
+    for extension in request.requested_extensions().into_iter().flatten() {
+        let ParsedExtension::SubjectAlternativeName(found) = extension else {
+            continue;
+        };
+        for name in &found.general_names {
+            let refused = || CsrError::AlternativeName(name.to_string());
+            names.push(match name {
+                GeneralName::DNSName(name) => {
+                    SanType::DnsName((*name).try_into().map_err(|_| refused())?)
+                }
+                GeneralName::RFC822Name(name) => {
+                    SanType::Rfc822Name((*name).try_into().map_err(|_| refused())?)
+                }
+                GeneralName::URI(name) => SanType::URI((*name).try_into().map_err(|_| refused())?),
+                GeneralName::IPAddress(octets) => {
+                    if let Ok(octets) = <[u8; 4]>::try_from(*octets) {
+                        SanType::IpAddress(octets.into())
+                    } else {
+                        let octets = <[u8; 16]>::try_from(*octets).map_err(|_| refused())?;
+                        SanType::IpAddress(octets.into())
+                    }
+                }
+                _ => continue,
+            });
+        }
+    }
+    Ok(names)
+}
+
+// === impl Usage ===
+
+impl Usage {
+    /// The usage of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "digital signature" => Self::DigitalSignature,
+            "key encipherment" => Self::KeyEncipherment,
+            "client auth" => Self::ClientAuth,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+    use rcgen::{CertificateParams, DnType, KeyPair, PKCS_ECDSA_P384_SHA384, PKCS_ED25519};
+    use rustls::pki_types::CertificateDer;
+    use x509_parser::prelude::X509Certificate;
+
+    use super::*;
+    use crate::testing::authority;
+
+    fn request(key: &KeyPair, common_name: &str) -> String {
+        let mut params = CertificateParams::new(vec!["agent.example".to_owned()]).unwrap();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        let name = &mut params.distinguished_name;
+        name.push(DnType::OrganizationName, "agents");
+        name.push(DnType::CommonName, common_name);
+        params.serialize_request(key).unwrap().pem().unwrap()
+    }
+
+    fn tampered(pem: &str, at: impl Fn(usize) -> usize) -> String {
+        let (_, mut der) = <(SectionKind, Vec<u8>)>::from_pem_slice(pem.as_bytes()).unwrap();
+        let index = at(der.len());
+        der[index] ^= 1;
+        let content = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, der);
+        format!(
+            "-----BEGIN CERTIFICATE REQUEST-----\n{content}\n-----END CERTIFICATE REQUEST-----\n"
+        )
+    }
+
+    #[test]
+    fn requests_are_read_whatever_key_they_are_for() {
+        for algorithm in [
+            &rcgen::PKCS_ECDSA_P256_SHA256,
+            &PKCS_ECDSA_P384_SHA384,
+            &PKCS_ED25519,
+        ] {
+            let key = KeyPair::generate_for(algorithm).unwrap();
+            let csr = Csr::from_pem(request(&key, "agent").as_bytes()).unwrap();
+            assert_eq!(csr.common_name(), "agent");
+            assert_eq!(csr.organizations(), ["agents"]);
+            assert_eq!(csr.alternative_names().len(), 1);
+        }
+    }
+
+    #[test]
+    fn what_is_no_good_request_is_refused() {
+        let good = request(&KeyPair::generate().unwrap(), "agent");
+        let certificate = authority().certificate_pem().to_owned();
+        let empty =
+            "-----BEGIN CERTIFICATE REQUEST-----\nMAA=\n-----END CERTIFICATE REQUEST-----\n";
+        let table = [
+            (
+                "nothing",
+                String::new(),
+                "PEM block type must be CERTIFICATE REQUEST",
+            ),
+            (
+                "no PEM",
+                "hello".to_owned(),
+                "PEM block type must be CERTIFICATE REQUEST",
+            ),
+            (
+                "a certificate",
+                certificate,
+                "PEM block type must be CERTIFICATE REQUEST",
+            ),
+            ("an empty sequence", empty.to_owned(), "cannot be decoded"),
+            (
+                "another subject",
+                good_with_another_subject(&good),
+                "not by its own key",
+            ),
+            (
+                "another signature",
+                tampered(&good, |length| length - 3),
+                "not by its own key",
+            ),
+        ];
+        for (sentence, pem, words) in table {
+            let error = Csr::from_pem(pem.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(words), "{sentence}: {error}");
+        }
+    }
+
+    fn good_with_another_subject(pem: &str) -> String {
+        let (_, der) = <(SectionKind, Vec<u8>)>::from_pem_slice(pem.as_bytes()).unwrap();
+        let at = der.windows(5).position(|bytes| bytes == b"agent").unwrap();
+        tampered(pem, |_| at)
+    }
+
+    #[test]
+    fn a_signed_certificate_has_the_subject_and_the_key_of_its_request() {
+        let (authority, now) = (authority(), Timestamp::now());
+        let key = KeyPair::generate().unwrap();
+        // A subject with two organizations, as agents have: rcgen cannot write it into a request, an authority can.
+        let mut csr = Csr::from_pem(request(&key, "agent").as_bytes()).unwrap();
+        csr.subject = crate::subject::name("agent", &["system:a", "system:b"]);
+
+        let usages = [Usage::ClientAuth, Usage::KeyEncipherment];
+        let pem = authority
+            .sign(&csr, &usages, Duration::from_secs(600), now)
+            .unwrap();
+        let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+        let (_, certificate) = X509Certificate::from_der(&der).unwrap();
+        assert_eq!(
+            certificate.subject().to_string(),
+            "O=system:a, O=system:b, CN=agent"
+        );
+        assert_eq!(
+            certificate.public_key().subject_public_key.data.as_ref(),
+            key.public_key_raw()
+        );
+        let usage = certificate.key_usage().unwrap().unwrap().value;
+        assert!(usage.key_encipherment() && !usage.digital_signature());
+        let extended = certificate.extended_key_usage().unwrap().unwrap().value;
+        assert!(extended.client_auth && !extended.server_auth);
+        assert_eq!(
+            certificate.validity().not_after.timestamp(),
+            now.as_second() + 600
+        );
+        assert!(!certificate.is_ca());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let _ = Csr::from_der(&bytes);
+            let _ = Csr::from_pem(&bytes);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! matchConditions: CEL expressions that say whether a webhook is called about a write
+//! (<https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-matchconditions>).
+//!
+//! # Promises
+//! - An expression that uses what devhub's CEL has not (`authorizer`, quantities, ...) is refused when the registration is
+//!   written, by [`check_condition`]; it never runs into a surprise later.
+//! - One false condition means no call, whatever else fails. Otherwise a failing one is decided by the failurePolicy.
+
+mod absent;
+mod check;
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use cel::{Context, Env, ExecutionError, Program};
+use serde_json::{Map, Value};
+
+pub(crate) use check::check_condition;
+
+use self::absent::Absent;
+
+use crate::object::Object;
+
+/// Kubernetes' standard library as far as the `cel` crate has it, and its string functions.
+static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
+    let mut env = Env::stdlib();
+    // Declared once and on a fresh environment, it cannot collide with anything.
+    let _ = env.add_extension(cel::extensions::strings);
+    Arc::new(env)
+});
+
+/// The matchConditions of a webhook, compiled.
+#[derive(Debug, Default)]
+pub(super) struct Conditions(Vec<Condition>);
+
+#[derive(Debug)]
+struct Condition {
+    expression: String,
+    program: Result<Program, String>,
+}
+
+/// What conditions see of a write.
+pub(super) struct Variables<'a> {
+    /// The AdmissionRequest without its uid and objects.
+    pub(super) request: &'a Value,
+    pub(super) object: Option<&'a Object>,
+    pub(super) old: Option<&'a Object>,
+}
+
+impl Conditions {
+    pub(super) fn compile<'a>(expressions: impl Iterator<Item = &'a str>) -> Self {
+        let conditions = expressions.map(|expression| Condition {
+            expression: expression.to_owned(),
+            program: check::compile(expression),
+        });
+        Self(conditions.collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether all of them hold.
+    ///
+    /// # Errors
+    /// Some fail, and none is false: what the failurePolicy decides.
+    pub(super) fn hold(&self, variables: &Variables<'_>) -> Result<bool, String> {
+        let mut context = Context::with_env(Arc::clone(&ENV));
+        for (name, object) in [
+            ("object", variables.object),
+            ("oldObject", variables.old),
+            // Webhooks' conditions know the variable, and get no namespace.
+            ("namespaceObject", None),
+        ] {
+            match object {
+                Some(object) => context.add_variable_from_value(name, map(object.fields())),
+                None => context.add_variable_as_val(name, Box::new(Absent)),
+            }
+        }
+        context.add_variable_from_value("request", to_cel(variables.request));
+
+        let mut errors = Vec::new();
+        for condition in &self.0 {
+            match condition.evaluate(&context) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(error) => errors.push(error),
+            }
+        }
+        match errors.as_slice() {
+            [] => Ok(true),
+            [one] => Err(one.clone()),
+            many => Err(format!("[{}]", many.join(", "))),
+        }
+    }
+}
+
+impl Condition {
+    fn evaluate(&self, context: &Context<'_, '_>) -> Result<bool, String> {
+        let expression = &self.expression;
+        let program = match &self.program {
+            Ok(program) => program,
+            Err(error) => return Err(format!("compilation error: {error}")),
+        };
+        match program.execute(context) {
+            Ok(cel::Value::Bool(holds)) => Ok(holds),
+            Ok(other) => Err(format!(
+                "expression '{expression}' resulted in error: expected a bool, got {}",
+                other.type_of()
+            )),
+            Err(error) => {
+                let why = in_words(&error);
+                Err(format!(
+                    "expression '{expression}' resulted in error: {why}"
+                ))
+            }
+        }
+    }
+}
+
+/// An error as cel-go words it, where it has words of its own.
+fn in_words(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+        ExecutionError::NoSuchOverload(_) => "no such overload".to_owned(),
+        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
+        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
+        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
+        // Others show whole values, which may be large, or secret.
+        ExecutionError::UndeclaredReference(name) => format!("no such attribute: {name}"),
+        ExecutionError::IndexOutOfBounds(cel::Value::Int(at)) => {
+            format!("index out of bounds: {at}")
+        }
+        ExecutionError::IndexOutOfBounds(_) => "index out of bounds".to_owned(),
+        ExecutionError::FunctionError { function, message } => format!("{function}: {message}"),
+        _ => "no such overload".to_owned(),
+    }
+}
+
+/// As the API server has it: whole numbers are `int`, never `uint`.
+fn to_cel(value: &Value) -> cel::Value {
+    match value {
+        Value::Null => cel::Value::Null,
+        Value::Bool(value) => (*value).into(),
+        Value::String(value) => value.as_str().into(),
+        Value::Number(value) => match value.as_i64() {
+            Some(value) => value.into(),
+            None => value.as_f64().unwrap_or(f64::NAN).into(),
+        },
+        Value::Array(values) => values.iter().map(to_cel).collect::<Vec<_>>().into(),
+        Value::Object(fields) => map(fields),
+    }
+}
+
+fn map(fields: &Map<String, Value>) -> cel::Value {
+    let fields = fields
+        .iter()
+        .map(|(key, value)| (key.clone(), to_cel(value)));
+    fields.collect::<HashMap<_, _>>().into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! A registered webhook, with everything prepared that calls need: what the two kinds of registrations have in common.
+
+use std::time::Duration;
+
+use berth_api::selector::Selector;
+use k8s_openapi::api::admissionregistration::v1::{
+    MatchCondition, MutatingWebhook, RuleWithOperations, ValidatingWebhook, WebhookClientConfig,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use super::call::Endpoint;
+use super::conditions::Conditions;
+
+/// What applies when a registration does not say, which stored ones do.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A webhook.
+#[derive(Debug)]
+pub(super) struct Hook {
+    pub(super) name: String,
+    pub(super) rules: Vec<RuleWithOperations>,
+    /// matchPolicy Equivalent: other versions of what the rules name count as well.
+    pub(super) equivalent: bool,
+    pub(super) namespaces: Labels,
+    pub(super) objects: Labels,
+    pub(super) conditions: Conditions,
+    /// failurePolicy Ignore.
+    pub(super) fails_open: bool,
+    pub(super) timeout: Duration,
+    pub(super) side_effects: SideEffects,
+    /// What it is sent; none if it takes nothing that is known.
+    pub(super) review: Option<ReviewVersion>,
+    /// reinvocationPolicy IfNeeded.
+    pub(super) reinvoked: bool,
+    /// Or why it cannot be called.
+    pub(super) endpoint: Result<Endpoint, String>,
+}
+
+/// A label selector, or what is wrong with it.
+pub(super) type Labels = Result<Option<Selector>, String>;
+
+/// Versions of AdmissionReview.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReviewVersion {
+    V1,
+    V1beta1,
+}
+
+/// What a call may do besides answering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SideEffects {
+    /// Nothing, at least in a dry run.
+    NoneOnDryRun,
+    Some,
+    Unsaid,
+}
+
+impl From<MutatingWebhook> for Hook {
+    fn from(webhook: MutatingWebhook) -> Self {
+        Self {
+            name: webhook.name,
+            rules: webhook.rules.unwrap_or_default(),
+            equivalent: is_equivalent(webhook.match_policy.as_deref()),
+            namespaces: selector(webhook.namespace_selector.as_ref()),
+            objects: selector(webhook.object_selector.as_ref()),
+            conditions: conditions(webhook.match_conditions.as_deref()),
+            fails_open: webhook.failure_policy.as_deref() == Some("Ignore"),
+            timeout: timeout(webhook.timeout_seconds),
+            side_effects: SideEffects::read(&webhook.side_effects),
+            review: ReviewVersion::choose(&webhook.admission_review_versions),
+            reinvoked: webhook.reinvocation_policy.as_deref() == Some("IfNeeded"),
+            endpoint: endpoint(&webhook.client_config),
+        }
+    }
+}
+
+impl From<ValidatingWebhook> for Hook {
+    fn from(webhook: ValidatingWebhook) -> Self {
+        Self {
+            name: webhook.name,
+            rules: webhook.rules.unwrap_or_default(),
+            equivalent: is_equivalent(webhook.match_policy.as_deref()),
+            namespaces: selector(webhook.namespace_selector.as_ref()),
+            objects: selector(webhook.object_selector.as_ref()),
+            conditions: conditions(webhook.match_conditions.as_deref()),
+            fails_open: webhook.failure_policy.as_deref() == Some("Ignore"),
+            timeout: timeout(webhook.timeout_seconds),
+            side_effects: SideEffects::read(&webhook.side_effects),
+            review: ReviewVersion::choose(&webhook.admission_review_versions),
+            reinvoked: false,
+            endpoint: endpoint(&webhook.client_config),
+        }
+    }
+}
+
+impl ReviewVersion {
+    /// The first that is known.
+    fn choose(versions: &[String]) -> Option<Self> {
+        versions.iter().find_map(|version| match version.as_str() {
+            "v1" => Some(Self::V1),
+            "v1beta1" => Some(Self::V1beta1),
+            _ => None,
+        })
+    }
+
+    pub(super) fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "admission.k8s.io/v1",
+            Self::V1beta1 => "admission.k8s.io/v1beta1",
+        }
+    }
+}
+
+impl SideEffects {
+    fn read(text: &str) -> Self {
+        match text {
+            "None" | "NoneOnDryRun" => Self::NoneOnDryRun,
+            "" => Self::Unsaid,
+            _ => Self::Some,
+        }
+    }
+}
+
+fn is_equivalent(policy: Option<&str>) -> bool {
+    policy != Some("Exact")
+}
+
+fn timeout(seconds: Option<i32>) -> Duration {
+    let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
+    seconds.map_or(TIMEOUT, Duration::from_secs)
+}
+
+fn conditions(conditions: Option<&[MatchCondition]>) -> Conditions {
+    let expressions = conditions.into_iter().flatten();
+    Conditions::compile(expressions.map(|condition| condition.expression.as_str()))
+}
+
+/// A selector that selects everything is none, so that nobody need look for labels.
+fn selector(selector: Option<&LabelSelector>) -> Labels {
+    let Some(selector) = selector else {
+        return Ok(None);
+    };
+    match Selector::parse(selector) {
+        Ok(selector) if selector == Selector::default() => Ok(None),
+        Ok(selector) => Ok(Some(selector)),
+        Err(errors) => {
+            let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            Err(errors.join(", "))
+        }
+    }
+}
+
+fn endpoint(config: &WebhookClientConfig) -> Result<Endpoint, String> {
+    let ca = config
+        .ca_bundle
+        .as_ref()
+        .map_or(&[][..], |bundle| &bundle.0);
+    match (&config.service, &config.url) {
+        (Some(service), _) => Endpoint::service(
+            &service.namespace,
+            &service.name,
+            service.port,
+            service.path.as_deref(),
+            ca,
+        ),
+        (None, Some(url)) if !url.is_empty() => Endpoint::url(url, ca),
+        _ => Err("webhook configuration must have either service or URL".to_owned()),
+    }
+}

@@ -1,0 +1,219 @@
+//! Calls the webhooks that are registered for a write.
+//!
+//! # Promises
+//! - A registration counts from the very next write on, and so does a change of it.
+//! - Registrations themselves are never shown to webhooks, so that a broken one can always be removed.
+//! - No call outlives its own timeout, nor the request's.
+//! - What is said about failures and denials is what kube-apiserver says.
+
+mod ask;
+mod call;
+mod conditions;
+mod hook;
+mod matching;
+mod mutating;
+mod patch;
+mod registrations;
+mod review;
+mod rules;
+#[cfg(test)]
+mod testing;
+mod validating;
+mod verdict;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use self::call::Caller;
+use self::matching::Surroundings;
+use self::registrations::{Hooks, Registrations};
+use crate::World;
+use crate::object::Object;
+use crate::resources::Resource;
+use crate::status::ApiError;
+use crate::storage::Store;
+use crate::user::User;
+
+pub(crate) use self::conditions::check_condition;
+
+/// The kind of write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+/// A write that is to be admitted.
+#[derive(Clone, Copy)]
+pub struct Write<'a> {
+    /// What is done.
+    pub operation: Operation,
+    /// By whom.
+    pub user: &'a User,
+    /// To which resource.
+    pub resource: &'a Resource,
+    /// To which subresource; empty for the object itself.
+    pub subresource: &'a str,
+    /// In which namespace.
+    pub namespace: &'a str,
+    /// To which object; empty for a creation by generateName.
+    pub name: &'a str,
+    /// The stored object as the resource's version shows it.
+    pub old: Option<&'a Object>,
+    /// `CreateOptions`, `UpdateOptions`, `PatchOptions` or `DeleteOptions`, as sent to webhooks.
+    pub options: &'a Value,
+    /// Whether nothing will be committed.
+    pub dry_run: bool,
+    /// How much time the request has left.
+    pub timeout: Duration,
+}
+
+/// The webhooks' clients, kept from call to call.
+#[derive(Debug)]
+pub struct Admission {
+    registrations: Registrations,
+    caller: Caller,
+}
+
+// === impl Operation ===
+
+impl Operation {
+    /// As rules name it.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+// === impl Admission ===
+
+impl Admission {
+    /// Without any connection yet. `services` says where a Service's port really is.
+    pub fn new(services: crate::options::Services) -> Self {
+        Self {
+            registrations: Registrations::default(),
+            caller: Caller::new(services),
+        }
+    }
+
+    /// Calls the mutating webhooks one after the other, then again those that ask for it. After each change `settle` prunes
+    /// and fills in defaults.
+    ///
+    /// # Errors
+    /// A webhook denied it, or could not be asked and its failurePolicy is Fail.
+    pub async fn mutate(
+        &self,
+        world: &World,
+        write: &Write<'_>,
+        object: Option<&mut Object>,
+        settle: &(dyn Fn(&mut Object) + Sync),
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ApiError> {
+        let around = Surroundings {
+            store: &world.store,
+            served: &world.registry.all(),
+        };
+        self.mutate_in(around, write, object, settle, warnings)
+            .await
+    }
+
+    async fn mutate_in(
+        &self,
+        around: Surroundings<'_>,
+        write: &Write<'_>,
+        object: Option<&mut Object>,
+        settle: &(dyn Fn(&mut Object) + Sync),
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ApiError> {
+        if is_exempt(write.resource) {
+            return Ok(());
+        }
+        let hooks = self.hooks(around.store)?;
+        mutating::dispatch(
+            &self.caller,
+            &hooks.mutating,
+            around,
+            write,
+            object,
+            settle,
+            warnings,
+        )
+        .await
+    }
+
+    /// Calls the validating webhooks, all at once.
+    ///
+    /// # Errors
+    /// As [`Admission::mutate`]; of several denials, the first registration's.
+    pub async fn validate(
+        &self,
+        world: &World,
+        write: &Write<'_>,
+        object: Option<&Object>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ApiError> {
+        let around = Surroundings {
+            store: &world.store,
+            served: &world.registry.all(),
+        };
+        self.validate_in(around, write, object, warnings).await
+    }
+
+    async fn validate_in(
+        &self,
+        around: Surroundings<'_>,
+        write: &Write<'_>,
+        object: Option<&Object>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ApiError> {
+        if is_exempt(write.resource) {
+            return Ok(());
+        }
+        let hooks = self.hooks(around.store)?;
+        validating::dispatch(
+            &self.caller,
+            &hooks.validating,
+            around,
+            write,
+            object,
+            warnings,
+        )
+        .await
+    }
+
+    /// The webhooks that are registered now.
+    fn hooks(&self, store: &Store) -> Result<Arc<Hooks>, ApiError> {
+        let (hooks, are_new) = self.registrations.current(store);
+        if are_new {
+            let all = hooks.mutating.iter().chain(&hooks.validating);
+            self.caller
+                .forget_all_but(all.filter_map(|hook| hook.endpoint.as_ref().ok()));
+        }
+        // Not to ask a webhook because its registration is spoilt would be to open the gate.
+        match &hooks.broken {
+            Some(why) => Err(ApiError::internal(why)),
+            None => Ok(hooks),
+        }
+    }
+}
+
+/// Registrations of webhooks.
+fn is_exempt(resource: &Resource) -> bool {
+    let kinds = [
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    ];
+    resource.group == "admissionregistration.k8s.io" && kinds.contains(&resource.kind.as_str())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! JSON Web Tokens, signed with one key by one algorithm (ES256): what this key did not sign is no token.
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use ring::error::Unspecified;
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair,
+    UnparsedPublicKey,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// Longer tokens are not looked at. The longest that devhub makes has less than 2 KiB, unless somebody asks for very many
+/// audiences.
+const MAX_LENGTH: usize = 64 * 1024;
+
+/// The key.
+#[derive(Debug)]
+pub(super) struct Key {
+    pair: EcdsaKeyPair,
+    id: String,
+}
+
+impl Key {
+    /// A new key.
+    pub(super) fn generate() -> Result<Self, Unspecified> {
+        let random = SystemRandom::new();
+        let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let pkcs8 = EcdsaKeyPair::generate_pkcs8(algorithm, &random)?;
+        let pair = EcdsaKeyPair::from_pkcs8(algorithm, pkcs8.as_ref(), &random)
+            .map_err(|_| Unspecified)?;
+        let digest = ring::digest::digest(&ring::digest::SHA256, pair.public_key().as_ref());
+        let id = BASE64_URL_SAFE_NO_PAD.encode(digest);
+        Ok(Self { pair, id })
+    }
+
+    /// The claims, signed.
+    pub(super) fn sign(&self, claims: &impl Serialize) -> Result<String, Unspecified> {
+        let header = json!({ "alg": "ES256", "kid": self.id });
+        let claims = serde_json::to_vec(claims).map_err(|_| Unspecified)?;
+        let mut token = BASE64_URL_SAFE_NO_PAD.encode(header.to_string());
+        token.push('.');
+        BASE64_URL_SAFE_NO_PAD.encode_string(claims, &mut token);
+        let signature = self.pair.sign(&SystemRandom::new(), token.as_bytes())?;
+        token.push('.');
+        BASE64_URL_SAFE_NO_PAD.encode_string(signature, &mut token);
+        Ok(token)
+    }
+
+    /// The claims of a token, if this key signed it.
+    pub(super) fn open<C: DeserializeOwned>(&self, token: &str) -> Option<C> {
+        if token.len() > MAX_LENGTH {
+            return None;
+        }
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, claims) = signed.split_once('.')?;
+        let header: Value = serde_json::from_slice(&decode(header)?).ok()?;
+        if header["alg"] != "ES256" {
+            return None;
+        }
+        let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.pair.public_key());
+        key.verify(signed.as_bytes(), &decode(signature)?).ok()?;
+        serde_json::from_slice(&decode(claims)?).ok()
+    }
+}
+
+fn decode(part: &str) -> Option<Vec<u8>> {
+    BASE64_URL_SAFE_NO_PAD.decode(part).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_what_this_key_signed() {
+        let (key, other) = (Key::generate().unwrap(), Key::generate().unwrap());
+        let claims = json!({ "sub": "somebody" });
+        let token = key.sign(&claims).unwrap();
+        let parts: Vec<&str> = token.split('.').collect();
+        let [header, body, signature] = parts[..] else {
+            panic!("{token}");
+        };
+        let encode = |text: &str| BASE64_URL_SAFE_NO_PAD.encode(text);
+        let none = encode(r#"{"alg":"none"}"#);
+        let mac = encode(r#"{"alg":"HS256"}"#);
+        let admin = encode(r#"{"sub":"admin"}"#);
+        let rows = [
+            ("as signed", token.clone(), true),
+            ("by another key", other.sign(&claims).unwrap(), false),
+            (
+                "other claims",
+                format!("{header}.{admin}.{signature}"),
+                false,
+            ),
+            ("no algorithm", format!("{none}.{body}."), false),
+            (
+                "no algorithm, the signature kept",
+                format!("{none}.{body}.{signature}"),
+                false,
+            ),
+            (
+                "another algorithm",
+                format!("{mac}.{body}.{signature}"),
+                false,
+            ),
+            ("no signature", format!("{header}.{body}."), false),
+            ("two parts", format!("{header}.{body}"), false),
+            ("four parts", format!("{token}.{signature}"), false),
+            ("padding", format!("{token}="), false),
+            ("nothing", String::new(), false),
+            ("dots", "..".to_owned(), false),
+            ("very long", "a".repeat(1 << 20), false),
+        ];
+        for (sentence, token, good) in rows {
+            let opened: Option<Value> = key.open(&token);
+            assert_eq!(opened, good.then(|| claims.clone()), "{sentence}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Nobody may hand on what they do not hold
+//! (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping>).
+
+use std::collections::BTreeSet;
+
+use berth_rbac::{Kind, MissingRole, ObjectRef, Request, compact, describe, not_covered};
+use k8s_openapi::api::rbac::v1::PolicyRule;
+
+use super::{GROUP, SUPERUSERS};
+use crate::World;
+use crate::user::User;
+
+/// Whether the user may give whatever they like: a superuser, or somebody with the verb `escalate` (or `bind`) on the role.
+/// The name is empty for a role that is being created.
+pub(crate) fn is_exempt(world: &World, user: &User, verb: &str, role: (Kind, &str, &str)) -> bool {
+    if user.groups.iter().any(|group| group == SUPERUSERS) {
+        return true;
+    }
+    let (kind, namespace, name) = role;
+    let request = Request::Resource {
+        verb,
+        api_group: GROUP,
+        resource: match kind {
+            Kind::Role => "roles",
+            _ => "clusterroles",
+        },
+        subresource: "",
+        name,
+        namespace,
+    };
+    world
+        .authorizer
+        .evaluate(&world.store, user, &request)
+        .is_allowed()
+}
+
+/// Whether the user holds all of `wanted` in a namespace (empty: everywhere).
+///
+/// # Errors
+/// What they lack, in kube-apiserver's words.
+pub(crate) fn check(
+    world: &World,
+    user: &User,
+    namespace: &str,
+    wanted: &[PolicyRule],
+) -> Result<(), String> {
+    let held = world.authorizer.rules_for(&world.store, user, namespace);
+    let missing = not_covered(&held.rules, wanted);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let errors: BTreeSet<_> = held.errors.iter().map(not_found).collect();
+    Err(words(
+        user,
+        &missing,
+        &errors.into_iter().collect::<Vec<_>>(),
+    ))
+}
+
+/// The rules that a role grants; none if there is no such role.
+pub(crate) fn rules_of(world: &World, role: &ObjectRef) -> Option<Vec<PolicyRule>> {
+    world.authorizer.rules_of(&world.store, role)
+}
+
+/// Here kube-apiserver uses the plural.
+fn not_found(missing: &MissingRole) -> String {
+    let resource = match missing.role.kind {
+        Kind::Role => "roles",
+        _ => "clusterroles",
+    };
+    format!("{resource}.{GROUP} {:?} not found", missing.role.name)
+}
+
+fn words(user: &User, missing: &[PolicyRule], errors: &[String]) -> String {
+    let missing: BTreeSet<_> = compact(missing).iter().map(describe).collect();
+    let missing: Vec<_> = missing.into_iter().collect();
+    let groups: Vec<_> = user
+        .groups
+        .iter()
+        .map(|group| format!("{group:?}"))
+        .collect();
+    let mut words = format!(
+        "user {:?} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
+        user.name,
+        groups.join(" "),
+        missing.join("\n")
+    );
+    match errors {
+        [] => {}
+        [one] => words += &format!("; resolution errors: [{one}]"),
+        many => words += &format!("; resolution errors: [[{}]]", many.join(", ")),
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_lists_what_is_missing() {
+        let rule = |resource: &str, verb: &str| PolicyRule {
+            api_groups: Some(vec![String::new()]),
+            resources: Some(vec![resource.to_owned()]),
+            verbs: vec![verb.to_owned()],
+            ..PolicyRule::default()
+        };
+        let user = User::new("dev", &["a", "system:authenticated"]);
+        let missing = [
+            rule("secrets", "list"),
+            rule("pods", "get"),
+            rule("secrets", "get"),
+        ];
+        let expected = concat!(
+            "user \"dev\" (groups=[\"a\" \"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:\n",
+            "{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"get\"]}\n",
+            "{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"list\" \"get\"]}",
+        );
+        assert_eq!(words(&user, &missing, &[]), expected);
+        let error = ["x not found".to_owned()];
+        assert_eq!(
+            words(&user, &missing, &error),
+            format!("{expected}; resolution errors: [x not found]")
+        );
+    }
+}

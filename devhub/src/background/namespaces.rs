@@ -1,0 +1,445 @@
+//! The end of namespaces: everything in them goes first, as far as its finalizers let it; then the namespace itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::feed::{Feed, News};
+use super::hand::{Hand, Place};
+use super::queue::Queue;
+use crate::World;
+use crate::object::{self, Object};
+use crate::resources::{Resource, Verb};
+use crate::status::ApiError;
+use crate::storage::{Event, Key, Page, StorageId};
+
+/// What this controller keeps a namespace by, in `spec.finalizers`.
+const FINALIZER: &str = "kubernetes";
+const NAMESPACES: &str = "namespaces";
+
+/// Ends namespaces until cancelled.
+pub(super) async fn run(world: Arc<World>, cancel: CancellationToken) {
+    let hand = Hand::new(Arc::clone(&world), "namespace-controller");
+    let mut feed = Feed::new(&world, |resource| {
+        resource.namespaced || resource.storage.0.as_ref() == NAMESPACES
+    });
+    let mut queue = Queue::new();
+    loop {
+        let first = tokio::select! {
+            () = cancel.cancelled() => return,
+            news = feed.next() => Some(news),
+            () = queue.progress() => None,
+        };
+        for news in first.into_iter().chain(feed.up_to_now().await) {
+            let ended = concerned(&news)
+                .into_iter()
+                .filter(|name| state(&world, name) != State::Stays);
+            ended.for_each(|name| queue.add(name));
+        }
+        queue.start(|name| {
+            let (hand, name) = (hand.clone(), name.clone());
+            match state(&hand.world, &name) {
+                State::Stays => None,
+                State::Ends | State::Gone => Some(Box::pin(async move { end(&hand, &name).await })),
+            }
+        });
+    }
+}
+
+/// The namespaces that news are about.
+fn concerned(news: &News) -> BTreeSet<String> {
+    let place = |storage: &StorageId, object: &Object| {
+        let is_namespace = storage.0.as_ref() == NAMESPACES;
+        let name = if is_namespace {
+            object.name()
+        } else {
+            object.namespace()
+        };
+        name.to_owned()
+    };
+    match news {
+        News::Served => BTreeSet::new(),
+        News::Listed(storage, items) => items.iter().map(|it| place(storage, &it.object)).collect(),
+        News::Events(storage, events) => {
+            let objects = events.iter().map(|event: &Event| &event.object.object);
+            objects.map(|object| place(storage, object)).collect()
+        }
+    }
+}
+
+/// What there is of a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Stays,
+    Ends,
+    /// There is none (any more). What was created in it at the last moment goes all the same.
+    Gone,
+}
+
+fn state(world: &World, name: &str) -> State {
+    match world.store.get(&key(name)) {
+        Some(stored) if stored.object.is_deleting() => State::Ends,
+        Some(_) => State::Stays,
+        None => State::Gone,
+    }
+}
+
+fn key(name: &str) -> Key {
+    Key {
+        storage: StorageId(NAMESPACES.into()),
+        namespace: String::new(),
+        name: name.to_owned(),
+    }
+}
+
+/// What is left in a namespace.
+#[derive(Debug, Default, PartialEq)]
+struct Content {
+    /// How many objects, by `resource.group`.
+    objects: BTreeMap<String, usize>,
+    /// How many objects have a finalizer.
+    finalizers: BTreeMap<String, usize>,
+    /// What went wrong with their deletion.
+    errors: Vec<String>,
+}
+
+/// Goes as far as it can. What is left brings the namespace here again when it goes.
+async fn end(hand: &Hand, name: &str) -> Result<(), ApiError> {
+    let Some(namespaces) = hand.resource(&StorageId(NAMESPACES.into())) else {
+        return Ok(());
+    };
+    let part = |subresource| Place {
+        subresource,
+        ..Place::of(&namespaces, "")
+    };
+    let is_there = hand.world.store.get(&key(name)).is_some();
+    if is_there {
+        let phase = json!({ "status": { "phase": "Terminating" } });
+        hand.merge(part("status"), name, phase).await?;
+    }
+    let mut failed = None;
+    let mut content = Content::default();
+    for resource in in_namespaces(hand) {
+        if let Err(error) = hand.delete_all(Place::of(&resource, name)).await {
+            content.errors.push(error.message.clone());
+            failed = Some(error);
+        }
+        content.count(&hand.world, &resource, name);
+    }
+    let Some(stored) = hand.world.store.get(&key(name)) else {
+        return failed.map_or(Ok(()), Err);
+    };
+    let conditions = content.conditions(&stored.object, Timestamp::now());
+    let conditions = json!({ "status": { "conditions": conditions } });
+    hand.merge(part("status"), name, conditions).await?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if !content.objects.is_empty() {
+        return Ok(());
+    }
+    let Some(stored) = hand.world.store.get(&key(name)) else {
+        return Ok(());
+    };
+    match finalized(&stored.object) {
+        Some(object) => hand.update(part("finalize"), name, object).await,
+        None => Ok(()),
+    }
+}
+
+/// The namespace without this controller's finalizer; none if it has not got it.
+fn finalized(namespace: &Object) -> Option<Object> {
+    let finalizers = namespace.at(&["spec", "finalizers"])?.as_array()?;
+    let kept: Vec<_> = finalizers
+        .iter()
+        .filter(|it| *it != FINALIZER)
+        .cloned()
+        .collect();
+    if kept.len() == finalizers.len() {
+        return None;
+    }
+    let mut object = namespace.clone();
+    object.set(&["spec", "finalizers"], kept);
+    Some(object)
+}
+
+/// One resource for each kind that can be deleted from namespaces.
+fn in_namespaces(hand: &Hand) -> Vec<Arc<Resource>> {
+    let all = hand.world.registry.all();
+    let places: BTreeSet<_> = all
+        .iter()
+        .filter(|resource| resource.namespaced && resource.verbs.contains(&Verb::Delete))
+        .map(|resource| resource.storage.clone())
+        .collect();
+    places
+        .iter()
+        .filter_map(|storage| hand.resource(storage))
+        .collect()
+}
+
+impl Content {
+    fn count(&mut self, world: &World, resource: &Resource, namespace: &str) {
+        let listed = world.store.list(
+            &resource.storage,
+            Some(namespace),
+            &Page::default(),
+            &|_| true,
+        );
+        // Reading the present never expires.
+        let items = listed.map(|listed| listed.items).unwrap_or_default();
+        if items.is_empty() {
+            return;
+        }
+        // With the dot also in the core group, as Kubernetes writes it here.
+        let name = format!("{}.{}", resource.name, resource.group);
+        self.objects.insert(name, items.len());
+        for stored in items {
+            for finalizer in stored.object.finalizers() {
+                *self.finalizers.entry(finalizer.to_owned()).or_default() += 1;
+            }
+        }
+    }
+
+    /// `status.conditions` of the namespace, with a new time where something else is the case now.
+    fn conditions(&self, namespace: &Object, now: Timestamp) -> Vec<Value> {
+        let old = namespace.at(&["status", "conditions"]);
+        let mut conditions = old.and_then(Value::as_array).cloned().unwrap_or_default();
+        for (sort, is_so, reason, message) in self.findings() {
+            let status = if is_so { "True" } else { "False" };
+            let mut condition = json!({
+                "type": sort,
+                "status": status,
+                "lastTransitionTime": object::time(now),
+                "reason": reason,
+                "message": message,
+            });
+            match conditions.iter_mut().find(|old| old["type"] == sort) {
+                Some(old) => {
+                    if old["status"] == status {
+                        condition["lastTransitionTime"] = old["lastTransitionTime"].clone();
+                    }
+                    *old = condition;
+                }
+                None => conditions.push(condition),
+            }
+        }
+        conditions
+    }
+
+    /// Type, status, reason and message of each condition.
+    fn findings(&self) -> [(&'static str, bool, &'static str, String); 5] {
+        let ok = |sort, reason, message: &str| (sort, false, reason, message.to_owned());
+        let list = |counts: &BTreeMap<String, usize>, verb: &str| {
+            let counts = counts.iter();
+            let counts: Vec<_> = counts
+                .map(|(what, count)| format!("{what} {verb} {count} resource instances"))
+                .collect();
+            counts.join(", ")
+        };
+        let deleted = if self.errors.is_empty() {
+            ok(
+                "NamespaceDeletionContentFailure",
+                "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization",
+            )
+        } else {
+            let mut errors = self.errors.clone();
+            errors.sort();
+            let message = format!(
+                "Failed to delete all resource types, {} remaining: {}",
+                errors.len(),
+                errors.join(", ")
+            );
+            let (sort, reason) = ("NamespaceDeletionContentFailure", "ContentDeletionFailed");
+            (sort, true, reason, message)
+        };
+        let remaining = if self.objects.is_empty() {
+            ok(
+                "NamespaceContentRemaining",
+                "ContentRemoved",
+                "All content successfully removed",
+            )
+        } else {
+            let list = list(&self.objects, "has");
+            let message = format!("Some resources are remaining: {list}");
+            let (sort, reason) = ("NamespaceContentRemaining", "SomeResourcesRemain");
+            (sort, true, reason, message)
+        };
+        let finalizers = if self.finalizers.is_empty() {
+            ok(
+                "NamespaceFinalizersRemaining",
+                "ContentHasNoFinalizers",
+                "All content-preserving finalizers finished",
+            )
+        } else {
+            let list = list(&self.finalizers, "in");
+            let message = format!("Some content in the namespace has finalizers remaining: {list}");
+            let (sort, reason) = ("NamespaceFinalizersRemaining", "SomeFinalizersRemain");
+            (sort, true, reason, message)
+        };
+        [
+            ok(
+                "NamespaceDeletionDiscoveryFailure",
+                "ResourcesDiscovered",
+                "All resources successfully discovered",
+            ),
+            ok(
+                "NamespaceDeletionGroupVersionParsingFailure",
+                "ParsedGroupVersions",
+                "All legacy kube types successfully parsed",
+            ),
+            deleted,
+            remaining,
+            finalizers,
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::background::testing::{AtWork, object};
+    use crate::writes::Propagation;
+
+    #[test]
+    fn conditions_say_what_is_left() {
+        let counts = |counts: &[(&str, usize)]| {
+            counts
+                .iter()
+                .map(|&(what, count)| (what.to_owned(), count))
+                .collect()
+        };
+        let content = Content {
+            objects: counts(&[("configmaps.", 2), ("leases.coordination.k8s.io", 1)]),
+            finalizers: counts(&[("example.com/hold", 2)]),
+            errors: vec!["b".to_owned(), "a".to_owned()],
+        };
+        let told: Vec<_> = content
+            .findings()
+            .into_iter()
+            .map(|(sort, is_so, _, message)| (sort, is_so, message))
+            .collect();
+        let expected = [
+            (
+                "NamespaceDeletionDiscoveryFailure",
+                false,
+                "All resources successfully discovered",
+            ),
+            (
+                "NamespaceDeletionGroupVersionParsingFailure",
+                false,
+                "All legacy kube types successfully parsed",
+            ),
+            (
+                "NamespaceDeletionContentFailure",
+                true,
+                "Failed to delete all resource types, 2 remaining: a, b",
+            ),
+            (
+                "NamespaceContentRemaining",
+                true,
+                "Some resources are remaining: configmaps. has 2 resource instances, leases.coordination.k8s.io has 1 resource instances",
+            ),
+            (
+                "NamespaceFinalizersRemaining",
+                true,
+                "Some content in the namespace has finalizers remaining: example.com/hold in 2 resource instances",
+            ),
+        ];
+        assert_eq!(
+            told,
+            expected.map(|(sort, is_so, message)| (sort, is_so, message.to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_condition_keeps_its_time_while_it_is_the_case() {
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let mut namespace = object(json!({}));
+        let some = Content {
+            objects: [("configmaps.".to_owned(), 1)].into(),
+            ..Content::default()
+        };
+        namespace.set(
+            &["status", "conditions"],
+            some.conditions(&namespace, at(0)),
+        );
+        let less = Content::default().conditions(&namespace, at(60));
+        let times: Vec<_> = less
+            .iter()
+            .map(|it| it["lastTransitionTime"].as_str())
+            .collect();
+        let (then, now) = (Some("1970-01-01T00:00:00Z"), Some("1970-01-01T00:01:00Z"));
+        assert_eq!(times, [then, then, then, now, then]);
+    }
+
+    #[test]
+    fn only_this_controllers_finalizer_goes() {
+        let with = |finalizers: Value| object(json!({ "spec": { "finalizers": finalizers } }));
+        assert_eq!(
+            finalized(&with(json!(["a.b/c", "kubernetes"]))),
+            Some(with(json!(["a.b/c"])))
+        );
+        assert_eq!(finalized(&with(json!(["a.b/c"]))), None);
+        assert_eq!(finalized(&object(json!({}))), None);
+    }
+
+    #[tokio::test]
+    async fn a_namespace_goes_with_everything_in_it() {
+        let hub = AtWork::start().await;
+        hub.owned("a", &[]).await;
+        hub.create("leases", "ns", json!({ "metadata": { "name": "l" } }))
+            .await;
+        hub.delete("namespaces", "", "ns", Propagation::Background)
+            .await
+            .expect("begun");
+        hub.until_gone("namespaces", "", "ns").await;
+        hub.settled().await;
+        assert_eq!(hub.get("configmaps", "ns", "a"), None);
+        assert_eq!(hub.get("leases", "ns", "l"), None);
+        assert_eq!(hub.get("serviceaccounts", "ns", "default"), None);
+        hub.end().await;
+    }
+
+    #[tokio::test]
+    async fn a_finalizer_in_it_holds_a_namespace_and_the_status_says_so() {
+        let hub = AtWork::start().await;
+        hub.owned("a", &[]).await;
+        let hold = json!({ "metadata": { "finalizers": ["example.com/hold"] } });
+        hub.merge("configmaps", "ns", "a", hold).await;
+        hub.delete("namespaces", "", "ns", Propagation::Background)
+            .await
+            .expect("begun");
+        let condition = |sort: &str| {
+            let namespace = hub.get("namespaces", "", "ns")?;
+            let conditions = namespace.at(&["status", "conditions"])?.as_array()?.clone();
+            conditions.into_iter().find(|it| it["type"] == sort)
+        };
+        hub.until("told", || {
+            condition("NamespaceFinalizersRemaining").is_some()
+        })
+        .await;
+        hub.settled().await;
+        let namespace = hub.get("namespaces", "", "ns").expect("it waits");
+        assert_eq!(namespace.str_at(&["status", "phase"]), "Terminating");
+        let finalizers = condition("NamespaceFinalizersRemaining").expect("told");
+        assert_eq!(
+            finalizers["message"],
+            "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"
+        );
+        // Nothing new comes in meanwhile.
+        assert_eq!(hub.get("configmaps", "ns", "kube-root-ca.crt"), None);
+        hub.merge(
+            "configmaps",
+            "ns",
+            "a",
+            json!({ "metadata": { "finalizers": null } }),
+        )
+        .await;
+        hub.until_gone("namespaces", "", "ns").await;
+        hub.end().await;
+    }
+}

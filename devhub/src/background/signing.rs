@@ -1,0 +1,281 @@
+//! The signer `kubernetes.io/kube-apiserver-client`: approved requests get a certificate of the hub's client CA.
+//!
+//! What it cannot sign, it says so by the condition `Failed`. Other signers' requests it leaves alone. A request is signed
+//! once, however often it changes: the certificate is there then.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use berth_certs::csr::Usage;
+use berth_certs::issue::Authority;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::World;
+use crate::object::{self, Object};
+use crate::resources::builtin::certificates::{CLIENT_SIGNER, request};
+use crate::storage::{Key, Page, StorageId, Stored};
+
+/// Where requests are.
+const STORAGE: &str = "certificatesigningrequests.certificates.k8s.io";
+/// No certificate counts for longer.
+const MAX_VALIDITY: Duration = Duration::from_secs(365 * 24 * 3600);
+const MIN_VALIDITY: Duration = Duration::from_secs(600);
+/// Validity begins a little before now, for clocks that are behind. Of a validity this long that is a part of it, as in
+/// kube-controller-manager; a shorter one has it on top.
+const LONG_VALIDITY: Duration = Duration::from_secs(8 * 3600);
+const BACKDATE: Duration = Duration::from_secs(5 * 60);
+
+/// Signs until cancelled.
+pub(super) async fn run(world: Arc<World>, cancel: CancellationToken) {
+    tokio::select! {
+        () = cancel.cancelled() => {}
+        () = follow(&world) => {}
+    }
+}
+
+async fn follow(world: &World) {
+    let storage = StorageId(STORAGE.into());
+    loop {
+        let Ok(listed) = world
+            .store
+            .list(&storage, None, &Page::default(), &|_| true)
+        else {
+            // Only a page as of an earlier revision can be too old.
+            return;
+        };
+        for stored in &listed.items {
+            handle(world, stored);
+        }
+        let Ok(mut watch) = world.store.watch(&storage, listed.revision) else {
+            continue;
+        };
+        // Until it falls behind the history.
+        while let Ok(events) = watch.next().await {
+            for event in &events {
+                handle(world, &event.object);
+            }
+        }
+    }
+}
+
+/// Signs one request, if it is to be signed. Who has changed it meanwhile brings it here again.
+fn handle(world: &World, stored: &Stored) {
+    let Some(outcome) = outcome(
+        &stored.object,
+        world.authenticator.client_ca(),
+        Timestamp::now(),
+    ) else {
+        return;
+    };
+    let key = Key {
+        storage: StorageId(STORAGE.into()),
+        namespace: String::new(),
+        name: stored.object.name().to_owned(),
+    };
+    let _ = world.store.update(&key, stored.revision, outcome);
+}
+
+/// What becomes of a request: with a certificate, or failed; none when there is nothing to do.
+fn outcome(csr: &Object, authority: &Authority, now: Timestamp) -> Option<Object> {
+    let signed = !csr.str_at(&["status", "certificate"]).is_empty();
+    if csr.str_at(&["spec", "signerName"]) != CLIENT_SIGNER
+        || signed
+        || !has(csr, "Approved")
+        || has(csr, "Denied")
+        || has(csr, "Failed")
+    {
+        return None;
+    }
+    let mut outcome = csr.clone();
+    match sign(csr, authority, now) {
+        Ok(pem) => outcome.set(&["status", "certificate"], BASE64_STANDARD.encode(pem)),
+        Err(why) => {
+            let time = object::time(now);
+            let mut conditions = conditions(csr).to_vec();
+            conditions.push(json!({
+                "type": "Failed",
+                "status": "True",
+                "reason": "SignerValidationFailure",
+                "message": why,
+                "lastUpdateTime": time,
+                "lastTransitionTime": time,
+            }));
+            outcome.set(&["status", "conditions"], conditions);
+        }
+    }
+    Some(outcome)
+}
+
+fn conditions(csr: &Object) -> &[Value] {
+    let conditions = csr.at(&["status", "conditions"]);
+    conditions
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+fn has(csr: &Object, r#type: &str) -> bool {
+    conditions(csr)
+        .iter()
+        .any(|condition| condition["type"] == r#type && condition["status"] == "True")
+}
+
+fn sign(csr: &Object, authority: &Authority, now: Timestamp) -> Result<String, String> {
+    let usages = usages(csr)?;
+    let seconds = csr
+        .at(&["spec", "expirationSeconds"])
+        .and_then(Value::as_u64);
+    let validity = validity(seconds.map(Duration::from_secs));
+    let request = request(csr).map_err(|error| error.to_string())?;
+    authority
+        .sign(&request, &usages, validity, now)
+        .map_err(|error| error.to_string())
+}
+
+/// In kube-controller-manager's words.
+fn usages(csr: &Object) -> Result<Vec<Usage>, String> {
+    let names = csr.at(&["spec", "usages"]).and_then(Value::as_array);
+    let names = names.into_iter().flatten().filter_map(Value::as_str);
+    let usages = names.map(|name| {
+        Usage::named(name).ok_or_else(|| format!("invalid usage for client certificate: {name}"))
+    });
+    let usages: Vec<Usage> = usages.collect::<Result<_, _>>()?;
+    if !usages.contains(&Usage::ClientAuth) {
+        return Err("missing required usage for client certificate: client auth".to_owned());
+    }
+    Ok(usages)
+}
+
+fn validity(wanted: Option<Duration>) -> Duration {
+    let validity = wanted
+        .unwrap_or(MAX_VALIDITY)
+        .clamp(MIN_VALIDITY, MAX_VALIDITY);
+    if validity < LONG_VALIDITY {
+        validity
+    } else {
+        validity - BACKDATE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use rcgen::{CertificateParams, DnType, KeyPair};
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject;
+    use x509_parser::prelude::{FromDer, X509Certificate};
+
+    use super::*;
+
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+    fn csr(usages: &[&str], conditions: &[&str]) -> Object {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "agent");
+        let request = params.serialize_request(&KeyPair::generate().unwrap());
+        let conditions: Vec<_> = conditions
+            .iter()
+            .map(|r#type| json!({ "type": r#type, "status": "True" }))
+            .collect();
+        let value = json!({
+            "metadata": { "name": "c" },
+            "spec": {
+                "request": BASE64_STANDARD.encode(request.unwrap().pem().unwrap()),
+                "signerName": CLIENT_SIGNER,
+                "usages": usages,
+            },
+            "status": { "conditions": conditions },
+        });
+        Object::try_from(value).unwrap()
+    }
+
+    fn with(mut object: Object, path: &[&str], value: impl Into<Value>) -> Object {
+        object.set(path, value);
+        object
+    }
+
+    #[test]
+    fn only_approved_requests_for_this_signer_are_its_business() {
+        let now = Timestamp::now();
+        let authority = Authority::new("clients", 2 * YEAR, now).unwrap();
+        let usages = ["client auth"];
+        let approved = || csr(&usages, &["Approved"]);
+        let rows = [
+            ("approved", approved(), true),
+            ("not decided", csr(&usages, &[]), false),
+            ("denied", csr(&usages, &["Denied"]), false),
+            ("failed", csr(&usages, &["Approved", "Failed"]), false),
+            (
+                "signed",
+                with(approved(), &["status", "certificate"], "eA=="),
+                false,
+            ),
+            (
+                "somebody else's",
+                with(approved(), &["spec", "signerName"], "example.com/signer"),
+                false,
+            ),
+        ];
+        for (sentence, csr, expected) in rows {
+            let outcome = outcome(&csr, &authority, now);
+            assert_eq!(outcome.is_some(), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_counts_as_long_as_was_asked_for_and_a_year_at_most() {
+        let now = Timestamp::now();
+        let authority = Authority::new("clients", 2 * YEAR, now).unwrap();
+        let rows = [
+            (None, YEAR - BACKDATE),
+            (Some(600), Duration::from_secs(600)),
+            (Some(3600), Duration::from_secs(3600)),
+            (Some(10 * 3600), Duration::from_secs(10 * 3600) - BACKDATE),
+            (Some(400 * 24 * 3600), YEAR - BACKDATE),
+        ];
+        for (seconds, expected) in rows {
+            let mut csr = csr(&["client auth", "digital signature"], &["Approved"]);
+            if let Some(seconds) = seconds {
+                csr.set(&["spec", "expirationSeconds"], seconds);
+            }
+            let signed = outcome(&csr, &authority, now).unwrap();
+            let pem = BASE64_STANDARD.decode(signed.str_at(&["status", "certificate"]));
+            let der = CertificateDer::from_pem_slice(&pem.unwrap()).unwrap();
+            let (_, certificate) = X509Certificate::from_der(&der).unwrap();
+            let left = certificate.validity().not_after.timestamp() - now.as_second();
+            assert_eq!(
+                left,
+                i64::try_from(expected.as_secs()).unwrap(),
+                "{seconds:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_signed_fails_and_says_why() {
+        let now = Timestamp::now();
+        let authority = Authority::new("clients", YEAR, now).unwrap();
+        let rows = [
+            (
+                &["client auth", "server auth"][..],
+                "invalid usage for client certificate: server auth",
+            ),
+            (
+                &["digital signature"],
+                "missing required usage for client certificate: client auth",
+            ),
+        ];
+        for (usages, words) in rows {
+            let failed = outcome(&csr(usages, &["Approved"]), &authority, now).unwrap();
+            assert!(has(&failed, "Failed"));
+            let failure = conditions(&failed).last().unwrap();
+            assert_eq!(failure["message"], words);
+            assert_eq!(failure["reason"], "SignerValidationFailure");
+            assert_eq!(outcome(&failed, &authority, now), None, "once");
+        }
+    }
+}

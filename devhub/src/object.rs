@@ -1,0 +1,201 @@
+//! A Kubernetes object whose type is not known at compile time.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A JSON object, and in it, if at all, `metadata` as a JSON object. Nothing else is promised.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Object(Map<String, Value>);
+
+/// Why a JSON value is no [`Object`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAnObject {
+    /// The value itself.
+    #[error("not a JSON object")]
+    Value,
+    /// Its metadata.
+    #[error("metadata is not a JSON object")]
+    Metadata,
+}
+
+impl Object {
+    /// The object's fields.
+    pub fn fields(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
+    /// The object's fields. Whoever replaces `metadata` puts a JSON object there.
+    pub fn fields_mut(&mut self) -> &mut Map<String, Value> {
+        &mut self.0
+    }
+
+    /// The object as JSON.
+    pub fn into_value(self) -> Value {
+        Value::Object(self.0)
+    }
+
+    /// Lets `edit` change the object as JSON. If it is no object afterwards, what it is not is dropped.
+    pub fn edit<T>(&mut self, edit: impl FnOnce(&mut Value) -> T) -> T {
+        let mut value = Value::Object(std::mem::take(&mut self.0));
+        let result = edit(&mut value);
+        if let Value::Object(fields) = value {
+            self.0 = fields;
+        }
+        if self
+            .0
+            .get("metadata")
+            .is_some_and(|metadata| !metadata.is_object())
+        {
+            self.0.remove("metadata");
+        }
+        result
+    }
+
+    /// A copy of the object as JSON.
+    pub fn to_value(&self) -> Value {
+        Value::Object(self.0.clone())
+    }
+
+    /// The value at a path of field names.
+    pub fn at(&self, path: &[&str]) -> Option<&Value> {
+        let (first, rest) = path.split_first()?;
+        let mut value = self.0.get(*first)?;
+        for name in rest {
+            value = value.get(*name)?;
+        }
+        Some(value)
+    }
+
+    /// The string at a path of field names; empty if there is none.
+    pub fn str_at(&self, path: &[&str]) -> &str {
+        self.at(path).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Sets the value at a path, with the objects on the way to it. What is there and is no object is replaced.
+    pub fn set(&mut self, path: &[&str], value: impl Into<Value>) {
+        let Some((last, parents)) = path.split_last() else {
+            return;
+        };
+        let mut fields = &mut self.0;
+        for name in parents {
+            let child = fields.entry(*name).or_insert(Value::Null);
+            if !child.is_object() {
+                *child = Value::Object(Map::new());
+            }
+            fields = match child {
+                Value::Object(fields) => fields,
+                _ => unreachable!("made an object above"),
+            };
+        }
+        fields.insert((*last).to_owned(), value.into());
+    }
+
+    /// Removes the value at a path, and says what it was.
+    pub fn remove(&mut self, path: &[&str]) -> Option<Value> {
+        let (last, parents) = path.split_last()?;
+        let mut fields = &mut self.0;
+        for name in parents {
+            fields = fields.get_mut(*name)?.as_object_mut()?;
+        }
+        fields.remove(*last)
+    }
+
+    /// `apiVersion`, or nothing.
+    pub fn api_version(&self) -> &str {
+        self.str_at(&["apiVersion"])
+    }
+
+    /// `kind`, or nothing.
+    pub fn kind(&self) -> &str {
+        self.str_at(&["kind"])
+    }
+
+    /// Sets `apiVersion` and `kind`.
+    pub fn set_type(&mut self, api_version: &str, kind: &str) {
+        self.0.insert("apiVersion".into(), api_version.into());
+        self.0.insert("kind".into(), kind.into());
+    }
+
+    /// `metadata.name`, or nothing.
+    pub fn name(&self) -> &str {
+        self.str_at(&["metadata", "name"])
+    }
+
+    /// `metadata.namespace`, or nothing.
+    pub fn namespace(&self) -> &str {
+        self.str_at(&["metadata", "namespace"])
+    }
+
+    /// `metadata.uid`, or nothing.
+    pub fn uid(&self) -> &str {
+        self.str_at(&["metadata", "uid"])
+    }
+
+    /// `metadata.resourceVersion`, or nothing.
+    pub fn resource_version(&self) -> &str {
+        self.str_at(&["metadata", "resourceVersion"])
+    }
+
+    /// `metadata.generation`, or 0.
+    pub fn generation(&self) -> i64 {
+        self.at(&["metadata", "generation"])
+            .and_then(Value::as_i64)
+            .unwrap_or_default()
+    }
+
+    /// `metadata.labels`; what is no string is left out.
+    pub fn labels(&self) -> BTreeMap<String, String> {
+        let labels = self
+            .at(&["metadata", "labels"])
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
+        labels
+            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+            .collect()
+    }
+
+    /// `metadata.finalizers`; what is no string is left out.
+    pub fn finalizers(&self) -> Vec<&str> {
+        let list = self
+            .at(&["metadata", "finalizers"])
+            .and_then(Value::as_array);
+        list.into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
+    }
+
+    /// Whether `metadata.deletionTimestamp` is set.
+    pub fn is_deleting(&self) -> bool {
+        self.at(&["metadata", "deletionTimestamp"])
+            .is_some_and(|value| !value.is_null())
+    }
+}
+
+impl TryFrom<Value> for Object {
+    type Error = NotAnObject;
+
+    fn try_from(value: Value) -> Result<Self, NotAnObject> {
+        let Value::Object(mut fields) = value else {
+            return Err(NotAnObject::Value);
+        };
+        match fields.get("metadata") {
+            None | Some(Value::Object(_)) => {}
+            Some(Value::Null) => {
+                fields.remove("metadata");
+            }
+            Some(_) => return Err(NotAnObject::Metadata),
+        }
+        Ok(Self(fields))
+    }
+}
+
+/// A moment as Kubernetes' `Time` is written: whole seconds, UTC.
+pub fn time(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

@@ -1,0 +1,368 @@
+//! From a body to an object of the type that a path takes, or to what kube-apiserver says of one that is not.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use serde_json::Value;
+
+use crate::object::{NotAnObject, Object};
+use crate::protocol::body::{self, no_object, sort_of, summary};
+use crate::protocol::strict;
+use crate::resources::Resource;
+use crate::resources::schema::Schema;
+use crate::status::{ApiError, FieldError};
+use crate::writes::FieldValidation;
+
+/// What was read, and what is to be said of it in Warning headers.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Read {
+    pub(crate) content: Object,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The type that a path takes: the resource's, or a subresource's.
+pub(crate) struct Expected<'a> {
+    /// `apiVersion`
+    pub(crate) api_version: String,
+    /// `kind`
+    pub(crate) kind: &'a str,
+    /// What it looks like, unless the subresource's type is one of its own.
+    pub(crate) schema: Option<&'a Schema>,
+    /// Whether it comes from a CustomResourceDefinition: those must say their type.
+    pub(crate) custom: bool,
+    /// Whether there is a type of this `apiVersion` and `kind`.
+    pub(crate) exists: &'a (dyn Fn(&str, &str) -> bool + Sync),
+}
+
+impl<'a> Expected<'a> {
+    /// The type that a resource's path takes, or that of its subresource.
+    pub(crate) fn of(
+        resource: &'a Resource,
+        subresource: &str,
+        exists: &'a (dyn Fn(&str, &str) -> bool + Sync),
+    ) -> Self {
+        let (api_version, kind) = match resource.subresource(subresource) {
+            Some(subresource) => (subresource.api_version(), &subresource.kind),
+            None => (resource.api_version(), &resource.kind),
+        };
+        let is_own = *kind == resource.kind;
+        Self {
+            api_version,
+            kind,
+            schema: is_own.then_some(&resource.schema),
+            custom: resource.custom,
+            exists,
+        }
+    }
+
+    /// Reads an object of this type, without the fields that it has not.
+    ///
+    /// # Errors
+    /// 400 for what is none, and for fields that are unknown or there twice if validation is strict; 422 for a custom object
+    /// of another kind.
+    pub(crate) fn read(
+        &self,
+        headers: &HeaderMap,
+        bytes: &Bytes,
+        validation: FieldValidation,
+    ) -> Result<Read, ApiError> {
+        let kind = self.kind;
+        let unrecognized = |why: &str| {
+            ApiError::bad_request(format!(
+                "the object provided is unrecognized (must be of type {kind}): {why} ({})",
+                summary(bytes)
+            ))
+        };
+        let document = body::document(headers, bytes)?.map_err(|why| unrecognized(&why))?;
+        // Nothing at all is an object without fields to Go.
+        let mut value = match document.value {
+            Value::Null => Value::Object(serde_json::Map::new()),
+            value => value,
+        };
+        let said = self.said(&value).map_err(|why| unrecognized(&why))?;
+        if said.kind.is_empty() {
+            let sent = String::from_utf8_lossy(bytes);
+            return Err(unrecognized(&format!(
+                "Object 'Kind' is missing in '{sent}'"
+            )));
+        }
+        let cannot_be_handled = |why: &str| {
+            let version = said.api_version.rsplit('/').next().unwrap_or_default();
+            ApiError::bad_request(format!(
+                "{} in version {version:?} cannot be handled as a {kind}: {why}",
+                said.kind
+            ))
+        };
+        if !self.custom {
+            self.check_built_in(&said)
+                .map_err(|why| cannot_be_handled(&why))?;
+        }
+        if let Some(why) = self.schema.and_then(|schema| schema.decode_error(&value)) {
+            return Err(cannot_be_handled(&why));
+        }
+        let unknown = match self.schema {
+            Some(schema) if said.api_version == self.api_version => schema.prune(&mut value),
+            _ => Vec::new(),
+        };
+        let sort = sort_of(&value);
+        let metadata = value.get("metadata").map_or("", sort_of);
+        let object = Object::try_from(value).map_err(|error| match error {
+            NotAnObject::Value => unrecognized(&no_object(sort)),
+            NotAnObject::Metadata => {
+                let into = if self.custom {
+                    "value".to_owned()
+                } else {
+                    format!("struct field {kind}.metadata")
+                };
+                cannot_be_handled(&format!(
+                    "json: cannot unmarshal {metadata} into Go {into} of type v1.ObjectMeta"
+                ))
+            }
+        })?;
+        let noticed = match validation {
+            FieldValidation::Ignore => Vec::new(),
+            _ if self.custom => strict::of_custom(&unknown, &document.duplicates),
+            _ => strict::of_built_in(bytes, unknown, &document.duplicates),
+        };
+        if validation == FieldValidation::Strict && !noticed.is_empty() {
+            let why = format!("strict decoding error: {}", noticed.join(", "));
+            return Err(cannot_be_handled(&why));
+        }
+        if said.api_version != self.api_version {
+            return Err(ApiError::bad_request(format!(
+                "the API version in the data ({}) does not match the expected API version ({})",
+                said.api_version, self.api_version
+            )));
+        }
+        if said.kind != kind {
+            let (group, _) = said.api_version.split_once('/').unwrap_or_default();
+            let why = format!("must be {kind}");
+            let error = FieldError::invalid("kind", said.kind.as_str(), why);
+            return Err(ApiError::invalid(
+                group,
+                &said.kind,
+                object.name(),
+                &[error],
+            ));
+        }
+        Ok(Read {
+            content: object,
+            warnings: strict::warned(noticed, validation),
+        })
+    }
+
+    /// What an object says of its type. One of a built-in type may leave it out.
+    fn said(&self, value: &Value) -> Result<Said, String> {
+        let read = |field: &str| match value.get(field) {
+            None | Some(Value::Null) => Ok(String::new()),
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(other) => Err(format!(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field .{field} of type string",
+                sort_of(other)
+            )),
+        };
+        let mut said = Said {
+            api_version: read("apiVersion")?,
+            kind: read("kind")?,
+        };
+        if !value.is_object() {
+            return Err(no_object(sort_of(value)));
+        }
+        if said.api_version.matches('/').count() > 1 {
+            return Err(format!(
+                "unexpected GroupVersion string: {}",
+                said.api_version
+            ));
+        }
+        if !self.custom {
+            if said.kind.is_empty() {
+                said.kind = self.kind.to_owned();
+            }
+            if said.api_version.is_empty() {
+                said.api_version.clone_from(&self.api_version);
+            }
+        }
+        Ok(said)
+    }
+
+    /// Go's decoder makes one type of another where that can be done, and says so where it cannot.
+    fn check_built_in(&self, said: &Said) -> Result<(), String> {
+        let Said { api_version, kind } = said;
+        if kind == self.kind && *api_version == self.api_version {
+            return Ok(());
+        }
+        if !(self.exists)(api_version, kind) {
+            return Err(format!(
+                "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+            ));
+        }
+        if kind == self.kind {
+            // The same in another version: it could be converted, but is refused for its version.
+            return Ok(());
+        }
+        let version = api_version.rsplit('/').next().unwrap_or_default();
+        let group = match self.api_version.split_once('/') {
+            Some((group, _)) => group.split('.').next().unwrap_or_default(),
+            None => "core",
+        };
+        let wanted = self.kind;
+        Err(format!(
+            "converting ({version}.{kind}) to ({group}.{wanted}): unknown conversion"
+        ))
+    }
+}
+
+/// What an object says of itself.
+struct Said {
+    api_version: String,
+    kind: String,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use http::{StatusCode, header};
+
+    use super::*;
+
+    fn headers(content_type: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if !content_type.is_empty() {
+            headers.insert(header::CONTENT_TYPE, content_type.parse().unwrap());
+        }
+        headers
+    }
+
+    fn expected(custom: bool) -> Expected<'static> {
+        Expected {
+            api_version: "g.io/v1".to_owned(),
+            kind: "Thing",
+            schema: None,
+            custom,
+            exists: &|api_version, _| api_version == "v1" || api_version == "g.io/v2",
+        }
+    }
+
+    fn read(content_type: &str, text: &str) -> Result<Read, ApiError> {
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        expected(false).read(&headers(content_type), &bytes, FieldValidation::Strict)
+    }
+
+    #[test]
+    fn objects_come_as_json_or_yaml() {
+        for (content_type, text) in [
+            ("", "{\"kind\": \"Thing\"}"),
+            ("application/json; charset=utf-8", "{\"kind\": \"Thing\"}"),
+            ("application/yaml", "kind: Thing\n"),
+        ] {
+            assert_eq!(read(content_type, text).unwrap().content.kind(), "Thing");
+        }
+        assert_eq!(read("", "null").unwrap().content, Object::default());
+        let error = read("text/plain", "{}").unwrap_err();
+        assert_eq!(error.code, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        assert_eq!(
+            (error.reason.as_str(), error.message.as_str()),
+            (
+                "UnsupportedMediaType",
+                "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf"
+            )
+        );
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        let rows = [
+            (
+                "",
+                "couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)",
+            ),
+            (
+                "x",
+                "couldn't get version/kind; json parse error: invalid character 'x' looking for beginning of value (78)",
+            ),
+            (
+                "{\"kind\": 1, \"and\": \"a long text\"}",
+                "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string ({\"kind\": 1, \"and\": \"a long tex ...)",
+            ),
+        ];
+        for (text, expected) in rows {
+            let error = read("", text).unwrap_err();
+            let expected =
+                format!("the object provided is unrecognized (must be of type Thing): {expected}");
+            assert_eq!(
+                (error.code, error.message),
+                (StatusCode::BAD_REQUEST, expected)
+            );
+        }
+        let message = |content_type, text| read(content_type, text).unwrap_err().message;
+        assert!(message("", "[]").contains("cannot unmarshal array into Go value"));
+        assert!(message("application/yaml", "a: [").contains("(must be of type Thing): yaml: "));
+        assert_eq!(
+            message("", "{\"metadata\": 1}"),
+            "Thing in version \"v1\" cannot be handled as a Thing: json: cannot unmarshal number into Go struct field Thing.metadata of type v1.ObjectMeta"
+        );
+    }
+
+    #[test]
+    fn an_object_of_another_type_is_refused() {
+        let rows = [
+            (
+                false,
+                "{\"kind\": \"Secret\", \"apiVersion\": \"v1\"}",
+                "Secret in version \"v1\" cannot be handled as a Thing: converting (v1.Secret) to (g.Thing): unknown conversion",
+            ),
+            (
+                false,
+                "{\"kind\": \"Thing\", \"apiVersion\": \"g.io/v3\"}",
+                "Thing in version \"v3\" cannot be handled as a Thing: no kind \"Thing\" is registered for version \"g.io/v3\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
+            ),
+            (
+                false,
+                "{\"apiVersion\": \"g.io/v2\"}",
+                "the API version in the data (g.io/v2) does not match the expected API version (g.io/v1)",
+            ),
+            (
+                true,
+                "{}",
+                "the object provided is unrecognized (must be of type Thing): Object 'Kind' is missing in '{}' ({})",
+            ),
+            (
+                true,
+                "{\"kind\": \"Thing\"}",
+                "the API version in the data () does not match the expected API version (g.io/v1)",
+            ),
+            (
+                true,
+                "{\"kind\": \"Other\", \"apiVersion\": \"g.io/v1\", \"metadata\": {\"name\": \"n\"}}",
+                "Other.g.io \"n\" is invalid: kind: Invalid value: \"Other\": must be Thing",
+            ),
+        ];
+        for (custom, text, message) in rows {
+            let bytes = Bytes::copy_from_slice(text.as_bytes());
+            let error = expected(custom)
+                .read(&headers(""), &bytes, FieldValidation::Warn)
+                .unwrap_err();
+            assert_eq!(error.message, message);
+        }
+    }
+
+    #[test]
+    fn fields_that_are_there_twice_are_told_as_wished() {
+        let text = Bytes::from_static(
+            b"{\"apiVersion\": \"g.io/v1\", \"kind\": \"Thing\", \"a\": 1, \"a\": 2}",
+        );
+        let read = |validation| expected(true).read(&headers(""), &text, validation);
+        assert_eq!(
+            read(FieldValidation::Strict).unwrap_err().message,
+            "Thing in version \"v1\" cannot be handled as a Thing: strict decoding error: duplicate field \"a\""
+        );
+        assert_eq!(
+            read(FieldValidation::Warn).unwrap().warnings,
+            ["duplicate field \"a\""]
+        );
+        assert_eq!(
+            read(FieldValidation::Ignore).unwrap().warnings,
+            Vec::<String>::new()
+        );
+    }
+}

@@ -1,0 +1,270 @@
+//! The kinds that say who somebody is and what they may do. What is special about them is in [`rbac`](super::rbac),
+//! [`certificates`](super::certificates), [`reviews`](super::reviews) and [`tokens`](super::tokens).
+
+use jiff::Timestamp;
+use k8s_openapi::api::authentication::v1::{SelfSubjectReview, TokenReview};
+use k8s_openapi::api::authorization::v1::{
+    LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview,
+};
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use serde_json::Value;
+
+use super::kind::{
+    age, age_cell, columns, items_at, kind, name, names, part, question, text, text_of, wide,
+};
+use super::{certificates, rbac, reviews, tokens};
+use crate::object::Object;
+use crate::resources::{Cell, Columns, Resource, Subresource, Verb, age as ages};
+
+pub(super) fn service_accounts() -> Resource {
+    let token = Subresource {
+        name: "token".to_owned(),
+        group: "authentication.k8s.io".to_owned(),
+        version: "v1".to_owned(),
+        kind: "TokenRequest".to_owned(),
+        verbs: vec![Verb::Create],
+    };
+    let cells = |object: &Object, now| vec![object.name().into(), age_cell(object, now)];
+    Resource {
+        short_names: names(&["sa"]),
+        subresources: vec![token],
+        columns: columns(cells, [name(), age()]),
+        behaviour: &tokens::ServiceAccounts,
+        ..kind::<ServiceAccount>()
+    }
+}
+
+pub(super) fn rbac() -> [Resource; 4] {
+    [
+        Resource {
+            columns: binding_columns(),
+            behaviour: &rbac::ClusterRoleBindings,
+            ..kind::<ClusterRoleBinding>()
+        },
+        Resource {
+            behaviour: &rbac::ClusterRoles,
+            ..kind::<ClusterRole>()
+        },
+        Resource {
+            columns: binding_columns(),
+            behaviour: &rbac::RoleBindings,
+            ..kind::<RoleBinding>()
+        },
+        Resource {
+            behaviour: &rbac::Roles,
+            ..kind::<Role>()
+        },
+    ]
+}
+
+fn binding_columns() -> Columns {
+    columns(
+        binding_cells,
+        [
+            name(),
+            text("Role", "The role that is bound."),
+            age(),
+            wide("Users", "Users to whom it is bound."),
+            wide("Groups", "Groups to which it is bound."),
+            wide("ServiceAccounts", "Service accounts to which it is bound."),
+        ],
+    )
+}
+
+fn binding_cells(object: &Object, now: Timestamp) -> Vec<Cell> {
+    let role = |field| object.str_at(&["roleRef", field]);
+    let subjects = |kind: &str| {
+        let subjects = items_at(object, &["subjects"]).iter();
+        let names: Vec<String> = subjects
+            .filter(|subject| text_of(subject, "kind") == kind)
+            .map(|subject| match kind {
+                "ServiceAccount" => {
+                    format!(
+                        "{}/{}",
+                        text_of(subject, "namespace"),
+                        text_of(subject, "name")
+                    )
+                }
+                _ => text_of(subject, "name").to_owned(),
+            })
+            .collect();
+        Value::from(names.join(", "))
+    };
+    vec![
+        object.name().into(),
+        format!("{}/{}", role("kind"), role("name")).into(),
+        age_cell(object, now),
+        subjects("User"),
+        subjects("Group"),
+        subjects("ServiceAccount"),
+    ]
+}
+
+pub(super) fn certificate_signing_requests() -> Resource {
+    Resource {
+        short_names: names(&["csr"]),
+        subresources: vec![
+            part::<CertificateSigningRequest>("approval"),
+            part::<CertificateSigningRequest>("status"),
+        ],
+        selectable_fields: names(&["spec.signerName"]),
+        columns: columns(
+            certificate_cells,
+            [
+                name(),
+                age(),
+                text("SignerName", "Who is to sign."),
+                text("Requestor", "Who asks."),
+                text("RequestedDuration", "How long it is to be valid."),
+                text("Condition", "How far it has come."),
+            ],
+        ),
+        behaviour: &certificates::Certificates,
+        ..kind::<CertificateSigningRequest>()
+    }
+}
+
+fn certificate_cells(object: &Object, now: Timestamp) -> Vec<Cell> {
+    let or_none = |text: &str| match text {
+        "" => "<none>".to_owned(),
+        _ => text.to_owned(),
+    };
+    let seconds = object.at(&["spec", "expirationSeconds"]);
+    let duration = seconds.and_then(Value::as_i64).map(ages::human);
+    vec![
+        object.name().into(),
+        age_cell(object, now),
+        or_none(object.str_at(&["spec", "signerName"])).into(),
+        object.str_at(&["spec", "username"]).into(),
+        or_none(&duration.unwrap_or_default()).into(),
+        condition(object).into(),
+    ]
+}
+
+fn condition(object: &Object) -> String {
+    let conditions = items_at(object, &["status", "conditions"]);
+    let is = |sort| {
+        conditions
+            .iter()
+            .any(|condition| text_of(condition, "type") == sort)
+    };
+    let mut told = if is("Denied") {
+        "Denied"
+    } else if is("Approved") {
+        "Approved"
+    } else {
+        "Pending"
+    }
+    .to_owned();
+    if is("Failed") {
+        told.push_str(",Failed");
+    }
+    if !object.str_at(&["status", "certificate"]).is_empty() {
+        told.push_str(",Issued");
+    }
+    told
+}
+
+pub(super) fn authorization() -> [Resource; 4] {
+    [
+        Resource {
+            behaviour: &reviews::LocalSubjectAccessReviews,
+            ..question::<LocalSubjectAccessReview>()
+        },
+        Resource {
+            behaviour: &reviews::SelfSubjectAccessReviews,
+            ..question::<SelfSubjectAccessReview>()
+        },
+        Resource {
+            behaviour: &reviews::SelfSubjectRulesReviews,
+            ..question::<SelfSubjectRulesReview>()
+        },
+        Resource {
+            behaviour: &reviews::SubjectAccessReviews,
+            ..question::<SubjectAccessReview>()
+        },
+    ]
+}
+
+pub(super) fn authentication() -> [Resource; 2] {
+    [
+        Resource {
+            behaviour: &reviews::SelfSubjectReviews,
+            ..question::<SelfSubjectReview>()
+        },
+        Resource {
+            behaviour: &reviews::TokenReviews,
+            ..question::<TokenReview>()
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        Object::try_from(value).unwrap()
+    }
+
+    #[test]
+    fn a_binding_shows_the_role_and_to_whom_it_is_bound() {
+        let binding = object(json!({
+            "metadata": {"name": "b", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "roleRef": {"kind": "ClusterRole", "name": "admin"},
+            "subjects": [
+                {"kind": "User", "name": "ann"},
+                {"kind": "ServiceAccount", "name": "sa", "namespace": "ns"},
+                {"kind": "Group", "name": "g1"},
+                {"kind": "Group", "name": "g2"},
+            ],
+        }));
+        let cells = binding_cells(&binding, "2026-01-01T00:00:05Z".parse().unwrap());
+        assert_eq!(
+            Value::Array(cells),
+            json!(["b", "ClusterRole/admin", "5s", "ann", "g1, g2", "ns/sa"])
+        );
+    }
+
+    #[test]
+    fn a_request_for_a_certificate_shows_how_far_it_has_come() {
+        for (status, expected) in [
+            (json!({}), "Pending"),
+            (json!({"conditions": [{"type": "Approved"}]}), "Approved"),
+            (
+                json!({"conditions": [{"type": "Approved"}], "certificate": "eA=="}),
+                "Approved,Issued",
+            ),
+            (
+                json!({"conditions": [{"type": "Approved"}, {"type": "Failed"}]}),
+                "Approved,Failed",
+            ),
+            (
+                json!({"conditions": [{"type": "Approved"}, {"type": "Denied"}]}),
+                "Denied",
+            ),
+        ] {
+            assert_eq!(condition(&object(json!({"status": status}))), expected);
+        }
+        let now = "2026-01-01T00:00:05Z".parse().unwrap();
+        let bare = object(json!({"metadata": {"name": "c"}}));
+        assert_eq!(
+            Value::Array(certificate_cells(&bare, now)),
+            json!(["c", "<unknown>", "<none>", "", "<none>", "Pending"])
+        );
+        let full = object(json!({
+            "metadata": {"name": "c"},
+            "spec": {"signerName": "a/b", "username": "ann", "expirationSeconds": 86400},
+        }));
+        assert_eq!(
+            Value::Array(certificate_cells(&full, now)),
+            json!(["c", "<unknown>", "a/b", "ann", "24h", "Pending"])
+        );
+    }
+}

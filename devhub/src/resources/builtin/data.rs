@@ -1,0 +1,405 @@
+//! ConfigMaps and Secrets.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use serde_json::{Map, Value};
+
+use super::fields;
+use super::kind::{age, age_cell, columns, count, default_at, kind, map_at, name, names, text};
+use crate::object::Object;
+use crate::resources::{Behaviour, Cell, Resource, WriteTo};
+use crate::status::FieldError;
+
+/// How many bytes the values of one object may have together.
+const MOST: usize = 1024 * 1024;
+
+const IMMUTABLE: &str = "field is immutable when `immutable` is set";
+
+/// ConfigMaps.
+#[derive(Debug)]
+pub(super) struct ConfigMaps;
+
+/// Secrets.
+#[derive(Debug)]
+pub(super) struct Secrets;
+
+pub(super) fn config_maps() -> Resource {
+    let data = text("Data", "How many values there are.");
+    Resource {
+        short_names: names(&["cm"]),
+        columns: columns(config_map_cells, [name(), data, age()]),
+        behaviour: &ConfigMaps,
+        ..kind::<ConfigMap>()
+    }
+}
+
+pub(super) fn secrets() -> Resource {
+    let data = text("Data", "How many values there are.");
+    let sort = text("Type", "What the secret is for.");
+    Resource {
+        selectable_fields: names(&["type"]),
+        columns: columns(secret_cells, [name(), sort, data, age()]),
+        behaviour: &Secrets,
+        ..kind::<Secret>()
+    }
+}
+
+fn config_map_cells(object: &Object, now: Timestamp) -> Vec<Cell> {
+    let values = count(object, &["data"]) + count(object, &["binaryData"]);
+    vec![object.name().into(), values.into(), age_cell(object, now)]
+}
+
+fn secret_cells(object: &Object, now: Timestamp) -> Vec<Cell> {
+    vec![
+        object.name().into(),
+        object.str_at(&["type"]).into(),
+        count(object, &["data"]).into(),
+        age_cell(object, now),
+    ]
+}
+
+impl Behaviour for ConfigMaps {
+    fn validate(
+        &self,
+        _write: &WriteTo<'_>,
+        object: &Object,
+        old: Option<&Object>,
+    ) -> Vec<FieldError> {
+        config_map_errors(object, old)
+    }
+}
+
+impl Behaviour for Secrets {
+    fn default(&self, object: &mut Object) {
+        take_string_data(object);
+    }
+
+    fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object, old: Option<&Object>) {
+        if let Some(old) = old
+            && object.str_at(&["type"]).is_empty()
+        {
+            object.set(&["type"], old.str_at(&["type"]));
+        }
+    }
+
+    fn validate(
+        &self,
+        _write: &WriteTo<'_>,
+        object: &Object,
+        old: Option<&Object>,
+    ) -> Vec<FieldError> {
+        secret_errors(object, old)
+    }
+}
+
+/// `stringData` is a way to write: it is never kept, and never shown.
+fn take_string_data(object: &mut Object) {
+    if let Some(Value::Object(texts)) = object.remove(&["stringData"]) {
+        for (key, value) in texts {
+            let value = STANDARD.encode(value.as_str().unwrap_or_default());
+            object.set(&["data", &key], value);
+        }
+    }
+    if object.at(&["type"]).is_some_and(|sort| sort == "") {
+        object.remove(&["type"]);
+    }
+    default_at(object, &["type"], "Opaque");
+}
+
+fn config_map_errors(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+    let mut errors = fields::core_finalizers(object);
+    if let Some(old) = old {
+        errors.extend(immutable_errors(object, old, &["data", "binaryData"]));
+    }
+    let binary = map_at(object, &["binaryData"]);
+    let mut size = 0;
+    for (key, value) in map_at(object, &["data"]).into_iter().flatten() {
+        let field = format!("data[{key}]");
+        errors.extend(fields::each_invalid(&field, key, fields::data_key(key)));
+        if binary.is_some_and(|binary| binary.contains_key(key)) {
+            let detail = "duplicate of key present in binaryData";
+            errors.push(FieldError::invalid(field, key.as_str(), detail));
+        }
+        size += value.as_str().map_or(0, str::len);
+    }
+    for (key, value) in binary.into_iter().flatten() {
+        let field = format!("binaryData[{key}]");
+        errors.extend(fields::each_invalid(&field, key, fields::data_key(key)));
+        size += decoded(value).len();
+    }
+    if size > MOST {
+        // The whole object.
+        errors.push(fields::too_long("[]", MOST));
+    }
+    errors
+}
+
+fn secret_errors(object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+    let mut errors = fields::core_finalizers(object);
+    if let Some(old) = old {
+        errors.extend(fields::unchanged(object, old, &["type"]));
+        errors.extend(immutable_errors(object, old, &["data"]));
+    }
+    let empty = Map::new();
+    let data = map_at(object, &["data"]).unwrap_or(&empty);
+    let mut size = 0;
+    for (key, value) in data {
+        let field = format!("data[{key}]");
+        errors.extend(fields::each_invalid(&field, key, fields::data_key(key)));
+        size += decoded(value).len();
+    }
+    if size > MOST {
+        errors.push(fields::too_long("data", MOST));
+    }
+    errors.extend(type_errors(object, data));
+    errors
+}
+
+/// What Kubernetes' own types of secrets must hold.
+fn type_errors(object: &Object, data: &Map<String, Value>) -> Vec<FieldError> {
+    let missing = |key: &&str| !data.contains_key(*key);
+    let required = |key: &str| FieldError::required(format!("data[{key}]"), "");
+    match object.str_at(&["type"]) {
+        "kubernetes.io/service-account-token" => {
+            let owner = "kubernetes.io/service-account.name";
+            match object.str_at(&["metadata", "annotations", owner]) {
+                "" => vec![FieldError::required(
+                    format!("metadata.annotations[{owner}]"),
+                    "",
+                )],
+                _ => Vec::new(),
+            }
+        }
+        "kubernetes.io/dockercfg" => json_error(data, ".dockercfg"),
+        "kubernetes.io/dockerconfigjson" => json_error(data, ".dockerconfigjson"),
+        "kubernetes.io/basic-auth" if ["username", "password"].iter().all(missing) => {
+            vec![required("username"), required("password")]
+        }
+        "kubernetes.io/ssh-auth"
+            if data
+                .get("ssh-privatekey")
+                .is_none_or(|key| decoded(key).is_empty()) =>
+        {
+            vec![required("ssh-privatekey")]
+        }
+        "kubernetes.io/tls" => ["tls.crt", "tls.key"]
+            .iter()
+            .filter(|key| missing(key))
+            .map(|key| required(key))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn json_error(data: &Map<String, Value>, key: &str) -> Vec<FieldError> {
+    let field = format!("data[{key}]");
+    let Some(value) = data.get(key) else {
+        return vec![FieldError::required(field, "")];
+    };
+    let problem = match serde_json::from_slice::<Value>(&decoded(value)) {
+        Ok(Value::Object(_) | Value::Null) => return Vec::new(),
+        Ok(other) => {
+            let sort = match other {
+                Value::Array(_) => "array",
+                Value::String(_) => "string",
+                Value::Number(_) => "number",
+                _ => "bool",
+            };
+            format!("json: cannot unmarshal {sort} into Go value of type map[string]interface {{}}")
+        }
+        Err(error) => error.to_string(),
+    };
+    vec![FieldError::invalid(
+        field,
+        "<secret contents redacted>",
+        problem,
+    )]
+}
+
+/// An object that says it is immutable stays so, with all its data.
+fn immutable_errors(object: &Object, old: &Object, data: &[&str]) -> Vec<FieldError> {
+    let is_immutable = |object: &Object| object.at(&["immutable"]) == Some(&Value::Bool(true));
+    if !is_immutable(old) {
+        return Vec::new();
+    }
+    let mut errors = Vec::new();
+    if !is_immutable(object) {
+        errors.push(FieldError::forbidden("immutable", IMMUTABLE));
+    }
+    for field in data {
+        let entries = |object| {
+            map_at(object, &[field])
+                .filter(|map| !map.is_empty())
+                .cloned()
+        };
+        if entries(object) != entries(old) {
+            errors.push(FieldError::forbidden(*field, IMMUTABLE));
+        }
+    }
+    errors
+}
+
+/// The bytes of a base64 value. What is no base64 was refused when the request was decoded.
+fn decoded(value: &Value) -> Vec<u8> {
+    let text = value.as_str().unwrap_or_default();
+    STANDARD.decode(text).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        Object::try_from(value).unwrap()
+    }
+
+    fn told(errors: &[FieldError]) -> Vec<String> {
+        let told = errors.iter();
+        told.map(|error| format!("{}: {}", error.field, error.body()))
+            .collect()
+    }
+
+    #[test]
+    fn string_data_becomes_data() {
+        let mut secret = object(json!({
+            "data": {"a": "b2xk", "b": "Yg=="},
+            "stringData": {"a": "new", "c": ""},
+        }));
+        take_string_data(&mut secret);
+        let expected = json!({
+            "type": "Opaque",
+            "data": {"a": "bmV3", "b": "Yg==", "c": ""},
+        });
+        assert_eq!(secret.to_value(), expected);
+        take_string_data(&mut secret);
+        assert_eq!(secret.to_value(), expected);
+    }
+
+    #[test]
+    fn a_config_map_is_refused_in_kubernetes_words() {
+        let forbidden = |field: &str| format!("{field}: Forbidden: {IMMUTABLE}");
+        let fixed = json!({"immutable": true, "data": {"a": "b"}});
+        let rows = [
+            (
+                "fine",
+                json!({"data": {"a": "b"}, "binaryData": {"b": "Yg=="}}),
+                None,
+                vec![],
+            ),
+            (
+                "a key twice",
+                json!({"data": {"a": "b"}, "binaryData": {"a": "Yg=="}}),
+                None,
+                vec![
+                    "data[a]: Invalid value: \"a\": duplicate of key present in binaryData"
+                        .to_owned(),
+                ],
+            ),
+            (
+                "too large",
+                json!({"data": {"a": "x".repeat(MOST + 1)}}),
+                None,
+                vec!["[]: Too long: may not be more than 1048576 bytes".to_owned()],
+            ),
+            (
+                "nothing changes",
+                fixed.clone(),
+                Some(fixed.clone()),
+                vec![],
+            ),
+            (
+                "no longer immutable",
+                json!({"data": {"a": "c"}}),
+                Some(fixed.clone()),
+                vec![forbidden("immutable"), forbidden("data")],
+            ),
+            (
+                "other binary data",
+                json!({"immutable": true, "data": {"a": "b"}, "binaryData": {"b": "Yg=="}}),
+                Some(fixed),
+                vec![forbidden("binaryData")],
+            ),
+        ];
+        for (sentence, new, old, expected) in rows {
+            let old = old.map(object);
+            let errors = config_map_errors(&object(new), old.as_ref());
+            assert_eq!(told(&errors), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_refused_in_kubernetes_words() {
+        let rows = [
+            (
+                "fine",
+                json!({"type": "Opaque", "data": {"a": "Yg=="}}),
+                None,
+                vec![],
+            ),
+            (
+                "another type",
+                json!({"type": "a"}),
+                Some(json!({"type": "b"})),
+                vec!["type: Invalid value: \"a\": field is immutable"],
+            ),
+            (
+                "a pair for TLS",
+                json!({"type": "kubernetes.io/tls", "data": {"tls.crt": ""}}),
+                None,
+                vec!["data[tls.key]: Required value"],
+            ),
+            (
+                "whose token",
+                json!({"type": "kubernetes.io/service-account-token"}),
+                None,
+                vec!["metadata.annotations[kubernetes.io/service-account.name]: Required value"],
+            ),
+            (
+                "a name or a password",
+                json!({"type": "kubernetes.io/basic-auth"}),
+                None,
+                vec![
+                    "data[username]: Required value",
+                    "data[password]: Required value",
+                ],
+            ),
+            (
+                "an empty key",
+                json!({"type": "kubernetes.io/ssh-auth", "data": {"ssh-privatekey": ""}}),
+                None,
+                vec!["data[ssh-privatekey]: Required value"],
+            ),
+            (
+                "no configuration",
+                json!({"type": "kubernetes.io/dockerconfigjson", "data": {}}),
+                None,
+                vec!["data[.dockerconfigjson]: Required value"],
+            ),
+        ];
+        for (sentence, new, old, expected) in rows {
+            let old = old.map(object);
+            let errors = secret_errors(&object(new), old.as_ref());
+            assert_eq!(told(&errors), expected, "{sentence}");
+        }
+        let list = json!({"type": "kubernetes.io/dockercfg", "data": {".dockercfg": "W10="}});
+        assert_eq!(
+            told(&secret_errors(&object(list), None)),
+            [
+                "data[.dockercfg]: Invalid value: \"<secret contents redacted>\": json: cannot unmarshal array into Go value of type map[string]interface {}"
+            ]
+        );
+        let malformed = json!({"type": "kubernetes.io/dockercfg", "data": {".dockercfg": "Yg=="}});
+        let told = told(&secret_errors(&object(malformed), None));
+        assert!(
+            told[0]
+                .starts_with("data[.dockercfg]: Invalid value: \"<secret contents redacted>\": "),
+            "{told:?}"
+        );
+    }
+}

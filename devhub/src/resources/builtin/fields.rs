@@ -1,0 +1,295 @@
+//! Errors of fields and rules for values that several kinds share, in kube-apiserver's words.
+
+use berth_api::names;
+use serde_json::Value;
+
+use crate::object::Object;
+use crate::status::{FieldError, FieldErrorSort as Sort};
+
+/// `Unsupported value: "x": supported values: "a", "b"`
+pub(crate) fn not_supported(
+    field: impl Into<String>,
+    value: impl Into<Value>,
+    supported: &[&str],
+) -> FieldError {
+    let quoted: Vec<String> = supported.iter().map(|text| format!("{text:?}")).collect();
+    let detail = format!("supported values: {}", quoted.join(", "));
+    FieldError::new(Sort::NotSupported, field, value.into(), detail)
+}
+
+/// `Duplicate value: "x"`
+pub(crate) fn duplicate(field: impl Into<String>, value: impl Into<Value>) -> FieldError {
+    FieldError::new(Sort::Duplicate, field, value.into(), "")
+}
+
+/// `Too long: may not be more than 253 bytes`
+pub(crate) fn too_long(field: impl Into<String>, most: usize) -> FieldError {
+    let detail = format!("may not be more than {most} bytes");
+    FieldError::new(Sort::TooLong, field, None, detail)
+}
+
+/// `Too many: 65: must have at most 64 items`
+pub(crate) fn too_many(field: impl Into<String>, there_are: usize, most: usize) -> FieldError {
+    let detail = format!("must have at most {most} items");
+    FieldError::new(Sort::TooMany, field, Value::from(there_are), detail)
+}
+
+/// One `Invalid value` for each reason.
+pub(crate) fn each_invalid(field: &str, value: &str, reasons: Vec<String>) -> Vec<FieldError> {
+    let reasons = reasons.into_iter();
+    reasons
+        .map(|reason| FieldError::invalid(field, value, reason))
+        .collect()
+}
+
+/// A number at a path that may not be below 0.
+pub(super) fn not_negative(object: &Object, path: &[&str]) -> Option<FieldError> {
+    let number = object.at(path)?.as_i64()?;
+    (number < 0)
+        .then(|| FieldError::invalid(path.join("."), number, "must be greater than or equal to 0"))
+}
+
+/// A value that may not change.
+pub(super) fn unchanged(object: &Object, old: &Object, path: &[&str]) -> Option<FieldError> {
+    let there = |object: &Object| match object.at(path) {
+        None | Some(Value::Null) => Value::Null,
+        Some(value) => value.clone(),
+    };
+    let (new, old) = (there(object), there(old));
+    (new != old).then(|| FieldError::invalid(path.join("."), new, "field is immutable"))
+}
+
+/// What is wrong with the key of a ConfigMap or Secret.
+pub(super) fn data_key(key: &str) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if key.len() > 253 {
+        reasons.push("must be no more than 253 characters".to_owned());
+    }
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    if key.is_empty() || !key.bytes().all(allowed) {
+        reasons.push("a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')".to_owned());
+    }
+    match key {
+        "." => reasons.push("must not be '.'".to_owned()),
+        ".." => reasons.push("must not be '..'".to_owned()),
+        _ if key.starts_with("..") => reasons.push("must not start with '..'".to_owned()),
+        _ => {}
+    }
+    reasons
+}
+
+/// What is wrong with a name that only has to fit into a path.
+pub(super) fn path_segment(name: &str) -> Vec<String> {
+    if let "." | ".." = name {
+        return vec![format!("may not be '{name}'")];
+    }
+    let forbidden = ["/", "%"].iter().filter(|&&part| name.contains(part));
+    forbidden
+        .map(|part| format!("may not contain '{part}'"))
+        .collect()
+}
+
+/// What is wrong with a DNS-1035 label.
+pub(super) fn dns1035_label(value: &str) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if value.len() > 63 {
+        reasons.push("must be no more than 63 characters".to_owned());
+    }
+    // It differs from the newer rule by the first character only; the length has been told.
+    let syntax = value.starts_with(|c: char| c.is_ascii_lowercase())
+        && names::dns1123_label(value)
+            .iter()
+            .all(|reason| reason.starts_with("must be no more"));
+    if !syntax {
+        reasons.push("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')".to_owned());
+    }
+    reasons
+}
+
+/// What is wrong with a port.
+pub(super) fn port(number: i64) -> Option<&'static str> {
+    (!(1..=65535).contains(&number)).then_some("must be between 1 and 65535, inclusive")
+}
+
+/// What is wrong with a label selector at `field`.
+pub(super) fn selector(field: &str, selector: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let at = format!("{field}.matchLabels");
+    let labels = selector.get("matchLabels").and_then(Value::as_object);
+    for (key, value) in labels.into_iter().flatten() {
+        errors.extend(each_invalid(&at, key, names::qualified_name(key)));
+        let value = value.as_str().unwrap_or_default();
+        errors.extend(each_invalid(&at, value, names::label_value(value)));
+    }
+    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
+    for (index, expression) in expressions.into_iter().flatten().enumerate() {
+        errors.extend(requirement(
+            &format!("{field}.matchExpressions[{index}]"),
+            expression,
+        ));
+    }
+    errors
+}
+
+fn requirement(field: &str, expression: &Value) -> Vec<FieldError> {
+    let text = |name: &str| {
+        expression
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let values = expression.get("values").and_then(Value::as_array);
+    let values = values.map(Vec::as_slice).unwrap_or_default();
+    let mut errors = Vec::new();
+    match text("operator") {
+        "In" | "NotIn" if values.is_empty() => errors.push(FieldError::required(
+            format!("{field}.values"),
+            "must be specified when `operator` is 'In' or 'NotIn'",
+        )),
+        "Exists" | "DoesNotExist" if !values.is_empty() => errors.push(FieldError::forbidden(
+            format!("{field}.values"),
+            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        )),
+        "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+        other => errors.push(FieldError::invalid(
+            format!("{field}.operator"),
+            other,
+            "not a valid selector operator",
+        )),
+    }
+    let key = text("key");
+    errors.extend(each_invalid(
+        &format!("{field}.key"),
+        key,
+        names::qualified_name(key),
+    ));
+    for (index, value) in values.iter().enumerate() {
+        let value = value.as_str().unwrap_or_default();
+        let at = format!("{field}.values[{index}]");
+        errors.extend(each_invalid(&at, value, names::label_value(value)));
+    }
+    errors
+}
+
+/// The core kinds' rule for finalizers without a domain.
+pub(super) fn core_finalizers(object: &Object) -> Vec<FieldError> {
+    let finalizers = object.finalizers();
+    let wrong = finalizers.iter().enumerate().filter_map(|(index, name)| {
+        unqualified_finalizer(&format!("metadata.finalizers[{index}]"), name)
+    });
+    wrong.collect()
+}
+
+/// A finalizer that has no domain, and is none of Kubernetes'.
+pub(super) fn unqualified_finalizer(field: &str, name: &str) -> Option<FieldError> {
+    let known = matches!(name, "kubernetes" | "orphan" | "foregroundDeletion");
+    (!name.contains('/') && !known).then(|| {
+        FieldError::invalid(
+            field,
+            name,
+            "name is neither a standard finalizer name nor is it fully qualified",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(errors: &[FieldError]) -> Vec<String> {
+        let told = errors.iter();
+        told.map(|error| format!("{}: {}", error.field, error.body()))
+            .collect()
+    }
+
+    #[test]
+    fn keys_of_data_are_told_apart_from_paths() {
+        let syntax = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+        for (key, expected) in [
+            ("a", &[] as &[&str]),
+            (".bashrc", &[]),
+            ("a..b", &[]),
+            ("", &[syntax]),
+            ("a/b", &[syntax]),
+            (".", &["must not be '.'"]),
+            ("..", &["must not be '..'"]),
+            ("..a", &["must not start with '..'"]),
+            (&"a".repeat(254), &["must be no more than 253 characters"]),
+        ] {
+            assert_eq!(data_key(key), expected, "{key:?}");
+        }
+    }
+
+    #[test]
+    fn a_selector_is_refused_at_the_place_that_is_wrong() {
+        let wrong = selector(
+            "spec.selector",
+            &json!({
+                "matchLabels": {"-": "ok"},
+                "matchExpressions": [
+                    {"key": "a", "operator": "In"},
+                    {"key": "a", "operator": "Exists", "values": ["x"]},
+                    {"key": "a", "operator": "Gt", "values": ["-"]},
+                ],
+            }),
+        );
+        let told = told(&wrong);
+        assert_eq!(told.len(), 5, "{told:?}");
+        assert!(
+            told[0].starts_with("spec.selector.matchLabels: Invalid value: \"-\": name part must")
+        );
+        assert_eq!(
+            told[1],
+            "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"
+        );
+        assert_eq!(
+            told[2],
+            "spec.selector.matchExpressions[1].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        );
+        assert_eq!(
+            told[3],
+            "spec.selector.matchExpressions[2].operator: Invalid value: \"Gt\": not a valid selector operator"
+        );
+        assert!(told[4].starts_with(
+            "spec.selector.matchExpressions[2].values[0]: Invalid value: \"-\": a valid label must"
+        ));
+        assert_eq!(selector("x", &json!({})), []);
+    }
+
+    #[test]
+    fn a_dns_1035_label_starts_with_a_letter() {
+        for (value, reasons) in [("v1", 0), ("1v", 1), ("", 1), ("a.b", 1), ("V1", 1)] {
+            assert_eq!(dns1035_label(value).len(), reasons, "{value:?}");
+        }
+        assert_eq!(
+            dns1035_label(&"a".repeat(64)),
+            ["must be no more than 63 characters"]
+        );
+    }
+
+    #[test]
+    fn errors_have_kubernetes_words() {
+        assert_eq!(
+            told(&[
+                not_supported("a", "x", &["y", "z"]),
+                duplicate("b", "x"),
+                too_long("c", 3),
+                too_many("d", 65, 64),
+            ]),
+            [
+                "a: Unsupported value: \"x\": supported values: \"y\", \"z\"",
+                "b: Duplicate value: \"x\"",
+                "c: Too long: may not be more than 3 bytes",
+                "d: Too many: 65: must have at most 64 items",
+            ]
+        );
+        assert_eq!(
+            path_segment("a/%"),
+            ["may not contain '/'", "may not contain '%'"]
+        );
+        assert_eq!(path_segment(".."), ["may not be '..'"]);
+        assert_eq!(path_segment("system:x"), [] as [&str; 0]);
+    }
+}

@@ -1,0 +1,284 @@
+//! What is special about ServiceAccounts: their tokens.
+
+use serde_json::{Value, json};
+
+use crate::authentication::{AUDIENCE, Reference, Wanted};
+use crate::object::{self, Object};
+use crate::resources::{Behaviour, WriteTo};
+use crate::status::{ApiError, FieldError};
+use crate::storage::{Key, StorageId};
+
+const GROUP: &str = "authentication.k8s.io";
+const KIND: &str = "TokenRequest";
+
+/// How long a token counts when nobody says otherwise, in seconds.
+const DEFAULT_SECONDS: i64 = 3600;
+const MIN_SECONDS: i64 = 600;
+const MAX_SECONDS: i64 = 1 << 32;
+
+/// ServiceAccounts.
+#[derive(Debug)]
+pub struct ServiceAccounts;
+
+impl Behaviour for ServiceAccounts {
+    fn validate(
+        &self,
+        _write: &WriteTo<'_>,
+        object: &Object,
+        _old: Option<&Object>,
+    ) -> Vec<FieldError> {
+        super::fields::core_finalizers(object)
+    }
+
+    fn answer(
+        &self,
+        write: &WriteTo<'_>,
+        parent: Option<&Object>,
+        question: &Object,
+    ) -> Option<Result<Object, ApiError>> {
+        let account = parent.filter(|_| write.subresource == "token")?;
+        Some(token(write, account, question))
+    }
+}
+
+/// What a TokenRequest asks for, once its defaults are in.
+#[derive(Debug, PartialEq)]
+struct Asked {
+    audiences: Vec<String>,
+    seconds: i64,
+}
+
+fn token(write: &WriteTo<'_>, account: &Object, request: &Object) -> Result<Object, ApiError> {
+    check_account(account, request)?;
+    let asked = asked(request)?;
+    let secret = bound_secret(write, request)?;
+    let token = write.world.authenticator.issue(
+        &Wanted {
+            account,
+            audiences: &asked.audiences,
+            seconds: asked.seconds,
+            secret,
+        },
+        write.now,
+    )?;
+    let expires = jiff::Timestamp::from_second(write.now.as_second().saturating_add(asked.seconds));
+    let expires = expires.unwrap_or(jiff::Timestamp::MAX);
+
+    let mut answer = Object::default();
+    answer.set_type(request.api_version(), request.kind());
+    answer.set(
+        &["metadata"],
+        json!({
+            "name": account.name(),
+            "namespace": account.namespace(),
+            "uid": account.uid(),
+            "creationTimestamp": object::time(write.now),
+        }),
+    );
+    answer.set(
+        &["spec"],
+        json!({
+            "audiences": asked.audiences,
+            "expirationSeconds": asked.seconds,
+            "boundObjectRef": request.at(&["spec", "boundObjectRef"]).unwrap_or(&Value::Null),
+        }),
+    );
+    answer.set(
+        &["status"],
+        json!({ "token": token, "expirationTimestamp": object::time(expires) }),
+    );
+    Ok(answer)
+}
+
+/// A request may say which account it is for, and is right then.
+fn check_account(account: &Object, request: &Object) -> Result<(), ApiError> {
+    let name = account.name();
+    for (field, sent, is) in [
+        ("name", request.name(), name),
+        ("namespace", request.namespace(), account.namespace()),
+    ] {
+        if !sent.is_empty() && sent != is {
+            let words = format!("must match the service account {field} if specified");
+            let error = FieldError::invalid(format!("metadata.{field}"), sent, words);
+            return Err(ApiError::invalid(GROUP, KIND, name, &[error]));
+        }
+    }
+    let (sent, is) = (request.uid(), account.uid());
+    if !sent.is_empty() && sent != is {
+        let why = format!(
+            "the UID in the token request ({sent}) does not match the UID of the service account ({is})"
+        );
+        return Err(ApiError::conflict(GROUP, KIND, name, &why));
+    }
+    Ok(())
+}
+
+fn asked(request: &Object) -> Result<Asked, ApiError> {
+    let malformed = |field: &str, value: &Value, is: &str| {
+        let found = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        ApiError::bad_request(format!(
+            "{KIND} in version \"v1\" cannot be handled as a {KIND}: json: cannot unmarshal {found} into Go struct field {KIND}Spec.spec.{field} of type {is}"
+        ))
+    };
+    let given = |field: &str| {
+        let value = request.at(&["spec", field]);
+        value.filter(|value| !value.is_null())
+    };
+    let seconds = match given("expirationSeconds") {
+        None => DEFAULT_SECONDS,
+        Some(value) => value
+            .as_i64()
+            .ok_or_else(|| malformed("expirationSeconds", value, "int64"))?,
+    };
+    let mut audiences: Vec<String> = match given("audiences") {
+        None => Vec::new(),
+        Some(value) => serde_json::from_value(value.clone())
+            .map_err(|_| malformed("audiences", value, "[]string"))?,
+    };
+    if audiences.is_empty() {
+        audiences.push(AUDIENCE.to_owned());
+    }
+    let words = if seconds < MIN_SECONDS {
+        "may not specify a duration less than 10 minutes"
+    } else if seconds > MAX_SECONDS {
+        "may not specify a duration larger than 2^32 seconds"
+    } else {
+        return Ok(Asked { audiences, seconds });
+    };
+    let error = FieldError::invalid("spec.expirationSeconds", seconds, words);
+    Err(ApiError::invalid(GROUP, KIND, "", &[error]))
+}
+
+/// The Secret that the token is to be bound to, if any. There are no pods here, and nodes run none.
+fn bound_secret(write: &WriteTo<'_>, request: &Object) -> Result<Option<Reference>, ApiError> {
+    let reference = request.at(&["spec", "boundObjectRef"]);
+    let Some(reference) = reference.filter(|value| !value.is_null()) else {
+        return Ok(None);
+    };
+    let text = |field: &str| reference[field].as_str().unwrap_or_default();
+    let (version, kind, name) = (text("apiVersion"), text("kind"), text("name"));
+    match (version, kind) {
+        ("" | "v1", "Secret") => {}
+        ("" | "v1", "Pod" | "Node") => {
+            let what = format!("tokens bound to a {kind}");
+            return Err(ApiError::not_implemented(&what));
+        }
+        _ => {
+            let (group, version) = version.split_once('/').unwrap_or(("", version));
+            return Err(ApiError::bad_request(format!(
+                "cannot bind token to object of type {group}/{version}, Kind={kind}"
+            )));
+        }
+    }
+    let key = Key {
+        storage: StorageId("secrets".into()),
+        namespace: write.key.namespace.clone(),
+        name: name.to_owned(),
+    };
+    let stored = write.world.store.get(&key);
+    let stored = stored.ok_or_else(|| ApiError::not_found("", "secrets", name))?;
+    let (sent, is) = (text("uid"), stored.object.uid());
+    if !sent.is_empty() && sent != is {
+        let why = format!(
+            "the UID in the bound object reference ({sent}) does not match the UID in record. The object might have been deleted and then recreated"
+        );
+        return Err(ApiError::conflict("", kind, name, &why));
+    }
+    Ok(Some(Reference {
+        name: name.to_owned(),
+        uid: is.to_owned(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn request(value: Value) -> Object {
+        Object::try_from(value).unwrap()
+    }
+
+    #[test]
+    fn a_request_asks_for_a_time_and_audiences() {
+        let ours = || vec![AUDIENCE.to_owned()];
+        let rows = [
+            (json!({}), Ok((3600, ours()))),
+            (
+                json!({ "expirationSeconds": 600, "audiences": [] }),
+                Ok((600, ours())),
+            ),
+            (
+                json!({ "audiences": ["vault"] }),
+                Ok((3600, vec!["vault".to_owned()])),
+            ),
+            (
+                json!({ "expirationSeconds": 599 }),
+                Err(
+                    r#"TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes"#,
+                ),
+            ),
+            (
+                json!({ "expirationSeconds": 4_294_967_297_i64 }),
+                Err(
+                    r#"TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds"#,
+                ),
+            ),
+            (
+                json!({ "expirationSeconds": "600" }),
+                Err(
+                    r#"TokenRequest in version "v1" cannot be handled as a TokenRequest: json: cannot unmarshal string into Go struct field TokenRequestSpec.spec.expirationSeconds of type int64"#,
+                ),
+            ),
+            (
+                json!({ "audiences": "vault" }),
+                Err(
+                    r#"TokenRequest in version "v1" cannot be handled as a TokenRequest: json: cannot unmarshal string into Go struct field TokenRequestSpec.spec.audiences of type []string"#,
+                ),
+            ),
+        ];
+        for (spec, expected) in rows {
+            let found = asked(&request(json!({ "spec": spec })));
+            let found = found.map(|asked| (asked.seconds, asked.audiences));
+            assert_eq!(
+                found.map_err(|error| error.message),
+                expected.map_err(str::to_owned)
+            );
+        }
+    }
+
+    #[test]
+    fn a_request_that_names_an_account_names_this_one() {
+        let account =
+            request(json!({ "metadata": { "name": "bot", "namespace": "ci", "uid": "1" } }));
+        let rows = [
+            (json!({}), ""),
+            (json!({ "name": "bot", "namespace": "ci", "uid": "1" }), ""),
+            (
+                json!({ "name": "other" }),
+                r#"TokenRequest.authentication.k8s.io "bot" is invalid: metadata.name: Invalid value: "other": must match the service account name if specified"#,
+            ),
+            (
+                json!({ "namespace": "other" }),
+                r#"TokenRequest.authentication.k8s.io "bot" is invalid: metadata.namespace: Invalid value: "other": must match the service account namespace if specified"#,
+            ),
+            (
+                json!({ "uid": "2" }),
+                r#"Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "bot": the UID in the token request (2) does not match the UID of the service account (1)"#,
+            ),
+        ];
+        for (metadata, words) in rows {
+            let checked = check_account(&account, &request(json!({ "metadata": metadata })));
+            let found = checked.err().map(|error| error.message).unwrap_or_default();
+            assert_eq!(found, words);
+        }
+    }
+}

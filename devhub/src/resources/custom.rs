@@ -1,0 +1,268 @@
+//! CustomResourceDefinitions: checked, and turned into resources.
+//!
+//! A definition's names are accepted, and its resources served, with the write that makes it: there is no controller to wait
+//! for. What takes time is a definition's end, since its objects go first: [`clean_up`].
+
+mod checks;
+mod definitions;
+mod end;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
+
+use crate::object::Object;
+use crate::resources::schema::{OBJECT_META, Schema, object_meta, type_meta};
+use crate::resources::{Behaviour, Column, Columns, Reading, Resource, Subresource, Verb, WriteTo};
+use crate::status::{ApiError, FieldError, qualified};
+use crate::storage::{Key, StorageId};
+
+pub(crate) use definitions::Definitions;
+pub(crate) use end::clean_up;
+
+/// The group of CustomResourceDefinitions.
+const GROUP: &str = "apiextensions.k8s.io";
+
+/// What a kind says of its metadata.
+const ABOUT_METADATA: &str = "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+
+/// The resources that a definition serves, one for each served version.
+///
+/// # Errors
+/// What kube-apiserver would refuse it for, and what devhub has not (conversion by webhook, ...).
+pub fn resources(definition: &CustomResourceDefinition) -> Result<Vec<Resource>, Vec<FieldError>> {
+    let wrong = |why: String| vec![FieldError::invalid("<nil>", Value::Null, why)];
+    let json = serde_json::to_value(definition).map_err(|error| wrong(error.to_string()))?;
+    let mut object = Object::try_from(json).map_err(|error| wrong(error.to_string()))?;
+    Definitions.default(&mut object);
+    let json = object.into_value();
+    let errors = checks::errors(&json, None);
+    if errors.is_empty() {
+        Ok(served(&json))
+    } else {
+        Err(errors)
+    }
+}
+
+/// The resources of a definition that has been checked.
+fn served(definition: &Value) -> Vec<Resource> {
+    let spec = &definition["spec"];
+    let versions = spec["versions"].as_array().map(Vec::as_slice);
+    let versions = versions.unwrap_or_default();
+    let storage = versions.iter().find(|version| version["storage"] == true);
+    let Some(storage) = storage else {
+        return Vec::new();
+    };
+    let reading = Reading {
+        stored: Arc::new(schema(&storage["schema"]["openAPIV3Schema"])),
+        since: 0,
+    };
+    versions
+        .iter()
+        .filter(|version| version["served"] == true)
+        .map(|version| resource(spec, version, text(storage, "name"), &reading))
+        .collect()
+}
+
+fn text<'a>(json: &'a Value, name: &str) -> &'a str {
+    json.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn texts(json: &Value) -> Vec<String> {
+    let texts = json.as_array().into_iter().flatten();
+    texts.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// A field, or what stands for it when it is absent.
+fn or<'a>(text: &'a str, other: &'a str) -> &'a str {
+    if text.is_empty() { other } else { text }
+}
+
+fn resource(spec: &Value, version: &Value, storage: &str, reading: &Reading) -> Resource {
+    let names = &spec["names"];
+    let (group, plural, kind) = (
+        text(spec, "group"),
+        text(names, "plural"),
+        text(names, "kind"),
+    );
+    let has_status = version["subresources"].get("status").is_some();
+    let mut subresources = Vec::new();
+    if has_status {
+        subresources.push(Subresource {
+            name: "status".to_owned(),
+            group: group.to_owned(),
+            version: text(version, "name").to_owned(),
+            kind: kind.to_owned(),
+            verbs: vec![Verb::Get, Verb::Patch, Verb::Update],
+        });
+    }
+    if version["subresources"].get("scale").is_some() {
+        // Without verbs: it is known, and not implemented.
+        subresources.push(Subresource {
+            name: "scale".to_owned(),
+            group: "autoscaling".to_owned(),
+            version: "v1".to_owned(),
+            kind: "Scale".to_owned(),
+            verbs: Vec::new(),
+        });
+    }
+    let columns = version["additionalPrinterColumns"].as_array();
+    let selectable = version["selectableFields"].as_array();
+    Resource {
+        group: group.to_owned(),
+        version: text(version, "name").to_owned(),
+        name: plural.to_owned(),
+        singular: or(text(names, "singular"), &kind.to_lowercase()).to_owned(),
+        kind: kind.to_owned(),
+        list_kind: or(text(names, "listKind"), &format!("{kind}List")).to_owned(),
+        short_names: texts(&names["shortNames"]),
+        categories: texts(&names["categories"]),
+        namespaced: text(spec, "scope") == "Namespaced",
+        verbs: Verb::ALL.to_vec(),
+        subresources,
+        schema: if text(version, "name") == storage {
+            Arc::clone(&reading.stored)
+        } else {
+            Arc::new(schema(&version["schema"]["openAPIV3Schema"]))
+        },
+        columns: Columns::Paths(columns.into_iter().flatten().map(column).collect()),
+        storage: storage_id(group, plural),
+        storage_version: format!("{group}/{storage}"),
+        custom: true,
+        selectable_fields: selectable
+            .into_iter()
+            .flatten()
+            .map(|field| text(field, "jsonPath").trim_start_matches('.').to_owned())
+            .collect(),
+        reading: Some(reading.clone()),
+        behaviour: if has_status {
+            &Custom { has_status: true }
+        } else {
+            &Custom { has_status: false }
+        },
+    }
+}
+
+fn storage_id(group: &str, plural: &str) -> StorageId {
+    StorageId(qualified(plural, group).into())
+}
+
+fn column(json: &Value) -> (Column, String) {
+    let priority = json.get("priority").and_then(Value::as_i64);
+    let column = Column {
+        name: text(json, "name").to_owned(),
+        r#type: text(json, "type").to_owned(),
+        format: text(json, "format").to_owned(),
+        description: text(json, "description").to_owned(),
+        priority: priority
+            .and_then(|priority| priority.try_into().ok())
+            .unwrap_or_default(),
+    };
+    (column, text(json, "jsonPath").to_owned())
+}
+
+/// A version's schema, with what every object has. What it says of names stays.
+fn schema(json: &Value) -> Schema {
+    let mut schema = Schema::as_it_is(json);
+    let mut metadata = object_meta().as_ref().clone();
+    metadata.type_description = std::mem::take(&mut metadata.description);
+    ABOUT_METADATA.clone_into(&mut metadata.description);
+    if let Some(said) = schema.properties.get("metadata") {
+        for (name, limits) in &said.properties {
+            if let Some(field) = metadata.properties.get_mut(name) {
+                field.rest.extend(limits.rest.clone());
+            }
+        }
+    }
+    debug_assert_eq!(metadata.name, OBJECT_META, "the checks know it by its name");
+    schema.properties.insert("metadata".to_owned(), metadata);
+    for (name, field) in type_meta() {
+        schema.properties.insert(name.to_owned(), field.clone());
+    }
+    schema
+}
+
+/// Custom objects.
+#[derive(Debug)]
+struct Custom {
+    /// Whether their status is a subresource.
+    has_status: bool,
+}
+
+impl Behaviour for Custom {
+    fn allows_unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn has_generation(&self) -> bool {
+        true
+    }
+
+    fn is_new_generation(&self, object: &Object, old: &Object) -> bool {
+        let content = |object: &Object| {
+            let mut fields = object.fields().clone();
+            fields.remove("metadata");
+            if self.has_status {
+                fields.remove("status");
+            }
+            fields
+        };
+        content(object) != content(old)
+    }
+
+    fn authorize(
+        &self,
+        write: &WriteTo<'_>,
+        _object: &Object,
+        old: Option<&Object>,
+    ) -> Result<(), ApiError> {
+        let resource = write.resource;
+        let definition = Key {
+            storage: storage_id(GROUP, "customresourcedefinitions"),
+            namespace: String::new(),
+            name: qualified(&resource.name, &resource.group),
+        };
+        let ends = || {
+            let stored = write.world.store.get(&definition);
+            stored.is_some_and(|stored| stored.object.is_deleting())
+        };
+        if old.is_some() || !ends() {
+            return Ok(());
+        }
+        let mut error = ApiError::method_not_supported(&resource.group, &resource.name, "create");
+        "create not allowed while custom resource definition is terminating"
+            .clone_into(&mut error.message);
+        Err(error)
+    }
+
+    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
+        let before = old.map(Object::finalizers).unwrap_or_default();
+        let mut added = object.finalizers();
+        added.retain(|finalizer| !before.contains(finalizer));
+        added.sort_unstable();
+        added.into_iter().flat_map(finalizer_warnings).collect()
+    }
+}
+
+/// Names of finalizers that others could choose as well.
+fn finalizer_warnings(finalizer: &str) -> Vec<String> {
+    let at = format!("metadata.finalizers: {finalizer:?}");
+    let wrong = berth_api::names::qualified_name(finalizer);
+    let mut warnings: Vec<String> = wrong.iter().map(|wrong| format!("{at}: {wrong}")).collect();
+    if !finalizer.contains('/')
+        && !matches!(finalizer, "orphan" | "foregroundDeletion" | "kubernetes")
+    {
+        let path = if finalizer.contains('.') {
+            "including a path (/) "
+        } else {
+            ""
+        };
+        warnings.push(format!(
+            "{at}: prefer a domain-qualified finalizer name {path}to avoid accidental conflicts with other finalizer writers"
+        ));
+    }
+    warnings
+}

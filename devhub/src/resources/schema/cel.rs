@@ -1,0 +1,297 @@
+//! `x-kubernetes-validations`: rules in CEL.
+//!
+//! # Promises
+//! - A definition with a rule that cannot be compiled, that calls a function devhub has not, or that names a field that is
+//!   not there, is refused when it is written; such rules do not come to evaluation.
+//! - Rules that name `oldSelf` run only where there is an old value to compare with, unless they take an optional one.
+//!
+//! # Caveats
+//! Types are not checked beyond the names of fields, and no cost is estimated or counted. Times are strings: rules with
+//! `timestamp()` and `duration()` are refused.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use ::cel::objects::Key;
+use ::cel::{Context, Env, Program, Value as CelValue, extensions};
+use serde_json::{Map, Value};
+
+use super::check::same_item;
+use super::lists::{field, key};
+use super::numbers::Num;
+use super::{OBJECT_META, Schema, Type};
+use crate::status::{FieldError, FieldErrorSort};
+
+mod names;
+
+/// What rules can use: CEL's standard library, and its functions for strings.
+static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
+    let mut env = Env::stdlib();
+    env.set_error_on_duplicate_map_keys(false);
+    let added = env.add_extension(extensions::strings);
+    debug_assert!(
+        added.is_ok(),
+        "the environment has nothing of the same name"
+    );
+    Arc::new(env)
+});
+
+/// One rule, compiled.
+pub(super) struct Rule {
+    text: String,
+    program: Program,
+    message: String,
+    message_expression: Option<Program>,
+    reason: String,
+    /// Where below the value the error is said to be.
+    field_path: String,
+    uses_old: bool,
+    takes_optional_old: bool,
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Rule({:?})", self.text)
+    }
+}
+
+impl Rule {
+    /// The rules of a schema. Those that do not compile are left out: definitions that have them are refused.
+    pub(super) fn all(rest: &Map<String, Value>) -> Vec<Self> {
+        let rules = rest
+            .get("x-kubernetes-validations")
+            .and_then(Value::as_array);
+        rules.into_iter().flatten().filter_map(Self::of).collect()
+    }
+
+    fn of(rule: &Value) -> Option<Self> {
+        let text_of = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
+        let text = text_of("rule");
+        let program = ENVIRONMENT.compile(text).ok()?;
+        let uses_old = program.references().has_variable("oldSelf");
+        let expression = text_of("messageExpression");
+        Some(Self {
+            text: text.trim().to_owned(),
+            uses_old,
+            program,
+            message: text_of("message").trim().to_owned(),
+            message_expression: (!expression.trim().is_empty())
+                .then(|| ENVIRONMENT.compile(expression).ok())
+                .flatten(),
+            reason: text_of("reason").to_owned(),
+            field_path: text_of("fieldPath").trim().to_owned(),
+            takes_optional_old: rule
+                .get("optionalOldSelf")
+                .and_then(Value::as_bool)
+                .unwrap_or_default(),
+        })
+    }
+
+    /// What the rule, and where it stands, is called in errors of evaluation.
+    fn in_words(&self) -> String {
+        if self.message.is_empty() {
+            self.text.clone()
+        } else {
+            self.message.clone()
+        }
+    }
+}
+
+/// What is wrong with an expression on values of a schema.
+///
+/// # Errors
+/// In words.
+pub(super) fn compile(expression: &str, schema: &Schema, is_root: bool) -> Result<bool, String> {
+    let program = ENVIRONMENT
+        .compile(expression)
+        .map_err(|errors| format!("compilation failed: {errors}"))?;
+    if let Some(wrong) = names::unknown(program.expression(), schema, is_root) {
+        return Err(format!("compilation failed: ERROR: <input>: {wrong}"));
+    }
+    Ok(program.references().has_variable("oldSelf"))
+}
+
+pub(super) fn check(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    walk(schema, value, old, String::new(), &mut errors);
+    errors
+}
+
+fn walk(
+    schema: &Schema,
+    value: &Value,
+    old: Option<&Value>,
+    at: String,
+    errors: &mut Vec<FieldError>,
+) {
+    let limits = schema.limits();
+    if !limits.any_rules || value.is_null() {
+        return;
+    }
+    run(schema, value, old, &at, errors);
+    match value {
+        Value::Array(items) => {
+            let Some(child) = schema.items.as_deref() else {
+                return;
+            };
+            for (index, item) in items.iter().enumerate() {
+                let old = old.and_then(|old| same_item(schema, item, old));
+                walk(child, item, old, format!("{at}[{index}]"), errors);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                // An atomic object is compared as a whole.
+                let old = old.filter(|_| !schema.atomic).and_then(|old| old.get(name));
+                if let Some(child) = schema.properties.get(name) {
+                    if child.name != OBJECT_META {
+                        walk(child, value, old, field(&at, name), errors);
+                    }
+                } else if let Some(child) = &schema.additional {
+                    walk(child, value, old, key(&at, name), errors);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Runs the rules of one schema.
+fn run(
+    schema: &Schema,
+    value: &Value,
+    old: Option<&Value>,
+    at: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    let rules = &schema.limits().rules;
+    if rules.is_empty() {
+        return;
+    }
+    let place = if at.is_empty() { "<nil>" } else { at };
+    let old = old.filter(|old| !old.is_null());
+    let this = to_cel(schema, value);
+    let before = old.map(|old| to_cel(schema, old));
+    for rule in rules {
+        if rule.uses_old && before.is_none() && !rule.takes_optional_old {
+            continue;
+        }
+        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
+        context.add_variable_from_value("self", this.clone());
+        if rule.takes_optional_old {
+            let of = if before.is_some() {
+                "optional.of(before)"
+            } else {
+                "optional.none()"
+            };
+            if let Some(before) = &before {
+                context.add_variable_from_value("before", before.clone());
+            }
+            let optional = ENVIRONMENT.compile(of).ok();
+            let optional = optional.and_then(|program| program.execute(&context).ok());
+            if let Some(optional) = optional {
+                context.add_variable_from_value("oldSelf", optional);
+            }
+        } else if let Some(before) = &before {
+            context.add_variable_from_value("oldSelf", before.clone());
+        }
+        let type_name = || Value::from(schema.r#type.as_str());
+        match rule.program.execute(&context) {
+            Ok(CelValue::Bool(true)) => {}
+            Ok(CelValue::Bool(false)) => {
+                // What was wrong before, and has not changed, may stay.
+                if rule.uses_old || old != Some(value) {
+                    errors.push(broken(schema, rule, value, place, &context));
+                }
+            }
+            Ok(_) => {
+                let words = "cel expression must evaluate to a bool";
+                errors.push(FieldError::invalid(place, type_name(), words));
+            }
+            Err(error) => {
+                let words = format!("{error} evaluating rule: {}", rule.in_words());
+                errors.push(FieldError::invalid(place, type_name(), words));
+            }
+        }
+    }
+}
+
+fn broken(
+    schema: &Schema,
+    rule: &Rule,
+    value: &Value,
+    at: &str,
+    context: &Context<'_, '_>,
+) -> FieldError {
+    let said =
+        rule.message_expression
+            .as_ref()
+            .and_then(|expression| match expression.execute(context) {
+                Ok(CelValue::String(text)) if !text.trim().is_empty() => {
+                    Some(text.trim().to_owned())
+                }
+                _ => None,
+            });
+    let words = said.unwrap_or_else(|| {
+        if rule.message.is_empty() {
+            format!("failed rule: {}", rule.text)
+        } else {
+            rule.message.clone()
+        }
+    });
+    let at = if rule.field_path.is_empty() {
+        at.to_owned()
+    } else if at == "<nil>" {
+        rule.field_path.trim_start_matches('.').to_owned()
+    } else if rule.field_path.starts_with(['.', '[']) {
+        format!("{at}{}", rule.field_path)
+    } else {
+        format!("{at}.{}", rule.field_path)
+    };
+    let shown = (!matches!(schema.r#type, Type::Object | Type::Array)).then(|| value.clone());
+    match rule.reason.as_str() {
+        "FieldValueForbidden" => FieldError::forbidden(at, words),
+        "FieldValueRequired" => FieldError::required(at, words),
+        "FieldValueDuplicate" => FieldError::new(FieldErrorSort::Duplicate, at, shown, ""),
+        _ => FieldError::new(FieldErrorSort::Invalid, at, shown, words),
+    }
+}
+
+/// A value as rules see it: by its schema an integer or a double, fields by names that CEL can write.
+fn to_cel(schema: &Schema, value: &Value) -> CelValue {
+    match value {
+        Value::Null => CelValue::Null,
+        Value::Bool(yes) => CelValue::Bool(*yes),
+        Value::Number(number) => match (schema.r#type, Num::of(number)) {
+            (Type::Number, number) => CelValue::Float(number.as_f64()),
+            (_, number) => number
+                .as_int()
+                .map_or_else(|| CelValue::Float(number.as_f64()), CelValue::Int),
+        },
+        Value::String(text) => CelValue::String(Arc::new(text.clone())),
+        Value::Array(list) => {
+            let nothing = Schema::default();
+            let items = schema.items.as_deref().unwrap_or(&nothing);
+            CelValue::List(Arc::new(
+                list.iter().map(|item| to_cel(items, item)).collect(),
+            ))
+        }
+        Value::Object(fields) => {
+            let nothing = Schema::default();
+            let map: HashMap<Key, CelValue> = fields
+                .iter()
+                .filter_map(|(name, value)| {
+                    let (name, child) = match schema.properties.get(name) {
+                        Some(child) => (names::escaped(name)?, child),
+                        None => (
+                            name.clone(),
+                            schema.additional.as_deref().unwrap_or(&nothing),
+                        ),
+                    };
+                    Some((Key::String(Arc::new(name)), to_cel(child, value)))
+                })
+                .collect();
+            CelValue::Map(::cel::objects::Map { map: Arc::new(map) })
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Lists of types set and map: each item once.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::{ListKind, OBJECT_META, Schema};
+use crate::status::{FieldError, FieldErrorSort};
+
+/// What there is twice. Unlike in the other checks, keys of maps are in brackets here.
+pub(super) fn check(schema: &Schema, value: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    walk(schema, value, String::new(), &mut errors);
+    errors
+}
+
+fn walk(schema: &Schema, value: &Value, at: String, errors: &mut Vec<FieldError>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if let Some(child) = schema.properties.get(name) {
+                    if child.name != OBJECT_META {
+                        walk(child, value, field(&at, name), errors);
+                    }
+                } else if let Some(child) = &schema.additional {
+                    walk(child, value, key(&at, name), errors);
+                }
+            }
+        }
+        Value::Array(items) => {
+            match &schema.list {
+                ListKind::Atomic => {}
+                ListKind::Set => set(items, &at, errors),
+                ListKind::Map(keys) => map(items, keys, &at, errors),
+            }
+            if let Some(child) = &schema.items {
+                for (index, item) in items.iter().enumerate() {
+                    walk(child, item, format!("{at}[{index}]"), errors);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn field(at: &str, name: &str) -> String {
+    if at.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{at}.{name}")
+    }
+}
+
+pub(super) fn key(at: &str, name: &str) -> String {
+    format!("{at}[{name}]")
+}
+
+/// Where values are for the second time; a third is not told of.
+fn second<'a>(values: impl Iterator<Item = &'a Value>) -> Vec<usize> {
+    let mut seen: HashMap<&Value, u32> = HashMap::new();
+    let mut twice = Vec::new();
+    for (index, value) in values.enumerate() {
+        let times = seen.entry(value).or_default();
+        *times += 1;
+        if *times == 2 {
+            twice.push(index);
+        }
+    }
+    twice
+}
+
+fn duplicate(at: &str, index: usize, value: Value) -> FieldError {
+    FieldError::new(
+        FieldErrorSort::Duplicate,
+        format!("{at}[{index}]"),
+        value,
+        "",
+    )
+}
+
+fn set(items: &[Value], at: &str, errors: &mut Vec<FieldError>) {
+    for index in second(items.iter()) {
+        errors.push(duplicate(at, index, items[index].clone()));
+    }
+}
+
+fn map(items: &[Value], keys: &[String], at: &str, errors: &mut Vec<FieldError>) {
+    let no_object = items
+        .iter()
+        .position(|item| !item.is_object() && !item.is_null());
+    if let Some(index) = no_object {
+        let words = "must be an object for an array of list-type map";
+        let place = format!("{at}[{index}]");
+        errors.push(FieldError::invalid(place, items[index].clone(), words));
+        return;
+    }
+    let identities: Vec<Value> = items
+        .iter()
+        .map(|item| {
+            let identity: Map<String, Value> = keys
+                .iter()
+                .filter_map(|key| Some((key.clone(), item.get(key)?.clone())))
+                .collect();
+            Value::Object(identity)
+        })
+        .collect();
+    for index in second(identities.iter()) {
+        errors.push(duplicate(at, index, identities[index].clone()));
+    }
+}

@@ -1,0 +1,186 @@
+//! Structural schemas: what objects look like, for checks, defaults, pruning, field ownership and `kubectl explain`.
+//!
+//! # Promises
+//! - What [`Schema::read`] accepts, the other methods can work with; they never fail, and never panic.
+//! - [`Schema::check`] says what kube-apiserver says, in its order; where that has none (Go's maps), by name.
+//! - Patterns and rules are compiled once for each schema. A schema that is changed after a check is cloned first.
+
+mod cel;
+mod check;
+mod decode;
+mod defaults;
+mod embedded;
+mod empty;
+mod formats;
+mod kubernetes;
+mod limits;
+mod lists;
+mod numbers;
+mod prune;
+mod publish;
+mod read;
+mod rules;
+mod structural;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::status::FieldError;
+
+pub(crate) use kubernetes::{OBJECT_META, object_meta, type_meta};
+
+/// A structural schema (<https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>).
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    /// What Kubernetes calls the type (`io.k8s.api.core.v1.ConfigMap`); empty for types of CustomResourceDefinitions.
+    pub name: String,
+    /// The type of the value.
+    pub r#type: Type,
+    /// Words for people.
+    pub description: String,
+    /// Words about the type, where `description` is about a field of that type.
+    pub type_description: String,
+    /// Whether null is a value.
+    pub nullable: bool,
+    /// `int32`, `date-time`, `byte`, ...
+    pub format: String,
+    /// Fields of an object.
+    pub properties: BTreeMap<String, Schema>,
+    /// Values of a map.
+    pub additional: Option<Box<Schema>>,
+    /// Items of a list.
+    pub items: Option<Box<Schema>>,
+    /// Fields that must be there.
+    pub required: Vec<String>,
+    /// What an absent value is.
+    pub default: Option<Value>,
+    /// How two lists are merged.
+    pub list: ListKind,
+    /// Whether an object is replaced as a whole (`x-kubernetes-map-type: atomic`).
+    pub atomic: bool,
+    /// `x-kubernetes-preserve-unknown-fields`
+    pub preserve_unknown: bool,
+    /// `x-kubernetes-embedded-resource`
+    pub embedded: bool,
+    /// The key by which strategic merge patches match a list's items; empty when they replace it.
+    pub patch_merge_key: String,
+    /// The rest of the JSON schema, as published: limits, patterns, enums, CEL rules, `x-kubernetes-patch-strategy`.
+    pub rest: serde_json::Map<String, Value>,
+    /// `rest`, ready for checks.
+    pub(crate) limits: limits::Cached,
+}
+
+/// Types of values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Type {
+    /// Anything.
+    #[default]
+    Any,
+    Object,
+    Array,
+    String,
+    Integer,
+    Number,
+    Boolean,
+    IntOrString,
+}
+
+/// How two lists are merged (`x-kubernetes-list-type`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ListKind {
+    /// One replaces the other.
+    #[default]
+    Atomic,
+    /// Scalars, each once.
+    Set,
+    /// Objects, told apart by these fields.
+    Map(Vec<String>),
+}
+
+impl Schema {
+    /// Reads a JSON schema (of a CustomResourceDefinition, or one that OpenAPI publishes). `at` is its path, for errors.
+    ///
+    /// # Errors
+    /// It is not structural, or has what devhub cannot check.
+    pub fn read(schema: &Value, at: &str) -> Result<Self, Vec<FieldError>> {
+        read::read(schema, at)
+    }
+
+    /// As [`Schema::read`], of what has been read and found right before.
+    pub(crate) fn as_it_is(schema: &Value) -> Self {
+        read::schema(schema)
+    }
+
+    /// The JSON schema that [`Schema::read`] reads, for OpenAPI.
+    pub fn publish(&self) -> Value {
+        publish::publish(self, &mut |_| None)
+    }
+
+    /// As [`Schema::publish`], but a type that has a name and that `reference` knows is published as a reference to it.
+    pub(crate) fn publish_with(
+        &self,
+        reference: &mut dyn FnMut(&Schema) -> Option<String>,
+    ) -> Value {
+        publish::publish(self, reference)
+    }
+
+    /// The schema of a Kubernetes kind or type from k8s-openapi, with references resolved, and with the list types and merge
+    /// keys that Kubernetes has for it.
+    pub fn of<T: schemars::JsonSchema>() -> Self {
+        kubernetes::of::<T>()
+    }
+
+    /// Removes fields that the schema does not know, and names their paths in order. `apiVersion`, `kind` and `metadata` of
+    /// the root (and of embedded resources) stay.
+    pub fn prune(&self, value: &mut Value) -> Vec<String> {
+        prune::prune(self, value)
+    }
+
+    /// Removes empty lists and maps that the type does not have to have: Kubernetes' types do not tell them from nothing.
+    pub(crate) fn drop_empty(&self, value: &mut Value) {
+        empty::drop_empty(self, value);
+    }
+
+    /// Fills in defaults. Null, where it is no value, is removed before.
+    pub fn fill_in(&self, value: &mut Value) {
+        defaults::fill_in(self, value);
+    }
+
+    /// What is wrong with a value, in the words of kube-apiserver's validation of custom resources. With `old`, transition
+    /// rules apply.
+    ///
+    /// What is wrong and was so before, in a part that has not changed, is left alone (as CRDValidationRatcheting does it).
+    pub fn check(&self, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        check::check(self, value, old)
+    }
+
+    /// What cannot be decoded as a built-in kind, as in `json: cannot unmarshal number into Go struct field
+    /// ObjectMeta.metadata.labels of type string`. Of a custom kind only the metadata is decoded.
+    pub fn decode_error(&self, value: &Value) -> Option<String> {
+        decode::decode_error(self, value)
+    }
+
+    /// Whether values are checked against the format.
+    pub(crate) fn checks_format(&self) -> bool {
+        formats::is_known(&self.format, self.r#type)
+    }
+
+    /// Visits this schema and all within it.
+    pub(crate) fn each(&self, visit: &mut dyn FnMut(&Schema)) {
+        visit(self);
+        let below = self.properties.values();
+        let below = below.chain(self.additional.as_deref());
+        for schema in below.chain(self.items.as_deref()) {
+            schema.each(visit);
+        }
+    }
+
+    /// The schema of a field, or of a value of a map.
+    pub fn child(&self, name: &str) -> Option<&Schema> {
+        self.properties.get(name).or(self.additional.as_deref())
+    }
+}

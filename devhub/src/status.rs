@@ -1,0 +1,415 @@
+//! Errors of the API: what a client gets as a `Status` object.
+
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+/// An error as the API tells it (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>).
+///
+/// Constructors have kube-apiserver's reasons and words.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// The HTTP status.
+    pub code: StatusCode,
+    /// `Status.reason`; empty for none.
+    pub reason: String,
+    /// `Status.message`.
+    pub message: String,
+    /// `Status.details`.
+    pub details: Option<Details>,
+}
+
+/// What an error is about.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Details {
+    /// The object's name.
+    pub name: String,
+    /// The API group.
+    pub group: String,
+    /// The resource (or the kind, for [`ApiError::invalid`]).
+    pub kind: String,
+    /// The object's uid.
+    pub uid: String,
+    /// What is wrong with which field.
+    pub causes: Vec<Cause>,
+    /// How long to wait before the next try; 0 for nothing said.
+    pub retry_after_seconds: u32,
+}
+
+/// One cause of an error.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cause {
+    /// Such as `FieldValueInvalid`.
+    pub reason: String,
+    /// In words.
+    pub message: String,
+    /// The path of the field, such as `spec.taints[0].key`.
+    pub field: String,
+}
+
+/// A field that is not as it must be, as in `k8s.io/apimachinery/pkg/util/validation/field`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldError {
+    /// The path, such as `spec.taints[0].key`; `<nil>` for the whole object.
+    pub field: String,
+    /// The sort of error.
+    pub sort: FieldErrorSort,
+    /// The value that is wrong, where the message shows it.
+    pub value: Option<Value>,
+    /// In words.
+    pub detail: String,
+}
+
+/// Sorts of [`FieldError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldErrorSort {
+    /// `FieldValueInvalid`
+    Invalid,
+    /// `FieldValueTypeInvalid`: as Invalid, for a value of another type.
+    TypeInvalid,
+    /// `FieldValueRequired`
+    Required,
+    /// `FieldValueDuplicate`
+    Duplicate,
+    /// `FieldValueNotSupported`
+    NotSupported,
+    /// `FieldValueForbidden`
+    Forbidden,
+    /// `FieldValueTooLong`
+    TooLong,
+    /// `FieldValueTooMany`
+    TooMany,
+    /// `FieldValueNotFound`
+    NotFound,
+}
+
+impl FieldError {
+    /// An error with the value it is about.
+    pub fn new(
+        sort: FieldErrorSort,
+        field: impl Into<String>,
+        value: impl Into<Option<Value>>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            field: field.into(),
+            sort,
+            value: value.into(),
+            detail: detail.into(),
+        }
+    }
+
+    /// `Invalid value: VALUE: DETAIL`
+    pub fn invalid(
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::new(FieldErrorSort::Invalid, field, value.into(), detail)
+    }
+
+    /// `Required value: DETAIL`
+    pub fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorSort::Required, field, None, detail)
+    }
+
+    /// `Forbidden: DETAIL`
+    pub fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorSort::Forbidden, field, None, detail)
+    }
+
+    /// The error without the field's name, as in a cause's message.
+    pub fn body(&self) -> String {
+        use FieldErrorSort as S;
+        let sort = match self.sort {
+            S::Invalid | S::TypeInvalid => "Invalid value",
+            S::Required => "Required value",
+            S::Duplicate => "Duplicate value",
+            S::NotSupported => "Unsupported value",
+            S::Forbidden => "Forbidden",
+            S::TooLong => "Too long",
+            S::TooMany => "Too many",
+            S::NotFound => "Not found",
+        };
+        let mut body = sort.to_owned();
+        // TooLong and the like never show the value.
+        if !matches!(self.sort, S::Required | S::Forbidden | S::TooLong)
+            && let Some(value) = &self.value
+        {
+            body.push_str(": ");
+            // Go prints a string quoted and everything else as JSON, near enough.
+            body.push_str(&value.to_string());
+        }
+        if !self.detail.is_empty() {
+            body.push_str(": ");
+            body.push_str(&self.detail);
+        }
+        body
+    }
+
+    fn cause(&self) -> Cause {
+        use FieldErrorSort as S;
+        let reason = match self.sort {
+            S::Invalid => "FieldValueInvalid",
+            S::TypeInvalid => "FieldValueTypeInvalid",
+            S::Required => "FieldValueRequired",
+            S::Duplicate => "FieldValueDuplicate",
+            S::NotSupported => "FieldValueNotSupported",
+            S::Forbidden => "FieldValueForbidden",
+            S::TooLong => "FieldValueTooLong",
+            S::TooMany => "FieldValueTooMany",
+            S::NotFound => "FieldValueNotFound",
+        };
+        Cause {
+            reason: reason.to_owned(),
+            message: self.body(),
+            field: self.field.clone(),
+        }
+    }
+}
+
+/// `resource.group`, or `resource` in the core group.
+pub fn qualified(resource: &str, group: &str) -> String {
+    if group.is_empty() {
+        resource.to_owned()
+    } else {
+        format!("{resource}.{group}")
+    }
+}
+
+fn about(group: &str, kind: &str, name: &str) -> Option<Details> {
+    Some(Details {
+        name: name.to_owned(),
+        group: group.to_owned(),
+        kind: kind.to_owned(),
+        ..Details::default()
+    })
+}
+
+impl ApiError {
+    /// An error with these parts and no details.
+    pub fn new(code: StatusCode, reason: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason: reason.into(),
+            message: message.into(),
+            details: None,
+        }
+    }
+
+    /// 404 `NotFound` for an object.
+    pub fn not_found(group: &str, resource: &str, name: &str) -> Self {
+        let message = format!("{} {name:?} not found", qualified(resource, group));
+        let details = about(group, resource, name);
+        Self {
+            details,
+            ..Self::new(StatusCode::NOT_FOUND, "NotFound", message)
+        }
+    }
+
+    /// 404 for a path that serves nothing.
+    pub fn no_such_path() -> Self {
+        let message = "the server could not find the requested resource";
+        let details = Some(Details::default());
+        Self {
+            details,
+            ..Self::new(StatusCode::NOT_FOUND, "NotFound", message)
+        }
+    }
+
+    /// 409 `AlreadyExists`.
+    pub fn already_exists(group: &str, resource: &str, name: &str) -> Self {
+        let message = format!("{} {name:?} already exists", qualified(resource, group));
+        let details = about(group, resource, name);
+        Self {
+            details,
+            ..Self::new(StatusCode::CONFLICT, "AlreadyExists", message)
+        }
+    }
+
+    /// 409 `Conflict`.
+    pub fn conflict(group: &str, resource: &str, name: &str, why: &str) -> Self {
+        let resource_in_words = qualified(resource, group);
+        let message =
+            format!("Operation cannot be fulfilled on {resource_in_words} {name:?}: {why}");
+        let details = about(group, resource, name);
+        Self {
+            details,
+            ..Self::new(StatusCode::CONFLICT, "Conflict", message)
+        }
+    }
+
+    /// 409 `Conflict` because of the resourceVersion.
+    pub fn modified(group: &str, resource: &str, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(group, resource, name, why)
+    }
+
+    /// 403 `Forbidden` for an object or (without a name) a resource.
+    pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Self {
+        let resource_in_words = qualified(resource, group);
+        let message = if name.is_empty() {
+            format!("{resource_in_words} is forbidden: {why}")
+        } else {
+            format!("{resource_in_words} {name:?} is forbidden: {why}")
+        };
+        let details = about(group, resource, name);
+        Self {
+            details,
+            ..Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
+        }
+    }
+
+    /// 422 `Invalid`, with a cause for every error.
+    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+        let mut lines: Vec<String> = Vec::new();
+        for error in errors {
+            let line = format!("{}: {}", error.field, error.body());
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        let list = match lines.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let message = format!("{} {name:?} is invalid: {list}", qualified(kind, group));
+        let details = Details {
+            causes: errors.iter().map(FieldError::cause).collect(),
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            ..Details::default()
+        };
+        Self {
+            details: Some(details),
+            ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+        }
+    }
+
+    /// 400 `BadRequest`.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    /// 401 `Unauthorized`.
+    pub fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
+    }
+
+    /// 405 `MethodNotAllowed`, for the verb of a resource.
+    pub fn method_not_supported(group: &str, resource: &str, verb: &str) -> Self {
+        let message = format!(
+            "{verb} is not supported on resources of kind {:?}",
+            qualified(resource, group)
+        );
+        let details = about(group, resource, "");
+        Self {
+            details,
+            ..Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+        }
+    }
+
+    /// 422 `Invalid` for a patch that does not apply; it is not told why.
+    pub fn rejected() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        Self {
+            details: Some(Details::default()),
+            ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+        }
+    }
+
+    /// 410 `Expired`.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    /// 500 `InternalError`.
+    pub fn internal(message: impl Into<String>) -> Self {
+        let message = message.into();
+        let details = Details {
+            causes: vec![Cause {
+                message: message.clone(),
+                ..Cause::default()
+            }],
+            ..Details::default()
+        };
+        let text = format!("Internal error occurred: {message}");
+        Self {
+            details: Some(details),
+            ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", text)
+        }
+    }
+
+    /// 501: something Kubernetes has and devhub has not. The message says what.
+    pub fn not_implemented(what: &str) -> Self {
+        let message = format!(
+            "devhub does not implement {what}; it is a hub for development, use a real one for this"
+        );
+        Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
+    }
+
+    /// The `Status` object.
+    pub fn status(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "code": self.code.as_u16(),
+        });
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.clone().into();
+        }
+        if let Some(details) = &self.details {
+            status["details"] = details.to_value();
+        }
+        status
+    }
+}
+
+impl Details {
+    fn to_value(&self) -> Value {
+        let mut value = Map::new();
+        for (name, text) in [
+            ("name", &self.name),
+            ("group", &self.group),
+            ("kind", &self.kind),
+            ("uid", &self.uid),
+        ] {
+            if !text.is_empty() {
+                value.insert(name.to_owned(), text.clone().into());
+            }
+        }
+        if !self.causes.is_empty() {
+            value.insert(
+                "causes".to_owned(),
+                self.causes.iter().map(Cause::to_value).collect(),
+            );
+        }
+        if self.retry_after_seconds != 0 {
+            value.insert(
+                "retryAfterSeconds".to_owned(),
+                self.retry_after_seconds.into(),
+            );
+        }
+        Value::Object(value)
+    }
+}
+
+impl Cause {
+    fn to_value(&self) -> Value {
+        let mut value = Map::new();
+        for (name, text) in [
+            ("reason", &self.reason),
+            ("message", &self.message),
+            ("field", &self.field),
+        ] {
+            if !text.is_empty() {
+                value.insert(name.to_owned(), text.clone().into());
+            }
+        }
+        Value::Object(value)
+    }
+}

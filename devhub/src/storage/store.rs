@@ -1,0 +1,465 @@
+//! The store: current objects and the history of each kind.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::watch;
+
+use crate::object::Object;
+use crate::storage::{Event, EventKind, Watch};
+
+/// Where a resource's objects are kept, whatever the version: `managedclusters.cluster.open-cluster-management.io`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StorageId(pub Arc<str>);
+
+/// The place of one object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// The kind of storage.
+    pub storage: StorageId,
+    /// The namespace; empty for cluster-scoped objects.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+/// An object as committed, in its storage version.
+#[derive(Debug)]
+pub struct Stored {
+    /// The revision of the commit; `object.metadata.resourceVersion` says the same.
+    pub revision: u64,
+    /// The object.
+    pub object: Object,
+    json: OnceLock<Bytes>,
+}
+
+/// Why nothing was committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommitError {
+    /// There is an object already.
+    #[error("exists")]
+    Exists,
+    /// There is no object.
+    #[error("not found")]
+    NotFound,
+    /// The object has another revision, this one.
+    #[error("modified")]
+    Modified(u64),
+}
+
+/// The history does not reach back to the revision asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too old resource version: {asked} ({oldest})")]
+pub struct Expired {
+    /// What was asked for.
+    pub asked: u64,
+    /// The oldest revision that can be had.
+    pub oldest: u64,
+}
+
+/// Which part of a kind to list.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// As of which revision; none for now.
+    pub at: Option<u64>,
+    /// Only what comes after this (namespace, name).
+    pub after: Option<(String, String)>,
+    /// At most so many *matching* objects; none for all.
+    pub limit: Option<usize>,
+}
+
+/// A list.
+#[derive(Debug)]
+pub struct Listed {
+    /// The objects, by namespace and name.
+    pub items: Vec<Arc<Stored>>,
+    /// As of which revision.
+    pub revision: u64,
+    /// Whether objects were left for the next page.
+    pub more: bool,
+    /// How many objects come after the page, whether they match or not.
+    pub remaining: usize,
+}
+
+/// The store. Shared behind an `Arc`; every method is short and never awaits.
+pub struct Store {
+    state: Mutex<State>,
+    history: usize,
+}
+
+#[derive(Default)]
+struct State {
+    revision: u64,
+    kinds: HashMap<StorageId, Kind>,
+}
+
+/// By namespace and name.
+type Objects = BTreeMap<(String, String), Arc<Stored>>;
+
+/// The objects of one kind, and what became of them lately.
+struct Kind {
+    objects: Objects,
+    /// In the order of revisions, without gaps.
+    log: VecDeque<Event>,
+    /// Events up to this revision may be missing from the log.
+    forgotten: u64,
+    /// The revision of the latest commit; wakes the watchers.
+    latest: watch::Sender<u64>,
+}
+
+// === impl Stored ===
+
+impl Stored {
+    fn new(revision: u64, mut object: Object) -> Arc<Self> {
+        object.set(&["metadata", "resourceVersion"], revision.to_string());
+        Arc::new(Self {
+            revision,
+            object,
+            json: OnceLock::new(),
+        })
+    }
+
+    /// The object's JSON as stored; made once, then shared by everybody who asks.
+    pub fn json(&self) -> Bytes {
+        let json = self.json.get_or_init(|| {
+            // Writing a tree of JSON values into memory cannot fail.
+            Bytes::from(serde_json::to_vec(&self.object).unwrap_or_default())
+        });
+        json.clone()
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    fn new(revision: u64) -> Self {
+        Self {
+            objects: Objects::new(),
+            log: VecDeque::new(),
+            // Nothing of this kind happened before: every earlier revision can be had.
+            forgotten: 0,
+            latest: watch::Sender::new(revision),
+        }
+    }
+
+    fn record(&mut self, event: Event, history: usize) {
+        let revision = event.revision;
+        self.log.push_back(event);
+        while self.log.len() > history {
+            if let Some(forgotten) = self.log.pop_front() {
+                self.forgotten = forgotten.revision;
+            }
+        }
+        self.latest.send_replace(revision);
+    }
+
+    fn check(&self, asked: u64) -> Result<(), Expired> {
+        if asked < self.forgotten {
+            return Err(Expired {
+                asked,
+                oldest: self.forgotten,
+            });
+        }
+        Ok(())
+    }
+
+    fn since(&self, revision: u64) -> impl Iterator<Item = &Event> {
+        let first = self.log.partition_point(|event| event.revision <= revision);
+        self.log.range(first..)
+    }
+
+    /// What was otherwise at an earlier revision: the objects that have changed since, as they were.
+    fn changed_since(&self, revision: u64) -> BTreeMap<(String, String), Option<Arc<Stored>>> {
+        let mut changed = BTreeMap::new();
+        for event in self.since(revision) {
+            let object = &event.object.object;
+            let place = (object.namespace().to_owned(), object.name().to_owned());
+            changed.entry(place).or_insert_with(|| event.before.clone());
+        }
+        changed
+    }
+}
+
+// === impl Store ===
+
+impl Store {
+    /// An empty store that keeps `history` events of each kind.
+    pub fn new(history: usize) -> Self {
+        let state = State {
+            revision: 1,
+            ..State::default()
+        };
+        Self {
+            state: Mutex::new(state),
+            history,
+        }
+    }
+
+    /// The revision of the latest commit of any kind; 1 in an empty store.
+    pub fn revision(&self) -> u64 {
+        self.state().revision
+    }
+
+    /// The revision of the latest commit of this kind; 0 if there was none. Lets caches know whether they are current.
+    pub fn revision_of(&self, storage: &StorageId) -> u64 {
+        let state = self.state();
+        let kind = state.kinds.get(storage);
+        kind.map_or(0, |kind| *kind.latest.borrow())
+    }
+
+    /// The object, if it exists.
+    pub fn get(&self, key: &Key) -> Option<Arc<Stored>> {
+        let state = self.state();
+        let objects = &state.kinds.get(&key.storage)?.objects;
+        objects.get(&key.place()).cloned()
+    }
+
+    /// Adds an object, setting its resourceVersion.
+    ///
+    /// # Errors
+    /// [`CommitError::Exists`]
+    pub fn create(&self, key: &Key, object: Object) -> Result<Arc<Stored>, CommitError> {
+        self.commit(key, |before| match before {
+            Some(_) => Err(CommitError::Exists),
+            None => Ok((EventKind::Added, object)),
+        })
+    }
+
+    /// Replaces the object that has the revision `expected`, setting its resourceVersion.
+    ///
+    /// # Errors
+    /// [`CommitError::NotFound`], [`CommitError::Modified`]
+    pub fn update(
+        &self,
+        key: &Key,
+        expected: u64,
+        object: Object,
+    ) -> Result<Arc<Stored>, CommitError> {
+        self.commit(key, |before| {
+            is_expected(before, expected)?;
+            Ok((EventKind::Modified, object))
+        })
+    }
+
+    /// Removes the object that has the revision `expected`. Watchers, and the caller, get `last` (its final state) with the
+    /// deletion's revision.
+    ///
+    /// # Errors
+    /// [`CommitError::NotFound`], [`CommitError::Modified`]
+    pub fn delete(
+        &self,
+        key: &Key,
+        expected: u64,
+        last: Object,
+    ) -> Result<Arc<Stored>, CommitError> {
+        self.commit(key, |before| {
+            is_expected(before, expected)?;
+            Ok((EventKind::Deleted, last))
+        })
+    }
+
+    fn commit(
+        &self,
+        key: &Key,
+        decide: impl FnOnce(Option<&Arc<Stored>>) -> Result<(EventKind, Object), CommitError>,
+    ) -> Result<Arc<Stored>, CommitError> {
+        let mut state = self.state();
+        let revision = state.revision + 1;
+        let place = key.place();
+        let kind = state.kind(&key.storage);
+        let before = kind.objects.get(&place).cloned();
+        let (sort, object) = decide(before.as_ref())?;
+        let stored = Stored::new(revision, object);
+        if sort == EventKind::Deleted {
+            kind.objects.remove(&place);
+        } else {
+            kind.objects.insert(place, Arc::clone(&stored));
+        }
+        let event = Event {
+            kind: sort,
+            revision,
+            object: Arc::clone(&stored),
+            before,
+        };
+        kind.record(event, self.history);
+        state.revision = revision;
+        Ok(stored)
+    }
+
+    /// Objects of a kind, in one namespace or (none) everywhere, that `matches` says yes to.
+    ///
+    /// # Errors
+    /// The history does not reach back to `page.at`.
+    pub fn list(
+        &self,
+        storage: &StorageId,
+        namespace: Option<&str>,
+        page: &Page,
+        matches: &dyn Fn(&Object) -> bool,
+    ) -> Result<Listed, Expired> {
+        // Looked through without the lock: selectors may take their time.
+        let (candidates, revision) = self.candidates(storage, namespace, page)?;
+        let limit = page.limit.unwrap_or(usize::MAX);
+        let mut items = Vec::new();
+        for (index, stored) in candidates.iter().enumerate() {
+            if !matches(&stored.object) {
+                continue;
+            }
+            if items.len() == limit {
+                return Ok(Listed {
+                    items,
+                    revision,
+                    more: true,
+                    remaining: candidates.len() - index,
+                });
+            }
+            items.push(Arc::clone(stored));
+        }
+        Ok(Listed {
+            items,
+            revision,
+            more: false,
+            remaining: 0,
+        })
+    }
+
+    /// Everything that a page may hold, and the revision it is read at.
+    fn candidates(
+        &self,
+        storage: &StorageId,
+        namespace: Option<&str>,
+        page: &Page,
+    ) -> Result<(Vec<Arc<Stored>>, u64), Expired> {
+        let state = self.state();
+        let revision = page.at.unwrap_or(state.revision);
+        let Some(kind) = state.kinds.get(storage) else {
+            return Ok((Vec::new(), revision));
+        };
+        kind.check(revision)?;
+        let first = match (&page.after, namespace) {
+            (Some(place), _) => Bound::Excluded(place.clone()),
+            (None, Some(namespace)) => Bound::Included((namespace.to_owned(), String::new())),
+            (None, None) => Bound::Unbounded,
+        };
+        let is_inside = |place: &(String, String)| namespace.is_none_or(|name| name == place.0);
+        let range = (first, Bound::Unbounded);
+
+        let changed = kind.changed_since(revision);
+        let mut then = changed.range(range.clone());
+        let mut then = then
+            .by_ref()
+            .take_while(|(place, _)| is_inside(place))
+            .peekable();
+        let now = kind
+            .objects
+            .range(range)
+            .take_while(|(place, _)| is_inside(place));
+        let mut found = Vec::new();
+        for (place, stored) in now {
+            while let Some((_, was)) = then.next_if(|(changed, _)| *changed < place) {
+                found.extend(was.clone());
+            }
+            match then.next_if(|(changed, _)| *changed == place) {
+                Some((_, was)) => found.extend(was.clone()),
+                None => found.push(Arc::clone(stored)),
+            }
+        }
+        found.extend(then.filter_map(|(_, was)| was.clone()));
+        Ok((found, revision))
+    }
+
+    /// Events of a kind after `from`.
+    ///
+    /// # Errors
+    /// The history does not reach back to `from`.
+    pub fn watch(self: &Arc<Self>, storage: &StorageId, from: u64) -> Result<Watch, Expired> {
+        let mut state = self.state();
+        let kind = state.kind(storage);
+        kind.check(from)?;
+        let latest = kind.latest.subscribe();
+        drop(state);
+        Ok(Watch::new(Arc::clone(self), storage.clone(), from, latest))
+    }
+
+    /// Up to `limit` events of a kind after `from`, without waiting for any.
+    ///
+    /// # Errors
+    /// The history does not reach back to `from`.
+    pub(crate) fn events(
+        &self,
+        storage: &StorageId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, Expired> {
+        let state = self.state();
+        let Some(kind) = state.kinds.get(storage) else {
+            return Ok(Vec::new());
+        };
+        kind.check(from)?;
+        Ok(kind.since(from).take(limit).cloned().collect())
+    }
+
+    /// The revision up to which somebody who has seen everything of a kind up to `from` has seen it.
+    pub(super) fn seen(&self, storage: &StorageId, from: u64) -> u64 {
+        let state = self.state();
+        let latest = state
+            .kinds
+            .get(storage)
+            .map_or(0, |kind| *kind.latest.borrow());
+        if latest > from {
+            from
+        } else {
+            state.revision.max(from)
+        }
+    }
+
+    /// Every kind that holds objects. For those who look after all of them (garbage collection, namespaces).
+    pub fn kinds(&self) -> Vec<StorageId> {
+        let state = self.state();
+        let kinds = state
+            .kinds
+            .iter()
+            .filter(|(_, kind)| !kind.objects.is_empty());
+        let mut kinds: Vec<_> = kinds.map(|(storage, _)| storage.clone()).collect();
+        kinds.sort();
+        kinds
+    }
+
+    /// Nothing panics while the lock is held, and if it did, what was committed is whole.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn kind(&mut self, storage: &StorageId) -> &mut Kind {
+        self.kinds
+            .entry(storage.clone())
+            .or_insert_with(|| Kind::new(0))
+    }
+}
+
+impl Key {
+    fn place(&self) -> (String, String) {
+        (self.namespace.clone(), self.name.clone())
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("revision", &self.revision())
+            .finish_non_exhaustive()
+    }
+}
+
+fn is_expected(before: Option<&Arc<Stored>>, expected: u64) -> Result<(), CommitError> {
+    match before {
+        None => Err(CommitError::NotFound),
+        Some(stored) if stored.revision == expected => Ok(()),
+        Some(stored) => Err(CommitError::Modified(stored.revision)),
+    }
+}

@@ -1,0 +1,272 @@
+//! What the store promises.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use serde_json::json;
+
+use super::{CommitError, EventKind, Expired, Key, Listed, Page, StorageId, Store};
+use crate::object::Object;
+
+fn storage() -> StorageId {
+    StorageId("configmaps".into())
+}
+
+fn key(namespace: &str, name: &str) -> Key {
+    Key {
+        storage: storage(),
+        namespace: namespace.into(),
+        name: name.into(),
+    }
+}
+
+fn object(namespace: &str, name: &str, data: i64) -> Object {
+    json!({"metadata": {"name": name, "namespace": namespace}, "data": data})
+        .try_into()
+        .unwrap()
+}
+
+fn store(history: usize) -> Arc<Store> {
+    Arc::new(Store::new(history))
+}
+
+fn put(store: &Store, namespace: &str, name: &str, data: i64) -> u64 {
+    let (key, object) = (key(namespace, name), object(namespace, name, data));
+    let committed = match store.get(&key) {
+        None => store.create(&key, object),
+        Some(old) => store.update(&key, old.revision, object),
+    };
+    committed.unwrap().revision
+}
+
+fn remove(store: &Store, namespace: &str, name: &str) -> u64 {
+    let key = key(namespace, name);
+    let old = store.get(&key).unwrap();
+    store
+        .delete(&key, old.revision, old.object.clone())
+        .unwrap()
+        .revision
+}
+
+fn shown(listed: &Listed) -> Vec<(String, i64)> {
+    let show = |object: &Object| {
+        let place = format!("{}/{}", object.namespace(), object.name());
+        (place, object.at(&["data"]).unwrap().as_i64().unwrap())
+    };
+    listed
+        .items
+        .iter()
+        .map(|stored| show(&stored.object))
+        .collect()
+}
+
+fn list(store: &Store, namespace: Option<&str>, page: &Page) -> Listed {
+    store.list(&storage(), namespace, page, &|_| true).unwrap()
+}
+
+#[test]
+fn every_commit_gets_the_next_revision_and_writes_it_into_the_object() {
+    let store = store(10);
+    assert_eq!(store.revision(), 1);
+    assert_eq!(put(&store, "a", "x", 1), 2);
+    assert_eq!(put(&store, "a", "x", 2), 3);
+    let stored = store.get(&key("a", "x")).unwrap();
+    assert_eq!(stored.object.resource_version(), "3");
+    let json: serde_json::Value = serde_json::from_slice(&stored.json()).unwrap();
+    assert_eq!(json, stored.object.to_value());
+}
+
+#[test]
+fn a_commit_on_something_else_than_expected_changes_nothing() {
+    let store = store(10);
+    let (here, gone) = (key("a", "x"), key("a", "y"));
+    put(&store, "a", "x", 1);
+    let new = || object("a", "x", 2);
+    assert_eq!(store.create(&here, new()).unwrap_err(), CommitError::Exists);
+    assert_eq!(
+        store.update(&here, 9, new()).unwrap_err(),
+        CommitError::Modified(2)
+    );
+    assert_eq!(
+        store.update(&gone, 2, new()).unwrap_err(),
+        CommitError::NotFound
+    );
+    assert_eq!(
+        store.delete(&here, 9, new()).unwrap_err(),
+        CommitError::Modified(2)
+    );
+    assert_eq!(
+        store.delete(&gone, 2, new()).unwrap_err(),
+        CommitError::NotFound
+    );
+    assert_eq!(store.revision(), 2);
+}
+
+#[test]
+fn a_list_shows_an_earlier_revision_as_it_was() {
+    let store = store(10);
+    put(&store, "a", "changed", 1);
+    put(&store, "a", "removed", 1);
+    let then = put(&store, "b", "kept", 1);
+    put(&store, "a", "changed", 2);
+    put(&store, "a", "changed", 3);
+    put(&store, "a", "added", 1);
+    remove(&store, "a", "removed");
+    let at = |at| Page {
+        at,
+        ..Page::default()
+    };
+    let was = [("a/changed", 1), ("a/removed", 1), ("b/kept", 1)]
+        .map(|(name, data)| (name.to_owned(), data));
+    assert_eq!(shown(&list(&store, None, &at(Some(then)))), was);
+    assert_eq!(shown(&list(&store, Some("a"), &at(Some(then)))), was[..2]);
+    let is = [("a/added", 1), ("a/changed", 3), ("b/kept", 1)]
+        .map(|(name, data)| (name.to_owned(), data));
+    let now = list(&store, None, &at(None));
+    assert_eq!((shown(&now), now.revision), (is.to_vec(), store.revision()));
+}
+
+#[test]
+fn pages_make_up_the_list_while_others_write() {
+    let store = store(100);
+    for name in ["a", "b", "c", "d", "e"] {
+        put(&store, "n", name, 1);
+    }
+    let mut page = Page {
+        limit: Some(2),
+        ..Page::default()
+    };
+    let mut names = Vec::new();
+    let mut remaining = Vec::new();
+    loop {
+        let listed = list(&store, Some("n"), &page);
+        names.extend(shown(&listed).into_iter().map(|(name, _)| name));
+        remaining.push(listed.remaining);
+        let last = listed.items.last().unwrap().object.name().to_owned();
+        page.after = Some(("n".into(), last));
+        page.at = Some(listed.revision);
+        put(&store, "n", "bb", 1);
+        if store.get(&key("n", "d")).is_some() {
+            remove(&store, "n", "d");
+        }
+        if !listed.more {
+            break;
+        }
+    }
+    assert_eq!(names, ["n/a", "n/b", "n/c", "n/d", "n/e"]);
+    assert_eq!(remaining, [3, 1, 0]);
+}
+
+#[test]
+fn a_page_is_full_of_what_matches() {
+    let store = store(10);
+    for (name, data) in [("a", 1), ("b", 0), ("c", 1), ("d", 1), ("e", 0)] {
+        put(&store, "n", name, data);
+    }
+    let page = Page {
+        limit: Some(2),
+        ..Page::default()
+    };
+    let ones = |object: &Object| object.at(&["data"]) == Some(&json!(1));
+    let listed = store.list(&storage(), None, &page, &ones).unwrap();
+    assert_eq!(
+        shown(&listed),
+        [("n/a".to_owned(), 1), ("n/c".to_owned(), 1)]
+    );
+    assert!(listed.more);
+    let after = Some(("n".into(), "d".into()));
+    let listed = store
+        .list(&storage(), None, &Page { after, ..page }, &ones)
+        .unwrap();
+    assert!(listed.items.is_empty() && !listed.more);
+}
+
+#[test]
+fn a_watch_sees_each_commit_of_its_kind_once_and_in_order() {
+    let store = store(10);
+    let from = put(&store, "a", "x", 1);
+    let mut watch = store.watch(&storage(), from).unwrap();
+    assert!(watch.next().now_or_never().is_none());
+    put(&store, "a", "x", 2);
+    put(&store, "b", "y", 1);
+    remove(&store, "a", "x");
+    let events = watch.next().now_or_never().unwrap().unwrap();
+    let seen = events.iter().map(|event| {
+        (
+            event.kind,
+            event.revision,
+            event.before.as_ref().map(|stored| stored.revision),
+        )
+    });
+    assert_eq!(
+        seen.collect::<Vec<_>>(),
+        [
+            (EventKind::Modified, 3, Some(2)),
+            (EventKind::Added, 4, None),
+            (EventKind::Deleted, 5, Some(3)),
+        ]
+    );
+    assert_eq!(events[2].object.object.resource_version(), "5");
+    assert!(watch.next().now_or_never().is_none());
+}
+
+#[test]
+fn what_a_watch_has_seen_moves_with_commits_of_other_kinds_only_when_nothing_waits() {
+    let store = store(10);
+    let watch = store.watch(&storage(), store.revision()).unwrap();
+    let other = Key {
+        storage: StorageId("secrets".into()),
+        ..key("a", "s")
+    };
+    store.create(&other, object("a", "s", 1)).unwrap();
+    assert_eq!(watch.seen(), 2);
+    let watch = store.watch(&storage(), 2).unwrap();
+    put(&store, "a", "x", 1);
+    assert_eq!(watch.seen(), 2);
+}
+
+#[test]
+fn who_falls_behind_the_history_is_told_so() {
+    let store = store(3);
+    let first = put(&store, "a", "x", 0);
+    let mut slow = store.watch(&storage(), first).unwrap();
+    for data in 1..=3 {
+        put(&store, "a", "x", data);
+    }
+    assert!(
+        store.watch(&storage(), first).is_ok(),
+        "the history reaches back"
+    );
+    put(&store, "a", "x", 4);
+    let expired = Expired {
+        asked: 2,
+        oldest: 3,
+    };
+    assert_eq!(slow.next().now_or_never().unwrap().unwrap_err(), expired);
+    assert_eq!(store.watch(&storage(), first).unwrap_err(), expired);
+    let page = Page {
+        at: Some(first),
+        ..Page::default()
+    };
+    assert_eq!(
+        store.list(&storage(), None, &page, &|_| true).unwrap_err(),
+        expired
+    );
+    assert_eq!(expired.to_string(), "too old resource version: 2 (3)");
+}
+
+#[tokio::test]
+async fn a_commit_wakes_every_watcher() {
+    let store = store(10);
+    let waiting: Vec<_> = (0..100)
+        .map(|_| {
+            let mut watch = store.watch(&storage(), store.revision()).unwrap();
+            tokio::spawn(async move { watch.next().await.unwrap().len() })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    put(&store, "a", "x", 1);
+    for watcher in waiting {
+        assert_eq!(watcher.await.unwrap(), 1);
+    }
+}

@@ -1,0 +1,184 @@
+//! What all changes of a stored object have in common: replacements and patches.
+
+use std::time::Instant;
+
+use http::StatusCode;
+
+use crate::admission::Operation;
+use crate::object::Object;
+use crate::status::{ApiError, FieldError};
+use crate::storage::CommitError;
+use crate::writes::{Outcome, Writer, apply, body, check, metadata};
+
+/// What a request makes of the object it found.
+pub(super) struct Made {
+    /// The object as it is to be, settled.
+    pub(super) object: Object,
+    /// Whether its fields still have to be given to the writer; server-side apply has done so.
+    pub(super) track: bool,
+    /// For Warning headers.
+    pub(super) warnings: Vec<String>,
+}
+
+/// How a change is made.
+pub(super) struct Change<'a> {
+    pub(super) name: &'a str,
+    /// `UpdateOptions` or `PatchOptions`
+    pub(super) options: &'a str,
+    /// Whether it has to name the version it changes, unless the resource lets it be.
+    pub(super) replaces: bool,
+}
+
+/// Changes an object by `make`, which gets the stored one. When others are faster, again; unless the change names the version
+/// that it is for.
+///
+/// # Errors
+/// 404 if there is none; what `make` says; and all that can be wrong with the result.
+pub(super) async fn change(
+    writer: &Writer<'_>,
+    change: &Change<'_>,
+    make: &(dyn Fn(&Object) -> Result<Made, ApiError> + Sync),
+    warnings: &mut Vec<String>,
+) -> Result<Outcome, ApiError> {
+    let started = Instant::now();
+    loop {
+        match attempt(writer, change, make, warnings).await? {
+            Some(outcome) => return Ok(outcome),
+            None if started.elapsed() < writer.options.timeout => tokio::task::yield_now().await,
+            None => return Err(writer.modified(change.name)),
+        }
+    }
+}
+
+/// None when somebody else was faster.
+async fn attempt(
+    writer: &Writer<'_>,
+    change: &Change<'_>,
+    make: &(dyn Fn(&Object) -> Result<Made, ApiError> + Sync),
+    warnings: &mut Vec<String>,
+) -> Result<Option<Outcome>, ApiError> {
+    let (world, resource, name) = (writer.world, writer.resource, change.name);
+    let key = writer.key(name);
+    let stored = world
+        .store
+        .get(&key)
+        .ok_or_else(|| writer.not_found(name))?;
+    let old = resource.present(&stored.object);
+
+    let Made {
+        mut object,
+        track,
+        warnings: told,
+    } = make(&old)?;
+    warnings.extend(told);
+    let names_version = check_version(writer, change, &mut object, &old)?;
+    metadata::carry_over(resource, writer.subresource, &mut object, &old);
+    if track {
+        let api_version = resource.api_version();
+        let manager = writer.manager(&api_version);
+        apply::track(Some(&old), &mut object, &resource.schema, &manager);
+    }
+
+    let options = writer.options_for_webhooks(change.options);
+    let write = writer.admitted(Operation::Update, name, Some(&old), &options);
+    let settle = |object: &mut Object| drop(body::settle(resource, object));
+    world
+        .admission
+        .mutate(world, &write, Some(&mut object), &settle, warnings)
+        .await?;
+    metadata::carry_over(resource, writer.subresource, &mut object, &old);
+    let to = writer.to(&key);
+    resource.behaviour.prepare(&to, &mut object, Some(&old));
+    metadata::count_generation(resource, &mut object, &old);
+    check::check(&to, &object, Some(&old))?;
+    world
+        .admission
+        .validate(world, &write, Some(&object), warnings)
+        .await?;
+    warnings.extend(check::warnings(resource, &object, Some(&old)));
+
+    let outcome = |object| {
+        Some(Outcome {
+            object,
+            created: false,
+        })
+    };
+    apply::keep_times(&old, &mut object);
+    // Nothing to write: steady state costs no revision.
+    if object == old {
+        return Ok(outcome(old));
+    }
+    let ends =
+        old.is_deleting() && object.finalizers().is_empty() && !resource.behaviour.holds(&object);
+    if writer.options.dry_run {
+        return Ok(outcome(object));
+    }
+    let new = writer.stored(&object);
+    let committed = if ends {
+        world.store.delete(&key, stored.revision, new)
+    } else {
+        world.store.update(&key, stored.revision, new)
+    };
+    match committed {
+        Ok(stored) => {
+            let kept = (!ends).then_some(&stored.object);
+            resource.behaviour.committed(&to, kept);
+            Ok(outcome(resource.present(&stored.object)))
+        }
+        Err(CommitError::NotFound) => Err(writer.not_found(name)),
+        Err(_) if names_version => Err(writer.modified(name)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether the change names the version it is for; and if so, that it is this one. The object has that version afterwards.
+fn check_version(
+    writer: &Writer<'_>,
+    change: &Change<'_>,
+    object: &mut Object,
+    old: &Object,
+) -> Result<bool, ApiError> {
+    let resource = writer.resource;
+    let conflict =
+        |why: &str| ApiError::conflict(&resource.group, &resource.name, change.name, why);
+    // A patch of it is a change that cannot be.
+    if change.replaces && !object.uid().is_empty() && object.uid() != old.uid() {
+        let (sent, is) = (object.uid(), old.uid());
+        return Err(conflict(&format!(
+            "Precondition failed: UID in precondition: {sent}, UID in object meta: {is}"
+        )));
+    }
+    let version = object.resource_version();
+    if version == old.resource_version() {
+        // A patch has the version of what it was applied to, whether it named one or not.
+        return Ok(change.replaces);
+    }
+    if !version.is_empty() && version != "0" {
+        if version.parse::<u64>().is_err() {
+            let message = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+            return Err(ApiError::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "",
+                message,
+            ));
+        }
+        return Err(writer.modified(change.name));
+    }
+    if change.replaces && !resource.behaviour.allows_unconditional_update() {
+        let mut error = FieldError::invalid(
+            "metadata.resourceVersion",
+            0,
+            "0x0: must be specified for an update",
+        );
+        // Go prints this number in hexadecimal.
+        error.value = None;
+        return Err(ApiError::invalid(
+            &resource.group,
+            &resource.kind,
+            change.name,
+            &[error],
+        ));
+    }
+    object.set(&["metadata", "resourceVersion"], old.resource_version());
+    Ok(false)
+}

@@ -1,0 +1,196 @@
+//! What comes with a write besides the object.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::World;
+use crate::admission;
+use crate::object::Object;
+use crate::resources::{Resource, WriteTo};
+use crate::status::ApiError;
+use crate::storage::{Key, StorageId};
+use crate::user::User;
+use crate::writes::apply::Manager;
+
+/// Who writes what kind, and how.
+pub struct Writer<'a> {
+    /// The hub.
+    pub world: &'a World,
+    /// Who.
+    pub user: &'a User,
+    /// Into which resource.
+    pub resource: &'a Arc<Resource>,
+    /// Into which subresource; empty for the object itself.
+    pub subresource: &'a str,
+    /// Into which namespace; empty for cluster-scoped resources.
+    pub namespace: &'a str,
+    /// Parameters of the request.
+    pub options: WriteOptions,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// Parameters of creations, updates and patches.
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    /// Nothing is committed.
+    pub dry_run: bool,
+    /// Who owns the fields; the protocol fills in what kube-apiserver would (the user agent's first part) when none is given.
+    pub field_manager: String,
+    /// What to do about unknown fields.
+    pub field_validation: FieldValidation,
+    /// The `fieldManager` that the request named, for webhooks.
+    pub field_manager_parameter: Option<String>,
+    /// The `fieldValidation` that the request named, for webhooks.
+    pub field_validation_parameter: Option<FieldValidation>,
+    /// Server-side apply takes fields from others.
+    pub force: bool,
+    /// How much time there is.
+    pub timeout: Duration,
+}
+
+/// `fieldValidation`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// They are dropped silently.
+    Ignore,
+    /// They are dropped, with a warning for each.
+    #[default]
+    Warn,
+    /// They are an error.
+    Strict,
+}
+
+/// What became of a write.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The object, as the resource's version shows it. After a dry run, as it would be.
+    pub object: Object,
+    /// Whether it was created.
+    pub created: bool,
+}
+
+/// What a write into this part of an object leaves as it is, as kube-apiserver tells field ownership.
+fn reset(resource: &Resource, subresource: &str) -> &'static [&'static [&'static str]] {
+    let is_csr = resource.kind == "CertificateSigningRequest" && !resource.custom;
+    match subresource {
+        "" if is_csr => &[&["spec"], &["status"]],
+        "status" if is_csr => &[&["spec"], &["status", "conditions"]],
+        "approval" if is_csr => &[&["spec"], &["status", "certificate"]],
+        "" if resource.has_status() => &[&["status"]],
+        "status" if resource.custom => &[&["metadata"], &["spec"]],
+        "status" => &[&["spec"]],
+        "finalize" => &[&["status"]],
+        _ => &[],
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// The place of an object.
+    pub(super) fn key(&self, name: &str) -> Key {
+        self.resource.key(self.namespace, name)
+    }
+
+    /// This write, for the resource's behaviour.
+    pub(super) fn to<'b>(&'b self, key: &'b Key) -> WriteTo<'b> {
+        WriteTo {
+            world: self.world,
+            user: Some(self.user),
+            resource: self.resource,
+            subresource: self.subresource,
+            key,
+            now: self.now,
+        }
+    }
+
+    /// This write, for field ownership. `api_version` borrows what the resource makes anew.
+    pub(super) fn manager<'b>(&'b self, api_version: &'b str) -> Manager<'b> {
+        Manager {
+            name: &self.options.field_manager,
+            api_version,
+            kind: &self.resource.kind,
+            custom: self.resource.custom,
+            subresource: self.subresource,
+            ignored: reset(self.resource, self.subresource),
+            now: self.now,
+        }
+    }
+
+    /// This write, for admission.
+    pub(super) fn admitted<'b>(
+        &'b self,
+        operation: admission::Operation,
+        name: &'b str,
+        old: Option<&'b Object>,
+        options: &'b Value,
+    ) -> admission::Write<'b> {
+        admission::Write {
+            operation,
+            user: self.user,
+            resource: self.resource,
+            subresource: self.subresource,
+            namespace: self.namespace,
+            name,
+            old,
+            options,
+            dry_run: self.options.dry_run,
+            timeout: self.options.timeout,
+        }
+    }
+
+    /// `CreateOptions`, `UpdateOptions` or `PatchOptions`, as webhooks get them.
+    pub(super) fn options_for_webhooks(&self, kind: &str) -> Value {
+        let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+        if self.options.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        if self.options.force {
+            options["force"] = true.into();
+        }
+        if let Some(name) = &self.options.field_manager_parameter {
+            options["fieldManager"] = name.as_str().into();
+        }
+        if let Some(validation) = self.options.field_validation_parameter {
+            options["fieldValidation"] = validation.as_str().into();
+        }
+        options
+    }
+
+    /// 404 for an object of this resource.
+    pub(super) fn not_found(&self, name: &str) -> ApiError {
+        ApiError::not_found(&self.resource.group, &self.resource.name, name)
+    }
+
+    /// 409: somebody else was first.
+    pub(super) fn modified(&self, name: &str) -> ApiError {
+        ApiError::modified(&self.resource.group, &self.resource.name, name)
+    }
+
+    /// An object of this resource's version as it is stored.
+    pub(super) fn stored(&self, object: &Object) -> Object {
+        self.resource.store(object)
+    }
+}
+
+impl FieldValidation {
+    /// As in the parameter.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ignore => "Ignore",
+            Self::Warn => "Warn",
+            Self::Strict => "Strict",
+        }
+    }
+}
+
+/// Where namespaces are.
+pub(super) fn namespace_key(name: &str) -> Key {
+    Key {
+        storage: StorageId("namespaces".into()),
+        namespace: String::new(),
+        name: name.to_owned(),
+    }
+}
