@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
+#[cfg(feature = "devhub")]
+use crate::demo;
 use crate::{review, webhook_server};
 
 /// The registration hub of Open Cluster Management: the gate that decides which clusters a hub lets in, which set they
@@ -27,6 +29,8 @@ pub(crate) struct Cli {
 enum Command {
     WebhookServer(webhook_server::Args),
     Review(review::Args),
+    #[cfg(feature = "devhub")]
+    Demo(demo::Args),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  source <(berth completion bash)")]
     Completion {
@@ -42,6 +46,8 @@ pub(crate) fn run() -> ExitCode {
         Command::WebhookServer(args) => (webhook_server::run(args).map(|()| ExitCode::SUCCESS), 1),
         // 1 says that something was denied.
         Command::Review(args) => (review::run(&args), 2),
+        #[cfg(feature = "devhub")]
+        Command::Demo(args) => (demo::run(&args), 1),
         Command::Completion { shell } => (completion(shell), 1),
     };
     result.unwrap_or_else(|error| {

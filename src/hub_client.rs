@@ -48,10 +48,14 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client>
             (config, "the cluster this runs in".to_owned())
         }
     };
-    client(config).with_context(|| format!("{named}: the hub's client cannot be made"))
+    of(config).with_context(|| format!("{named}: the hub's client cannot be made"))
 }
 
-fn client(mut config: Config) -> anyhow::Result<Client> {
+/// A client for the hub of this configuration.
+///
+/// # Errors
+/// It cannot be used.
+pub(crate) fn of(mut config: Config) -> anyhow::Result<Client> {
     if config.proxy_url.is_some() {
         // Without the URL, which may hold a password.
         anyhow::bail!(

@@ -23,6 +23,16 @@ pub(crate) fn init(format: Format, verbosity: u8) {
         4..=5 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
+    init_at(format, level);
+}
+
+/// Begins to log warnings and errors only, unless `RUST_LOG` says otherwise.
+#[cfg(feature = "devhub")]
+pub(crate) fn init_quiet(format: Format) {
+    init_at(format, LevelFilter::WARN);
+}
+
+fn init_at(format: Format, level: LevelFilter) {
     let wanted = std::env::var("RUST_LOG")
         .ok()
         .map(|directives| directives.parse::<Targets>());

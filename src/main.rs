@@ -1,6 +1,8 @@
 //! The `berth` binary: arguments, wiring, and the commands people type.
 
 mod cli;
+#[cfg(feature = "devhub")]
+mod demo;
 mod feature_gates;
 mod hub_client;
 mod logging;

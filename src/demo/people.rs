@@ -1,0 +1,104 @@
+//! The cast, and how each of them reaches the hub.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use base64::prelude::{BASE64_STANDARD, Engine};
+use berth_devhub::Hub;
+use kube::config::{
+    AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedCluster,
+    NamedContext,
+};
+use kube::{Client, Config};
+
+/// Who installs everything.
+pub(super) const ROOT: &str = "root";
+/// Who runs the hub.
+pub(super) const ADMIN: &str = "ada";
+/// Who looks after the set `prod`.
+pub(super) const SET_ADMIN: &str = "sam";
+/// Who brings clusters.
+pub(super) const DEVELOPER: &str = "dev";
+
+/// Names, groups, and what they are.
+pub(super) const PEOPLE: [(&str, &[&str], &str); 4] = [
+    (
+        ADMIN,
+        &["hub-admins"],
+        "runs the hub: accepts clusters, joins and binds every set",
+    ),
+    (
+        SET_ADMIN,
+        &["prod-admins"],
+        "looks after the set prod: joins and binds it",
+    ),
+    (
+        DEVELOPER,
+        &["developers"],
+        "brings clusters, works in the namespace team-a",
+    ),
+    (ROOT, &["system:masters"], "may do everything"),
+];
+
+const HUB: &str = "berth-demo";
+
+/// A kubeconfig with a context for each person.
+pub(super) fn kubeconfig(hub: &Hub) -> anyhow::Result<Kubeconfig> {
+    let users = PEOPLE.map(|(name, groups, _)| {
+        let issued = hub.client_certificate(name, groups)?;
+        Ok(NamedAuthInfo {
+            name: name.to_owned(),
+            auth_info: Some(AuthInfo {
+                client_certificate_data: Some(BASE64_STANDARD.encode(issued.certificate_pem)),
+                client_key_data: Some(BASE64_STANDARD.encode(issued.key_pem).into()),
+                ..AuthInfo::default()
+            }),
+            other: BTreeMap::new(),
+        })
+    });
+    Ok(Kubeconfig {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Config".to_owned()),
+        clusters: vec![cluster(hub)],
+        auth_infos: users.into_iter().collect::<anyhow::Result<_>>()?,
+        contexts: PEOPLE.map(|(name, _, _)| context(name)).into(),
+        current_context: Some(ADMIN.to_owned()),
+        ..Kubeconfig::default()
+    })
+}
+
+/// The hub, for a kubeconfig.
+pub(super) fn cluster(hub: &Hub) -> NamedCluster {
+    NamedCluster {
+        name: HUB.to_owned(),
+        cluster: Some(Cluster {
+            server: Some(hub.url()),
+            certificate_authority_data: Some(BASE64_STANDARD.encode(hub.ca_pem())),
+            ..Cluster::default()
+        }),
+        other: BTreeMap::new(),
+    }
+}
+
+/// A user on the hub, for a kubeconfig.
+pub(super) fn context(user: &str) -> NamedContext {
+    NamedContext {
+        name: user.to_owned(),
+        context: Some(Context {
+            cluster: HUB.to_owned(),
+            user: Some(user.to_owned()),
+            ..Context::default()
+        }),
+        other: BTreeMap::new(),
+    }
+}
+
+/// A client for one of the people.
+pub(super) async fn client(kubeconfig: &Kubeconfig, name: &str) -> anyhow::Result<Client> {
+    let options = KubeConfigOptions {
+        context: Some(name.to_owned()),
+        ..KubeConfigOptions::default()
+    };
+    let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await?;
+    Client::try_from(config).with_context(|| format!("a client for {name}"))
+}

@@ -1,0 +1,127 @@
+//! Requests to the hub, and answers as kubectl would show them.
+
+use anyhow::Context;
+use http::header::{CONTENT_TYPE, WARNING};
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use serde_json::Value;
+
+/// What a hub says.
+pub(super) enum Answer {
+    /// It has been done.
+    Done {
+        object: Value,
+        warnings: Vec<String>,
+    },
+    /// It has not been done.
+    Refused {
+        /// Of the Status.
+        reason: String,
+        message: String,
+        warnings: Vec<String>,
+    },
+}
+
+/// Server-side apply of an object.
+pub(super) async fn apply(client: &Client, object: &Value) -> anyhow::Result<Answer> {
+    let path = format!("{}?fieldManager=berth-demo&force=true", path_of(object)?);
+    send(
+        client,
+        Method::PATCH,
+        &path,
+        "application/apply-patch+yaml",
+        object,
+    )
+    .await
+}
+
+/// `kubectl create`
+pub(super) async fn create(client: &Client, object: &Value) -> anyhow::Result<Answer> {
+    let path = path_of(object)?;
+    let collection = path
+        .rsplit_once('/')
+        .map_or("", |(collection, _)| collection);
+    let path = format!("{collection}?fieldManager=kubectl-create");
+    send(client, Method::POST, &path, "application/json", object).await
+}
+
+/// `kubectl patch --type=merge`
+pub(super) async fn merge(client: &Client, path: &str, patch: &Value) -> anyhow::Result<Answer> {
+    let path = format!("{path}?fieldManager=kubectl-patch");
+    send(
+        client,
+        Method::PATCH,
+        &path,
+        "application/merge-patch+json",
+        patch,
+    )
+    .await
+}
+
+async fn send(
+    client: &Client,
+    method: Method,
+    path: &str,
+    content_type: &str,
+    body: &Value,
+) -> anyhow::Result<Answer> {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(CONTENT_TYPE, content_type)
+        .body(Body::from(serde_json::to_vec(body)?))?;
+    let response = client
+        .send(request)
+        .await
+        .context("the hub does not answer")?;
+    let (head, body) = response.into_parts();
+    let warnings = head.headers.get_all(WARNING).into_iter();
+    let warnings = warnings
+        .filter_map(|value| Some(unquoted(value.to_str().ok()?)))
+        .collect();
+    let body = body.collect().await?.to_bytes();
+    let object: Value = serde_json::from_slice(&body).context("the hub's answer is no JSON")?;
+    if head.status.is_success() {
+        return Ok(Answer::Done { object, warnings });
+    }
+    let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
+    Ok(Answer::Refused {
+        reason: text("reason"),
+        message: text("message"),
+        warnings,
+    })
+}
+
+/// The text of `299 - "text"`.
+fn unquoted(warning: &str) -> String {
+    let text = warning.splitn(3, ' ').nth(2).unwrap_or(warning);
+    let text = text.trim().trim_start_matches('"');
+    let text = text.strip_suffix('"').unwrap_or(text);
+    text.replace("\\\"", "\"").replace("\\\\", "\\")
+}
+
+/// Where an object is, for the kinds that the demo has.
+fn path_of(object: &Value) -> anyhow::Result<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+    let name = text(&object["metadata"]["name"]);
+    let namespace = text(&object["metadata"]["namespace"]);
+    let root = if api_version.contains('/') {
+        "apis"
+    } else {
+        "api"
+    };
+    // Their plurals are all regular.
+    let plural = format!("{}s", kind.to_lowercase());
+    anyhow::ensure!(
+        !kind.is_empty() && !name.is_empty(),
+        "an object without kind or name"
+    );
+    Ok(if namespace.is_empty() {
+        format!("/{root}/{api_version}/{plural}/{name}")
+    } else {
+        format!("/{root}/{api_version}/namespaces/{namespace}/{plural}/{name}")
+    })
+}

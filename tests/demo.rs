@@ -1,0 +1,247 @@
+//! `berth demo` as a newcomer meets it: the play, a hub to look around on, and nothing left behind.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use support::berth;
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What the play is about, in its order: how it goes on after each command.
+const PLAY: [&str; 10] = [
+    "managedcluster.cluster.open-cluster-management.io/c1 created",
+    "Error from server (Forbidden): admission webhook \"managedclustervalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclusters/accept.cluster.open-cluster-management.io \"c1\" is forbidden: user \"dev\" cannot update the HubAcceptsClient field: ",
+    "managedcluster.cluster.open-cluster-management.io/c1 patched",
+    "managedcluster.cluster.open-cluster-management.io/c1 patched",
+    "Error from server (Forbidden): admission webhook \"managedclustervalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclustersets/join.cluster.open-cluster-management.io \"default\" is forbidden: user \"dev\" cannot add/remove a ManagedCluster to/from ManagedClusterSet \"default\": ",
+    "managedcluster.cluster.open-cluster-management.io/c1 labeled",
+    "Error from server (Forbidden): error when creating \"binding.yaml\": admission webhook \"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclustersets/bind.cluster.open-cluster-management.io \"prod\" is forbidden: user \"dev\" is not allowed to bind cluster set \"prod\": ",
+    "managedclustersetbinding.cluster.open-cluster-management.io/prod created",
+    "namespace/c1 created",
+    "Error from server (Forbidden): error when creating \"STDIN\": admission webhook \"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclustersetbindings.cluster.open-cluster-management.io \"prod\" is forbidden: namespace \"c1\" belongs to the accepted ManagedCluster \"c1\"",
+];
+
+/// `berth demo`, whose temporary files go into this folder.
+fn demo(temporary: &Path, args: &[&str]) -> Command {
+    let mut command = berth(&["demo"]);
+    command
+        .args(args)
+        .env("TMPDIR", temporary)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).unwrap().next().is_none()
+}
+
+fn stop(child: &mut Child, signal: Signal) -> i32 {
+    kill_process(Pid::from_child(child), signal).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code().unwrap_or(-1);
+        }
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("does not stop");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_play_shows_who_may_do_what_and_leaves_nothing_behind() {
+    let temporary = TempDir::new().unwrap();
+    let output = demo(temporary.path(), &["--exit"]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert!(
+        !said.contains('\u{1b}'),
+        "colours only on a terminal: {said}"
+    );
+    let mut lines = said.lines().map(str::trim_start);
+    for wanted in PLAY {
+        assert!(
+            lines.any(|line| line.starts_with(wanted)),
+            "{wanted}\nis not in its place in\n{said}"
+        );
+    }
+    for filled_in in [
+        "   .metadata.labels: {\"cluster.open-cluster-management.io/clusterset\":\"default\"}",
+        "   .spec.taints: [{\"effect\":\"NoSelect\",\"key\":\"maintenance\",\"timeAdded\":\"",
+    ] {
+        assert!(said.contains(filled_in), "{filled_in}\nis not in\n{said}");
+    }
+    assert!(is_empty(temporary.path()));
+}
+
+#[test]
+fn the_readme_shows_the_play_as_it_is() {
+    // Ports and times are of the day.
+    let without_numbers = |text: &str| {
+        let mut shown = String::new();
+        for letter in text.chars() {
+            match letter {
+                '0'..='9' if shown.ends_with('0') => {}
+                '0'..='9' => shown.push('0'),
+                letter => shown.push(letter),
+            }
+        }
+        shown
+    };
+    let temporary = TempDir::new().unwrap();
+    let output = demo(temporary.path(), &["--exit"]).output().unwrap();
+    let said = without_numbers(&String::from_utf8(output.stdout).unwrap());
+    let readme = fs::read_to_string(support::repository("README.md")).unwrap();
+    let shown = readme.split_once("```console\nA hub is up").unwrap().1;
+    let shown = format!("A hub is up{}", shown.split_once("```").unwrap().0);
+    assert_eq!(
+        without_numbers(&shown),
+        said,
+        "copy what `berth demo --exit` prints"
+    );
+}
+
+#[test]
+fn a_port_that_is_taken_is_an_error_that_names_it() {
+    let temporary = TempDir::new().unwrap();
+    let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = demo(temporary.path(), &["--exit", "--port", &port])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    let wanted =
+        format!("Error: --port: cannot listen on 127.0.0.1:{port}: Address already in use");
+    assert!(said.starts_with(&wanted), "{said}");
+    assert!(is_empty(temporary.path()));
+}
+
+#[test]
+fn the_hub_stays_up_for_commands_that_can_be_pasted_until_it_is_told_to_stop() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let temporary = TempDir::new().unwrap();
+        let mut child = demo(temporary.path(), &[]).spawn().unwrap();
+        let (said, _open) = until_people_are_introduced(&mut child);
+        let commands: Vec<_> = said
+            .lines()
+            .filter_map(|line| line.strip_prefix("  "))
+            .filter(|line| {
+                ["cd ", "export ", "kubectl ", "curl "]
+                    .iter()
+                    .any(|name| line.starts_with(name))
+            })
+            .collect();
+        assert_eq!(commands.len(), 8, "{said}");
+        if let Some(kubectl) = kubectl() {
+            paste(&kubectl, temporary.path(), &commands);
+        }
+        assert_eq!(stop(&mut child, signal), 0);
+        assert!(is_empty(temporary.path()));
+    }
+}
+
+/// Everything up to the last of them, and what there is to come.
+fn until_people_are_introduced(child: &mut Child) -> (String, BufReader<ChildStdout>) {
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    while !said.contains("\n  root ") {
+        let length = said.len();
+        lines.read_line(&mut said).unwrap();
+        if said.len() == length {
+            let mut error = String::new();
+            child
+                .stderr
+                .take()
+                .unwrap()
+                .read_to_string(&mut error)
+                .unwrap();
+            panic!("ended: {said}{error}");
+        }
+    }
+    (said, lines)
+}
+
+/// kubectl, if there is one that is new enough; says so if not.
+fn kubectl() -> Option<String> {
+    let program = std::env::var("KUBECTL").unwrap_or_else(|_| "kubectl".to_owned());
+    let version = Command::new(&program)
+        .args(["version", "--client", "-o", "json"])
+        .output()
+        .ok()?;
+    let version: serde_json::Value = serde_json::from_slice(&version.stdout).ok()?;
+    let minor = version["clientVersion"]["minor"].as_str()?;
+    let minor = minor.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let fits = minor.parse::<u32>().is_ok_and(|minor| minor >= 28);
+    if !fits {
+        eprintln!(
+            "SKIPPED: the demo's commands were not pasted, there is no kubectl 1.28 or newer"
+        );
+    }
+    fits.then_some(program)
+}
+
+/// Runs the commands in one shell, one after the other, as a newcomer does.
+fn paste(kubectl: &str, home: &Path, commands: &[&str]) {
+    let run = |wanted: &[&str]| {
+        let chosen = commands.iter().filter(|command| {
+            command.starts_with("cd ")
+                || command.starts_with("export ")
+                || wanted.iter().any(|part| command.contains(part))
+        });
+        let script: Vec<_> = chosen.copied().collect();
+        // One that watches would go on for ever.
+        let script = format!(
+            "kubectl() {{ command {kubectl} --request-timeout=20s \"$@\"; }}\n{}",
+            script.join("\n")
+        );
+        let output = Command::new("sh")
+            .args(["-c", &script])
+            .env("HOME", home)
+            .env("KUBECACHEDIR", home.join("cache"))
+            .env_remove("KUBECONFIG")
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let (code, said, complaints) = run(&[
+        "managedclusters,managedclustersets",
+        "get managedclustersetbindings",
+    ]);
+    assert_eq!((code, complaints.as_str()), (Some(0), ""), "{said}");
+    for shown in ["/c1 ", "/default ", "/prod ", "team-a "] {
+        assert!(said.contains(shown), "{shown}\nis not in\n{said}");
+    }
+    let (code, said, complaints) = run(&["patch managedcluster"]);
+    assert_eq!((code, said.as_str()), (Some(1), ""));
+    assert!(
+        complaints.contains("user \"dev\" cannot update the HubAcceptsClient field"),
+        "{complaints}"
+    );
+    let (code, said, _) = run(&["auth can-i"]);
+    assert_eq!((code, said.as_str()), (Some(0), "yes\n"));
+    // kubectl's cache of the hub's kinds.
+    let _ = fs::remove_dir_all(home.join("cache"));
+    let _ = fs::remove_dir_all(home.join(".kube"));
+}
