@@ -1,0 +1,44 @@
+//! The gate on a hub, end to end: the built binary, registered by the real manifests with the rights of the shipped
+//! ClusterRole, met by users with certificates and service accounts with tokens, through `kubectl` and through `kube`.
+//!
+//! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs (see `support/cluster`).
+
+#![allow(
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "clippy.toml allows it in test functions, this is for their helpers; the support is shared"
+)]
+
+#[path = "../support/cluster/mod.rs"]
+mod cluster;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod balancer;
+mod guarded;
+mod in_force;
+mod load;
+mod objects;
+mod relay;
+mod sentences;
+mod writes;
+
+mod acceptance;
+mod applied;
+mod bindings;
+mod content;
+mod default_set;
+mod dry_run;
+mod feature_gates;
+mod impersonation;
+mod membership;
+mod outage;
+mod pasted;
+mod people;
+mod rotation;
+mod service;
+mod sets;
+mod several_lines;
+mod taints;
+mod two_gates;
+mod undecided;

@@ -1,0 +1,54 @@
+//! What the gate says to whom it refuses something, as `docs/denials.md` has it.
+
+pub const MUTATORS: &str = "managedclustermutators";
+pub const VALIDATORS: &str = "managedclustervalidators";
+pub const BINDING_VALIDATORS: &str = "managedclustersetbindingvalidators";
+pub const SET_VALIDATORS: &str = "managedclustersetvalidators";
+
+pub fn cannot_accept(cluster: &str, user: &str) -> String {
+    format!(
+        "managedclusters/accept.cluster.open-cluster-management.io \"{cluster}\" is forbidden: user \"{user}\" cannot update \
+         the HubAcceptsClient field: needs verb \"update\" on managedclusters/accept in API group \
+         register.open-cluster-management.io, name \"{cluster}\"; check: berth can-i accept {cluster}"
+    )
+}
+
+pub fn cannot_join(set: &str, user: &str) -> String {
+    format!(
+        "managedclustersets/join.cluster.open-cluster-management.io \"{set}\" is forbidden: user \"{user}\" cannot add/remove \
+         a ManagedCluster to/from ManagedClusterSet \"{set}\": needs verb \"create\" on managedclustersets/join, name \"{set}\"; \
+         check: kubectl auth can-i create managedclustersets.cluster.open-cluster-management.io/{set} --subresource=join -A"
+    )
+}
+
+pub fn cannot_bind(set: &str, user: &str) -> String {
+    format!(
+        "managedclustersets/bind.cluster.open-cluster-management.io \"{set}\" is forbidden: user \"{user}\" is not allowed to \
+         bind cluster set \"{set}\": needs verb \"create\" on managedclustersets/bind, name \"{set}\"; \
+         check: kubectl auth can-i create managedclustersets.cluster.open-cluster-management.io/{set} --subresource=bind -A"
+    )
+}
+
+pub fn namespace_terminating(cluster: &str) -> String {
+    format!(
+        "managedclusters/accept.cluster.open-cluster-management.io \"{cluster}\" is forbidden: cluster namespace \"{cluster}\" is \
+         terminating: wait until it is gone, then accept again; check: kubectl get namespace {cluster}"
+    )
+}
+
+/// `bindings` as they are listed: quoted, with commas between.
+pub fn bindings_held(cluster: &str, bindings: &str) -> String {
+    format!(
+        "managedclusters/accept.cluster.open-cluster-management.io \"{cluster}\" is forbidden: namespace \"{cluster}\" holds \
+         ManagedClusterSetBindings, and would become the namespace of the cluster's agent: delete {bindings} first; \
+         check: kubectl get managedclustersetbindings -n {cluster}"
+    )
+}
+
+/// A warning.
+pub fn not_in_default(cluster: &str, user: &str) -> String {
+    format!(
+        "ManagedCluster \"{cluster}\" was not put into ManagedClusterSet \"default\": user \"{user}\" may not create \
+         managedclustersets/join for it"
+    )
+}

@@ -1,0 +1,45 @@
+//! A denial names everything that is missing, a line each; the first line's code and reason are the answer's.
+
+use serde_json::json;
+
+use crate::cluster::fresh;
+use crate::guarded::Guarded;
+use crate::objects::{SET_LABEL, binding, member, namespace, set};
+use crate::sentences::{
+    VALIDATORS, bindings_held, cannot_accept, cannot_join, namespace_terminating,
+};
+use crate::writes::{By, by_each_client};
+
+by_each_client![everything_that_is_missing_is_named_in_ocms_order];
+
+async fn everything_that_is_missing_is_named_in_ocms_order(by: By) {
+    let hub = Guarded::shared().await;
+    let (name, test, prod, user) = (fresh("c"), fresh("test"), fresh("prod"), fresh("dev"));
+    hub.cluster.apply(&[set(&test), set(&prod)]).await;
+    let admin = hub.cluster.admin().await;
+    let admin = admin.by(by);
+    admin.create(&namespace(&name)).await.ok();
+    let mut held = binding(&test, &name);
+    held["metadata"]["finalizers"] = json!(["tests.berth/hold"]);
+    admin.create(&held).await.ok();
+    let cluster = member(&name, &test);
+    admin.create(&cluster).await.ok();
+    admin.delete(&namespace(&name)).await.ok();
+
+    let dev = hub.developer(&user, &[]).await;
+    let labels = json!({ SET_LABEL: prod });
+    let patch = json!({ "metadata": { "labels": labels }, "spec": { "hubAcceptsClient": true } });
+    let written = dev.by(by).merge(&cluster, &patch).await;
+    let lines = [
+        namespace_terminating(&name),
+        cannot_accept(&name, &user),
+        bindings_held(&name, &format!("\"{test}\"")),
+        cannot_join(&test, &user),
+        cannot_join(&prod, &user),
+    ];
+    let lines = lines.each_ref().map(String::as_str);
+    written.denied(VALIDATORS, 403, "Forbidden", &lines);
+
+    let release = json!({ "metadata": { "finalizers": null } });
+    admin.merge(&held, &release).await.ok();
+}

@@ -1,0 +1,108 @@
+//! When a taint was added is for the gate to say.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::cluster::fresh;
+use crate::guarded::{Guarded, may_join};
+use crate::objects::{LONG_AGO, cluster};
+use crate::sentences::MUTATORS;
+use crate::writes::{By, by_each_client};
+
+by_each_client![
+    a_new_taint_is_added_now,
+    a_time_that_was_made_up_is_refused,
+    a_changed_taint_gets_a_new_time_also_when_the_old_one_is_echoed,
+    a_taint_that_is_written_again_without_its_time_keeps_it,
+    a_second_application_changes_nothing,
+];
+
+fn tainted(name: &str, taints: Value) -> Value {
+    let mut cluster = cluster(name);
+    cluster["spec"]["taints"] = taints;
+    cluster
+}
+
+#[track_caller]
+fn assert_now(time: &Value) {
+    let time: Timestamp = time.as_str().unwrap().parse().unwrap();
+    let age = Timestamp::now().duration_since(time);
+    assert!(age.abs() < SignedDuration::from_secs(10), "{time}");
+}
+
+async fn a_new_taint_is_added_now(by: By) {
+    let hub = Guarded::shared().await;
+    let dev = hub.developer(&fresh("dev"), &[may_join("default")]).await;
+    let (dev, name) = (dev.by(by), fresh("c"));
+    let gpu = json!({ "key": "gpu", "effect": "NoSelect" });
+    // A time that comes with a new object is not believed.
+    let dated = json!({ "key": "old", "effect": "NoSelect", "timeAdded": LONG_AGO });
+    let stored = dev.create(&tainted(&name, json!([gpu, dated]))).await.ok();
+    assert_now(&stored["spec"]["taints"][0]["timeAdded"]);
+    assert_now(&stored["spec"]["taints"][1]["timeAdded"]);
+
+    let mut taints = stored["spec"]["taints"].clone();
+    let disk = json!({ "key": "disk", "effect": "PreferNoSelect" });
+    taints.as_array_mut().unwrap().push(disk);
+    let patch = json!({ "spec": { "taints": taints } });
+    let stored = dev.merge(&stored, &patch).await.ok();
+    assert_now(&stored["spec"]["taints"][2]["timeAdded"]);
+    assert_eq!(stored["spec"]["taints"][0], taints[0]);
+}
+
+async fn a_time_that_was_made_up_is_refused(by: By) {
+    let hub = Guarded::shared().await;
+    let dev = hub.developer(&fresh("dev"), &[may_join("default")]).await;
+    let (dev, name) = (dev.by(by), fresh("c"));
+    dev.create(&cluster(&name)).await.ok();
+    let taint = json!({ "key": "gpu", "effect": "NoSelect", "timeAdded": LONG_AGO });
+    let patch = json!({ "spec": { "taints": [taint] } });
+    let written = dev.merge(&cluster(&name), &patch).await;
+    let fault = "It is not allowed to set TimeAdded of Taint \"gpu\".";
+    written.denied(MUTATORS, 400, "BadRequest", &[fault]);
+}
+
+async fn a_changed_taint_gets_a_new_time_also_when_the_old_one_is_echoed(by: By) {
+    let hub = Guarded::shared().await;
+    let dev = hub.developer(&fresh("dev"), &[may_join("default")]).await;
+    let dev = dev.by(by);
+    let stored = dev.get(&cluster(&format!("tainted-{}", by.name()))).await;
+    let mut taints = stored["spec"]["taints"].clone();
+    assert_eq!(taints[0]["timeAdded"], LONG_AGO);
+    taints[0]["effect"] = "PreferNoSelect".into();
+    let patch = json!({ "spec": { "taints": taints } });
+    let stored = dev.merge(&stored, &patch).await.ok();
+    let changed = &stored["spec"]["taints"];
+    assert_eq!(changed[0]["effect"], "PreferNoSelect");
+    assert_now(&changed[0]["timeAdded"]);
+    assert_eq!(changed[1], taints[1], "the other one did not change");
+}
+
+async fn a_taint_that_is_written_again_without_its_time_keeps_it(by: By) {
+    let hub = Guarded::shared().await;
+    let dev = hub.developer(&fresh("dev"), &[may_join("default")]).await;
+    let dev = dev.by(by);
+    let stored = dev.get(&cluster(&format!("again-{}", by.name()))).await;
+    let mut again = stored["spec"]["taints"].clone();
+    for taint in again.as_array_mut().unwrap() {
+        taint.as_object_mut().unwrap().remove("timeAdded");
+    }
+    let patch = json!({ "spec": { "taints": again } });
+    let written = dev.merge(&stored, &patch).await.ok();
+    assert_eq!(written["spec"], stored["spec"]);
+}
+
+async fn a_second_application_changes_nothing(by: By) {
+    let hub = Guarded::shared().await;
+    let dev = hub.developer(&fresh("dev"), &[may_join("default")]).await;
+    let (dev, name) = (dev.by(by), fresh("c"));
+    let taints = json!([{ "key": "gpu", "value": "h100", "effect": "NoSelect" }]);
+    let manifest = tainted(&name, taints);
+    let first = dev.apply(&manifest).await.ok();
+    assert_now(&first["spec"]["taints"][0]["timeAdded"]);
+    assert_eq!(first["metadata"]["labels"].as_object().unwrap().len(), 1);
+    // A time is written in seconds.
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    let second = dev.apply(&manifest).await.ok();
+    assert_eq!(second, first);
+}
