@@ -72,8 +72,9 @@ impl Person {
         command
             .args(args)
             .env("KUBECONFIG", &self.kubeconfig)
-            // Its cache goes there, and nothing of the user's is read.
+            // Its cache goes there, and what was edited in vain; and nothing of the user's is read.
             .env("HOME", &self.home)
+            .env("TMPDIR", &self.home)
             .env("KUBECACHEDIR", self.home.join("cache"))
             .env_remove("KUBERC")
             .env("LC_ALL", "C");
