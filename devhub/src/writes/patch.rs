@@ -67,7 +67,7 @@ pub async fn patch(
         let mut object = Object::try_from(patched.clone())
             .map_err(|error| ApiError::bad_request(error.to_string()))?;
         let resource = writer.resource;
-        if !resource.custom && object.kind() != resource.kind {
+        if !resource.custom && !object.kind().is_empty() && object.kind() != resource.kind {
             let package = match resource.group.split('.').next() {
                 None | Some("") => "core",
                 Some(package) => package,

@@ -52,7 +52,7 @@ async fn an_owner_that_never_was_is_one_that_is_gone() {
     // Another object has the name, a kind is not known, and a namespace is no place for owners of cluster-scoped objects.
     hub.owned("other-uid", &[("ConfigMap", "a", "not-its-uid")])
         .await;
-    hub.owned("no-such-kind", &[("Pod", "a", "u")]).await;
+    hub.owned("no-such-kind", &[("Endpoints", "a", "u")]).await;
     let owners = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": a }]);
     hub.create(
         "namespaces",

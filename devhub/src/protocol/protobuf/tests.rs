@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::resources::builtin;
+use crate::resources::{Verb, builtin};
 
 /// An encoded message, for tests: fields are (number, bytes).
 fn bytes(number: u8, content: &[u8]) -> Vec<u8> {
@@ -136,7 +136,10 @@ fn every_message_that_is_named_is_known() {
 
 #[test]
 fn every_built_in_kind_can_be_sent() {
-    for resource in builtin::all() {
+    let mut all = builtin::all();
+    // What there is none of, nobody sends.
+    all.retain(|resource| resource.verbs.contains(&Verb::Create));
+    for resource in all {
         let api_version = resource.api_version();
         assert!(
             message_of(&api_version, &resource.kind).is_some(),
