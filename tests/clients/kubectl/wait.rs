@@ -86,9 +86,9 @@ async fn diff_shows_what_an_apply_would_change() {
 $ kubectl diff -f - <<EOF
 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": "1"}}
 EOF
-diff -u -N /tmp/LIVE-[..]/v1.ConfigMap.{ns}.one /tmp/MERGED-[..]/v1.ConfigMap.{ns}.one
---- /tmp/LIVE-[..]/v1.ConfigMap.{ns}.one	[..]
-+++ /tmp/MERGED-[..]/v1.ConfigMap.{ns}.one	[..]
+diff -u -N [..]/LIVE-[..]/v1.ConfigMap.{ns}.one [..]/MERGED-[..]/v1.ConfigMap.{ns}.one
+--- [..]/LIVE-[..]/v1.ConfigMap.{ns}.one	[..]
++++ [..]/MERGED-[..]/v1.ConfigMap.{ns}.one	[..]
 @@ -0,0 +1,9 @@
 +apiVersion: v1
 +data:
@@ -110,9 +110,9 @@ EOF
 $ kubectl diff -f - <<EOF
 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": "2"}}
 EOF
-diff -u -N /tmp/LIVE-[..]/v1.ConfigMap.{ns}.one /tmp/MERGED-[..]/v1.ConfigMap.{ns}.one
---- /tmp/LIVE-[..]/v1.ConfigMap.{ns}.one	[..]
-+++ /tmp/MERGED-[..]/v1.ConfigMap.{ns}.one	[..]
+diff -u -N [..]/LIVE-[..]/v1.ConfigMap.{ns}.one [..]/MERGED-[..]/v1.ConfigMap.{ns}.one
+--- [..]/LIVE-[..]/v1.ConfigMap.{ns}.one	[..]
++++ [..]/MERGED-[..]/v1.ConfigMap.{ns}.one	[..]
 @@ -1,6 +1,6 @@
  apiVersion: v1
  data:
@@ -131,9 +131,9 @@ Error from server (Conflict): Apply failed with 1 conflict: conflict with "kubec
 $ kubectl diff --server-side --force-conflicts -f - <<EOF
 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": "2"}}
 EOF
-diff -u -N /tmp/LIVE-[..]/v1.ConfigMap.{ns}.one /tmp/MERGED-[..]/v1.ConfigMap.{ns}.one
---- /tmp/LIVE-[..]/v1.ConfigMap.{ns}.one	[..]
-+++ /tmp/MERGED-[..]/v1.ConfigMap.{ns}.one	[..]
+diff -u -N [..]/LIVE-[..]/v1.ConfigMap.{ns}.one [..]/MERGED-[..]/v1.ConfigMap.{ns}.one
+--- [..]/LIVE-[..]/v1.ConfigMap.{ns}.one	[..]
++++ [..]/MERGED-[..]/v1.ConfigMap.{ns}.one	[..]
 @@ -1,11 +1,11 @@
  apiVersion: v1
  data:
@@ -161,9 +161,9 @@ EOF
 $ kubectl diff --server-side -f - <<EOF
 {"apiVersion": "clients.berth.test/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 8}}
 EOF
-diff -u -N /tmp/LIVE-[..]/clients.berth.test.v1.Widget.{ns}.w /tmp/MERGED-[..]/clients.berth.test.v1.Widget.{ns}.w
---- /tmp/LIVE-[..]/clients.berth.test.v1.Widget.{ns}.w	[..]
-+++ /tmp/MERGED-[..]/clients.berth.test.v1.Widget.{ns}.w	[..]
+diff -u -N [..]/LIVE-[..]/clients.berth.test.v1.Widget.{ns}.w [..]/MERGED-[..]/clients.berth.test.v1.Widget.{ns}.w
+--- [..]/LIVE-[..]/clients.berth.test.v1.Widget.{ns}.w	[..]
++++ [..]/MERGED-[..]/clients.berth.test.v1.Widget.{ns}.w	[..]
 @@ -2,11 +2,11 @@
  kind: Widget
  metadata:
