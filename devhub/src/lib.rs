@@ -27,6 +27,6 @@ pub mod user;
 mod world;
 pub mod writes;
 
-pub use hub::Hub;
+pub use hub::{Hub, StartError};
 pub use options::{Options, Services};
 pub use world::World;

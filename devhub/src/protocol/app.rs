@@ -97,7 +97,7 @@ impl App {
             uri = %parts.uri,
             user = user.name,
             code = response.status().as_u16(),
-            duration_ms = begun.elapsed().as_secs_f64() * 1000.0,
+        duration_ms = (begun.elapsed().as_secs_f64() * 1e6).round() / 1e3,
             "answered",
         );
         response

@@ -1,7 +1,7 @@
 //! CustomResourceDefinitions: checked, and turned into resources.
 //!
 //! A definition's names are accepted, and its resources served, with the write that makes it: there is no controller to wait
-//! for. What takes time is a definition's end, since its objects go first: [`clean_up`].
+//! for. What takes time is a definition's end, since its objects go first: `end`.
 
 mod checks;
 mod definitions;

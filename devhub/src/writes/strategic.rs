@@ -1,7 +1,7 @@
 //! Strategic merge patches
 //! (<https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md>).
 //!
-//! Objects are merged here; [`lists`] merges lists.
+//! Objects are merged here, lists in `lists`.
 
 mod lists;
 
