@@ -113,16 +113,21 @@ async fn attempt(
     if writer.options.dry_run {
         return Ok(outcome(object));
     }
-    let new = writer.stored(&object);
     let committed = if ends {
-        world.store.delete(&key, stored.revision, new)
+        let last = stored.object.clone();
+        world.store.delete(&key, stored.revision, last)
     } else {
+        let new = writer.stored(&object);
         world.store.update(&key, stored.revision, new)
     };
     match committed {
+        // What would have been written is answered and never stored: watchers see the last state that was.
+        Ok(_) if ends => {
+            resource.behaviour.committed(&to, None);
+            Ok(outcome(object))
+        }
         Ok(stored) => {
-            let kept = (!ends).then_some(&stored.object);
-            resource.behaviour.committed(&to, kept);
+            resource.behaviour.committed(&to, Some(&stored.object));
             Ok(outcome(resource.present(&stored.object)))
         }
         Err(CommitError::NotFound) => Err(writer.not_found(name)),

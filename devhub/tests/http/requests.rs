@@ -127,13 +127,12 @@ async fn what_is_deleted_is_told_by_a_status() {
         .ask("DELETE", &format!("{path}?orphanDependents=false"), None)
         .await;
     assert_eq!(waits.status, StatusCode::ACCEPTED);
-    client
-        .ask(
-            "PATCH",
-            &path,
-            Some(json!({"metadata": {"finalizers": null}})),
-        )
-        .await;
+    let free = json!({"metadata": {"finalizers": null}});
+    let last = client.ask("PATCH", &path, Some(free)).await;
+    assert_eq!(last.body["metadata"]["finalizers"], json!(null));
+    // It was never stored so.
+    let version = |answer: &Answer| answer.body["metadata"]["resourceVersion"].clone();
+    assert_eq!(version(&last), version(&waits));
     assert_eq!(client.get(&path).await.status, StatusCode::NOT_FOUND);
 
     client.create("b", "x").await;

@@ -1,5 +1,7 @@
 //! Deletions: their options, and what is left to do when an object is going.
 
+use serde_json::{Value, json};
+
 use crate::desk::Desk;
 use crate::widgets;
 
@@ -95,6 +97,59 @@ GET /api/v1/namespaces/{ns}/configmaps/one
   kind=configmaps name=one
 "#)
     .await;
+}
+
+/// The answer is what was written; watchers are told what was stored.
+#[tokio::test]
+async fn the_last_finalizer_takes_the_object_along() {
+    let desk = Desk::new().await;
+    let (collection, path) = (desk.core("configmaps"), desk.core("configmaps/held"));
+    for replaces in [false, true] {
+        let held = json!({
+            "metadata": { "name": "held", "finalizers": ["tests.berth/hold"] }, "data": { "key": "old" },
+        });
+        let created = desk.admin.post(&collection, &held).await.unwrap();
+        let since = created.ok()["metadata"]["resourceVersion"].clone();
+        let going = desk.admin.delete(&path).await.unwrap().ok().clone();
+        let mut without = going.clone();
+        without["metadata"]["finalizers"] = json!([]);
+        without["data"]["key"] = "new".into();
+        let answer = if replaces {
+            desk.admin.put(&path, &without).await
+        } else {
+            let patch = json!({ "metadata": { "finalizers": null }, "data": { "key": "new" } });
+            desk.admin.merge(&path, &patch).await
+        };
+        let answer = answer.unwrap().ok().clone();
+        assert_eq!(answer["metadata"]["finalizers"], Value::Null);
+        assert_eq!(answer["data"]["key"], "new");
+        for field in ["uid", "resourceVersion", "deletionTimestamp"] {
+            assert_eq!(
+                answer["metadata"][field], going["metadata"][field],
+                "{field}"
+            );
+        }
+        assert_eq!(desk.admin.get(&path).await.unwrap().code, 404);
+
+        let since = since.as_str().unwrap();
+        let watch = format!(
+            "{collection}?watch=1&timeoutSeconds=1&resourceVersion={since}&fieldSelector=metadata.name=held"
+        );
+        let events = desk.admin.get(&watch).await.unwrap().body;
+        let events: Vec<Value> = events
+            .as_str()
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let sorts: Vec<_> = events.iter().map(|event| &event["type"]).collect();
+        assert_eq!(sorts, ["MODIFIED", "DELETED"]);
+        let mut last = events[1]["object"].clone();
+        let version = last["metadata"]["resourceVersion"].take();
+        assert_ne!(version, going["metadata"]["resourceVersion"]);
+        last["metadata"]["resourceVersion"] = going["metadata"]["resourceVersion"].clone();
+        assert_eq!(last, going);
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod exchange;
 
+mod bindings;
 mod bodies;
 mod credentials;
 mod deletions;

@@ -139,6 +139,34 @@ coordination.k8s.io/v1 leases [] [] true [] 8
     }
 
     #[test]
+    fn names_are_subdomains_but_for_these_kinds() {
+        let takes = |name: &str| {
+            let mut kinds = Vec::new();
+            for resource in all().iter().filter(|resource| resource.has_objects()) {
+                if resource.behaviour.name_errors(name).is_empty() {
+                    kinds.push(format!("{} {}", resource.api_version(), resource.name));
+                }
+            }
+            kinds
+        };
+        let free = [
+            "v1 events",
+            "certificates.k8s.io/v1 certificatesigningrequests",
+            "policy/v1 poddisruptionbudgets",
+            "rbac.authorization.k8s.io/v1 clusterrolebindings",
+            "rbac.authorization.k8s.io/v1 clusterroles",
+            "rbac.authorization.k8s.io/v1 rolebindings",
+            "rbac.authorization.k8s.io/v1 roles",
+        ];
+        assert_eq!(takes("a:managedcluster:B_c.17af"), free);
+        assert_eq!(takes("a/b"), [""; 0]);
+        let every: Vec<String> = takes("a");
+        let dotted = takes("a.b");
+        let labels = every.iter().filter(|kind| !dotted.contains(kind));
+        assert!(labels.eq(["v1 namespaces", "v1 services"]));
+    }
+
+    #[test]
     fn every_kind_has_a_place_and_a_row() {
         let now = jiff::Timestamp::UNIX_EPOCH;
         for resource in all() {

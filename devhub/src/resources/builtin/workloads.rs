@@ -344,6 +344,10 @@ impl Behaviour for Budgets {
         }
     }
 
+    fn name_errors(&self, name: &str) -> Vec<String> {
+        super::fields::path_segment(name)
+    }
+
     fn validate(
         &self,
         _write: &WriteTo<'_>,
