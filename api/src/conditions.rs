@@ -60,14 +60,18 @@ pub mod cluster_set {
     pub const NO_CLUSTER_MATCHED: &str = "NoClusterMatched";
     /// Reason of [`EMPTY`]: false.
     pub const CLUSTERS_SELECTED: &str = "ClustersSelected";
+    /// Reason of [`EMPTY`]: unknown, the selector selects nothing that can be told. Not one of OCM's.
+    pub const INVALID_SELECTOR: &str = "InvalidClusterSelector";
 }
 
 /// Conditions of a ManagedClusterSetBinding.
 pub mod cluster_set_binding {
-    /// The set that the binding names exists.
+    /// The binding is in force.
     pub const BOUND: &str = "Bound";
     /// Reason of [`BOUND`]: true.
     pub const CLUSTER_SET_BOUND: &str = "ClusterSetBound";
-    /// Reason of [`BOUND`]: false.
+    /// Reason of [`BOUND`]: false, the set does not exist.
     pub const CLUSTER_SET_NOT_FOUND: &str = "ClusterSetNotFound";
+    /// Reason of [`BOUND`]: false, the namespace is that of an accepted ManagedCluster. Not one of OCM's.
+    pub const NAMESPACE_BELONGS_TO_CLUSTER: &str = "NamespaceBelongsToCluster";
 }

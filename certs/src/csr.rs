@@ -10,12 +10,19 @@ use rustls::pki_types::pem::{PemObject, SectionKind};
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::{FromDer, X509CertificationRequest};
 
+use crate::subject;
+
+/// The OID 2.5.29.17, encoded.
+const ALTERNATIVE_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x11];
+
 /// A request whose signature is good.
 pub struct Csr {
     common_name: String,
     organizations: Vec<String>,
     subject: Vec<u8>,
+    plain_subject: bool,
     alternative_names: Vec<SanType>,
+    mentions_alternative_names: bool,
     key: SubjectPublicKeyInfo,
 }
 
@@ -92,7 +99,13 @@ impl Csr {
             common_name: common_name.unwrap_or_default(),
             organizations,
             subject: info.subject.as_raw().to_vec(),
+            plain_subject: subject::is_plain(&info.subject),
             alternative_names: alternative_names(&request)?,
+            // Found wherever it stands: a parser may see one list of extensions where another sees two.
+            mentions_alternative_names: info
+                .raw
+                .windows(ALTERNATIVE_NAME.len())
+                .any(|bytes| bytes == ALTERNATIVE_NAME),
             key,
         })
     }
@@ -105,6 +118,20 @@ impl Csr {
     /// The organizations, in the order of the subject.
     pub fn organizations(&self) -> &[String] {
         &self.organizations
+    }
+
+    /// Whether the subject is one common name and organizations, in the encoding that every parser reads the same, and
+    /// nothing else.
+    ///
+    /// Of another subject, what is read here may be less than what the signer puts into the certificate.
+    pub fn has_plain_subject(&self) -> bool {
+        self.plain_subject
+    }
+
+    /// Whether it asks for alternative names, of whatever kind. May be true of one that does not, never false of one
+    /// that does.
+    pub fn asks_for_alternative_names(&self) -> bool {
+        self.mentions_alternative_names
     }
 
     pub(crate) fn subject(&self) -> &[u8] {
@@ -218,7 +245,28 @@ mod tests {
             assert_eq!(csr.common_name(), "agent");
             assert_eq!(csr.organizations(), ["agents"]);
             assert_eq!(csr.alternative_names().len(), 1);
+            assert!(csr.asks_for_alternative_names());
+            assert!(csr.has_plain_subject());
         }
+    }
+
+    #[test]
+    fn what_others_may_read_differently_is_told() {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "agent");
+        let of = |params: &CertificateParams| {
+            let pem = params.serialize_request(&key).unwrap().pem().unwrap();
+            Csr::from_pem(pem.as_bytes()).unwrap()
+        };
+        let csr = of(&params);
+        assert!(!csr.asks_for_alternative_names());
+        assert!(csr.has_plain_subject());
+
+        let unit = DnType::OrganizationalUnitName;
+        params.distinguished_name.push(unit, "unit");
+        assert!(!of(&params).has_plain_subject());
     }
 
     #[test]

@@ -308,25 +308,28 @@ impl fmt::Debug for Issued {
     }
 }
 
-/// For `--self-signed`: an authority of its own, which is forgotten, and a serving certificate for `localhost`,
-/// `127.0.0.1` and `::1`, in `folder` as [`Issued::write_folder`] writes it.
+/// For `--self-signed`: as [`self_signed`], in `folder` as [`Issued::write_folder`] writes it.
 ///
 /// # Errors
-/// Those of [`Authority::new`], [`Authority::leaf`] and [`Issued::write_folder`].
+/// Those of [`self_signed`] and [`Issued::write_folder`].
 pub fn write_self_signed(
     folder: &Path,
     validity: Duration,
     now: Timestamp,
 ) -> Result<Issued, IssueError> {
-    let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-    let issued = Authority::new("berth self-signed", validity, now)?.leaf(
-        &["localhost"],
-        &loopback,
-        validity,
-        now,
-    )?;
+    let issued = self_signed(validity, now)?;
     issued.write_folder(folder)?;
     Ok(issued)
+}
+
+/// A serving certificate for `localhost`, `127.0.0.1` and `::1`, of an authority of its own, which is forgotten.
+///
+/// # Errors
+/// Those of [`Authority::new`] and [`Authority::leaf`].
+pub fn self_signed(validity: Duration, now: Timestamp) -> Result<Issued, IssueError> {
+    let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    let authority = Authority::new("berth self-signed", validity, now)?;
+    authority.leaf(&["localhost"], &loopback, validity, now)
 }
 
 fn params(

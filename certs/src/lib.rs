@@ -5,7 +5,7 @@
 //! - [`folder`] and [`pair`]: a certificate and its key, read from a mounted Secret and checked;
 //! - [`client_auth`]: optionally, who may connect;
 //! - [`serving`]: all of it as one rustls configuration, replaced while connections go on;
-//! - [`issue`]: an authority of our own and what it issues;
+//! - [`issue`]: an authority of our own and what it issues; [`self_signed`]: a pair of such in memory;
 //! - [`csr`]: what others ask it to sign.
 //!
 //! Time comes in as an argument everywhere but in [`serving::ServingTls::watch`]. No error and no `Debug` output
@@ -18,6 +18,7 @@ pub mod issue;
 pub mod options;
 pub mod pair;
 pub mod pem;
+pub mod self_signed;
 pub mod serving;
 mod subject;
 #[cfg(test)]

@@ -8,11 +8,13 @@
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, Issuer, KeyPair, PublicKeyData, SigningKey,
 };
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::asn1_rs::Tag;
+use x509_parser::prelude::{FromDer, X509Certificate, X509Name};
 
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const UTF8_STRING: u8 = 0x0c;
+const PRINTABLE_STRING: u8 = 0x13;
 const BIT_STRING: u8 = 0x03;
 /// The OIDs 2.5.4.10 and 2.5.4.3, encoded.
 const ORGANIZATION: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x0a];
@@ -26,6 +28,37 @@ pub(crate) fn name(common_name: &str, organizations: &[&str]) -> Vec<u8> {
     }
     attributes.extend(attribute(&COMMON_NAME, common_name));
     element(SEQUENCE, &[&attributes])
+}
+
+/// Whether this is one common name, any number of organizations, all of them UTF-8 or printable strings, and nothing else.
+///
+/// The parser passes over what it cannot read in the middle of a name, such as an empty set, and all that follows it. So
+/// what it found is encoded again, and must be what was there.
+pub(crate) fn is_plain(name: &X509Name<'_>) -> bool {
+    let mut common_names = 0;
+    let mut sets = Vec::new();
+    for set in name.iter_rdn() {
+        let mut attributes = Vec::new();
+        for attribute in set.iter() {
+            let oid = match attribute.attr_type().as_bytes() {
+                [0x55, 0x04, 0x0a] => &ORGANIZATION,
+                [0x55, 0x04, 0x03] => {
+                    common_names += 1;
+                    &COMMON_NAME
+                }
+                _ => return false,
+            };
+            let tag = match attribute.attr_value().tag() {
+                Tag::Utf8String => UTF8_STRING,
+                Tag::PrintableString => PRINTABLE_STRING,
+                _ => return false,
+            };
+            let value = element(tag, &[attribute.as_slice()]);
+            attributes.extend(element(SEQUENCE, &[oid, &value]));
+        }
+        sets.extend(element(SET, &[&attributes]));
+    }
+    common_names == 1 && element(SEQUENCE, &[&sets]) == name.as_raw()
 }
 
 /// Signs `params`, whose own subject is ignored, for `key` as `subject`, which [`name`] made or a parser found to be one.
@@ -90,5 +123,58 @@ fn contents(element: &[u8]) -> &[u8] {
     match element[1] {
         ..0x80 => &element[2..],
         long => &element[2 + usize::from(long & 0x7f)..],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_is_plain_if_every_parser_reads_the_same_in_it() {
+        let organization = attribute(&ORGANIZATION, "agents");
+        let common_name = attribute(&COMMON_NAME, "agent");
+        let joined = |parts: &[&[u8]]| element(SEQUENCE, parts);
+        let of_tag = |tag, value: &[u8]| {
+            let value = element(tag, &[value]);
+            element(SET, &[&element(SEQUENCE, &[&ORGANIZATION, &value])])
+        };
+        let printable = of_tag(PRINTABLE_STRING, b"agents");
+        let bmp = of_tag(0x1e, &[0, b'x']);
+        let unit = element(
+            SET,
+            &[&element(
+                SEQUENCE,
+                &[&[6, 3, 0x55, 4, 0x0b], &element(UTF8_STRING, &[b"x"])],
+            )],
+        );
+        let empty = element(SET, &[]);
+        for (sentence, der, plain) in [
+            ("ours", name("agent", &["a", "b"]), true),
+            ("a common name alone", name("agent", &[]), true),
+            (
+                "a printable string",
+                joined(&[&printable, &common_name]),
+                true,
+            ),
+            ("no common name", joined(&[&organization]), false),
+            ("two", joined(&[&common_name, &common_name]), false),
+            ("nothing", joined(&[]), false),
+            ("a unit", joined(&[&unit, &common_name]), false),
+            ("two bytes a letter", joined(&[&bmp, &common_name]), false),
+            // Go reads what stands behind the empty set, and signs it.
+            (
+                "an empty set, and an organization",
+                joined(&[&common_name, &empty, &organization]),
+                false,
+            ),
+        ] {
+            let (rest, parsed) = X509Name::from_der(&der).unwrap();
+            assert_eq!(
+                (rest, is_plain(&parsed)),
+                (&[][..], plain),
+                "{sentence}: {parsed}"
+            );
+        }
     }
 }

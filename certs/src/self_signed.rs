@@ -1,0 +1,80 @@
+//! A certificate that nobody need verify, kept in memory: for ports that only the kubelet's probes and scrapers use.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::issue::{IssueError, Issued, self_signed};
+use crate::pair::Pair;
+use crate::pem::{CertError, Digest, PemFile, Problem};
+use crate::serving::PairSource;
+
+/// How long a certificate is valid, and how long before its end there is another.
+const VALIDITY: Duration = Duration::from_secs(30 * 24 * 3600);
+const RENEWED_BEFORE: Duration = Duration::from_secs(10 * 24 * 3600);
+
+/// What messages call it.
+const NAME: &str = "the self-signed certificate";
+
+/// A pair for `localhost`, `127.0.0.1` and `::1`, of an authority that is forgotten at once. Nothing is written to disk;
+/// there is a new one before the old one expires.
+#[derive(Debug, Default)]
+pub struct SelfSigned {
+    current: Mutex<Option<Issued>>,
+}
+
+impl PairSource for SelfSigned {
+    fn load(&self, now: Timestamp) -> Result<Pair, CertError> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let issued = match current.take() {
+            Some(issued) if lasts(&issued, now) => issued,
+            _ => self_signed(VALIDITY, now).map_err(|error| failed(&error))?,
+        };
+        let file = |pem: &str| PemFile {
+            name: NAME.to_owned(),
+            content: pem.as_bytes().to_vec(),
+        };
+        let pair = Pair::from_pem(&file(&issued.certificate_pem), &file(&issued.key_pem), now);
+        *current = Some(issued);
+        pair
+    }
+}
+
+/// Whether it is valid, and for some time to come.
+fn lasts(issued: &Issued, now: Timestamp) -> bool {
+    let left = Duration::try_from(issued.not_after.duration_since(now));
+    now >= issued.not_before && left.is_ok_and(|left| left > RENEWED_BEFORE)
+}
+
+fn failed(error: &IssueError) -> CertError {
+    CertError {
+        file: NAME.to_owned(),
+        problem: Problem::Malformed(error.to_string()),
+        content: Digest::of(&[]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+
+    #[test]
+    fn it_stays_the_same_until_it_is_renewed_in_time() {
+        let source = SelfSigned::default();
+        let now = Timestamp::now();
+        let after = |days: i64| now + SignedDuration::from_hours(24 * days);
+        let first = source.load(now).unwrap();
+        assert_eq!(source.load(after(19)).unwrap().digest, first.digest);
+        let second = source.load(after(21)).unwrap();
+        assert_ne!(second.digest, first.digest);
+        assert!(second.is_valid_at(after(50)));
+        assert_ne!(
+            source.load(after(-1)).unwrap().digest,
+            second.digest,
+            "a clock that was set back"
+        );
+    }
+}

@@ -1,0 +1,483 @@
+//! The task that looks at the Lease, writes it when [`decide`] says so, and tells who leads.
+//!
+//! One request at a time, each with its own deadline. Whatever fails is tried again, with jitter; a term that could not be
+//! renewed in time is told to be lost before anything else is tried.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PostParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::params::{InvalidParams, LeaseParams};
+use crate::record::{Action, Candidate, Observation, Record, Version, decide};
+use crate::term::{Tenure, Term};
+
+/// In managedFields.
+const FIELD_MANAGER: &str = "berth";
+
+/// Who leads, as far as we know.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The holder that the Lease names, even if its time is over. Empty: none is known.
+    pub holder: String,
+    /// We lead, until it is over.
+    pub term: Option<Term>,
+}
+
+/// What [`spawn`] gives: who leads, and the task. It ends after its token was cancelled; joining it waits for the release.
+pub type Spawned = (watch::Receiver<Arc<Claim>>, JoinHandle<()>);
+
+/// Stands for election until `shutdown`; then the Lease is released if it is ours.
+///
+/// ```no_run
+/// # async fn work(term: &berth_lease::Term) {}
+/// # async fn main_loop(client: kube::Client, shutdown: tokio_util::sync::CancellationToken) -> Result<(), berth_lease::InvalidParams> {
+/// use berth_lease::{LeaseParams, identity, spawn};
+/// let params = LeaseParams::new("open-cluster-management-hub", "registration-controller-lock", identity());
+/// let (mut claims, elector) = spawn(client, params, shutdown)?;
+/// while claims.changed().await.is_ok() {
+///     let term = claims.borrow_and_update().term.clone();
+///     if let Some(term) = term {
+///         tokio::select! {
+///             () = work(&term) => {}
+///             () = term.lost() => {}
+///         }
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// Nobody can be elected with these parameters.
+pub fn spawn(
+    client: Client,
+    params: LeaseParams,
+    shutdown: CancellationToken,
+) -> Result<Spawned, InvalidParams> {
+    params.validate()?;
+    let (claims, receiver) = watch::channel(Arc::new(Claim {
+        holder: String::new(),
+        term: None,
+    }));
+    let mut elector = Elector::new(client, params, claims);
+    let task = tokio::spawn(async move {
+        // Wherever it is interrupted, what the Lease looks like is found out again by `resign`.
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => {}
+            never = elector.campaign() => match never {}
+        }
+        elector.resign().await;
+    });
+    Ok((receiver, task))
+}
+
+struct Elector {
+    api: Api<DynamicObject>,
+    resource: ApiResource,
+    params: LeaseParams,
+    me: Candidate,
+    seen: Option<Observation>,
+    /// The Lease as it was last answered: labels, and fields that we know nothing of, are kept.
+    object: Option<DynamicObject>,
+    tenure: Option<Tenure>,
+    claims: watch::Sender<Arc<Claim>>,
+    /// When to renew, or to look again.
+    due: Instant,
+    /// Requests that failed since the last that achieved something.
+    failures: u32,
+}
+
+/// Why a request achieved nothing.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("no answer in time")]
+    Timeout,
+    #[error("the answer has no resourceVersion")]
+    NoVersion,
+    #[error("{}", told(.0))]
+    Refused(#[from] kube::Error),
+}
+
+// === impl Elector ===
+
+impl Elector {
+    fn new(client: Client, params: LeaseParams, claims: watch::Sender<Arc<Claim>>) -> Self {
+        // Untyped: a typed Lease would lose fields it does not know, and not be read at all for one absurd time.
+        let resource =
+            ApiResource::from_gvk(&GroupVersionKind::gvk("coordination.k8s.io", "v1", "Lease"));
+        Self {
+            api: Api::namespaced_with(client, &params.namespace, &resource),
+            resource,
+            me: Candidate {
+                identity: params.identity.clone(),
+                acquired: None,
+                leading: false,
+                lease_duration: params.lease_duration,
+            },
+            params,
+            seen: None,
+            object: None,
+            tenure: None,
+            claims,
+            due: Instant::now(),
+            failures: 0,
+        }
+    }
+
+    async fn campaign(&mut self) -> Infallible {
+        info!(lease = %self.describe(), identity = %self.me.identity, "standing for election");
+        loop {
+            let again = self.step().await;
+            sleep_until(again).await;
+        }
+    }
+
+    /// At most one request. Says when to take the next step.
+    async fn step(&mut self) -> Instant {
+        if self.tenure.as_ref().is_some_and(|tenure| !tenure.lasts()) {
+            self.lose("it was not renewed in time");
+        }
+        let now = Instant::now();
+        let result = match decide(self.seen.as_ref(), &self.me, now.into_std()) {
+            Action::Wait(_) if self.me.leading => {
+                self.lose("the Lease is another's");
+                return now;
+            }
+            Action::Acquire if self.me.leading => {
+                self.lose("somebody else released the Lease");
+                return now;
+            }
+            Action::Wait(free) if now < self.due => {
+                self.failures = 0;
+                return self.due.min(Instant::from_std(free));
+            }
+            Action::Create | Action::Renew
+                if self.me.leading && self.failures == 0 && now < self.due =>
+            {
+                return self.due;
+            }
+            Action::Look | Action::Wait(_) => self.look().await,
+            Action::Create | Action::Acquire | Action::Renew => self.write().await,
+        };
+        match result {
+            Ok(()) => Instant::now(),
+            Err(failure) => self.pause_after(&failure),
+        }
+    }
+
+    async fn look(&mut self) -> Result<(), Failure> {
+        let answer = timeout_at(self.deadline(), self.api.get_opt(&self.params.name)).await;
+        let answer = answer.map_err(|_| Failure::Timeout)??;
+        self.learn(answer)?;
+        if let Some(Observation {
+            version: Version::At(_),
+            record: Some(record),
+            ..
+        }) = &self.seen
+            && !record.is_of(&self.me)
+        {
+            self.me.acquired = None;
+        }
+        self.due = after(
+            Instant::now(),
+            self.params
+                .retry_period
+                .mul_f64(1.0 + 0.2 * fastrand::f64()),
+        );
+        self.publish();
+        Ok(())
+    }
+
+    /// Creates or replaces the Lease with a record of ours. If that succeeds we lead, counted from before it was sent.
+    async fn write(&mut self) -> Result<(), Failure> {
+        let now = Timestamp::now();
+        let previous = self.seen.as_ref().and_then(|seen| seen.record.as_ref());
+        let record = match previous {
+            Some(record) if record.is_of(&self.me) => record.renewed(&self.me, now),
+            _ => Record::acquired(previous, &self.me, now),
+        };
+        // Before it is sent: should the answer be lost, the record is known to be ours.
+        self.me.acquired.clone_from(&record.acquire_time);
+        let (sent, deadline) = (Instant::now(), self.deadline());
+        self.put(&record, deadline).await?;
+        let until = after(sent, self.params.renew_deadline);
+        self.failures = 0;
+        self.due = after(sent, self.params.retry_period);
+        match &self.tenure {
+            Some(tenure) if tenure.extend(until) => debug!(lease = %self.describe(), "renewed"),
+            Some(_) => self.lose("its renewal was answered too late"),
+            None => {
+                let (tenure, term) = Tenure::begin(self.me.identity.as_str().into(), until);
+                if tenure.lasts() {
+                    info!(lease = %self.describe(), identity = %self.me.identity, "we lead");
+                    self.me.leading = true;
+                    self.tenure = Some(tenure);
+                    self.claims.send_replace(Arc::new(Claim {
+                        holder: self.me.identity.clone(),
+                        term: Some(term),
+                    }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the record over what was seen, and over nothing else.
+    async fn put(&mut self, record: &Record, deadline: Instant) -> Result<(), Failure> {
+        let params = PostParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PostParams::default()
+        };
+        let stored = match self.seen.as_ref().map(|seen| &seen.version) {
+            Some(Version::At(_)) => self.object.clone(),
+            _ => None,
+        };
+        let name = &self.params.name;
+        let answer = match stored {
+            Some(mut object) => {
+                set_record(&mut object, record);
+                timeout_at(deadline, self.api.replace(name, &params, &object)).await
+            }
+            None => {
+                let mut object =
+                    DynamicObject::new(name, &self.resource).within(&self.params.namespace);
+                set_record(&mut object, record);
+                timeout_at(deadline, self.api.create(&params, &object)).await
+            }
+        };
+        let answer = answer.map_err(|_| Failure::Timeout)?;
+        if let Err(kube::Error::Api(status)) = &answer
+            && (status.code == 409 || status.code == 404)
+            && let Some(seen) = &mut self.seen
+        {
+            seen.version = Version::Unsure;
+        }
+        self.learn(Some(answer?))
+    }
+
+    /// Remembers an answer. One without resourceVersion could only be replaced blindly.
+    fn learn(&mut self, answer: Option<DynamicObject>) -> Result<(), Failure> {
+        let observed = match &answer {
+            Some(object) => {
+                let version = object
+                    .metadata
+                    .resource_version
+                    .clone()
+                    .filter(|version| !version.is_empty());
+                Some((
+                    Record::read(&object.data["spec"]),
+                    version.ok_or(Failure::NoVersion)?,
+                ))
+            }
+            None => None,
+        };
+        self.seen = Some(Observation::after(
+            self.seen.take(),
+            observed,
+            Instant::now().into_std(),
+        ));
+        self.object = answer.map(|mut object| {
+            // Left out, they stay as they are.
+            object.metadata.managed_fields = None;
+            object
+        });
+        Ok(())
+    }
+
+    /// Tells who holds the Lease, if that has changed.
+    fn publish(&self) {
+        let holder = match &self.seen {
+            Some(Observation {
+                version: Version::At(_),
+                record: Some(record),
+                ..
+            }) => record.holder.as_str(),
+            _ => "",
+        };
+        if self.me.leading || self.claims.borrow().holder == holder {
+            return;
+        }
+        let lease = self.describe();
+        match holder {
+            "" => info!(%lease, "nobody holds the Lease"),
+            holder => info!(%lease, holder, "the Lease is held"),
+        }
+        self.claims.send_replace(Arc::new(Claim {
+            holder: holder.to_owned(),
+            term: None,
+        }));
+    }
+
+    /// The term is over, or is now. Said before anything else is done.
+    fn lose(&mut self, why: &str) {
+        if let Some(tenure) = self.tenure.take() {
+            tenure.end();
+        }
+        self.me.leading = false;
+        let holder = self.claims.borrow().holder.clone();
+        self.claims
+            .send_replace(Arc::new(Claim { holder, term: None }));
+        warn!(lease = %self.describe(), identity = %self.me.identity, why, "we do not lead any more");
+        self.publish();
+    }
+
+    /// The end of a request that begins now: it has its own time, and none beyond the term.
+    fn deadline(&self) -> Instant {
+        let own = after(Instant::now(), self.params.request_timeout());
+        match self.tenure.as_ref().and_then(Tenure::until) {
+            Some(until) => own.min(until),
+            None => own,
+        }
+    }
+
+    /// When to go on after a failure: at once after a first conflict, then later and later up to the retry period.
+    fn pause_after(&mut self, failure: &Failure) -> Instant {
+        self.failures = self.failures.saturating_add(1);
+        // Nothing proves a Lease absent but looking: while we could not, somebody may have made it, and lost it again.
+        if let Some(seen) = &mut self.seen
+            && seen.version == Version::Absent
+            && !self.me.leading
+        {
+            seen.version = Version::Unsure;
+        }
+        let lease = self.describe();
+        // Once, and then about twice a minute: an outage is no reason to flood the log.
+        if self.failures % 16 == 1 && !failure.is_conflict() {
+            warn!(%lease, error = %failure, failures = self.failures, "the Lease could not be read or written; trying again");
+        } else {
+            debug!(%lease, error = %failure, failures = self.failures, "the Lease could not be read or written");
+        }
+        let now = Instant::now();
+        let retry_period = self.params.retry_period;
+        let pause = match self.failures {
+            1 if failure.is_conflict() => return now,
+            _ if failure.is_throttling() => retry_period,
+            failures => (retry_period / 16)
+                .saturating_mul(1 << failures.min(4))
+                .mul_f64(0.5 + 0.5 * fastrand::f64()),
+        };
+        let again = after(now, pause);
+        match self.tenure.as_ref().and_then(Tenure::until) {
+            // The loss is to be told in time.
+            Some(until) => again.min(until),
+            None => again,
+        }
+    }
+
+    /// Ends the term, waits for those who write under it, and releases the Lease if it is still ours.
+    async fn resign(&mut self) {
+        if let Some(tenure) = self.tenure.take() {
+            let until = tenure.until();
+            tenure.end();
+            self.me.leading = false;
+            self.claims.send_replace(Arc::new(Claim {
+                holder: String::new(),
+                term: None,
+            }));
+            info!(lease = %self.describe(), identity = %self.me.identity, "we do not lead any more: shutting down");
+            // Whatever was bounded by the term is over by then.
+            let _ = timeout_at(until.unwrap_or_else(Instant::now), tenure.unused()).await;
+        }
+        if self.me.acquired.is_none() {
+            return;
+        }
+        match timeout(self.params.request_timeout(), self.release()).await {
+            Ok(true) => info!(lease = %self.describe(), identity = %self.me.identity, "released"),
+            Ok(false) => debug!(lease = %self.describe(), "not ours any more, nothing to release"),
+            Err(_) => {
+                warn!(lease = %self.describe(), "not released in time: others wait until it expires")
+            }
+        }
+    }
+
+    /// Tries until the Lease is released, or found to be another's (false).
+    async fn release(&mut self) -> bool {
+        self.failures = 0;
+        if let Some(seen) = &mut self.seen
+            && !seen
+                .record
+                .as_ref()
+                .is_some_and(|record| record.is_of(&self.me))
+        {
+            // An acquisition was interrupted: it may have been stored.
+            seen.version = Version::Unsure;
+        }
+        loop {
+            let result = match (
+                decide(self.seen.as_ref(), &self.me, Instant::now().into_std()),
+                &self.seen,
+            ) {
+                (Action::Look, _) => self.look().await,
+                (
+                    Action::Renew,
+                    Some(Observation {
+                        record: Some(record),
+                        ..
+                    }),
+                ) => {
+                    let record = record.released(Timestamp::now());
+                    match self.put(&record, self.deadline()).await {
+                        Ok(()) => return true,
+                        failed => failed,
+                    }
+                }
+                _ => return false,
+            };
+            if let Err(failure) = result {
+                sleep_until(self.pause_after(&failure)).await;
+            }
+        }
+    }
+
+    fn describe(&self) -> String {
+        format!("{}/{}", self.params.namespace, self.params.name)
+    }
+}
+
+// === impl Failure ===
+
+impl Failure {
+    fn is_conflict(&self) -> bool {
+        // 404: what was to be replaced is gone, as good as changed.
+        matches!(self, Self::Refused(kube::Error::Api(status)) if status.code == 409 || status.code == 404)
+    }
+
+    fn is_throttling(&self) -> bool {
+        matches!(self, Self::Refused(kube::Error::Api(status)) if status.code == 429)
+    }
+}
+
+/// kube's own words print a Status twice.
+fn told(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => format!("{} ({})", status.message, status.code),
+        error => error.to_string(),
+    }
+}
+
+fn set_record(object: &mut DynamicObject, record: &Record) {
+    if !object.data.is_object() {
+        object.data = json!({});
+    }
+    let spec = object.data.get_mut("spec").map_or(Value::Null, Value::take);
+    object.data["spec"] = record.write(spec);
+}
+
+/// No clock comes within an hour of its end.
+fn after(start: Instant, pause: Duration) -> Instant {
+    start.checked_add(pause).unwrap_or(start)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,445 @@
+//! Acceptance (`spec.hubAcceptsClient`): what an accepted cluster gets, and what a denied one loses.
+//!
+//! Follows OCM's ManagedClusterController, in an order of its own: the namespace and the finalizer first, then the role and
+//! the role bindings, then the role's binding, then the condition, so that it is true only when everything is there, and no
+//! write fails for want of another of ours. (An API server looks a role up before it lets somebody bind it.)
+//!
+//! # Guarantees
+//! - A cluster whose name or namespace is somebody else's gets nothing, and is told why.
+//! - An agent that has been denied keeps its permission to work only until the last ManifestWork is gone, and all others
+//!   not at all, no matter how far its acceptance had got.
+//! - A cluster is accepted without a person's doing at most once: a later denial stands.
+
+#[cfg(test)]
+mod tests;
+
+use berth_api::{conditions, labels, names as kubernetes};
+use jiff::Timestamp;
+
+use crate::facts::{Cluster, ClusterFacts, Now, Owned};
+use crate::names::{self, managers};
+use crate::plan::{Action, Event, Failure, Plan, Write};
+use crate::removal::{self, Works};
+use crate::roles;
+use crate::status::{self, Owner, Wanted};
+
+/// The reconciler's name, in metrics and logs.
+pub const NAME: &str = "acceptance";
+
+const OWNER: Owner = Owner {
+    manager: managers::ACCEPTANCE,
+    reconciler: NAME,
+};
+
+/// What the condition says of a denied cluster, or begins with, as long as its agent has work to take down.
+const DENIED: &str = "Denied by hub cluster admin";
+
+const HUB_ACCEPTED: &str = conditions::cluster::HUB_ACCEPTED;
+
+/// Namespaces that Kubernetes or the hub itself lives in. No cluster gets one, not even if it has been labelled as its own.
+const RESERVED: [&str; 8] = [
+    "default",
+    "kube-system",
+    "kube-public",
+    "kube-node-lease",
+    "open-cluster-management",
+    "open-cluster-management-hub",
+    "open-cluster-management-agent",
+    "open-cluster-management-agent-addon",
+];
+
+/// Starts of the names that Kubernetes and OCM keep for themselves.
+const RESERVED_PREFIXES: [&str; 2] = ["kube-", "open-cluster-management-agent"];
+
+/// What is due for a cluster that is not being deleted.
+pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
+    let Some(cluster) = facts.cluster.filter(|cluster| !cluster.deleting) else {
+        return;
+    };
+    if facts.unreadable || accept_automatically(facts, cluster, now, plan) {
+        return;
+    }
+    if cluster.accepted {
+        provide(facts, cluster, now, plan);
+    } else {
+        deny(facts, cluster, now, plan);
+    }
+}
+
+/// Tells, by the condition `HubAcceptedManagedCluster`, what of the last plan's writes failed.
+///
+/// What passes by itself is not told: a conflict or a busy hub never, no answer or an error of the hub's only if the
+/// cluster has not been accepted before, as its agent would stop for it.
+pub fn report(facts: &ClusterFacts<'_>, failures: &[Failure], now: Now, plan: &mut Plan) {
+    let Some(cluster) = facts.cluster else {
+        return;
+    };
+    if cluster.deleting || !cluster.accepted || facts.unreadable || obstacle(facts).is_some() {
+        return;
+    }
+    let was_accepted = cluster.condition_status(HUB_ACCEPTED) == Some(conditions::TRUE);
+    let told: Vec<&Failure> = failures
+        .iter()
+        .filter(|failure| failure.reconciler == NAME)
+        .filter(|failure| match failure.code {
+            409 | 429 => false,
+            0 | 500.. => !was_accepted,
+            _ => true,
+        })
+        .collect();
+    if !told.is_empty() {
+        let message = status::describe(&told);
+        set(
+            facts,
+            conditions::FALSE,
+            conditions::cluster::ERROR,
+            message,
+            Vec::new(),
+            now,
+            plan,
+        );
+    }
+    // The role that a binding refers to cannot be changed: such a binding has to be made anew.
+    for failure in told {
+        if failure.code == 422 && failure.message.contains("roleRef") {
+            let own = [
+                (
+                    roles::cluster_role_binding(facts.config, facts.name),
+                    &facts.owned.cluster_role_binding,
+                ),
+                (
+                    roles::registration_binding(facts.config, facts.name),
+                    &facts.owned.registration_binding,
+                ),
+                (
+                    roles::work_binding(facts.config, facts.name),
+                    &facts.owned.work_binding,
+                ),
+            ];
+            for (body, there) in own {
+                if let Some(there) = there
+                    && !there.deleting
+                    && roles::target(&body) == failure.target
+                {
+                    plan.writes.push(roles::delete(&body, &there.uid, NAME));
+                }
+            }
+        }
+    }
+}
+
+/// Why a cluster of this name gets nothing on this hub, for a person.
+///
+/// A namespace that bears the cluster's label, or has its role bindings, is the cluster's already: bindings of sets that
+/// turn up there do not take it away. That the hub has an ordinary namespace of that name is no reason: it is adopted.
+pub(crate) fn refusal(facts: &ClusterFacts<'_>) -> Option<String> {
+    let name = facts.name;
+    let owned = facts.owned;
+    let adopted = owned.namespace.is_some()
+        || owned.registration_binding.is_some()
+        || owned.work_binding.is_some();
+    let rename = "delete this ManagedCluster, and register the cluster under another name";
+    if let Some(reason) = kubernetes::dns1123_label(name).first() {
+        return Some(format!(
+            "Not accepted: {name:?} cannot be the name of a namespace: {reason}; {rename}"
+        ));
+    }
+    if [names::REGISTRATION_ROLE, names::WORK_ROLE].contains(&&*names::cluster_role(name)) {
+        return Some(format!(
+            "Not accepted: the ClusterRole of a cluster of the name {name:?} would be that of all agents; {rename}"
+        ));
+    }
+    let reserved = name == facts.config.namespace
+        || RESERVED.contains(&name)
+        || (!adopted
+            && RESERVED_PREFIXES
+                .iter()
+                .any(|start| name.starts_with(start)));
+    if reserved {
+        return Some(format!(
+            "Not accepted: namespace {name:?} is reserved for Kubernetes or the hub itself, and cannot become the \
+             cluster's; {rename}"
+        ));
+    }
+    if !adopted && let Some(first) = facts.bindings.iter().min() {
+        let more = match facts.bindings.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        return Some(format!(
+            "Not accepted: namespace {name:?} is a workspace: it holds ManagedClusterSetBinding {first:?}{more}, which the \
+             cluster's agent must not get at; delete the bindings, or {rename}"
+        ));
+    }
+    None
+}
+
+/// What keeps an accepted cluster from being given anything at all, for a person.
+fn obstacle(facts: &ClusterFacts<'_>) -> Option<String> {
+    refusal(facts).or_else(|| {
+        let namespace = facts.owned.namespace.as_ref()?;
+        namespace.deleting.then(|| {
+            format!(
+                "Namespace {:?} is being deleted; the cluster gets a new one when it is gone",
+                facts.name
+            )
+        })
+    })
+}
+
+/// OCM's ManagedClusterAutoApproval, but only for those who are trusted with it. Returns whether it comes to a write.
+///
+/// With the annotation, whoever denies the cluster later has the last word; so one that a person accepted gets it, too.
+fn accept_automatically(
+    facts: &ClusterFacts<'_>,
+    cluster: &Cluster,
+    now: Now,
+    plan: &mut Plan,
+) -> bool {
+    if !facts.config.gates.auto_approval || cluster.auto_accepted_on.is_some() {
+        return false;
+    }
+    // Once there is such a condition, somebody has decided before.
+    let undecided = cluster.condition(HUB_ACCEPTED).is_none();
+    let trusted = facts.trusted_request && undecided && obstacle(facts).is_none();
+    if !cluster.accepted && !trusted {
+        return false;
+    }
+    // To the second, as Kubernetes writes times.
+    let time = Timestamp::from_second(now.wall.as_second()).unwrap_or(now.wall);
+    plan.changes
+        .annotations
+        .insert(labels::AUTO_ACCEPTED_ON.to_owned(), time.to_string());
+    plan.changes.accept |= !cluster.accepted;
+    !cluster.accepted
+}
+
+/// Gives an accepted cluster what it needs.
+fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) {
+    let ClusterFacts {
+        config,
+        name,
+        owned,
+        ..
+    } = *facts;
+    if let Some(message) = obstacle(facts) {
+        // A namespace can only go when the work binding's finalizer does.
+        if refusal(facts).is_none() {
+            removal::release_work_binding(facts, NAME, now, plan);
+        }
+        set(
+            facts,
+            conditions::FALSE,
+            conditions::cluster::ERROR,
+            message,
+            Vec::new(),
+            now,
+            plan,
+        );
+        return;
+    }
+    let has_finalizer = cluster.has_finalizer(labels::API_RESOURCE_CLEANUP);
+    if !has_finalizer {
+        plan.changes
+            .add_finalizers
+            .push(labels::API_RESOURCE_CLEANUP);
+    }
+    let mut ready = has_finalizer;
+    let namespace = roles::namespace(config, name);
+    if !is_right(facts, owned.namespace.as_ref(), &namespace) {
+        ready = false;
+        plan.writes.push(Write {
+            target: roles::target(&namespace),
+            action: Action::CreateOrUpdate { body: namespace },
+            reconciler: NAME,
+            events: Vec::new(),
+        });
+    }
+    if !has_finalizer || owned.namespace.is_none() {
+        return;
+    }
+    let mut waits_for = Vec::new();
+    let role = roles::cluster_role(config, name, true);
+    let has_role = is_right(facts, owned.cluster_role.as_ref(), &role);
+    for (there, body, has_role) in [
+        (&owned.cluster_role, role, true),
+        (
+            &owned.cluster_role_binding,
+            roles::cluster_role_binding(config, name),
+            has_role,
+        ),
+        (
+            &owned.registration_binding,
+            roles::registration_binding(config, name),
+            facts.common_roles,
+        ),
+        (
+            &owned.work_binding,
+            roles::work_binding(config, name),
+            facts.common_roles,
+        ),
+    ] {
+        let is_work = body["metadata"]["finalizers"].is_array();
+        let right = is_right(facts, there.as_ref(), &body);
+        match there {
+            Some(there) if there.deleting && there.work_finalizer => {
+                // Left over from a denial that was taken back. It does its service, and goes when nothing depends on it;
+                // one that does none goes at once.
+                if !right || matches!(removal::works(facts), Works::Left(0)) {
+                    plan.writes
+                        .push(removal::without_work_finalizer(facts, there, NAME));
+                    ready = false;
+                }
+            }
+            Some(there) if there.deleting => {
+                ready = false;
+                let target = roles::target(&body);
+                waits_for.push(format!("{} {:?}", target.resource.resource, target.name));
+            }
+            Some(there) if right && (there.work_finalizer || !is_work) => {}
+            _ if !has_role => ready = false,
+            _ => {
+                ready = false;
+                plan.writes
+                    .push(roles::apply(body, managers::ACCEPTANCE, NAME));
+            }
+        }
+    }
+    if ready {
+        let message = "Accepted by hub cluster admin".to_owned();
+        let event = Event {
+            warning: false,
+            reason: "ManagedClusterAccepted",
+            note: format!("managed cluster {name} is accepted by hub cluster admin"),
+            namespace: None,
+        };
+        set(
+            facts,
+            conditions::TRUE,
+            conditions::cluster::HUB_CLUSTER_ADMIN_ACCEPTED,
+            message,
+            vec![event],
+            now,
+            plan,
+        );
+    } else if !waits_for.is_empty()
+        && plan.writes.is_empty()
+        && cluster.condition_status(HUB_ACCEPTED) != Some(conditions::TRUE)
+    {
+        let message = format!(
+            "Waits for what is being deleted, and will be made anew: {}",
+            waits_for.join(", ")
+        );
+        set(
+            facts,
+            conditions::FALSE,
+            conditions::cluster::ERROR,
+            message,
+            Vec::new(),
+            now,
+            plan,
+        );
+    }
+}
+
+/// Takes from a cluster what its acceptance gave it.
+fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) {
+    let ClusterFacts {
+        config,
+        name,
+        owned,
+        ..
+    } = *facts;
+    let condition = cluster.condition(HUB_ACCEPTED);
+    let is_accepted = condition.is_some_and(|condition| condition.status == conditions::TRUE);
+    // Denial leaves these two in place, so they tell a restarted process what it was about.
+    let has_role = owned.cluster_role.is_some() || owned.cluster_role_binding.is_some();
+    let before = plan.writes.len();
+    // One that was refused never had any permissions, and gets none.
+    if is_accepted || has_role {
+        let role = roles::cluster_role(config, name, false);
+        let binding = roles::cluster_role_binding(config, name);
+        // Also if it is being deleted, and somebody holds it: it grants what it says until it is gone.
+        let mut make = |body| {
+            plan.writes
+                .push(roles::apply(body, managers::ACCEPTANCE, NAME));
+        };
+        if !is_right(facts, owned.cluster_role.as_ref(), &role) {
+            make(role);
+        } else if !is_right(facts, owned.cluster_role_binding.as_ref(), &binding) {
+            make(binding);
+        }
+    }
+    removal::take_back_bindings(facts, NAME, false, now, plan);
+    if plan.writes.len() > before {
+        return;
+    }
+    // Once for each denial: whichever condition tells of it first.
+    let told = condition.is_some_and(|condition| condition.message.starts_with(DENIED));
+    let event = Event {
+        warning: false,
+        reason: "ManagedClusterDenied",
+        note: format!("managed cluster {name} is denied by hub cluster admin"),
+        namespace: None,
+    };
+    let events = if told { Vec::new() } else { vec![event] };
+    if !removal::bindings_are_gone(owned) {
+        // Agents and scripts go by the status: it stays true while the agent still has work to take down.
+        let waits_for = match removal::works(facts) {
+            Works::NotAsked | Works::Left(0) => return,
+            Works::Left(1) => "1 ManifestWork is left".to_owned(),
+            Works::Left(count) => format!("{count} ManifestWorks are left"),
+            Works::Unknown(why) => format!("ManifestWorks cannot be listed ({why})"),
+        };
+        if let Some(condition) = condition.filter(|_| is_accepted) {
+            let message = format!(
+                "{DENIED}; takes effect when the cluster's agent has taken down its work: {waits_for} \
+                 in namespace {name:?}"
+            );
+            set(
+                facts,
+                conditions::TRUE,
+                &condition.reason,
+                message,
+                events,
+                now,
+                plan,
+            );
+        }
+        return;
+    }
+    if condition.is_some() || has_role {
+        let reason = conditions::cluster::HUB_CLUSTER_ADMIN_DENIED;
+        set(
+            facts,
+            conditions::FALSE,
+            reason,
+            DENIED.to_owned(),
+            events,
+            now,
+            plan,
+        );
+    }
+}
+
+fn is_right(facts: &ClusterFacts<'_>, there: Option<&Owned>, body: &serde_json::Value) -> bool {
+    there.is_some_and(|there| there.fingerprint == roles::fingerprint(facts.config, body))
+}
+
+fn set(
+    facts: &ClusterFacts<'_>,
+    status: &str,
+    reason: &str,
+    message: String,
+    events: Vec<Event>,
+    now: Now,
+    plan: &mut Plan,
+) {
+    let wanted = Wanted {
+        type_: HUB_ACCEPTED,
+        status,
+        reason,
+        message,
+    };
+    status::set(facts, wanted, &OWNER, events, now, plan);
+}

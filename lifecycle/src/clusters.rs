@@ -1,0 +1,25 @@
+//! All that is due for one cluster, by every decider that has a say.
+
+use crate::facts::{ClusterFacts, Now};
+use crate::plan::Plan;
+use crate::{acceptance, addons, clock, heartbeat, managed_namespaces, removal, taints};
+
+/// What is due for the cluster.
+pub fn decide(facts: &ClusterFacts<'_>, now: Now) -> Plan {
+    let mut plan = Plan::default();
+    if facts.unreadable {
+        return plan;
+    }
+    removal::decide(facts, now, &mut plan);
+    if facts.cluster.is_some_and(|cluster| !cluster.deleting) {
+        acceptance::decide(facts, now, &mut plan);
+        taints::decide(facts, now, &mut plan);
+        managed_namespaces::decide(facts, now, &mut plan);
+        addons::decide(facts, now, &mut plan);
+        clock::decide(facts, now, &mut plan);
+    }
+    if facts.cluster.is_some() {
+        heartbeat::decide(facts, now, &mut plan);
+    }
+    plan
+}

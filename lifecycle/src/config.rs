@@ -1,0 +1,53 @@
+//! What an admin decides about the lifecycle.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Settings of all reconcilers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// The namespace the hub's own components run in; no cluster may have its name.
+    pub namespace: String,
+    /// Labels on everything that is made for a cluster, beside our own (`--labels`).
+    pub labels: BTreeMap<String, String>,
+    /// Which features are on.
+    pub gates: Gates,
+    /// Users whose CSRs are approved, and whose clusters are accepted, without a person's doing
+    /// (`--auto-approved-csr-users`). Counts only with [`Gates::auto_approval`].
+    pub auto_approved_users: BTreeSet<String>,
+    /// What is deleted from a removed cluster's namespace, one kind after the other (`--gc-resource-list`).
+    pub gc_resources: Vec<GroupVersionResource>,
+}
+
+/// Feature gates, by OCM's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gates {
+    /// `DefaultClusterSet`: the default and the global set are kept.
+    pub default_cluster_set: bool,
+    /// `ManagedClusterAutoApproval`
+    pub auto_approval: bool,
+    /// `ResourceCleanup`: what is in a removed cluster's namespace is deleted in order.
+    pub resource_cleanup: bool,
+}
+
+/// A kind of object, by the name of its resource.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupVersionResource {
+    /// Empty for the core group.
+    pub group: String,
+    /// Such as `v1`.
+    pub version: String,
+    /// The plural name.
+    pub resource: String,
+}
+
+// === impl Gates ===
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self {
+            default_cluster_set: true,
+            auto_approval: false,
+            resource_cleanup: true,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! A limit of requests per second, for admins who want one (`--kube-api-qps`).
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::queue::now;
+
+/// So many requests per second, and so many at once after a quiet time.
+#[derive(Debug)]
+pub struct Limit {
+    interval: Duration,
+    burst: u32,
+    /// When the next request would be due, if all came evenly.
+    next: Mutex<Instant>,
+}
+
+// === impl Limit ===
+
+impl Limit {
+    /// None, if there is no limit (zero or less, or no number).
+    pub fn new(per_second: f64, burst: u32) -> Option<Self> {
+        let interval = Duration::try_from_secs_f64(1.0 / per_second).ok()?;
+        Some(Self {
+            interval,
+            burst: burst.max(1),
+            next: Mutex::new(now()),
+        })
+    }
+
+    /// Waits until a request may be sent.
+    pub(crate) async fn pass(&self) {
+        let at = self.reserve(now());
+        tokio::time::sleep_until(at.into()).await;
+    }
+
+    fn reserve(&self, now: Instant) -> Instant {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let saved = self.interval.saturating_mul(self.burst);
+        // A quiet time is worth no more than a burst.
+        let earliest = now.checked_sub(saved).unwrap_or(now);
+        let due = (*next).max(earliest);
+        *next = due.checked_add(self.interval).unwrap_or(due);
+        due.checked_add(self.interval)
+            .map_or(now, |due| due.checked_sub(saved).unwrap_or(now))
+            .max(now)
+    }
+}

@@ -1,0 +1,157 @@
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use super::*;
+
+const SETTLED: Done = Done::Settled {
+    again: None,
+    pause: None,
+};
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// The keys that come out at once.
+async fn due(queue: &Queue<&'static str>) -> Vec<&'static str> {
+    let mut due = Vec::new();
+    while let Ok((key, _)) = tokio::time::timeout(Duration::ZERO, queue.next()).await {
+        due.push(key);
+    }
+    due
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_come_out_once_and_in_their_order() {
+    let queue = Queue::new();
+    for key in ["b", "a", "b", "c", "a"] {
+        queue.wake(key, now());
+    }
+    assert_eq!(queue.waiting(now()).0, 3);
+    assert_eq!(due(&queue).await, ["b", "a", "c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_is_woken_while_it_is_worked_on_is_worked_on_once_more() {
+    let queue = Queue::new();
+    queue.wake("a", now());
+    assert_eq!(due(&queue).await, ["a"]);
+    queue.wake("a", now());
+    queue.wake("a", now());
+    assert_eq!(
+        due(&queue).await,
+        [] as [&str; 0],
+        "never twice at the same time"
+    );
+    queue.done(&"a", SETTLED, now());
+    assert_eq!(due(&queue).await, ["a"]);
+    queue.done(&"a", SETTLED, now());
+    assert_eq!(due(&queue).await, [] as [&str; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_comes_back_at_its_time_or_when_it_is_woken_before() {
+    let queue = Queue::new();
+    queue.wake("a", now());
+    let begun = now();
+    queue.next().await;
+    let again = Done::Settled {
+        again: Some(begun + seconds(300)),
+        pause: None,
+    };
+    queue.done(&"a", again, now());
+    assert_eq!(queue.next().await.0, "a");
+    assert_eq!(now() - begun, seconds(300));
+
+    queue.done(&"a", again_in(600), now());
+    tokio::time::advance(seconds(10)).await;
+    queue.wake("a", now());
+    assert_eq!(due(&queue).await, ["a"]);
+    queue.done(&"a", SETTLED, now());
+    tokio::time::advance(seconds(900)).await;
+    assert_eq!(
+        due(&queue).await,
+        [] as [&str; 0],
+        "an old timer is no reason"
+    );
+}
+
+fn again_in(after: u64) -> Done {
+    Done::Settled {
+        again: Some(now() + seconds(after)),
+        pause: None,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_failed_waits_longer_each_time_whoever_wakes_it() {
+    let queue = Queue::new();
+    queue.wake("a", now());
+    queue.next().await;
+    let mut waits = Vec::new();
+    for _ in 0..14 {
+        let failed = now();
+        queue.done(&"a", Done::Failed { wait: None }, now());
+        queue.wake("a", now());
+        queue.next().await;
+        waits.push((now() - failed).as_secs_f64());
+    }
+    for (number, wait) in waits.iter().enumerate() {
+        let expected = (0.05 * f64::powi(2.0, i32::try_from(number).unwrap())).min(60.0);
+        assert!(
+            (expected * 0.74..expected * 1.26).contains(wait),
+            "{number}: {wait}"
+        );
+    }
+    queue.done(&"a", SETTLED, now());
+    queue.wake("a", now());
+    assert_eq!(due(&queue).await, ["a"], "success makes it forgotten");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_names_a_time_is_given_it() {
+    let queue = Queue::new();
+    queue.wake("a", now());
+    queue.next().await;
+    let failed = now();
+    let wait = Some(seconds(7));
+    queue.done(&"a", Done::Failed { wait }, now());
+    queue.next().await;
+    assert_eq!(now() - failed, seconds(7));
+    // An absurd one is not.
+    let failed = now();
+    let wait = Some(Duration::MAX);
+    queue.done(&"a", Done::Failed { wait }, now());
+    queue.next().await;
+    assert!(now() - failed <= LONGEST_WAIT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_holds_a_key_back_once() {
+    let queue = Queue::new();
+    queue.wake("a", now());
+    queue.next().await;
+    let written = now();
+    let pause = Some(now() + seconds(1));
+    queue.done(&"a", Done::Settled { again: None, pause }, now());
+    queue.wake("a", now());
+    assert_eq!(due(&queue).await, [] as [&str; 0]);
+    queue.next().await;
+    assert_eq!(now() - written, seconds(1));
+    queue.done(&"a", SETTLED, now());
+    assert_eq!(
+        queue.lock().keys.len(),
+        0,
+        "what nobody asks for is forgotten"
+    );
+    assert_eq!(queue.lock().later.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_ones_age_is_told() {
+    let queue = Queue::new();
+    assert_eq!(queue.waiting(now()), (0, Duration::ZERO));
+    queue.wake("a", now());
+    tokio::time::advance(seconds(3)).await;
+    queue.wake("b", now());
+    assert_eq!(queue.waiting(now()), (2, seconds(3)));
+}

@@ -1,0 +1,320 @@
+//! The hub as it was last seen: facts, and what a change of them concerns.
+//!
+//! # Guarantees
+//! - What a write was answered with is seen at once, so that nothing is written twice while a watch is on its way. Neither
+//!   a watch nor an answer that is late takes back something newer.
+//! - An object that cannot be read concerns itself only. A ManagedCluster that cannot be read is left alone altogether.
+
+mod changes;
+mod index;
+mod objects;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use changes::Source;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::kinds::Kind;
+use crate::config::Config;
+use crate::facts::{
+    Addon, Binding, CertificateRequest, Cluster, ClusterFacts, ClusterSet, Lease, Now, Owned,
+    OwnedObjects, Remaining,
+};
+
+/// What may have to be worked on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    /// A cluster, by name.
+    Cluster(Arc<str>),
+    /// The ClusterRoles that all agents share.
+    CommonRoles,
+    /// The default and the global set.
+    DefaultSets,
+    /// The status of a set.
+    Set(Arc<str>),
+    /// The status of a binding, by namespace and name.
+    Binding(Arc<str>, Arc<str>),
+    /// A pending CSR.
+    Csr(Arc<str>),
+}
+
+/// The hub as it was last seen.
+#[derive(Debug)]
+pub(crate) struct View {
+    config: Arc<Config>,
+    clusters: HashMap<Arc<str>, Entry>,
+    /// How many of them have a ManagedCluster.
+    existing: usize,
+    sets: BTreeMap<Arc<str>, SetEntry>,
+    /// By namespace, then by name.
+    bindings: HashMap<Arc<str>, BTreeMap<Arc<str>, Binding>>,
+    registration_role: Option<Owned>,
+    work_role: Option<Owned>,
+    requests: HashMap<Arc<str>, CertificateRequest>,
+    /// CSRs, decided or not, that users sent whose clusters are accepted without a person's doing; by cluster.
+    trusted: HashMap<Arc<str>, BTreeSet<Arc<str>>>,
+    blind: Option<Blind>,
+    /// Why a pending CSR was not approved, as was told.
+    told: HashMap<Arc<str>, &'static str>,
+    watches: HashMap<Kind, Progress>,
+    wakes: Vec<Key>,
+    /// Everything has been seen, and looked at once.
+    pub(super) begun: bool,
+}
+
+/// A time in which leases cannot be watched: what is not seen then is no silence.
+#[derive(Clone, Copy, Debug)]
+struct Blind {
+    since: Instant,
+    /// When it is over, if the watch does not fail again.
+    until: Instant,
+}
+
+/// How far a watch is.
+#[derive(Debug, Default)]
+struct Progress {
+    /// The newest version it told of.
+    version: u64,
+    /// While it lists: what it named so far, by namespace and name. The rest is gone when it has listed all.
+    listing: Option<HashSet<(Arc<str>, Arc<str>)>>,
+    /// It has listed all once.
+    primed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    cluster: Option<Cluster>,
+    was_there: bool,
+    unreadable: bool,
+    owned: OwnedObjects,
+    lease: Option<Lease>,
+    addons: BTreeMap<Box<str>, Addon>,
+}
+
+#[derive(Debug)]
+struct SetEntry {
+    set: ClusterSet,
+    members: usize,
+}
+
+/// How many clusters there are, by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Census {
+    pub(crate) accepted: usize,
+    pub(crate) not_accepted: usize,
+    pub(crate) joined: usize,
+    pub(crate) available: usize,
+    pub(crate) unavailable: usize,
+    pub(crate) unknown: usize,
+    pub(crate) deleting: usize,
+    pub(crate) unreadable: usize,
+    pub(crate) leases_fresh: usize,
+    pub(crate) leases_expired: usize,
+}
+
+// === impl View ===
+
+impl View {
+    pub(crate) fn new(config: Arc<Config>) -> Self {
+        Self {
+            config,
+            clusters: HashMap::new(),
+            existing: 0,
+            sets: BTreeMap::new(),
+            bindings: HashMap::new(),
+            registration_role: None,
+            work_role: None,
+            requests: HashMap::new(),
+            trusted: HashMap::new(),
+            blind: None,
+            told: HashMap::new(),
+            watches: HashMap::new(),
+            wakes: Vec::new(),
+            begun: false,
+        }
+    }
+
+    /// What changes since the last call concern.
+    pub(crate) fn wakes(&mut self) -> Vec<Key> {
+        std::mem::take(&mut self.wakes)
+    }
+
+    /// Everything there is, for a beginning.
+    pub(crate) fn all(&self) -> Vec<Key> {
+        let clusters = self.clusters.keys().cloned().map(Key::Cluster);
+        let sets = self.sets.keys().cloned().map(Key::Set);
+        let bindings = self.bindings.iter().flat_map(|(namespace, names)| {
+            names
+                .keys()
+                .map(|name| Key::Binding(namespace.clone(), name.clone()))
+        });
+        let csrs = self.requests.keys().cloned().map(Key::Csr);
+        [Key::CommonRoles, Key::DefaultSets]
+            .into_iter()
+            .chain(sets)
+            .chain(bindings)
+            .chain(csrs)
+            .chain(clusters)
+            .collect()
+    }
+
+    /// Whether all watches that are needed have told everything once.
+    pub(crate) fn is_primed(&self) -> bool {
+        Kind::ALL.into_iter().all(|kind| {
+            kind.is_optional()
+                || self
+                    .watches
+                    .get(&kind)
+                    .is_some_and(|progress| progress.primed)
+        })
+    }
+
+    /// The kinds that have not told everything yet.
+    pub(crate) fn unprimed(&self) -> Vec<&'static str> {
+        let primed = |kind: &Kind| self.watches.get(kind).is_some_and(|watch| watch.primed);
+        let needed = Kind::ALL.into_iter().filter(|kind| !kind.is_optional());
+        needed
+            .filter(|kind| !primed(kind))
+            .map(Kind::name)
+            .collect()
+    }
+
+    /// Has something made of the facts about a cluster. None, if nothing is known of it.
+    pub(crate) fn with_cluster<T>(
+        &self,
+        name: &str,
+        remaining: Option<&[Remaining]>,
+        make: impl FnOnce(&ClusterFacts<'_>) -> T,
+    ) -> Option<T> {
+        let entry = self.clusters.get(name)?;
+        Some(self.with_entry(name, entry, remaining, make))
+    }
+
+    fn with_entry<T>(
+        &self,
+        name: &str,
+        entry: &Entry,
+        remaining: Option<&[Remaining]>,
+        make: impl FnOnce(&ClusterFacts<'_>) -> T,
+    ) -> T {
+        let labels = entry.cluster.as_ref().map(|cluster| &cluster.labels);
+        let sets: Vec<_> = labels
+            .into_iter()
+            .flat_map(|labels| self.sets.values().filter(|entry| entry.matches(labels)))
+            .map(|entry| &entry.set)
+            .collect();
+        let undecided = self
+            .sets
+            .values()
+            .filter(|entry| entry.set.membership.is_err() && !entry.set.deleting);
+        let undecided: Vec<_> = undecided.map(|entry| &*entry.set.name).collect();
+        let bindings: Vec<_> = self
+            .bindings
+            .get(name)
+            .into_iter()
+            .flat_map(|names| names.keys().map(|name| &**name))
+            .collect();
+        make(&ClusterFacts {
+            config: &self.config,
+            name,
+            cluster: entry.cluster.as_ref(),
+            was_there: entry.was_there,
+            unreadable: entry.unreadable,
+            owned: &entry.owned,
+            common_roles: self.has_common_roles(),
+            lease: entry.lease.as_ref(),
+            addons: &entry.addons,
+            sets: &sets,
+            undecided_sets: &undecided,
+            bindings: &bindings,
+            leases_watched: self.blind.is_none(),
+            trusted_request: self.trusted.contains_key(name),
+            remaining,
+        })
+    }
+
+    pub(crate) fn cluster(&self, name: &str) -> Option<&Cluster> {
+        self.clusters.get(name)?.cluster.as_ref()
+    }
+
+    pub(crate) fn lease(&self, cluster: &str) -> Option<&Lease> {
+        self.clusters.get(cluster)?.lease.as_ref()
+    }
+
+    /// A set, and how many clusters belong to it.
+    pub(crate) fn set(&self, name: &str) -> Option<(&ClusterSet, usize)> {
+        let entry = self.sets.get(name)?;
+        Some((&entry.set, entry.members))
+    }
+
+    pub(crate) fn binding(&self, namespace: &str, name: &str) -> Option<&Binding> {
+        self.bindings.get(namespace)?.get(name)
+    }
+
+    pub(crate) fn request(&self, name: &str) -> Option<&CertificateRequest> {
+        self.requests.get(name)
+    }
+
+    /// Notes why a pending CSR is not approved. False: that was told already.
+    pub(crate) fn told(&mut self, name: &str, reason: &'static str) -> bool {
+        let Some((name, _)) = self.requests.get_key_value(name) else {
+            return false;
+        };
+        self.told.insert(name.clone(), reason) != Some(reason)
+    }
+
+    /// Whether there is any ManagedCluster, and the two ClusterRoles that all agents share.
+    pub(crate) fn common_roles(&self) -> (bool, Option<&Owned>, Option<&Owned>) {
+        (
+            self.existing > 0,
+            self.registration_role.as_ref(),
+            self.work_role.as_ref(),
+        )
+    }
+
+    fn has_common_roles(&self) -> bool {
+        self.registration_role.is_some() && self.work_role.is_some()
+    }
+
+    /// Counts the clusters.
+    pub(crate) fn census(&self, now: Now) -> Census {
+        use berth_api::conditions::{TRUE, UNKNOWN, cluster as types};
+        let mut census = Census::default();
+        for entry in self.clusters.values() {
+            census.unreadable += usize::from(entry.unreadable);
+            let Some(cluster) = &entry.cluster else {
+                continue;
+            };
+            let is = |type_, status| cluster.condition_status(type_) == Some(status);
+            let of = |counted: bool| usize::from(counted);
+            let accepted = is(types::HUB_ACCEPTED, TRUE);
+            census.accepted += of(accepted);
+            census.not_accepted += of(!accepted);
+            census.joined += of(is(types::JOINED, TRUE));
+            census.deleting += of(cluster.deleting);
+            match cluster.condition_status(types::AVAILABLE) {
+                Some(TRUE) => census.available += 1,
+                None | Some(UNKNOWN) => census.unknown += 1,
+                Some(_) => census.unavailable += 1,
+            }
+            if let Some(lease) = &entry.lease {
+                let expired = crate::heartbeat::is_expired(cluster, lease, now);
+                census.leases_expired += of(expired);
+                census.leases_fresh += of(!expired);
+            }
+        }
+        census
+    }
+}
+
+impl SetEntry {
+    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.set
+            .membership
+            .as_ref()
+            .is_ok_and(|membership| membership.matches(labels))
+    }
+}

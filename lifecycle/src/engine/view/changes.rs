@@ -1,0 +1,212 @@
+//! How the view follows the hub.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::objects::owned;
+use super::{Blind, Key, View};
+use crate::engine::kinds::Kind;
+use crate::engine::object::Object;
+use crate::facts::Now;
+
+/// A watch that has not failed for so long works: longer than it waits between two tries.
+const SIGHT: Duration = Duration::from_secs(25);
+
+/// Where a change was learnt of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A watch, which tells of all changes of a kind in their order.
+    Watch,
+    /// The answer to a write of our own.
+    Write,
+    /// The answer to a question, which tells of changes some time after they were made.
+    Read,
+}
+
+impl View {
+    /// A watch begins to list.
+    pub(crate) fn listing(&mut self, kind: Kind) {
+        self.watches.entry(kind).or_default().listing = Some(HashSet::new());
+    }
+
+    /// A watch has listed all: the rest is gone.
+    pub(crate) fn listed(&mut self, kind: Kind, now: Now) {
+        let progress = self.watches.entry(kind).or_default();
+        progress.primed = true;
+        let Some(seen) = progress.listing.take() else {
+            return;
+        };
+        for (namespace, name) in self.names(kind) {
+            if !seen.contains(&(namespace.clone(), name.clone())) {
+                self.remove(kind, &namespace, &name);
+            }
+        }
+        if kind == Kind::Lease {
+            self.sees_leases(now);
+        }
+    }
+
+    /// A watch failed.
+    pub(crate) fn lost_sight(&mut self, kind: Kind, now: Now) {
+        if kind == Kind::Lease {
+            let blind = self.blind.get_or_insert(Blind {
+                since: now.instant,
+                until: now.instant,
+            });
+            blind.until = now.instant + SIGHT;
+        }
+    }
+
+    /// Whether leases are not watched now: then nobody's silence means anything.
+    pub(crate) fn is_blind(&mut self, now: Now) -> bool {
+        if self.blind.is_some_and(|blind| blind.until <= now.instant) {
+            self.sees_leases(now);
+        }
+        self.blind.is_some()
+    }
+
+    /// When to look again whether leases are watched; None, if they are. Nobody may tell of it: all agents may be silent.
+    pub(crate) fn sight(&self) -> Option<Instant> {
+        self.blind.map(|blind| blind.until)
+    }
+
+    /// Leases are watched again. What was not seen is no silence: that time does not count.
+    fn sees_leases(&mut self, now: Now) {
+        let Some(Blind { since, .. }) = self.blind.take() else {
+            return;
+        };
+        let blind = now.instant.saturating_duration_since(since);
+        for (name, entry) in &mut self.clusters {
+            if let Some(lease) = entry.lease.as_mut().filter(|lease| lease.renewed <= since) {
+                lease.renewed = lease.renewed.checked_add(blind).unwrap_or(now.instant);
+            }
+            self.wakes.push(Key::Cluster(name.clone()));
+        }
+    }
+
+    /// The hub could not be asked whether this cluster's agent is silent. Then nobody could renew a lease, either: the silence
+    /// begins anew.
+    pub(crate) fn excuse(&mut self, cluster: &str, now: Now) {
+        if let Some(lease) = self
+            .clusters
+            .get_mut(cluster)
+            .and_then(|entry| entry.lease.as_mut())
+        {
+            lease.renewed = now.instant;
+        }
+    }
+
+    /// An object is there, or has changed.
+    pub(crate) fn apply(&mut self, kind: Kind, object: &Object, source: Source, now: Now) {
+        let namespace: Arc<str> = object.namespace().into();
+        let name: Arc<str> = object.name().into();
+        let progress = self.watches.entry(kind).or_default();
+        let listing = progress.listing.is_some();
+        if let Some(seen) = &mut progress.listing {
+            seen.insert((namespace.clone(), name.clone()));
+        }
+        if let Some(version) = object.version() {
+            match source {
+                // The watch has told of this, and perhaps of its end.
+                Source::Write | Source::Read if version <= progress.version => return,
+                Source::Write | Source::Read => {}
+                Source::Watch => progress.version = progress.version.max(version),
+            }
+            if self
+                .version(kind, &namespace, &name)
+                .is_some_and(|known| known >= version)
+            {
+                return;
+            }
+        }
+        if (kind, source, listing) == (Kind::Lease, Source::Watch, false) {
+            self.sees_leases(now);
+        }
+        match kind {
+            Kind::Cluster => self.cluster_changed(&name, object),
+            Kind::Set => self.set_changed(name, object),
+            Kind::Binding => self.binding_changed(namespace, name, object),
+            Kind::Addon => self.addon_changed(&namespace, &name, object),
+            Kind::Lease => {
+                let late = listing || source == Source::Read;
+                self.lease_changed(&namespace, &name, object, late, now);
+            }
+            Kind::Csr => self.request_changed(name, object),
+            Kind::Namespace | Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => {
+                let owned = owned(&self.config, object);
+                self.owned_changed(kind, &namespace, &name, Some(owned));
+            }
+        }
+    }
+
+    /// An object is gone, as a watch tells, or a deletion of our own was answered.
+    pub(crate) fn gone(&mut self, kind: Kind, object: &Object, source: Source) {
+        if let (Source::Watch, Some(version)) = (source, object.version()) {
+            let progress = self.watches.entry(kind).or_default();
+            progress.version = progress.version.max(version);
+            let known = self.version(kind, object.namespace(), object.name());
+            // Made anew since.
+            if known.is_some_and(|known| known > version) {
+                return;
+            }
+        }
+        self.remove(kind, object.namespace(), object.name());
+    }
+
+    /// Forgets an object.
+    pub(crate) fn remove(&mut self, kind: Kind, namespace: &str, name: &str) {
+        match kind {
+            Kind::Cluster => {
+                let Some(entry) = self.clusters.get_mut(name) else {
+                    return;
+                };
+                let old = entry.cluster.take();
+                entry.was_there |= old.is_some();
+                entry.unreadable = false;
+                self.membership_changed(name, old.as_ref(), None);
+                self.wake_cluster(name);
+            }
+            Kind::Set => {
+                let Some(entry) = self.sets.remove(name) else {
+                    return;
+                };
+                self.wake_members(&entry.set, None);
+                self.wake_bindings_of(name);
+                self.wakes.push(Key::DefaultSets);
+            }
+            Kind::Binding => {
+                if let Some(names) = self.bindings.get_mut(namespace) {
+                    names.remove(name);
+                    if names.is_empty() {
+                        self.bindings.remove(namespace);
+                    }
+                    self.wake_cluster(namespace);
+                }
+            }
+            Kind::Addon => {
+                if let Some(entry) = self.clusters.get_mut(namespace) {
+                    entry.addons.remove(name);
+                    self.wake_cluster(namespace);
+                }
+            }
+            Kind::Lease => {
+                if let Some(entry) = self.clusters.get_mut(namespace) {
+                    entry.lease = None;
+                    self.wake_cluster(namespace);
+                }
+            }
+            Kind::Csr => {
+                self.requests.remove(name);
+                self.told.remove(name);
+                self.distrust(name);
+            }
+            Kind::Namespace | Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => {
+                self.owned_changed(kind, namespace, name, None);
+            }
+        }
+        for of in [namespace, name] {
+            self.forget_empty(of);
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! What a change of one object means, kind by kind.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, labels};
+use jiff::Timestamp;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+
+use super::index::owner;
+use super::{Entry, Key, SetEntry, View};
+use crate::config::Config;
+use crate::engine::kinds::Kind;
+use crate::engine::object::Object;
+use crate::facts::{
+    Addon, Binding, CertificateRequest, Cluster, ClusterSet, Lease, Now, Owned, Standing,
+};
+use crate::plan::Plan;
+use crate::{clock, csrs, heartbeat, names, roles};
+
+impl View {
+    pub(super) fn cluster_changed(&mut self, name: &Arc<str>, object: &Object) {
+        let (new, unreadable) = match object.read::<ManagedCluster>() {
+            Ok(cluster) => (Some(Cluster::from(cluster)), false),
+            Err(error) => {
+                tracing::warn!(cluster = %name, error, "ManagedCluster cannot be read and is left alone");
+                (None, true)
+            }
+        };
+        let entry = self.clusters.entry(name.clone()).or_default();
+        let mut old = entry.cluster.take();
+        if let (Some(old), Some(new)) = (&mut old, &new) {
+            // That alone is no change: agents report much that does not matter here.
+            old.resource_version.clone_from(&new.resource_version);
+        }
+        let changed = old != new || entry.unreadable != unreadable;
+        entry.cluster.clone_from(&new);
+        entry.unreadable = unreadable;
+        if changed {
+            self.membership_changed(name, old.as_ref(), new.as_ref());
+            self.wake_cluster(name);
+        }
+    }
+
+    /// Counts the members of sets, and wakes what acceptance and existence of a cluster concern.
+    pub(super) fn membership_changed(
+        &mut self,
+        name: &str,
+        old: Option<&Cluster>,
+        new: Option<&Cluster>,
+    ) {
+        match (old.is_some(), new.is_some()) {
+            (false, true) => self.existing += 1,
+            (true, false) => self.existing = self.existing.saturating_sub(1),
+            _ => {}
+        }
+        if old.is_some() != new.is_some() && self.existing <= 1 {
+            self.wakes.push(Key::CommonRoles);
+        }
+        let accepted = |cluster: Option<&Cluster>| cluster.is_some_and(|cluster| cluster.accepted);
+        if accepted(old) != accepted(new) {
+            let bindings = self.bindings.get_key_value(name);
+            let keys = bindings.into_iter().flat_map(|(namespace, names)| {
+                names
+                    .keys()
+                    .map(|name| Key::Binding(namespace.clone(), name.clone()))
+            });
+            self.wakes.extend(keys);
+        }
+        // Whoever may be trusted with a new cluster has perhaps asked already.
+        let requests = self.requests.iter();
+        let requests = requests.filter(|(_, request)| request.cluster == name);
+        self.wakes
+            .extend(requests.map(|(request, _)| Key::Csr(request.clone())));
+        let (old, new) = (
+            old.map(|cluster| &cluster.labels),
+            new.map(|cluster| &cluster.labels),
+        );
+        if old == new {
+            return;
+        }
+        for (set, entry) in &mut self.sets {
+            let was = old.is_some_and(|labels| entry.matches(labels));
+            let is = new.is_some_and(|labels| entry.matches(labels));
+            match (was, is) {
+                (false, true) => entry.members += 1,
+                (true, false) => entry.members = entry.members.saturating_sub(1),
+                _ => continue,
+            }
+            self.wakes.push(Key::Set(set.clone()));
+        }
+    }
+
+    pub(super) fn set_changed(&mut self, name: Arc<str>, object: &Object) {
+        let set = match object.read::<ManagedClusterSet>() {
+            Ok(set) => ClusterSet::from(set),
+            Err(error) => {
+                tracing::warn!(set = %name, error, "ManagedClusterSet cannot be read and is left alone");
+                return;
+            }
+        };
+        let entry = SetEntry { set, members: 0 };
+        let clusters = self.clusters.values().filter_map(|of| of.cluster.as_ref());
+        let members = clusters
+            .filter(|cluster| entry.matches(&cluster.labels))
+            .count();
+        let old = self.sets.get(&name).map(|old| old.set.clone());
+        if old.as_ref().is_none_or(|old| {
+            old.selector != entry.set.selector
+                || old.managed_namespaces != entry.set.managed_namespaces
+                || old.deleting != entry.set.deleting
+        }) {
+            self.wake_members(&entry.set, old.as_ref());
+        }
+        if old.is_none() {
+            self.wake_bindings_of(&name);
+        }
+        if [labels::DEFAULT_SET, labels::GLOBAL_SET].contains(&&*name) {
+            self.wakes.push(Key::DefaultSets);
+        }
+        self.wakes.push(Key::Set(name.clone()));
+        self.sets.insert(name, SetEntry { members, ..entry });
+    }
+
+    /// Wakes the clusters of a set, of what it was before, and those whose status names it.
+    pub(super) fn wake_members(&mut self, set: &ClusterSet, old: Option<&ClusterSet>) {
+        let of = |set: &ClusterSet, cluster: &Cluster| {
+            set.membership
+                .as_ref()
+                .is_ok_and(|membership| membership.matches(&cluster.labels))
+        };
+        for (name, entry) in &self.clusters {
+            let concerned = entry.cluster.as_ref().is_some_and(|cluster| {
+                of(set, cluster)
+                    || old.is_some_and(|old| of(old, cluster))
+                    || cluster
+                        .managed_namespaces
+                        .iter()
+                        .any(|namespace| *namespace.cluster_set == *set.name)
+            });
+            if concerned {
+                self.wakes.push(Key::Cluster(name.clone()));
+            }
+        }
+    }
+
+    pub(super) fn wake_bindings_of(&mut self, set: &str) {
+        for (namespace, names) in &self.bindings {
+            let of = names
+                .iter()
+                .filter(|(_, binding)| binding.cluster_set == set);
+            let keys = of.map(|(name, _)| Key::Binding(namespace.clone(), name.clone()));
+            self.wakes.extend(keys);
+        }
+    }
+
+    pub(super) fn binding_changed(&mut self, namespace: Arc<str>, name: Arc<str>, object: &Object) {
+        let binding = match object.read::<ManagedClusterSetBinding>() {
+            Ok(binding) => Binding::from(binding),
+            Err(error) => {
+                tracing::warn!(%namespace, binding = %name, error, "ManagedClusterSetBinding cannot be read");
+                // It holds its namespace all the same.
+                Binding {
+                    deleting: true,
+                    ..Binding::default()
+                }
+            }
+        };
+        let names = self.bindings.entry(namespace.clone()).or_default();
+        if names.insert(name.clone(), binding).is_none() {
+            self.wake_cluster(&namespace);
+        }
+        self.wakes.push(Key::Binding(namespace, name));
+    }
+
+    pub(super) fn addon_changed(&mut self, namespace: &str, name: &str, object: &Object) {
+        let addon = match object.read::<crate::facts::ManagedClusterAddOn>() {
+            Ok(addon) => Addon::from(addon),
+            Err(error) => {
+                tracing::warn!(
+                    cluster = namespace,
+                    addon = name,
+                    error,
+                    "ManagedClusterAddOn cannot be read"
+                );
+                return;
+            }
+        };
+        let entry = self.clusters.entry(namespace.into()).or_default();
+        entry.addons.insert(name.into(), addon);
+        self.wake_cluster(namespace);
+    }
+
+    pub(super) fn lease_changed(
+        &mut self,
+        namespace: &str,
+        name: &str,
+        object: &Object,
+        late: bool,
+        now: Now,
+    ) {
+        if name != names::CLUSTER_LEASE {
+            return;
+        }
+        let renew_time = object.value["spec"]["renewTime"].as_str();
+        let renew_time: Option<Timestamp> = renew_time.and_then(|time| time.parse().ok());
+        let resource_version = object.metadata.resource_version.clone().unwrap_or_default();
+        let entry = self.clusters.entry(namespace.into()).or_default();
+        let Some(lease) = &mut entry.lease else {
+            entry.lease = Some(Lease {
+                resource_version,
+                renew_time,
+                renewed: heartbeat::first_seen(renew_time, now),
+                observed_wall: None,
+            });
+            self.wake_cluster(namespace);
+            return;
+        };
+        lease.resource_version = resource_version;
+        if lease.renew_time == renew_time {
+            return;
+        }
+        lease.renew_time = renew_time;
+        lease.renewed = now.instant;
+        // A list tells of a renewal some time after it was made: nothing to compare clocks by.
+        lease.observed_wall = (!late).then_some(now.wall);
+        // A renewal concerns nothing but the clocks, and those seldom: thousands come each minute.
+        let mut plan = Plan::default();
+        self.with_cluster(namespace, None, |facts| {
+            clock::decide(facts, now, &mut plan)
+        });
+        if !plan.is_empty() {
+            self.wake_cluster(namespace);
+        }
+    }
+
+    pub(super) fn request_changed(&mut self, name: Arc<str>, object: &Object) {
+        let request = match object.read::<CertificateSigningRequest>() {
+            Ok(request) => request,
+            Err(error) => {
+                tracing::warn!(csr = %name, error, "CertificateSigningRequest cannot be read");
+                return;
+            }
+        };
+        let read = CertificateRequest::read(request);
+        // One that is none of an agent's, or that a person refused, vouches for no cluster, whoever sent it.
+        let vouches = read.as_ref().is_some_and(|(request, standing)| {
+            *standing != Standing::Refused && csrs::is_from_listed_user(&self.config, request)
+        });
+        if vouches {
+            let cluster: Arc<str> = object.label(labels::CLUSTER_NAME).into();
+            let of: &mut BTreeSet<_> = self.trusted.entry(cluster.clone()).or_default();
+            if of.insert(name.clone()) {
+                self.wake_cluster(&cluster);
+            }
+        } else {
+            self.distrust(&name);
+        }
+        match read {
+            Some((request, Standing::Pending)) => {
+                self.requests.insert(name.clone(), request);
+                self.wakes.push(Key::Csr(name));
+            }
+            _ => {
+                self.requests.remove(&name);
+                self.told.remove(&name);
+            }
+        }
+    }
+
+    /// This CSR vouches for no cluster any more.
+    pub(super) fn distrust(&mut self, request: &str) {
+        self.trusted.retain(|_, requests| {
+            requests.remove(request);
+            !requests.is_empty()
+        });
+    }
+
+    /// What the hub keeps for a cluster has changed, or is gone. Whose it is, its name says; a wrong label is mended.
+    pub(super) fn owned_changed(
+        &mut self,
+        kind: Kind,
+        namespace: &str,
+        name: &str,
+        new: Option<Owned>,
+    ) {
+        let had_common_roles = self.has_common_roles();
+        if kind == Kind::ClusterRole {
+            let common = match name {
+                names::REGISTRATION_ROLE => Some(&mut self.registration_role),
+                names::WORK_ROLE => Some(&mut self.work_role),
+                _ => None,
+            };
+            if let Some(slot) = common {
+                *slot = new;
+                self.wakes.push(Key::CommonRoles);
+                if !had_common_roles && self.has_common_roles() {
+                    // Role bindings wait for them.
+                    self.wakes
+                        .extend(self.clusters.keys().cloned().map(Key::Cluster));
+                }
+                return;
+            }
+        }
+        let Some(owner) = owner(kind, namespace, name) else {
+            return;
+        };
+        if new.is_none() && !self.clusters.contains_key(owner) {
+            return;
+        }
+        let owned = &mut self.clusters.entry(owner.into()).or_default().owned;
+        let slot = match kind {
+            Kind::Namespace => &mut owned.namespace,
+            Kind::ClusterRole => &mut owned.cluster_role,
+            Kind::ClusterRoleBinding => &mut owned.cluster_role_binding,
+            Kind::RoleBinding if name == names::registration_binding(owner) => {
+                &mut owned.registration_binding
+            }
+            Kind::RoleBinding if name == names::work_binding(owner) => &mut owned.work_binding,
+            _ => {
+                self.forget_empty(owner);
+                return;
+            }
+        };
+        let mut old = std::mem::replace(slot, new.clone());
+        if let (Some(old), Some(new)) = (&mut old, &new) {
+            old.resource_version.clone_from(&new.resource_version);
+        }
+        if old != new {
+            self.wake_cluster(owner);
+        }
+    }
+
+    pub(super) fn wake_cluster(&mut self, name: &str) {
+        if let Some((name, _)) = self.clusters.get_key_value(name) {
+            self.wakes.push(Key::Cluster(name.clone()));
+        }
+    }
+
+    pub(super) fn forget_empty(&mut self, name: &str) {
+        let is_empty = |entry: &Entry| {
+            entry.cluster.is_none()
+                && !entry.unreadable
+                && entry.owned == Default::default()
+                && entry.lease.is_none()
+                && entry.addons.is_empty()
+        };
+        if self.clusters.get(name).is_some_and(is_empty) {
+            self.clusters.remove(name);
+        }
+    }
+}
+
+pub(super) fn owned(config: &Config, object: &Object) -> Owned {
+    let metadata = &object.value["metadata"];
+    let finalizers = metadata["finalizers"].as_array().into_iter().flatten();
+    let finalizers = finalizers.filter_map(|finalizer| finalizer.as_str());
+    let (ours, others): (Vec<_>, Vec<_>) =
+        finalizers.partition(|finalizer| *finalizer == labels::MANIFEST_WORK_CLEANUP);
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    Owned {
+        uid: text(&object.metadata.uid),
+        resource_version: text(&object.metadata.resource_version),
+        deleting: !metadata["deletionTimestamp"].is_null(),
+        work_finalizer: !ours.is_empty(),
+        other_finalizers: others.into_iter().map(str::to_owned).collect(),
+        fingerprint: roles::fingerprint(config, &object.value),
+    }
+}

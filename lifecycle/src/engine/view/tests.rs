@@ -1,0 +1,497 @@
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::engine::object::Object;
+
+fn now() -> Now {
+    Now {
+        instant: Instant::now(),
+        wall: Timestamp::now(),
+    }
+}
+
+fn later(now: Now, by: Duration) -> Now {
+    Now {
+        instant: now.instant + by,
+        wall: now.wall + by,
+    }
+}
+
+fn view() -> View {
+    View::new(Arc::new(Config::default()))
+}
+
+fn object(value: Value) -> Object {
+    serde_json::from_value(value).unwrap()
+}
+
+fn cluster(name: &str, version: u64, spec: Value) -> Object {
+    object(json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1",
+        "kind": "ManagedCluster",
+        "metadata": {
+            "name": name, "uid": "u", "resourceVersion": version.to_string(),
+            "labels": {"cluster.open-cluster-management.io/clusterset": "a"},
+        },
+        "spec": spec,
+    }))
+}
+
+fn lease(cluster: &str, version: u64, renewed: Timestamp) -> Object {
+    object(json!({
+        "metadata": {
+            "name": "managed-cluster-lease", "namespace": cluster, "resourceVersion": version.to_string(),
+            "labels": {"open-cluster-management.io/cluster-name": cluster},
+        },
+        "spec": {"renewTime": renewed},
+    }))
+}
+
+fn set(name: &str, version: u64, selector: Value) -> Object {
+    object(json!({
+        "metadata": {"name": name, "resourceVersion": version.to_string()},
+        "spec": {"clusterSelector": selector},
+    }))
+}
+
+fn cluster_key(name: &str) -> Key {
+    Key::Cluster(name.into())
+}
+
+/// The version of a cluster that is known.
+fn known(view: &View, name: &str) -> Option<String> {
+    Some(view.cluster(name)?.resource_version.clone())
+}
+
+#[test]
+fn what_a_write_was_answered_with_is_seen_at_once_and_stays() {
+    let (mut view, now) = (view(), now());
+    let accepts = |accepts: bool| json!({"hubAcceptsClient": accepts});
+    view.apply(
+        Kind::Cluster,
+        &cluster("c1", 5, accepts(false)),
+        Source::Watch,
+        now,
+    );
+    assert_eq!(view.wakes(), [Key::CommonRoles, cluster_key("c1")]);
+    view.apply(
+        Kind::Cluster,
+        &cluster("c1", 8, accepts(true)),
+        Source::Write,
+        now,
+    );
+    assert_eq!(known(&view, "c1").unwrap(), "8");
+    assert_eq!(view.wakes(), [cluster_key("c1")]);
+    for late in [6, 8] {
+        view.apply(
+            Kind::Cluster,
+            &cluster("c1", late, accepts(false)),
+            Source::Watch,
+            now,
+        );
+        assert_eq!(known(&view, "c1").unwrap(), "8");
+        assert_eq!(view.wakes(), []);
+    }
+    view.apply(
+        Kind::Cluster,
+        &cluster("c1", 9, accepts(false)),
+        Source::Watch,
+        now,
+    );
+    assert_eq!(known(&view, "c1").unwrap(), "9");
+}
+
+#[test]
+fn a_late_answer_brings_nothing_back_to_life() {
+    let (mut view, now) = (view(), now());
+    view.apply(
+        Kind::Cluster,
+        &cluster("c1", 5, json!({})),
+        Source::Watch,
+        now,
+    );
+    view.gone(Kind::Cluster, &cluster("c1", 9, json!({})), Source::Watch);
+    assert_eq!(known(&view, "c1"), None);
+    view.apply(
+        Kind::Cluster,
+        &cluster("c1", 7, json!({})),
+        Source::Write,
+        now,
+    );
+    assert_eq!(
+        known(&view, "c1"),
+        None,
+        "it was written before it was deleted"
+    );
+    // One that was made anew meanwhile stays.
+    view.apply(
+        Kind::Cluster,
+        &cluster("c1", 12, json!({})),
+        Source::Write,
+        now,
+    );
+    view.gone(Kind::Cluster, &cluster("c1", 11, json!({})), Source::Watch);
+    assert_eq!(known(&view, "c1").unwrap(), "12");
+}
+
+#[test]
+fn what_a_list_does_not_name_is_gone() {
+    let (mut view, now) = (view(), now());
+    for name in ["c1", "c2"] {
+        view.apply(
+            Kind::Cluster,
+            &cluster(name, 5, json!({})),
+            Source::Watch,
+            now,
+        );
+        view.apply(Kind::Lease, &lease(name, 6, now.wall), Source::Watch, now);
+    }
+    view.listing(Kind::Cluster);
+    view.apply(
+        Kind::Cluster,
+        &cluster("c2", 5, json!({})),
+        Source::Watch,
+        now,
+    );
+    // Made while the list was under way, and so not in it.
+    view.apply(
+        Kind::Cluster,
+        &cluster("c3", 20, json!({})),
+        Source::Write,
+        now,
+    );
+    view.wakes();
+    view.listed(Kind::Cluster, now);
+    let there: Vec<_> = ["c1", "c2", "c3"]
+        .map(|name| known(&view, name).is_some())
+        .into();
+    assert_eq!(there, [false, true, true]);
+    assert!(view.wakes().contains(&cluster_key("c1")));
+    assert_eq!(view.existing, 2);
+    view.listing(Kind::Lease);
+    view.listed(Kind::Lease, now);
+    assert!(view.clusters["c2"].lease.is_none());
+    assert!(!view.clusters.contains_key("c1"), "nothing is left of it");
+}
+
+#[test]
+fn what_an_agent_reports_of_nodes_and_claims_concerns_nobody() {
+    let (mut view, now) = (view(), now());
+    let mut report = cluster("c1", 5, json!({"hubAcceptsClient": true}));
+    view.apply(Kind::Cluster, &report, Source::Watch, now);
+    view.wakes();
+    report.value["status"] =
+        json!({"capacity": {"cpu": "8"}, "clusterClaims": [{"name": "id", "value": "1"}]});
+    report.value["metadata"]["resourceVersion"] = "6".into();
+    report.metadata.resource_version = Some("6".into());
+    view.apply(Kind::Cluster, &report, Source::Watch, now);
+    assert_eq!(view.wakes(), []);
+    assert_eq!(known(&view, "c1").unwrap(), "6", "the next patch names it");
+}
+
+#[test]
+fn a_renewal_concerns_nobody_either() {
+    let (mut view, now) = (view(), now());
+    let spec = json!({"hubAcceptsClient": true});
+    let mut object = cluster("c1", 5, spec);
+    object.value["status"] = json!({"conditions": [
+        {"type": "ManagedClusterConditionClockSynced", "status": "True", "reason": "r", "message": "", "lastTransitionTime": now.wall},
+    ]});
+    view.apply(Kind::Cluster, &object, Source::Watch, now);
+    view.apply(Kind::Lease, &lease("c1", 6, now.wall), Source::Watch, now);
+    view.wakes();
+    let later = later(now, Duration::from_secs(60));
+    view.apply(
+        Kind::Lease,
+        &lease("c1", 7, later.wall),
+        Source::Watch,
+        later,
+    );
+    assert_eq!(view.wakes(), []);
+    assert_eq!(
+        view.clusters["c1"].lease.as_ref().unwrap().renewed,
+        later.instant
+    );
+    // Unless its clock is off.
+    view.apply(
+        Kind::Lease,
+        &lease("c1", 8, now.wall + Duration::from_secs(7200)),
+        Source::Watch,
+        later,
+    );
+    assert_eq!(view.wakes(), [cluster_key("c1")]);
+}
+
+#[test]
+fn nobody_is_silent_while_nobody_listens() {
+    let (mut view, begun) = (view(), now());
+    view.apply(
+        Kind::Cluster,
+        &cluster("c1", 5, json!({})),
+        Source::Watch,
+        begun,
+    );
+    view.apply(
+        Kind::Lease,
+        &lease("c1", 6, begun.wall),
+        Source::Watch,
+        begun,
+    );
+    let renewed = |view: &View| view.clusters["c1"].lease.as_ref().unwrap().renewed;
+    let first = renewed(&view);
+    let minute = |minutes: u64| later(begun, Duration::from_secs(60 * minutes));
+    view.lost_sight(Kind::Lease, minute(1));
+    for minutes in 1..10 {
+        view.lost_sight(Kind::Lease, minute(minutes));
+        assert!(view.is_blind(minute(minutes)));
+        // It is looked at again, though nobody says anything.
+        assert!(view.sight() > Some(minute(minutes).instant));
+    }
+    view.listing(Kind::Lease);
+    view.apply(
+        Kind::Lease,
+        &lease("c1", 6, begun.wall),
+        Source::Watch,
+        minute(10),
+    );
+    view.listed(Kind::Lease, minute(10));
+    assert!(!view.is_blind(minute(10)));
+    assert_eq!(view.sight(), None);
+    assert_eq!(
+        renewed(&view) - first,
+        Duration::from_secs(9 * 60),
+        "the time in which it was not seen does not count"
+    );
+    assert!(view.wakes().contains(&cluster_key("c1")));
+    // A watch that went on without a list, and has nothing to tell, is taken to work after a while.
+    view.lost_sight(Kind::Lease, minute(11));
+    assert!(view.is_blind(minute(11)));
+    assert!(!view.is_blind(minute(12)));
+}
+
+#[test]
+fn a_renewal_that_was_asked_for_counts_and_is_no_measure_of_clocks() {
+    let mut view = view();
+    let start = now();
+    let read = |view: &mut View, version, now: Now| {
+        let lease = lease("c1", version, start.wall + Duration::from_secs(version));
+        view.apply(Kind::Lease, &lease, Source::Read, now);
+        let lease = view.lease("c1").unwrap();
+        (lease.renewed, lease.observed_wall)
+    };
+    read(&mut view, 1, start);
+    let soon = later(start, Duration::from_secs(60));
+    assert_eq!(read(&mut view, 2, soon), (soon.instant, None));
+    // The same again is no renewal.
+    let late = later(start, Duration::from_secs(120));
+    assert_eq!(read(&mut view, 2, late), (soon.instant, None));
+    view.excuse("c1", late);
+    view.excuse("nobody", late);
+    assert_eq!(view.lease("c1").unwrap().renewed, late.instant);
+}
+
+#[test]
+fn one_object_that_cannot_be_read_disturbs_no_other() {
+    let (mut view, now) = (view(), now());
+    view.apply(
+        Kind::Cluster,
+        &cluster("good", 4, json!({})),
+        Source::Watch,
+        now,
+    );
+    view.apply(
+        Kind::Cluster,
+        &cluster("bad", 5, json!({"hubAcceptsClient": "yes"})),
+        Source::Watch,
+        now,
+    );
+    assert!(view.cluster("good").is_some());
+    assert!(view.cluster("bad").is_none());
+    let unreadable = view.with_cluster("bad", None, |facts| facts.unreadable);
+    assert_eq!(unreadable, Some(true));
+    assert_eq!(view.census(now).unreadable, 1);
+    view.apply(
+        Kind::Cluster,
+        &cluster("bad", 6, json!({"hubAcceptsClient": true})),
+        Source::Watch,
+        now,
+    );
+    let unreadable = view.with_cluster("bad", None, |facts| facts.unreadable);
+    assert_eq!(unreadable, Some(false));
+    for kind in Kind::ALL {
+        let strange =
+            object(json!({"metadata": {"name": "x", "namespace": "y"}, "spec": 7, "status": []}));
+        view.apply(kind, &strange, Source::Watch, now);
+        view.gone(kind, &strange, Source::Watch);
+    }
+    assert!(view.cluster("good").is_some());
+}
+
+#[test]
+fn everything_is_seen_before_anything_is_done() {
+    let (mut view, now) = (view(), now());
+    for kind in Kind::ALL {
+        assert!(!view.is_primed() || kind.is_optional());
+        view.listing(kind);
+        if kind != Kind::Addon {
+            view.listed(kind, now);
+        }
+    }
+    assert!(view.is_primed(), "not every hub has add-ons");
+    assert_eq!(view.unprimed(), [] as [&str; 0]);
+}
+
+fn label(value: Option<&str>) -> Value {
+    value.map_or(
+        json!({}),
+        |value| json!({"team": value, "cluster.open-cluster-management.io/clusterset": value}),
+    )
+}
+
+proptest! {
+    /// Members are counted as they come and go; the count is that of a recount.
+    #[test]
+    fn members_are_counted_right(
+        steps in proptest::collection::vec((0..3_usize, 0..4_usize, proptest::option::of("[ab]"), any::<bool>()), 0..60),
+    ) {
+        let (mut view, now) = (view(), now());
+        let selectors = [
+            json!({"selectorType": "ExclusiveClusterSetLabel"}),
+            json!({"selectorType": "LabelSelector", "labelSelector": {"matchLabels": {"team": "b"}}}),
+            json!({"selectorType": "LabelSelector", "labelSelector": {}}),
+            json!({"selectorType": "LabelSelector", "labelSelector": {"matchExpressions": [{"key": "team", "operator": "Odd"}]}}),
+        ];
+        for (version, (what, which, value, there)) in (1..).zip(steps) {
+            let name = format!("c{which}");
+            match (what, there) {
+                (0, _) => view.apply(
+                    Kind::Set,
+                    &set(if there { "a" } else { "all" }, version, selectors[which].clone()),
+                    Source::Watch,
+                    now,
+                ),
+                (_, true) => {
+                    let mut object = cluster(&name, version, json!({}));
+                    object.value["metadata"]["labels"] = label(value.as_deref());
+                    view.apply(Kind::Cluster, &object, Source::Watch, now);
+                }
+                (_, false) => view.gone(Kind::Cluster, &cluster(&name, version, json!({})), Source::Watch),
+            }
+        }
+        for entry in view.sets.values() {
+            let clusters = view.clusters.values().filter_map(|entry| entry.cluster.as_ref());
+            prop_assert_eq!(entry.members, clusters.filter(|cluster| entry.matches(&cluster.labels)).count());
+        }
+        let existing = view.clusters.values().filter(|entry| entry.cluster.is_some()).count();
+        prop_assert_eq!(view.existing, existing);
+    }
+}
+
+#[test]
+fn only_a_good_request_that_nobody_refused_vouches_for_its_cluster() {
+    let config = Config {
+        gates: crate::config::Gates {
+            auto_approval: true,
+            ..Default::default()
+        },
+        auto_approved_users: ["listed".to_owned()].into(),
+        ..Config::default()
+    };
+    let condition = |type_: &str| json!({"conditions": [{"type": type_, "status": "True"}]});
+    let signer = crate::csrs::SIGNER;
+    let good = crate::csrs::tests::good_pem();
+    for (sentence, user, signer, pem, status, trusted) in [
+        ("a new one", "listed", signer, &*good, json!(null), true),
+        (
+            "an approved one",
+            "listed",
+            signer,
+            &*good,
+            condition("Approved"),
+            true,
+        ),
+        (
+            "a denied one",
+            "listed",
+            signer,
+            &*good,
+            condition("Denied"),
+            false,
+        ),
+        (
+            "a failed one",
+            "listed",
+            signer,
+            &*good,
+            condition("Failed"),
+            false,
+        ),
+        (
+            "somebody else's",
+            "other",
+            signer,
+            &*good,
+            json!(null),
+            false,
+        ),
+        (
+            "one to another signer",
+            "listed",
+            "example.com/s",
+            &*good,
+            json!(null),
+            false,
+        ),
+        (
+            "one that is none of an agent's",
+            "listed",
+            signer,
+            b"x",
+            json!(null),
+            false,
+        ),
+    ] {
+        let mut view = View::new(Arc::new(config.clone()));
+        view.apply(
+            Kind::Cluster,
+            &cluster("c1", 1, json!({})),
+            Source::Watch,
+            now(),
+        );
+        let request = |version: u64, status: &Value| {
+            object(json!({
+                "apiVersion": "certificates.k8s.io/v1",
+                "kind": "CertificateSigningRequest",
+                "metadata": {
+                    "name": "csr1",
+                    "resourceVersion": version.to_string(),
+                    "labels": {"open-cluster-management.io/cluster-name": "c1"},
+                },
+                "spec": {
+                    "request": k8s_openapi::ByteString(pem.to_vec()),
+                    "signerName": signer,
+                    "username": user,
+                    "usages": ["client auth"],
+                },
+                "status": status,
+            }))
+        };
+        view.apply(Kind::Csr, &request(2, &status), Source::Watch, now());
+        let is_trusted = |view: &View| view.with_cluster("c1", None, |facts| facts.trusted_request);
+        assert_eq!(is_trusted(&view), Some(trusted), "{sentence}");
+        // What a person says later counts.
+        view.apply(
+            Kind::Csr,
+            &request(3, &condition("Denied")),
+            Source::Watch,
+            now(),
+        );
+        assert_eq!(is_trusted(&view), Some(false), "{sentence}");
+    }
+}

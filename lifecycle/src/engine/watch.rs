@@ -1,0 +1,152 @@
+//! One watch for each kind. What it tells goes into the view; it resumes and lists anew by itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use http::{Request, Response};
+use kube::client::Body;
+use kube::core::ApiResource;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client};
+use tokio::time::timeout;
+use tower::BoxError;
+
+use super::kinds::Kind;
+use super::object::Object;
+use super::view::Source;
+use super::work::Work;
+use crate::facts::Now;
+
+/// The first wait after a failure.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+
+/// The longest wait after a failure. Shorter than what [`super::view`] takes for the sight of leases regained.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The same for kinds that a hub need not have.
+const LONGEST_WAIT_FOR_OPTIONAL: Duration = Duration::from_secs(60);
+
+/// The longest a list may take, or the beginning of a watch: a hub that takes requests and answers none is asked again.
+const LONGEST_REQUEST: Duration = Duration::from_secs(30);
+
+/// Follows a kind for ever.
+pub(crate) async fn follow(work: Arc<Work>, kind: Kind) {
+    let resources = kind.resources();
+    let longest = if kind.is_optional() {
+        LONGEST_WAIT_FOR_OPTIONAL
+    } else {
+        LONGEST_WAIT
+    };
+    let mut failures = 0;
+    for resource in resources.iter().cycle() {
+        // Returns only when another version may do better.
+        follow_version(
+            &work,
+            kind,
+            resource,
+            resources.len() > 1,
+            &mut failures,
+            longest,
+        )
+        .await;
+    }
+}
+
+async fn follow_version(
+    work: &Work,
+    kind: Kind,
+    resource: &ApiResource,
+    has_others: bool,
+    failures: &mut u32,
+    longest: Duration,
+) {
+    let api: Api<Object> = Api::all_with(impatient(work.client()), resource);
+    let config = match kind.label_selector() {
+        Some(labels) => watcher::Config::default().labels(labels),
+        None => watcher::Config::default(),
+    };
+    let mut events = std::pin::pin!(watcher(api.clone(), config.clone()));
+    while let Some(event) = events.next().await {
+        let now = Now::from_clocks();
+        match event {
+            Ok(event) => {
+                *failures = 0;
+                let mut view = work.view();
+                match event {
+                    Event::Init => view.listing(kind),
+                    Event::InitApply(object) | Event::Apply(object) => {
+                        view.apply(kind, &object, Source::Watch, now);
+                    }
+                    Event::Delete(object) => view.gone(kind, &object, Source::Watch),
+                    Event::InitDone => {
+                        view.listed(kind, now);
+                        tracing::debug!(resource = kind.name(), "listed");
+                    }
+                }
+                work.wake(view, now.instant);
+            }
+            Err(error) => {
+                work.view().lost_sight(kind, now);
+                work.metrics().watch_failed(kind);
+                let absent = is_not_found(&error);
+                if !(absent && kind.is_optional()) {
+                    tracing::warn!(resource = kind.name(), %error, "a watch failed and is begun anew");
+                }
+                let wait = FIRST_WAIT
+                    .saturating_mul(1 << (*failures).min(16))
+                    .min(longest);
+                *failures = failures.saturating_add(1);
+                tokio::time::sleep(wait.mul_f64(0.75 + fastrand::f64() / 2.0)).await;
+                if absent && has_others {
+                    return;
+                }
+                if cannot_be_resumed(&error) {
+                    events.set(watcher(api.clone(), config.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// The same client, for requests that each get an answer, or an error, in time. What a watch tells may take as long as it
+/// likes.
+fn impatient(client: &Client) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let client = client.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let client = client.clone();
+        let watches = request
+            .uri()
+            .query()
+            .is_some_and(|query| query.split('&').any(|part| part == "watch=true"));
+        let answer = async move {
+            let answer = client.send(request).await?;
+            if watches {
+                return Ok(answer);
+            }
+            let (head, body) = answer.into_parts();
+            let body = body.collect_bytes().await?;
+            Ok::<_, BoxError>(Response::from_parts(head, Body::from(body)))
+        };
+        async move { timeout(LONGEST_REQUEST, answer).await? }
+    });
+    Client::new(service, namespace)
+}
+
+/// A watch cannot go on where it ended. kube begins anew by itself where an event says so, but not where the answer does.
+fn cannot_be_resumed(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
+}
+
+/// The kind is not served (in this version).
+fn is_not_found(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code == 404,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! The work on one cluster.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::{Map, Value, json};
+
+use super::{Done, Outcome, ROUNDS, Work, failed, is_passing, never_content};
+use crate::config::GroupVersionResource;
+use crate::engine::kinds::Kind;
+use crate::engine::view::Source;
+use crate::facts::{Cluster, Now};
+use crate::plan::{Action, ClusterChanges, Failure, Plan, Target, Write};
+use crate::{acceptance, clusters, heartbeat, names, removal};
+
+/// An agent whose hub takes so long to answer may be as late with its renewals.
+const SLOW: Duration = Duration::from_secs(1);
+
+impl Work {
+    pub(super) async fn cluster(&self, name: &str) -> Done {
+        for _ in 0..ROUNDS {
+            let now = Now::from_clocks();
+            let plan = self.plan(name, now).await;
+            if tells_silence(&plan) && !self.is_silent(name).await {
+                continue;
+            }
+            let again = plan.again;
+            let writes = self.writes(name, plan);
+            match self.carry_out(writes).await {
+                Outcome::Nothing => return Done::Settled { again, pause: None },
+                Outcome::Written => {}
+                Outcome::Failed(failures) => {
+                    let lasting: Vec<Failure> = failures
+                        .iter()
+                        .map(|(failure, _)| failure.clone())
+                        .filter(|failure| !is_passing(failure))
+                        .collect();
+                    if !lasting.is_empty() {
+                        self.report(name, &lasting).await;
+                    }
+                    return failed(&failures);
+                }
+            }
+        }
+        never_content(name)
+    }
+
+    async fn plan(&self, name: &str, now: Now) -> Plan {
+        let questions = {
+            let mut view = self.view();
+            if view.is_blind(now) {
+                tracing::debug!(cluster = name, "leases are not watched now");
+            }
+            view.with_cluster(name, None, removal::questions)
+        };
+        let questions = questions.unwrap_or_default();
+        let remaining = if questions.is_empty() {
+            None
+        } else {
+            let answers = questions
+                .iter()
+                .map(|resource| self.writer.remaining(name, resource));
+            Some(join_all(answers).await)
+        };
+        let view = self.view();
+        let plan = view.with_cluster(name, remaining.as_deref(), |facts| {
+            let mut plan = clusters::decide(facts, now);
+            if let Some(at) = view.sight().filter(|_| facts.lease.is_some()) {
+                plan.look_again(at);
+            }
+            plan
+        });
+        plan.unwrap_or_default()
+    }
+
+    /// Whether the hub says of this cluster's lease what the watch did, whose own silence may be all there is.
+    ///
+    /// A hub that does not answer, or takes long, has left agents waiting, too: then the silence begins anew.
+    async fn is_silent(&self, name: &str) -> bool {
+        let Some(known) = self.view().lease(name).map(|lease| lease.renew_time) else {
+            return true;
+        };
+        let answer = self.writer.read(&heartbeat::lease(name)).await;
+        let now = Now::from_clocks();
+        let mut view = self.view();
+        match answer {
+            Ok((lease, took)) => {
+                view.apply(Kind::Lease, &lease, Source::Read, now);
+                if took > SLOW {
+                    view.excuse(name, now);
+                }
+                let read = lease.value["spec"]["renewTime"].as_str();
+                let read = read.and_then(|time| time.parse().ok());
+                took <= SLOW && read == known
+            }
+            Err(refusal) if refusal.code == 404 => {
+                view.remove(Kind::Lease, name, names::CLUSTER_LEASE);
+                false
+            }
+            Err(refusal) if matches!(refusal.code, 0 | 429 | 500..) => {
+                view.excuse(name, now);
+                false
+            }
+            // It may not be asked; the watch has to do.
+            Err(_) => true,
+        }
+    }
+
+    /// Tells of failures in the cluster's status. If that fails, too, the log has told.
+    async fn report(&self, name: &str, failures: &[Failure]) {
+        let now = Now::from_clocks();
+        let mut plan = Plan::default();
+        self.view().with_cluster(name, None, |facts| {
+            if facts.cluster.is_some() && !facts.unreadable {
+                acceptance::report(facts, failures, now, &mut plan);
+                removal::report(facts, failures, now, &mut plan);
+            }
+        });
+        let writes = self.writes(name, plan);
+        self.carry_out(writes).await;
+    }
+
+    fn writes(&self, name: &str, plan: Plan) -> Vec<Write> {
+        let view = self.view();
+        let patch = view
+            .cluster(name)
+            .and_then(|cluster| patch(name, cluster, plan.changes));
+        drop(view);
+        // One write to an object at a time, or they would be in each other's way; the others are asked for again.
+        let mut writes: Vec<Write> = Vec::new();
+        for write in patch.into_iter().chain(plan.writes) {
+            if writes.iter().all(|other| other.target != write.target) {
+                writes.push(write);
+            }
+        }
+        writes
+    }
+}
+
+/// Whether a cluster is to be said to be silent.
+fn tells_silence(plan: &Plan) -> bool {
+    plan.writes.iter().any(|write| {
+        write.reconciler == heartbeat::NAME && matches!(write.action, Action::ApplyStatus { .. })
+    })
+}
+
+/// One merge patch of all changes to the ManagedCluster itself.
+fn patch(name: &str, cluster: &Cluster, changes: ClusterChanges) -> Option<Write> {
+    if changes == ClusterChanges::default() {
+        return None;
+    }
+    let mut metadata = Map::new();
+    metadata.insert("uid".into(), cluster.uid.clone().into());
+    metadata.insert(
+        "resourceVersion".into(),
+        cluster.resource_version.clone().into(),
+    );
+    let mut finalizers = cluster.finalizers.clone();
+    finalizers.retain(|finalizer| !changes.remove_finalizers.contains(&finalizer.as_str()));
+    for add in changes.add_finalizers {
+        if !finalizers.iter().any(|finalizer| finalizer == add) {
+            finalizers.push(add.to_owned());
+        }
+    }
+    if finalizers != cluster.finalizers {
+        metadata.insert("finalizers".into(), finalizers.into());
+    }
+    if !changes.labels.is_empty() {
+        let labels = changes.labels.into_iter();
+        let labels: Map<_, _> = labels.map(|(key, value)| (key, json!(value))).collect();
+        metadata.insert("labels".into(), labels.into());
+    }
+    if !changes.annotations.is_empty() {
+        metadata.insert("annotations".into(), json!(changes.annotations));
+    }
+    let mut spec = Map::new();
+    if let Some(taints) = changes.taints {
+        spec.insert("taints".into(), json!(taints));
+    }
+    if changes.accept {
+        spec.insert("hubAcceptsClient".into(), Value::Bool(true));
+    }
+    let mut body = Map::new();
+    body.insert("metadata".into(), metadata.into());
+    if !spec.is_empty() {
+        body.insert("spec".into(), spec.into());
+    }
+    Some(Write {
+        target: Target {
+            resource: GroupVersionResource {
+                group: berth_api::groups::CLUSTER.to_owned(),
+                version: "v1".to_owned(),
+                resource: berth_api::groups::MANAGED_CLUSTERS.to_owned(),
+            },
+            namespace: None,
+            name: name.to_owned(),
+        },
+        action: Action::Patch {
+            subresource: None,
+            body: body.into(),
+        },
+        reconciler: names::managers::PATCHES,
+        events: changes.events,
+    })
+}

@@ -1,0 +1,90 @@
+//! The work on one CertificateSigningRequest.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Done, Outcome, Work, failed};
+use crate::csrs::{self, Decision, reasons};
+use crate::engine::queue::now;
+use crate::facts::Now;
+
+/// When a renewal that was refused is looked at again.
+const AGAIN: Duration = Duration::from_secs(60);
+
+impl Work {
+    pub(super) async fn csr(&self, name: &str) -> Done {
+        const SETTLED: Done = Done::Settled {
+            again: None,
+            pause: None,
+        };
+        let mut may_renew = None;
+        loop {
+            let (decision, regarding) = {
+                let view = self.view();
+                let Some(request) = view.request(name) else {
+                    return SETTLED;
+                };
+                let cluster = view.cluster(&request.cluster);
+                let regarding = json!({
+                    "apiVersion": "certificates.k8s.io/v1",
+                    "kind": "CertificateSigningRequest",
+                    "metadata": {
+                        "name": name,
+                        "uid": request.metadata.uid,
+                        "resourceVersion": request.metadata.resource_version,
+                    },
+                });
+                let decision = csrs::decide(&self.config, request, cluster, may_renew);
+                (decision, regarding)
+            };
+            match decision {
+                Decision::Ask(review) if may_renew.is_none() => {
+                    let body = json!({
+                        "apiVersion": "authorization.k8s.io/v1",
+                        "kind": "SubjectAccessReview",
+                        "spec": review,
+                    });
+                    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+                    match self.writer.post(path, &body).await {
+                        Ok(answer) => may_renew = Some(answer["status"]["allowed"] == true),
+                        Err(refusal) => {
+                            tracing::warn!(
+                                csr = name,
+                                code = refusal.code,
+                                error = refusal.message,
+                                "whether its sender may renew could not be asked, tried again"
+                            );
+                            return Done::Failed {
+                                wait: refusal.retry_after,
+                            };
+                        }
+                    }
+                }
+                Decision::Approve(write) => {
+                    return match self.carry_out(vec![*write]).await {
+                        Outcome::Failed(failures) => failed(&failures),
+                        Outcome::Nothing | Outcome::Written => {
+                            self.metrics.request_decided("approved");
+                            SETTLED
+                        }
+                    };
+                }
+                Decision::Leave { reason, ref note } => {
+                    if self.view().told(name, reason) {
+                        tracing::info!(csr = name, reason, note, "not approved");
+                        self.metrics.request_decided(reason);
+                        if let Some(event) = decision.event() {
+                            let now = Now::from_clocks();
+                            self.events.tell(&event, &regarding, now.wall);
+                        }
+                    }
+                    // An authorizer may be behind, and nothing tells when it no longer is.
+                    let again = (reason == reasons::RENEWAL_FORBIDDEN).then(|| now() + AGAIN);
+                    return Done::Settled { again, pause: None };
+                }
+                Decision::Ask(_) | Decision::Wait | Decision::Ignore => return SETTLED,
+            }
+        }
+    }
+}

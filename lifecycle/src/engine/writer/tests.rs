@@ -1,0 +1,167 @@
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use http::Response;
+use prometheus::Registry;
+
+use super::*;
+
+/// A hub with this namespace, or none. It lets nobody patch, and says what it was asked.
+fn hub(stored: Option<Value>) -> (Writer, Arc<Mutex<Vec<String>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&asked);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (stored, log) = (stored.clone(), Arc::clone(&log));
+        async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect_bytes().await.unwrap();
+            log.lock()
+                .unwrap()
+                .push(format!("{} {}", parts.method, parts.uri.path()));
+            let (code, answer) = match (parts.method.as_str(), stored) {
+                ("POST", Some(_)) => (409, br#"{"kind":"Status","code":409}"#.to_vec()),
+                ("POST" | "PUT", _) => (200, body.to_vec()),
+                ("GET", Some(stored)) => (200, stored.to_string().into_bytes()),
+                ("GET", None) => (404, Vec::new()),
+                _ => (403, Vec::new()),
+            };
+            let answer = Response::builder().status(code).body(Body::from(answer));
+            Ok::<_, Infallible>(answer.unwrap())
+        }
+    });
+    let client = Client::new(service, "default");
+    let metrics = Metrics::new(&Registry::new()).unwrap();
+    (Writer::new(client, None, None, metrics), asked)
+}
+
+fn made(labels: &Value) -> Write {
+    let config = crate::config::Config::default();
+    let mut body = crate::roles::namespace(&config, "c1");
+    json_patch::merge(&mut body["metadata"]["labels"], labels);
+    Write {
+        target: crate::roles::target(&body),
+        action: Action::CreateOrUpdate { body },
+        reconciler: "acceptance",
+        events: Vec::new(),
+    }
+}
+
+async fn written(writer: &Writer) -> Value {
+    match writer.write(&made(&json!({"a": "b"}))).await.unwrap() {
+        Written::Object(object) => object.value,
+        Written::Gone => panic!("it is there"),
+    }
+}
+
+#[tokio::test]
+async fn what_may_not_be_patched_is_created() {
+    let (writer, asked) = hub(None);
+    let object = written(&writer).await;
+    assert_eq!(object["metadata"]["labels"]["a"], "b");
+    assert_eq!(*asked.lock().unwrap(), ["POST /api/v1/namespaces"]);
+}
+
+#[tokio::test]
+async fn and_one_that_is_there_is_replaced_with_all_it_had() {
+    let (writer, asked) = hub(Some(json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": "c1",
+            "resourceVersion": "7",
+            "labels": {"a": "x", "theirs": "y"},
+            "annotations": {"team": "z"},
+        },
+        "spec": {"finalizers": ["kubernetes"]},
+    })));
+    let object = written(&writer).await;
+    assert_eq!(
+        object["metadata"],
+        json!({
+            "name": "c1",
+            "resourceVersion": "7",
+            "labels": {"a": "b", "theirs": "y", "open-cluster-management.io/cluster-name": "c1"},
+            "annotations": {"team": "z"},
+        })
+    );
+    assert_eq!(object["spec"], json!({"finalizers": ["kubernetes"]}));
+    assert_eq!(
+        *asked.lock().unwrap(),
+        [
+            "POST /api/v1/namespaces",
+            "GET /api/v1/namespaces/c1",
+            "PUT /api/v1/namespaces/c1"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_conflict_with_what_is_not_there_is_a_conflict() {
+    // Such as a quota that somebody else changes at the same time.
+    let service = tower::service_fn(async |request: Request<Body>| {
+        let code = if request.method() == Method::POST {
+            409
+        } else {
+            404
+        };
+        let answer = Response::builder().status(code).body(Body::empty());
+        Ok::<_, Infallible>(answer.unwrap())
+    });
+    let metrics = Metrics::new(&Registry::new()).unwrap();
+    let writer = Writer::new(Client::new(service, "default"), None, None, metrics);
+    let Write {
+        target,
+        action: Action::CreateOrUpdate { body },
+        ..
+    } = made(&json!({}))
+    else {
+        unreachable!()
+    };
+    let patched = Action::CreateOrPatch {
+        body: body.clone(),
+        patch: json!({}),
+    };
+    for action in [Action::CreateOrUpdate { body }, patched] {
+        let write = Write {
+            action,
+            ..made(&json!({}))
+        };
+        assert_eq!(write.target, target);
+        let (failure, _) = writer.write(&write).await.unwrap_err();
+        assert_eq!(failure.code, 409, "{write:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_never_answers_is_given_up_and_others_get_their_turn() {
+    let service = tower::service_fn(async |request: Request<Body>| {
+        let (parts, body) = request.into_parts();
+        let body = body.collect_bytes().await.unwrap();
+        if String::from_utf8_lossy(&body).contains("stuck") {
+            std::future::pending::<()>().await;
+        }
+        assert_eq!(parts.method, Method::POST);
+        let answer = Response::new(Body::from(body.to_vec()));
+        Ok::<_, Infallible>(answer)
+    });
+    let metrics = Metrics::new(&Registry::new()).unwrap();
+    let writer = Writer::new(Client::new(service, "default"), None, None, metrics);
+    let begun = now();
+    let stuck = made(&json!({"is": "stuck"}));
+    let all = futures::future::join_all((0..AT_ONCE).map(|_| writer.write(&stuck)));
+    let free = async {
+        tokio::task::yield_now().await;
+        writer.write(&made(&json!({}))).await.unwrap();
+        assert_eq!(now() - begun, LONGEST);
+    };
+    let (all, ()) = tokio::join!(all, free);
+    for outcome in all {
+        let (failure, _) = outcome.unwrap_err();
+        assert_eq!(
+            (failure.code, &*failure.message),
+            (0, "no answer within 15.0s")
+        );
+    }
+}

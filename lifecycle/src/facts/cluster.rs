@@ -1,0 +1,82 @@
+//! A ManagedCluster.
+
+use std::collections::BTreeMap;
+
+use berth_api::cluster::{ClusterSetManagedNamespaceConfig, Taint};
+use berth_api::{ManagedCluster, labels};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+/// A ManagedCluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cluster {
+    /// metadata.uid
+    pub uid: String,
+    /// metadata.resourceVersion
+    pub resource_version: String,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// metadata.labels
+    pub labels: BTreeMap<String, String>,
+    /// When it was accepted without a person's doing, as annotated.
+    pub auto_accepted_on: Option<String>,
+    /// The annotation that keeps its clock from being compared is `true`.
+    pub skip_clock_check: bool,
+    /// metadata.finalizers
+    pub finalizers: Vec<String>,
+    /// spec.hubAcceptsClient
+    pub accepted: bool,
+    /// spec.leaseDurationSeconds
+    pub lease_duration_seconds: Option<i32>,
+    /// spec.taints
+    pub taints: Vec<Taint>,
+    /// status.conditions
+    pub conditions: Vec<Condition>,
+    /// status.managedNamespaces
+    pub managed_namespaces: Vec<ClusterSetManagedNamespaceConfig>,
+}
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// The condition of this type.
+    pub fn condition(&self, type_: &str) -> Option<&Condition> {
+        self.conditions
+            .iter()
+            .find(|condition| condition.type_ == type_)
+    }
+
+    /// `status` of the condition of this type.
+    pub fn condition_status(&self, type_: &str) -> Option<&str> {
+        self.condition(type_)
+            .map(|condition| condition.status.as_str())
+    }
+
+    /// Whether it has this finalizer.
+    pub fn has_finalizer(&self, finalizer: &str) -> bool {
+        self.finalizers.iter().any(|own| own == finalizer)
+    }
+}
+
+impl From<ManagedCluster> for Cluster {
+    fn from(object: ManagedCluster) -> Self {
+        let metadata = object.metadata;
+        let annotations = metadata.annotations.unwrap_or_default();
+        let status = object.status.unwrap_or_default();
+        Self {
+            uid: metadata.uid.unwrap_or_default(),
+            resource_version: metadata.resource_version.unwrap_or_default(),
+            deleting: metadata.deletion_timestamp.is_some(),
+            labels: metadata.labels.unwrap_or_default(),
+            auto_accepted_on: annotations.get(labels::AUTO_ACCEPTED_ON).cloned(),
+            skip_clock_check: annotations
+                .get(labels::SKIP_CLOCK_SYNC_CHECK)
+                .is_some_and(|value| value == "true"),
+            finalizers: metadata.finalizers.unwrap_or_default(),
+            accepted: object.spec.hub_accepts_client,
+            lease_duration_seconds: object.spec.lease_duration_seconds,
+            taints: object.spec.taints,
+            conditions: status.conditions,
+            managed_namespaces: status.managed_namespaces,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What deciders ask for: the writes that are due now, and when to look again.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use berth_api::cluster::Taint;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde_json::Value;
+
+use crate::config::GroupVersionResource;
+
+/// What is due.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Changes to the ManagedCluster itself; they become one patch.
+    pub changes: ClusterChanges,
+    /// All others. They are done at the same time, in no order.
+    pub writes: Vec<Write>,
+    /// When to decide again, though nothing may have changed. The earliest that was asked for.
+    pub again: Option<Instant>,
+}
+
+/// Changes to metadata and spec of a ManagedCluster. Deciders add to them; the engine makes one merge patch with the
+/// resourceVersion of all of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClusterChanges {
+    /// Finalizers to have.
+    pub add_finalizers: Vec<&'static str>,
+    /// Finalizers to be without.
+    pub remove_finalizers: Vec<&'static str>,
+    /// Labels: to have, or to be without.
+    pub labels: BTreeMap<String, Option<String>>,
+    /// Annotations to have.
+    pub annotations: BTreeMap<String, String>,
+    /// All taints, as they ought to be.
+    pub taints: Option<Vec<Taint>>,
+    /// spec.hubAcceptsClient becomes true.
+    pub accept: bool,
+    /// Told when the patch has been written.
+    pub events: Vec<Event>,
+}
+
+/// One request that changes the hub.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    /// The object.
+    pub target: Target,
+    /// What happens to it.
+    pub action: Action,
+    /// The reconciler it is for, by its name in metrics.
+    pub reconciler: &'static str,
+    /// Told of the object when it has been written.
+    pub events: Vec<Event>,
+}
+
+/// An object, by name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The kind.
+    pub resource: GroupVersionResource,
+    /// None for a cluster-scoped object.
+    pub namespace: Option<String>,
+    /// The object's name.
+    pub name: String,
+}
+
+/// What happens to an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Server-side apply, with force: what is in `body` is ours.
+    Apply {
+        /// The field manager, of [`crate::names::managers`].
+        manager: &'static str,
+        /// The whole object as it ought to be, with apiVersion, kind and metadata.
+        body: Value,
+    },
+    /// Server-side apply to the subresource `status`.
+    ApplyStatus {
+        /// As for [`Action::Apply`].
+        manager: &'static str,
+        /// As for [`Action::Apply`].
+        body: Value,
+    },
+    /// A JSON merge patch. It names the resourceVersion that it was decided from.
+    Patch {
+        /// `status`, `approval`, or none.
+        subresource: Option<&'static str>,
+        /// The patch.
+        body: Value,
+    },
+    /// A new object; that it is there already is no failure.
+    Create {
+        /// The object.
+        body: Value,
+    },
+    /// A new object; if one is there already, which the hub did not see for want of a label, this patch makes it seen.
+    ///
+    /// Either way the answer is the object, and goes into the facts: whoever asked for it must not have to ask again.
+    CreateOrPatch {
+        /// The object, if there is none.
+        body: Value,
+        /// A JSON merge patch, without resourceVersion, to the one that is there.
+        patch: Value,
+    },
+    /// A new object; if one is there already it is read, and replaced with what it would be after this merge patch.
+    ///
+    /// For what the hub may create and update, but not patch: OCM's role for its controller says so of namespaces.
+    CreateOrUpdate {
+        /// The object, if there is none; else what it is to have.
+        body: Value,
+    },
+    /// Replaces a subresource with this body, which has the resourceVersion: the only way to write some (`approval`).
+    Replace {
+        /// The subresource.
+        subresource: &'static str,
+        /// The object.
+        body: Value,
+    },
+    /// In the background; that it is gone already is no failure.
+    Delete {
+        /// Only the object that has it.
+        uid: String,
+    },
+}
+
+/// Something a person may want to know, told as an Event (events.k8s.io/v1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// `Normal`, or else `Warning`.
+    pub warning: bool,
+    /// Such as `ManagedClusterAccepted`. It is the action, too.
+    pub reason: &'static str,
+    /// For a person.
+    pub note: String,
+    /// The namespace it is found in; `default`, as Kubernetes has it for cluster-scoped objects, if it is none.
+    pub namespace: Option<String>,
+}
+
+/// Why a write did not happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The reconciler it was for.
+    pub reconciler: &'static str,
+    /// The object.
+    pub target: Target,
+    /// HTTP status code; 0 if there was no answer.
+    pub code: u16,
+    /// What the hub said, for a person.
+    pub message: String,
+}
+
+// === impl Plan ===
+
+impl Plan {
+    /// Nothing is to be written.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.changes == ClusterChanges::default()
+    }
+
+    /// Asks to decide again at this time, if not earlier.
+    pub fn look_again(&mut self, at: Instant) {
+        self.again = Some(self.again.map_or(at, |earlier| earlier.min(at)));
+    }
+}
+
+/// `conditions` with this one in it: at the place of the one of its type, whose time it keeps if the status is the same.
+///
+/// None, if it is there already.
+pub fn with_condition(conditions: &[Condition], condition: Condition) -> Option<Vec<Condition>> {
+    let mut conditions = conditions.to_vec();
+    let Some(old) = conditions
+        .iter_mut()
+        .find(|old| old.type_ == condition.type_)
+    else {
+        conditions.push(condition);
+        return Some(conditions);
+    };
+    if (&old.status, &old.reason, &old.message)
+        == (&condition.status, &condition.reason, &condition.message)
+    {
+        return None;
+    }
+    let since = (old.status == condition.status).then(|| old.last_transition_time.clone());
+    *old = condition;
+    if let Some(since) = since {
+        old.last_transition_time = since;
+    }
+    Some(conditions)
+}
