@@ -8,10 +8,10 @@ use clap_complete::Shell;
 
 #[cfg(feature = "devhub")]
 use crate::demo;
-use crate::{review, webhook_server};
+use crate::{controller, hub, review, webhook_server};
 
 /// The registration hub of Open Cluster Management: the gate that decides which clusters a hub lets in, which set they
-/// join, and where sets are bound.
+/// join, and where sets are bound; and the controller that carries them through their life.
 #[derive(Debug, Parser)]
 #[command(
     name = "berth",
@@ -27,7 +27,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    WebhookServer(webhook_server::Args),
+    Hub(Box<hub::Args>),
+    WebhookServer(Box<webhook_server::Args>),
+    Controller(Box<controller::Args>),
     Review(review::Args),
     #[cfg(feature = "devhub")]
     Demo(demo::Args),
@@ -43,7 +45,9 @@ enum Command {
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     let (result, failure) = match cli.command {
-        Command::WebhookServer(args) => (webhook_server::run(args).map(|()| ExitCode::SUCCESS), 1),
+        Command::Hub(args) => (hub::run(&args).map(|()| ExitCode::SUCCESS), 1),
+        Command::WebhookServer(args) => (webhook_server::run(&args).map(|()| ExitCode::SUCCESS), 1),
+        Command::Controller(args) => (controller::run(&args).map(|()| ExitCode::SUCCESS), 1),
         // 1 says that something was denied.
         Command::Review(args) => (review::run(&args), 2),
         #[cfg(feature = "devhub")]

@@ -1,22 +1,31 @@
 //! `--feature-gates`, as Kubernetes' components take it: `Gate=true,Other=false`, and the flag may be repeated.
 
+use berth_lifecycle::config::Gates;
 use berth_rules::FeatureGates;
 
-/// Gates of OCM's hub registration that mean nothing to the webhooks.
-const WITHOUT_EFFECT: [&str; 7] = [
+/// Gates of OCM's hub registration that have no counterpart here.
+const NOT_SUPPORTED: [&str; 5] = [
     "AllAlpha",
     "AllBeta",
     "ClusterImporter",
     "ClusterProfile",
-    "ManagedClusterAutoApproval",
-    "ResourceCleanup",
     "V1beta1CSRAPICompatibility",
 ];
+
+/// Whose gates they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    Webhooks,
+    Controller,
+    /// Both of them in one process.
+    Hub,
+}
 
 /// What the flag said.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Parsed {
-    pub(crate) gates: FeatureGates,
+    pub(crate) webhooks: FeatureGates,
+    pub(crate) lifecycle: Gates,
     /// Sentences for the log.
     pub(crate) warnings: Vec<String>,
 }
@@ -25,9 +34,10 @@ pub(crate) struct Parsed {
 ///
 /// # Errors
 /// The value that is not `Gate=true` or `Gate=false` of a known gate.
-pub(crate) fn parse(values: &[String]) -> anyhow::Result<Parsed> {
+pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
     let mut parsed = Parsed {
-        gates: FeatureGates::default(),
+        webhooks: FeatureGates::default(),
+        lifecycle: Gates::default(),
         warnings: Vec::new(),
     };
     for pair in values
@@ -46,33 +56,85 @@ pub(crate) fn parse(values: &[String]) -> anyhow::Result<Parsed> {
                 "--feature-gates: {pair:?} is not of the form {gate}=true or {gate}=false"
             ),
         };
-        match gate {
-            "DefaultClusterSet" => parsed.gates.default_cluster_set = on,
-            "UnguardedDenial" => parsed.gates.unguarded_denial = on,
-            gate if WITHOUT_EFFECT.contains(&gate) => {
-                parsed
-                    .warnings
-                    .push(format!("feature gate {gate} has no effect on the webhooks"));
+        let has_effect_on = match gate {
+            "DefaultClusterSet" => {
+                parsed.webhooks.default_cluster_set = on;
+                parsed.lifecycle.default_cluster_set = on;
+                Of::Hub
+            }
+            "UnguardedDenial" => {
+                parsed.webhooks.unguarded_denial = on;
+                Of::Webhooks
+            }
+            "ManagedClusterAutoApproval" => {
+                parsed.lifecycle.auto_approval = on;
+                Of::Controller
+            }
+            "ResourceCleanup" => {
+                parsed.lifecycle.resource_cleanup = on;
+                Of::Controller
+            }
+            gate if NOT_SUPPORTED.contains(&gate) => {
+                if on && of != Of::Webhooks {
+                    parsed.warnings.push(format!(
+                        "feature gate {gate} is not supported and stays off"
+                    ));
+                }
+                // What it is about is no business of the webhooks, in OCM neither.
+                Of::Controller
             }
             gate => anyhow::bail!(
-                "--feature-gates: {gate:?} is not known; the gates of the webhooks are DefaultClusterSet and \
-                 UnguardedDenial"
+                "--feature-gates: {gate:?} is not known; the gates of {} are {}",
+                of.name(),
+                of.gates()
             ),
+        };
+        if of != Of::Hub && has_effect_on != Of::Hub && has_effect_on != of {
+            parsed.warnings.push(format!(
+                "feature gate {gate} has no effect on {}",
+                of.name()
+            ));
         }
     }
     Ok(parsed)
+}
+
+// === impl Of ===
+
+impl Of {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Webhooks => "the webhooks",
+            Self::Controller => "the controller",
+            Self::Hub => "the hub",
+        }
+    }
+
+    fn gates(self) -> &'static str {
+        match self {
+            Self::Webhooks => "DefaultClusterSet and UnguardedDenial",
+            Self::Controller => "DefaultClusterSet, ManagedClusterAutoApproval and ResourceCleanup",
+            Self::Hub => {
+                "DefaultClusterSet, ManagedClusterAutoApproval, ResourceCleanup and UnguardedDenial"
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn gates(values: &[&str]) -> Result<(bool, bool, usize), String> {
+    fn parsed(values: &[&str], of: Of) -> Result<Parsed, String> {
         let values: Vec<_> = values.iter().map(ToString::to_string).collect();
-        let parsed = parse(&values).map_err(|error| error.to_string())?;
+        parse(&values, of).map_err(|error| error.to_string())
+    }
+
+    fn gates(values: &[&str]) -> Result<(bool, bool, usize), String> {
+        let parsed = parsed(values, Of::Webhooks)?;
         Ok((
-            parsed.gates.default_cluster_set,
-            parsed.gates.unguarded_denial,
+            parsed.webhooks.default_cluster_set,
+            parsed.webhooks.unguarded_denial,
             parsed.warnings.len(),
         ))
     }
@@ -100,6 +162,56 @@ mod tests {
     }
 
     #[test]
+    fn gates_of_the_controller_are_those_of_ocm() {
+        let on = Gates {
+            default_cluster_set: true,
+            auto_approval: true,
+            resource_cleanup: true,
+        };
+        let off = Gates {
+            default_cluster_set: false,
+            auto_approval: false,
+            resource_cleanup: false,
+        };
+        let nothing: &[&str] = &[];
+        for (values, gates, warnings) in [
+            (&[][..], Gates::default(), nothing),
+            (&["ManagedClusterAutoApproval=true"], on, nothing),
+            (
+                &["DefaultClusterSet=false", "ResourceCleanup=false"],
+                off,
+                nothing,
+            ),
+            (
+                &["ClusterImporter=true,ClusterProfile=false"],
+                Gates::default(),
+                &["feature gate ClusterImporter is not supported and stays off"],
+            ),
+            (
+                &["V1beta1CSRAPICompatibility=true", "UnguardedDenial=true"],
+                Gates::default(),
+                &[
+                    "feature gate V1beta1CSRAPICompatibility is not supported and stays off",
+                    "feature gate UnguardedDenial has no effect on the controller",
+                ],
+            ),
+        ] {
+            let parsed = parsed(values, Of::Controller).unwrap();
+            assert_eq!(parsed.lifecycle, gates, "{values:?}");
+            assert_eq!(parsed.warnings, warnings, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_hub_has_all_gates() {
+        let all = "UnguardedDenial=true,ManagedClusterAutoApproval=true,DefaultClusterSet=false";
+        let parsed = parsed(&[all], Of::Hub).unwrap();
+        assert!(parsed.webhooks.unguarded_denial && parsed.lifecycle.auto_approval);
+        assert!(!parsed.webhooks.default_cluster_set && !parsed.lifecycle.default_cluster_set);
+        assert!(parsed.warnings.is_empty());
+    }
+
+    #[test]
     fn a_gate_that_is_not_known_is_named() {
         assert!(
             gates(&["DefaultClusterset=true"])
@@ -115,6 +227,11 @@ mod tests {
             gates(&["DefaultClusterSet=yes"])
                 .unwrap_err()
                 .contains("\"DefaultClusterSet=yes\"")
+        );
+        assert!(
+            parsed(&["Nonsense=true"], Of::Controller)
+                .unwrap_err()
+                .contains("the gates of the controller are DefaultClusterSet, Managed")
         );
     }
 }

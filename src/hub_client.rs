@@ -27,11 +27,12 @@ const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(10), Duration::from
 /// Shorter than the 90 s after which API servers close idle connections: so that none is taken which is being closed.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// A client for the hub of this kubeconfig, or for that in whose cluster this runs.
+/// A client for the hub of this kubeconfig, or for that in whose cluster this runs. `or` completes the sentence that says
+/// what to do when this does not run in one.
 ///
 /// # Errors
 /// The configuration cannot be read or is none that can be used. Whether the hub answers shows only in use.
-pub(crate) async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
+pub(crate) async fn connect(kubeconfig: Option<&Path>, or: &str) -> anyhow::Result<Client> {
     let (config, named) = match kubeconfig {
         Some(path) => {
             let named = format!("--kubeconfig {}", path.display());
@@ -41,10 +42,9 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Client>
             (config.context(named.clone())?, named)
         }
         None => {
-            let config = Config::incluster().context(
-                "this does not run in a cluster: name the hub by --kubeconfig FILE, \
-                 or decide without one by --hub-files PATH",
-            )?;
+            let config = Config::incluster().with_context(|| {
+                format!("this does not run in a cluster: name the hub by --kubeconfig FILE{or}")
+            })?;
             (config, "the cluster this runs in".to_owned())
         }
     };

@@ -1,9 +1,12 @@
 //! The `berth` binary: arguments, wiring, and the commands people type.
 
 mod cli;
+mod common;
+mod controller;
 #[cfg(feature = "devhub")]
 mod demo;
 mod feature_gates;
+mod hub;
 mod hub_client;
 mod logging;
 mod open_files;

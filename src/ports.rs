@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use anyhow::Context;
@@ -86,9 +86,76 @@ impl Port {
     }
 }
 
+/// The value of a flag that names address and port at once: `IP:PORT`, `:PORT`, and `auto` for the port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    ip: IpAddr,
+    port: Port,
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (ip, port) = text.rsplit_once(':').ok_or("expected IP:PORT or :PORT")?;
+        let bare = ip.strip_prefix('[').and_then(|ip| ip.strip_suffix(']'));
+        let ip = match (bare, ip) {
+            (None, "") => Ok(Ipv6Addr::UNSPECIFIED.into()),
+            (Some(ip), _) => ip.parse::<Ipv6Addr>().map(IpAddr::from),
+            (None, ip) => ip.parse::<Ipv4Addr>().map(IpAddr::from),
+        };
+        let ip =
+            ip.map_err(|_| "expected an IP address before the port, an IPv6 one in brackets")?;
+        match port.parse()? {
+            Port::Unset => Err("expected a port number greater than 0, or 'auto'".to_owned()),
+            port => Ok(Self { ip, port }),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ip {
+            ip if ip == Ipv6Addr::UNSPECIFIED => write!(f, ":{}", self.port),
+            IpAddr::V4(ip) => write!(f, "{ip}:{}", self.port),
+            IpAddr::V6(ip) => write!(f, "[{ip}]:{}", self.port),
+        }
+    }
+}
+
+impl Address {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Names the flag and the address.
+    pub(crate) async fn open(self, flag: &str) -> anyhow::Result<TcpListener> {
+        let listener = self.port.open(flag, self.ip).await?;
+        listener.with_context(|| format!("{flag}: there must be a port"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_an_ip_and_a_port() {
+        for text in [":8443", "127.0.0.1:8443", "[::1]:auto", "0.0.0.0:1"] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+        for (text, says) in [
+            ("8443", "IP:PORT"),
+            ("localhost:8443", "IP address"),
+            ("::1:8443", "brackets"),
+            ("[127.0.0.1]:8443", "IP address"),
+            (":0", "greater than 0"),
+            (":http", "port number"),
+            (":65536", "65535"),
+        ] {
+            let error = text.parse::<Address>().unwrap_err();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn ports_mean_what_they_mean_to_ocm() {

@@ -2,7 +2,7 @@
 
 use std::fs::Permissions;
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,18 +12,19 @@ use anyhow::Context;
 use berth_certs::client_auth::ClientAuth;
 use berth_certs::folder::Folder;
 use berth_certs::issue::write_self_signed;
-use berth_certs::options::TlsOptions;
 use berth_certs::serving::{PairSource, ServingTls};
+use berth_rules::FeatureGates;
 use berth_webhooks::review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles, Webhook};
 use berth_webhooks::server::{Limits, Metrics, Server};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use crate::feature_gates;
+use crate::common::CommonArgs;
+use crate::feature_gates::{self, Of};
 use crate::hub_client;
-use crate::logging::{self, Format};
 use crate::open_files;
 use crate::ports::Port;
 use crate::signals;
@@ -50,16 +51,30 @@ Signals: SIGTERM and SIGINT drain and end it, the second one at once.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    gate: GateArgs,
+    /// YAML or JSON file, or folder of such files, with the RBAC objects, Namespaces, ManagedClusters, sets and bindings
+    /// to decide by instead of a hub's (repeatable)
+    #[arg(long, value_name = "PATH", conflicts_with = "kubeconfig")]
+    hub_files: Vec<PathBuf>,
+    /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), UnguardedDenial (off)
+    #[arg(long, value_name = "GATES")]
+    feature_gates: Vec<String>,
+}
+
+/// The flags of the gate, wherever it runs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GateArgs {
     /// Port of the webhooks; 0 means 9443, 'auto' any free one
     #[arg(long, default_value = "9443", allow_negative_numbers = true)]
     port: Port,
     /// Port of /metrics, in plain HTTP; 0 for none, 'auto' for any free one
     #[arg(long, default_value = "8080", allow_negative_numbers = true)]
     metrics_port: Port,
-    /// Port of /healthz and /readyz, in plain HTTP; 0 for none, 'auto' for any free one
+    /// Port of /healthz and /readyz of the webhooks, in plain HTTP; 0 for none, 'auto' for any free one
     #[arg(long, default_value = "8000", allow_negative_numbers = true)]
     health_probe_port: Port,
-    /// Address that all ports are opened on; by default every address of the host
+    /// Address that these ports are opened on; by default every address of the host
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V6(Ipv6Addr::UNSPECIFIED), hide_default_value = true)]
     bind_address: IpAddr,
     /// Folder with tls.crt and tls.key, reloaded when they change
@@ -70,155 +85,138 @@ pub(crate) struct Args {
     /// it. A valid certificate that is there already is used on
     #[arg(long)]
     self_signed: bool,
-    /// Lowest TLS version: VersionTLS12 or VersionTLS13. Older ones are not served
-    #[arg(
-        long,
-        value_name = "VERSION",
-        default_value = "",
-        hide_default_value = true
-    )]
-    tls_min_version: String,
-    /// Cipher suites of TLS 1.2 by their IANA names, separated by commas [default: all that are secure]
-    #[arg(long, value_name = "SUITES")]
-    tls_cipher_suites: Vec<String>,
     /// CA certificates (PEM): clients must present a certificate of one of these
     #[arg(long, value_name = "FILE")]
     client_ca_file: Option<PathBuf>,
     /// Names that clients' certificates may have, as common name or DNS name; needs --client-ca-file
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     client_names: Vec<String>,
-    /// Kubeconfig of the hub [default: the cluster this runs in]
-    #[arg(long, value_name = "FILE", conflicts_with = "hub_files")]
-    kubeconfig: Option<PathBuf>,
-    /// YAML or JSON file, or folder of such files, with the RBAC objects, Namespaces, ManagedClusters, sets and bindings
-    /// to decide by instead of a hub's (repeatable)
-    #[arg(long, value_name = "PATH")]
-    hub_files: Vec<PathBuf>,
-    /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), UnguardedDenial (off)
-    #[arg(long, value_name = "GATES")]
-    feature_gates: Vec<String>,
     /// How long to serve on, not ready, after being told to stop, such as 10s or 1m
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     shutdown_delay: SignedDuration,
-    /// How log lines look
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    log_format: Format,
-    /// Log verbosity, as klog's: 4 and more for debugging
-    #[arg(
-        short = 'v',
-        long = "v",
-        value_name = "LEVEL",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
-    verbosity: u8,
     #[command(flatten)]
-    ignored: Ignored,
-}
-
-/// Flags of OCM's webhook server that are taken and have no meaning here.
-#[derive(Debug, clap::Args)]
-struct Ignored {
-    #[arg(long, hide = true)]
-    log_flush_frequency: Option<String>,
-    #[arg(long, hide = true)]
-    vmodule: Option<String>,
+    pub(crate) common: CommonArgs,
 }
 
 /// Serves until a signal, and returns when everything has drained.
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
-    logging::init(args.log_format, args.verbosity);
-    open_files::ask_for_all();
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?
-        .block_on(serve(args))
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    args.gate
+        .common
+        .run(Builder::new_multi_thread(), serve(args))
 }
 
-async fn serve(args: Args) -> anyhow::Result<()> {
-    let gates = feature_gates::parse(&args.feature_gates)?;
-    let (tls_options, tls_warnings) =
-        TlsOptions::parse(&args.tls_min_version, &args.tls_cipher_suites)?;
-    let ignored = [
-        ("--log-flush-frequency", &args.ignored.log_flush_frequency),
-        ("--vmodule", &args.ignored.vmodule),
-    ];
-    let ignored = ignored.into_iter().filter(|(_, value)| value.is_some());
-    let ignored = ignored.map(|(flag, _)| format!("{flag} has no meaning here and is ignored"));
-    for warning in gates
-        .warnings
-        .iter()
-        .chain(&tls_warnings)
-        .cloned()
-        .chain(ignored)
-    {
+async fn serve(args: &Args) -> anyhow::Result<()> {
+    let gates = feature_gates::parse(&args.feature_gates, Of::Webhooks)?;
+    for warning in &gates.warnings {
         tracing::warn!("{warning}");
     }
-    let shutdown_delay =
-        Duration::try_from(args.shutdown_delay).context("--shutdown-delay: cannot be negative")?;
-    let client_auth = ClientAuth::new(args.client_ca_file.clone(), args.client_names.clone())?;
-
-    let metrics = Metrics::new();
-    let now = Timestamp::now();
-    let certificates = certificates(&args, now)?;
-    let tls = ServingTls::new(
-        Folder::new(&certificates.folder),
-        tls_options,
-        client_auth,
-        metrics.observer(),
-        now,
-    )?;
-    let answerer = answerer(&args).await?;
-
-    let address = args.bind_address;
-    let webhooks = args
-        .port
-        .or(9443)
-        .open("--port", address)
-        .await?
-        .context("--port: there must be one")?;
-    let metrics_port = args.metrics_port.open("--metrics-port", address).await?;
-    let health_port = args
-        .health_probe_port
-        .open("--health-probe-port", address)
-        .await?;
-    tracing::info!(
-        webhooks = %webhooks.local_addr()?,
-        metrics = local(metrics_port.as_ref()),
-        health = local(health_port.as_ref()),
-        certificates = %certificates.folder.display(),
-        version = env!("CARGO_PKG_VERSION"),
-        "serving",
-    );
-    if args.self_signed {
-        // A trial goes on when nobody reads how it could be used.
-        let _ = tell_how_to_use(
-            &certificates.folder,
-            webhooks.local_addr()?.port(),
-            metrics_port.as_ref(),
-        );
-    }
-
+    let answerer = async || answerer(args).await;
+    let prepared = Prepared::new(&args.gate, gates.webhooks, answerer).await?;
+    prepared.tell_addresses(None)?;
     let shutdown = CancellationToken::new();
     let told_twice = signals::told_twice(shutdown.clone())?;
-    let limits = Limits::default();
-    let limits = Limits {
-        connections: open_files::connections(limits.connections),
-        ..limits
-    };
-    let server = Server {
-        gate: Gate::new(answerer, gates.gates),
-        webhooks,
-        tls: Arc::new(tls),
-        metrics_port,
-        health_port,
-        metrics,
-        limits,
-        shutdown_delay,
-    };
     tokio::select! {
-        served = server.run(shutdown) => Ok(served?),
+        served = prepared.server.run(shutdown) => Ok(served?),
         () = told_twice => anyhow::bail!("told to stop a second time: stopped at once, without draining"),
+    }
+}
+
+/// A gate, ready to serve: what can fail at start has been done.
+pub(crate) struct Prepared {
+    pub(crate) server: Server,
+    certificates: Certificates,
+    self_signed: bool,
+}
+
+impl Prepared {
+    /// Reads the flags and opens the ports. Sentences for the log are told.
+    ///
+    /// # Errors
+    /// Names the flag, and what is wrong with its value.
+    pub(crate) async fn new(
+        args: &GateArgs,
+        gates: FeatureGates,
+        answerer: impl AsyncFnOnce() -> anyhow::Result<Arc<dyn Answerer>>,
+    ) -> anyhow::Result<Self> {
+        let (tls_options, tls_warnings) = args.common.tls()?;
+        for warning in tls_warnings.into_iter().chain(args.common.warnings()) {
+            tracing::warn!("{warning}");
+        }
+        let shutdown_delay = Duration::try_from(args.shutdown_delay)
+            .context("--shutdown-delay: cannot be negative")?;
+        let client_auth = ClientAuth::new(args.client_ca_file.clone(), args.client_names.clone())?;
+
+        let metrics = Metrics::new();
+        let now = Timestamp::now();
+        let certificates = certificates(args, now)?;
+        let tls = ServingTls::new(
+            Folder::new(&certificates.folder),
+            tls_options,
+            client_auth,
+            metrics.observer(),
+            now,
+        )?;
+        let answerer = answerer().await?;
+
+        let address = args.bind_address;
+        let webhooks = args
+            .port
+            .or(9443)
+            .open("--port", address)
+            .await?
+            .context("--port: there must be one")?;
+        let metrics_port = args.metrics_port.open("--metrics-port", address).await?;
+        let health_port = args
+            .health_probe_port
+            .open("--health-probe-port", address)
+            .await?;
+        let limits = Limits::default();
+        let limits = Limits {
+            connections: open_files::connections(limits.connections),
+            ..limits
+        };
+        Ok(Self {
+            server: Server {
+                gate: Gate::new(answerer, gates),
+                webhooks,
+                tls: Arc::new(tls),
+                metrics_port,
+                health_port,
+                metrics,
+                limits,
+                shutdown_delay,
+            },
+            certificates,
+            self_signed: args.self_signed,
+        })
+    }
+
+    /// One line for the log; and how to use it, if it is a trial. `controller`: the address of what runs beside it.
+    ///
+    /// # Errors
+    /// A port without an address.
+    pub(crate) fn tell_addresses(&self, controller: Option<SocketAddr>) -> anyhow::Result<()> {
+        let Server {
+            webhooks,
+            metrics_port,
+            health_port,
+            ..
+        } = &self.server;
+        let folder = &self.certificates.folder;
+        tracing::info!(
+            webhooks = %webhooks.local_addr()?,
+            metrics = local(metrics_port.as_ref()),
+            health = local(health_port.as_ref()),
+            controller = controller.map(tracing::field::display),
+            certificates = %folder.display(),
+            version = env!("CARGO_PKG_VERSION"),
+            "serving",
+        );
+        if self.self_signed {
+            // A trial goes on when nobody reads how it could be used.
+            let _ = tell_how_to_use(folder, webhooks.local_addr()?.port(), metrics_port.as_ref());
+        }
+        Ok(())
     }
 }
 
@@ -229,7 +227,7 @@ struct Certificates {
     _temporary: Option<TempDir>,
 }
 
-fn certificates(args: &Args, now: Timestamp) -> anyhow::Result<Certificates> {
+fn certificates(args: &GateArgs, now: Timestamp) -> anyhow::Result<Certificates> {
     let folder = match (&args.certdir, args.self_signed) {
         (Some(folder), _) => folder.clone(),
         (None, false) => std::env::temp_dir()
@@ -266,7 +264,8 @@ fn certificates(args: &Args, now: Timestamp) -> anyhow::Result<Certificates> {
 
 async fn answerer(args: &Args) -> anyhow::Result<Arc<dyn Answerer>> {
     if args.hub_files.is_empty() {
-        let client = hub_client::connect(args.kubeconfig.as_deref()).await?;
+        let or = ", or decide without one by --hub-files PATH";
+        let client = hub_client::connect(args.gate.common.kubeconfig.as_deref(), or).await?;
         return Ok(Arc::new(HubAnswerer::new(client)));
     }
     let files = HubFiles::read(&args.hub_files)?;

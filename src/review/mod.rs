@@ -14,7 +14,7 @@ use chain::Chain;
 use clap::ValueEnum;
 use jiff::Timestamp;
 
-use crate::feature_gates;
+use crate::feature_gates::{self, Of};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,7 +70,7 @@ enum Output {
 
 /// Decides, prints, and says by the exit code how it went.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let gates = feature_gates::parse(&args.feature_gates)?.gates;
+    let gates = feature_gates::parse(&args.feature_gates, Of::Webhooks)?.webhooks;
     let hub = HubFiles::read(&args.hub_files)?;
     let gate = Gate::new(Arc::new(FilesAnswerer::new(hub)), gates);
     let reviews = input::reviews(args)?;

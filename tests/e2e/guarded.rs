@@ -4,7 +4,6 @@ use std::net::Ipv4Addr;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -133,14 +132,7 @@ impl RunningGate {
 
     /// Waits until it has ended by itself.
     pub async fn ended(&mut self) -> ExitStatus {
-        let patience = Instant::now() + Duration::from_secs(60);
-        loop {
-            if let Some(status) = self.gate.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(Instant::now() < patience, "the gate is still there");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        self.gate.ended().await
     }
 
     /// How many reviews it has answered.

@@ -7,7 +7,15 @@ pub(crate) fn page() -> String {
     let mut page = "<!-- Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test generated -->\n\
                     # Commands\n"
         .to_owned();
-    for command in ["", "demo", "webhook-server", "review", "completion"] {
+    for command in [
+        "",
+        "demo",
+        "hub",
+        "webhook-server",
+        "controller",
+        "review",
+        "completion",
+    ] {
         let mut berth = Command::new(env!("CARGO_BIN_EXE_berth"));
         berth
             .args(command.split_whitespace())

@@ -29,8 +29,8 @@ fn build(folder: &str) -> Option<Vec<Value>> {
 #[test]
 fn kustomizations_build_the_objects() {
     for (folder, expected) in [
-        ("manifests", 14),
-        ("manifests/overlays/cert-manager", 18),
+        ("manifests", 18),
+        ("manifests/overlays/cert-manager", 22),
         ("manifests/overlays/replace-ocm", 3),
     ] {
         let Some(objects) = build(folder) else {

@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_lifecycle::config::Config;
+use berth_lifecycle::roles;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, PodSpec, Probe, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::api::rbac::v1::{
+    ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject,
+};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use crate::files::{in_repository, object};
@@ -13,6 +17,7 @@ use crate::files::{in_repository, object};
 const DEPLOYMENT: &str = "manifests/server/deployment.yaml";
 const ROLE: &str = "manifests/server/cluster-role.yaml";
 const EXTRA_ROLE: &str = "manifests/overlays/replace-ocm/cluster-role.yaml";
+const CONTROLLER_ROLE: &str = "manifests/server/controller-role.yaml";
 
 fn deployment() -> Deployment {
     object(DEPLOYMENT, "Deployment")
@@ -114,6 +119,8 @@ fn ports_are_those_the_binary_opens() {
         ("/readyz".to_owned(), Some(8000))
     );
     assert_eq!(port(&IntOrString::String("metrics".to_owned())), Some(8080));
+    let controller = IntOrString::String("controller".to_owned());
+    assert_eq!(port(&controller), Some(8443));
 }
 
 #[test]
@@ -177,16 +184,24 @@ fn the_certificate_is_mounted_where_the_binary_looks() {
     assert_eq!(secret.default_mode, Some(0o440));
 }
 
-/// Each permission as `verb group/resource`.
+/// Each permission as `verb group/resource`, with the name if it is for one only.
 fn permissions(role: ClusterRole) -> BTreeSet<String> {
+    permissions_of(role.rules.unwrap_or_default())
+}
+
+fn permissions_of(rules: Vec<PolicyRule>) -> BTreeSet<String> {
     let mut permissions = BTreeSet::new();
-    for rule in role.rules.unwrap_or_default() {
-        assert_eq!(rule.resource_names, None);
+    for rule in rules {
         assert_eq!(rule.non_resource_urls, None);
+        let names = rule.resource_names.unwrap_or_default();
+        assert!(names.len() <= 1, "{names:?}");
+        let name = names
+            .first()
+            .map_or(String::new(), |name| format!(" {name}"));
         for group in rule.api_groups.iter().flatten() {
             for resource in rule.resources.iter().flatten() {
                 for verb in &rule.verbs {
-                    permissions.insert(format!("{verb} {group}/{resource}"));
+                    permissions.insert(format!("{verb} {group}/{resource}{name}"));
                 }
             }
         }
@@ -218,26 +233,251 @@ fn with_ocms_own_role_the_extra_role_grants_the_same() {
     assert_eq!(granted, BTreeSet::from(NEEDED.map(String::from)));
 }
 
+/// What agents may do, which only those may grant who may do it: the roles of OCM, and of `berth-lifecycle`.
+fn granted_to_agents() -> BTreeSet<String> {
+    let config = Config::default();
+    let roles = [
+        roles::cluster_role(&config, "c1", true),
+        roles::cluster_role(&config, "c1", false),
+        roles::registration_role(&config),
+        roles::work_role(&config),
+    ];
+    let permissions = roles.map(|role| {
+        let mut role: ClusterRole = serde_json::from_value(role).expect("it is a ClusterRole");
+        for rule in role.rules.iter_mut().flatten() {
+            // The names of clusters are not known in advance.
+            rule.resource_names = None;
+        }
+        permissions(role)
+    });
+    permissions.into_iter().flatten().collect()
+}
+
+/// What the reconcilers do themselves: verbs, group and resource.
+const DONE: [(&str, &str); 20] = [
+    (
+        "list watch patch",
+        "cluster.open-cluster-management.io/managedclusters",
+    ),
+    (
+        "patch",
+        "cluster.open-cluster-management.io/managedclusters/status",
+    ),
+    (
+        "list watch create patch",
+        "cluster.open-cluster-management.io/managedclustersets",
+    ),
+    (
+        "patch",
+        "cluster.open-cluster-management.io/managedclustersets/status",
+    ),
+    (
+        "list watch",
+        "cluster.open-cluster-management.io/managedclustersetbindings",
+    ),
+    (
+        "patch",
+        "cluster.open-cluster-management.io/managedclustersetbindings/status",
+    ),
+    (
+        "list watch delete",
+        "addon.open-cluster-management.io/managedclusteraddons",
+    ),
+    (
+        "patch",
+        "addon.open-cluster-management.io/managedclusteraddons/status",
+    ),
+    (
+        "list delete",
+        "work.open-cluster-management.io/manifestworks",
+    ),
+    ("get list watch create update", "/namespaces"),
+    (
+        "list watch create patch delete",
+        "rbac.authorization.k8s.io/clusterroles",
+    ),
+    (
+        "list watch create patch delete",
+        "rbac.authorization.k8s.io/clusterrolebindings",
+    ),
+    (
+        "list watch create patch delete",
+        "rbac.authorization.k8s.io/rolebindings",
+    ),
+    ("list watch create patch", "coordination.k8s.io/leases"),
+    (
+        "list watch",
+        "certificates.k8s.io/certificatesigningrequests",
+    ),
+    (
+        "update",
+        "certificates.k8s.io/certificatesigningrequests/approval",
+    ),
+    (
+        "approve",
+        "certificates.k8s.io/signers kubernetes.io/kube-apiserver-client",
+    ),
+    ("create", "authorization.k8s.io/subjectaccessreviews"),
+    (
+        "update",
+        "register.open-cluster-management.io/managedclusters/accept",
+    ),
+    ("create", "events.k8s.io/events"),
+];
+
+/// What OCM's own role grants, as far as it is about the same.
+const OCMS: [(&str, &str); 23] = [
+    (
+        "get list watch update patch",
+        "cluster.open-cluster-management.io/managedclusters",
+    ),
+    (
+        "update patch",
+        "cluster.open-cluster-management.io/managedclusters/status",
+    ),
+    (
+        "list watch create patch",
+        "cluster.open-cluster-management.io/managedclustersets",
+    ),
+    (
+        "patch",
+        "cluster.open-cluster-management.io/managedclustersets/status",
+    ),
+    (
+        "list watch",
+        "cluster.open-cluster-management.io/managedclustersetbindings",
+    ),
+    (
+        "patch",
+        "cluster.open-cluster-management.io/managedclustersetbindings/status",
+    ),
+    (
+        "get list watch delete",
+        "addon.open-cluster-management.io/managedclusteraddons",
+    ),
+    (
+        "update patch",
+        "addon.open-cluster-management.io/managedclusteraddons/status",
+    ),
+    (
+        "get list watch update patch delete",
+        "work.open-cluster-management.io/manifestworks",
+    ),
+    (
+        "update patch",
+        "work.open-cluster-management.io/manifestworks/status",
+    ),
+    ("get list watch create update", "/namespaces"),
+    (
+        "list watch create patch delete",
+        "rbac.authorization.k8s.io/clusterroles",
+    ),
+    (
+        "list watch create patch delete",
+        "rbac.authorization.k8s.io/clusterrolebindings",
+    ),
+    (
+        "list watch create patch delete",
+        "rbac.authorization.k8s.io/rolebindings",
+    ),
+    (
+        "get list watch create update patch",
+        "coordination.k8s.io/leases",
+    ),
+    (
+        "create get list watch",
+        "certificates.k8s.io/certificatesigningrequests",
+    ),
+    (
+        "update",
+        "certificates.k8s.io/certificatesigningrequests/approval",
+    ),
+    (
+        "approve",
+        "certificates.k8s.io/signers kubernetes.io/kube-apiserver-client",
+    ),
+    ("create", "authorization.k8s.io/subjectaccessreviews"),
+    (
+        "update",
+        "register.open-cluster-management.io/managedclusters/accept",
+    ),
+    (
+        "renew",
+        "register.open-cluster-management.io/managedclusters/clientcertificates",
+    ),
+    ("create patch update", "events.k8s.io/events"),
+    ("create patch update", "/events"),
+];
+
+fn spelled_out(rights: &[(&str, &str)]) -> BTreeSet<String> {
+    let rights = rights.iter();
+    rights
+        .flat_map(|(verbs, what)| verbs.split(' ').map(move |verb| format!("{verb} {what}")))
+        .collect()
+}
+
+fn needed_by_the_controller() -> BTreeSet<String> {
+    &spelled_out(&DONE) | &granted_to_agents()
+}
+
+#[test]
+fn the_controllers_role_grants_what_it_does_and_what_it_grants_and_no_more() {
+    let granted = permissions(object(CONTROLLER_ROLE, "ClusterRole"));
+    assert_eq!(granted, needed_by_the_controller());
+    let election: Role = object(CONTROLLER_ROLE, "Role");
+    let lock = "coordination.k8s.io/leases registration-controller-lock";
+    assert_eq!(
+        permissions_of(election.rules.unwrap_or_default()),
+        BTreeSet::from([
+            format!("get {lock}"),
+            format!("update {lock}"),
+            "create coordination.k8s.io/leases".to_owned()
+        ])
+    );
+}
+
+#[test]
+fn ocms_own_role_is_enough_for_the_controller() {
+    assert_eq!(spelled_out(&OCMS), needed_by_the_controller());
+}
+
 #[test]
 fn the_roles_are_bound_to_the_account_of_the_pods() {
     let account: ServiceAccount = object("manifests/server/service-account.yaml", "ServiceAccount");
     assert_eq!(pod().service_account_name, account.metadata.name);
     assert_eq!(pod().automount_service_account_token, Some(true));
-    for file in [ROLE, EXTRA_ROLE] {
+    let own = account.metadata.name.as_deref().unwrap_or_default();
+    for (file, account) in [(ROLE, own), (EXTRA_ROLE, own), (CONTROLLER_ROLE, own)] {
         let role: ClusterRole = object(file, "ClusterRole");
         let binding: ClusterRoleBinding = object(file, "ClusterRoleBinding");
         assert_eq!(binding.role_ref.kind, "ClusterRole", "{file}");
         assert_eq!(Some(binding.role_ref.name), role.metadata.name, "{file}");
-        let subjects = binding.subjects.unwrap_or_default();
-        assert_eq!(subjects.len(), 1, "{file}");
-        assert_eq!(subjects[0].kind, "ServiceAccount", "{file}");
-        assert_eq!(
-            Some(&subjects[0].name),
-            account.metadata.name.as_ref(),
-            "{file}"
-        );
-        assert_eq!(subjects[0].namespace, account.metadata.namespace, "{file}");
+        assert_is_account(file, account, &binding.subjects.unwrap_or_default());
     }
+    let role: Role = object(CONTROLLER_ROLE, "Role");
+    let binding: RoleBinding = object(CONTROLLER_ROLE, "RoleBinding");
+    assert_eq!(binding.role_ref.kind, "Role");
+    assert_eq!(Some(binding.role_ref.name), role.metadata.name);
+    assert_eq!(role.metadata.namespace, account.metadata.namespace);
+    assert_eq!(binding.metadata.namespace, account.metadata.namespace);
+    assert_is_account(CONTROLLER_ROLE, own, &binding.subjects.unwrap_or_default());
+}
+
+fn assert_is_account(file: &str, account: &str, subjects: &[Subject]) {
+    assert_eq!(subjects.len(), 1, "{file}");
+    assert_eq!(subjects[0].kind, "ServiceAccount", "{file}");
+    assert_eq!(subjects[0].name, account, "{file}");
+    let namespace = subjects[0].namespace.as_deref();
+    assert_eq!(namespace, Some("open-cluster-management-hub"), "{file}");
+}
+
+#[test]
+fn every_replica_runs_gate_and_controller_and_events_name_it() {
+    let container = container();
+    assert_eq!(container.args, Some(vec!["hub".to_owned()]));
+    let env = container.env.unwrap_or_default();
+    assert_eq!(env.len(), 1);
+    assert_eq!(env[0].name, "POD_NAME");
 }
 
 /// OCM's operator gives the executable as the first argument, and no command: an entrypoint would get it as an argument.

@@ -6,11 +6,10 @@
     reason = "each test binary uses its own part"
 )]
 
-use std::io::{BufRead, BufReader};
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::sync::Arc;
 
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -25,15 +24,18 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+mod logged;
+
+pub use logged::{Logged, port};
+
 /// A running `berth webhook-server`. It is killed when this is dropped.
 pub struct Gate {
-    pub child: Child,
+    process: Logged,
     /// Its certificates: `ca.crt`, `tls.crt`, `tls.key`.
     pub certs: TempDir,
     pub port: u16,
     pub metrics_port: u16,
     pub health_port: u16,
-    log: Arc<Mutex<Vec<Value>>>,
 }
 
 /// A file of the repository.
@@ -89,66 +91,17 @@ impl Gate {
     }
 
     /// The gate as this command starts it, which names its certificates' folder, free ports, and JSON for the log.
-    pub fn run(mut command: Command, certs: TempDir) -> Self {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let log = Arc::new(Mutex::new(Vec::new()));
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        let lines = Arc::clone(&log);
-        std::thread::spawn(move || {
-            for line in stderr.lines().map_while(Result::ok) {
-                // A line that has a key twice, of which a Value keeps one, is none of JSON: readers would differ.
-                let line = match serde_json::from_str::<Value>(&line) {
-                    Ok(value) if value.to_string().len() == line.len() => value,
-                    _ => Value::String(line),
-                };
-                lines.lock().unwrap().push(line);
-            }
-        });
-        let mut gate = Self {
-            child,
+    pub fn run(command: Command, certs: TempDir) -> Self {
+        let mut process = Logged::start(command);
+        let serving = process.logged(|line| line["message"] == "serving");
+        let port = |field: &str| port(&serving[field]);
+        Self {
+            port: port("webhooks"),
+            metrics_port: port("metrics"),
+            health_port: port("health"),
+            process,
             certs,
-            port: 0,
-            metrics_port: 0,
-            health_port: 0,
-            log,
-        };
-        let serving = gate.logged(|line| line["message"] == "serving");
-        let port = |field: &str| {
-            let address = serving[field].as_str().unwrap();
-            address.rsplit_once(':').unwrap().1.parse().unwrap()
-        };
-        (gate.port, gate.metrics_port, gate.health_port) =
-            (port("webhooks"), port("metrics"), port("health"));
-        gate
-    }
-
-    /// The first line of the log that is so; waits for it.
-    pub fn logged(&mut self, is: impl Fn(&Value) -> bool) -> Value {
-        let patience = Instant::now() + Duration::from_secs(20);
-        loop {
-            if let Some(line) = self.log.lock().unwrap().iter().find(|line| is(line)) {
-                return line.clone();
-            }
-            if let Some(status) = self.child.try_wait().unwrap() {
-                panic!("the gate ended, {status}: {:?}", self.log.lock().unwrap());
-            }
-            assert!(
-                Instant::now() < patience,
-                "no such line in the log: {:?}",
-                self.log.lock().unwrap()
-            );
-            std::thread::sleep(Duration::from_millis(5));
         }
-    }
-
-    /// All lines of the log so far.
-    pub fn log(&self) -> Vec<Value> {
-        self.log.lock().unwrap().clone()
     }
 
     /// Trusts the gate's authority.
@@ -206,20 +159,19 @@ impl Gate {
         let response = self.get(self.metrics_port, "/metrics").await;
         String::from_utf8(response.into_body().to_vec()).unwrap()
     }
+}
 
-    /// Sends a signal by its name.
-    pub fn signal(&self, signal: &str) {
-        let status = Command::new("kill")
-            .args([&format!("-{signal}"), &self.child.id().to_string()])
-            .status();
-        assert!(status.unwrap().success());
+impl Deref for Gate {
+    type Target = Logged;
+
+    fn deref(&self) -> &Logged {
+        &self.process
     }
 }
 
-impl Drop for Gate {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+impl DerefMut for Gate {
+    fn deref_mut(&mut self) -> &mut Logged {
+        &mut self.process
     }
 }
 

@@ -29,6 +29,8 @@ pub fn kind_of(object: &Value) -> (&'static str, bool) {
         "ServiceAccount" => ("serviceaccounts", true),
         "ClusterRole" => ("clusterroles", false),
         "ClusterRoleBinding" => ("clusterrolebindings", false),
+        "Role" => ("roles", true),
+        "RoleBinding" => ("rolebindings", true),
         "CustomResourceDefinition" => ("customresourcedefinitions", false),
         "MutatingWebhookConfiguration" => ("mutatingwebhookconfigurations", false),
         "ValidatingWebhookConfiguration" => ("validatingwebhookconfigurations", false),

@@ -58,8 +58,8 @@ pub(super) struct Listener {
     pub(super) tls: Option<Arc<ServingTls>>,
     pub(super) router: Router,
     pub(super) connections: Arc<Connections>,
-    /// Counts handshakes.
-    pub(super) metrics: Metrics,
+    /// Counts handshakes, if there is somebody to tell.
+    pub(super) metrics: Option<Metrics>,
 }
 
 /// How a listener is ended, in two steps.
@@ -136,6 +136,11 @@ impl Listener {
         let router = self.router.clone();
         let tls = self.tls.clone();
         let metrics = self.metrics.clone();
+        let count = move |outcome| {
+            if let Some(metrics) = &metrics {
+                metrics.handshake(outcome);
+            }
+        };
         async move {
             // Free again when this ends, or is ended.
             let place = place;
@@ -147,12 +152,12 @@ impl Listener {
                 return serve_http1(tcp, router, &connection, &drain).await;
             };
             if speaks_http(&tcp).await {
-                metrics.handshake(Handshake::PlainHttp);
+                count(Handshake::PlainHttp);
                 return answer_plain_http(tcp).await;
             }
             match TlsAcceptor::from(tls.current()).accept(tcp).await {
                 Ok(stream) => {
-                    metrics.handshake(Handshake::Completed);
+                    count(Handshake::Completed);
                     connection.is_open();
                     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
                         serve_http2(stream, router, &connection, &drain).await;
@@ -161,7 +166,7 @@ impl Listener {
                     }
                 }
                 Err(error) => {
-                    metrics.handshake(Handshake::Failed);
+                    count(Handshake::Failed);
                     tracing::debug!(%error, "TLS handshake failed");
                 }
             }

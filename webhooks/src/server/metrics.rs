@@ -183,6 +183,11 @@ impl Metrics {
         }
     }
 
+    /// Where they are registered, for others that run in the same process.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
     /// In the text format of Prometheus.
     pub fn render(&self) -> Vec<u8> {
         let mut text = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! [`router`] answers reviews and needs no socket. [`Server`] puts it behind TLS, next to plain HTTP for health and
 //! metrics, and carries it through its life: ready when it can decide, not ready the moment it is told to stop, and
-//! serving until nobody asks any more.
+//! serving until nobody asks any more. [`serve`] is a port for whatever else runs in the process.
 
 mod app;
 mod body;
@@ -17,4 +17,4 @@ pub use app::{App, router};
 pub use body::LARGEST_BODY;
 pub use connections::Limits;
 pub use metrics::Metrics;
-pub use run::{ServeError, Server};
+pub use run::{ServeError, Server, serve};

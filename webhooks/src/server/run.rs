@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use backon::{ExponentialBuilder, Retryable};
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
 use tokio::net::TcpListener;
@@ -23,8 +24,8 @@ const LONGEST_DRAIN: Duration = Duration::from_secs(30);
 /// How long one attempt may take to find out whether questions can be answered.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Connections to each of the plain ports, for probes and scrapers.
-const PLAIN_CONNECTIONS: usize = 100;
+/// Connections to each of the ports for probes and scrapers.
+const FEW_CONNECTIONS: usize = 100;
 
 /// Everything a server needs. Its ports are open already, so that nothing can fail once it runs.
 #[derive(Debug)]
@@ -85,7 +86,7 @@ impl Server {
             tls: Some(Arc::clone(&self.tls)),
             router: router(Arc::clone(&app)),
             connections: Connections::new(self.limits.clone(), Some(self.metrics.clone())),
-            metrics: self.metrics.clone(),
+            metrics: Some(self.metrics.clone()),
         };
         serving.spawn(named("webhook listener", listener.serve(stop.clone())));
         readiness.is_listening();
@@ -103,18 +104,7 @@ impl Server {
         ];
         for (name, port, router) in ports {
             let Some(tcp) = port else { continue };
-            let limits = Limits {
-                connections: PLAIN_CONNECTIONS,
-                ..self.limits.clone()
-            };
-            let connections = Connections::new(limits, None);
-            let listener = Listener {
-                tcp,
-                tls: None,
-                router,
-                connections,
-                metrics: self.metrics.clone(),
-            };
+            let listener = few(tcp, None, router, self.limits.clone());
             beside.spawn(named(name, listener.serve(end.clone())));
         }
         let watch = Arc::clone(&self.tls).watch(DEFAULT_INTERVAL, end.drain.clone());
@@ -155,6 +145,39 @@ impl Server {
         beside.join_all().await;
         tracing::info!("stopped");
         result
+    }
+}
+
+/// Serves health, metrics and the like on one port, over TLS if it is given, until `stop` is cancelled.
+///
+/// Connections and their times are bounded as those of [`Server`]'s ports beside the gate; when it returns, all have ended.
+/// Certificates are reloaded by whoever made `tls`.
+pub async fn serve(
+    tcp: TcpListener,
+    tls: Option<Arc<ServingTls>>,
+    router: Router,
+    stop: CancellationToken,
+) {
+    let listener = few(tcp, tls, router, Limits::default());
+    let stop = Stop {
+        drain: stop.clone(),
+        now: stop,
+    };
+    listener.serve(stop).await;
+}
+
+/// A listener for probes and scrapers.
+fn few(tcp: TcpListener, tls: Option<Arc<ServingTls>>, router: Router, limits: Limits) -> Listener {
+    let limits = Limits {
+        connections: FEW_CONNECTIONS,
+        ..limits
+    };
+    Listener {
+        tcp,
+        tls,
+        router,
+        connections: Connections::new(limits, None),
+        metrics: None,
     }
 }
 

@@ -1,0 +1,96 @@
+//! Flags that all long-running commands have.
+
+use std::path::PathBuf;
+
+use berth_certs::options::TlsOptions;
+use tokio::runtime::Builder;
+
+use crate::logging::{self, Format};
+use crate::open_files;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CommonArgs {
+    /// Kubeconfig of the hub [default: the cluster this runs in]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Lowest TLS version: VersionTLS12 or VersionTLS13. Older ones are not served
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value = "",
+        hide_default_value = true
+    )]
+    tls_min_version: String,
+    /// Cipher suites of TLS 1.2 by their IANA names, separated by commas [default: all that are secure]
+    #[arg(long, value_name = "SUITES")]
+    tls_cipher_suites: Vec<String>,
+    /// How log lines look
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    log_format: Format,
+    /// Log verbosity, as klog's: 4 and more for debugging
+    #[arg(
+        short = 'v',
+        long = "v",
+        value_name = "LEVEL",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    verbosity: u8,
+    #[command(flatten)]
+    ignored: Ignored,
+}
+
+/// Flags of all of OCM's components that are taken and have no meaning here.
+#[derive(Debug, clap::Args)]
+struct Ignored {
+    #[arg(long, hide = true)]
+    log_flush_frequency: Option<String>,
+    #[arg(long, hide = true)]
+    vmodule: Option<String>,
+}
+
+// === impl CommonArgs ===
+
+impl CommonArgs {
+    /// Begins to log, and runs a command to its end.
+    ///
+    /// # Errors
+    /// Those of the command.
+    pub(crate) fn run(
+        &self,
+        mut runtime: Builder,
+        command: impl Future<Output = anyhow::Result<()>>,
+    ) -> anyhow::Result<()> {
+        logging::init(self.log_format, self.verbosity);
+        open_files::ask_for_all();
+        runtime.enable_all().build()?.block_on(command)
+    }
+
+    /// What the TLS flags say, and sentences for the log.
+    ///
+    /// # Errors
+    /// A value that is none.
+    pub(crate) fn tls(&self) -> anyhow::Result<(TlsOptions, Vec<String>)> {
+        Ok(TlsOptions::parse(
+            &self.tls_min_version,
+            &self.tls_cipher_suites,
+        )?)
+    }
+
+    /// Sentences for the log about flags that have no meaning here.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let ignored = &self.ignored;
+        ignored_flags(&[
+            ("log-flush-frequency", ignored.log_flush_frequency.is_some()),
+            ("vmodule", ignored.vmodule.is_some()),
+        ])
+    }
+}
+
+/// A sentence for each flag that was given.
+pub(crate) fn ignored_flags(flags: &[(&str, bool)]) -> Vec<String> {
+    let given = flags.iter().filter(|(_, given)| *given);
+    given
+        .map(|(flag, _)| format!("--{flag} has no meaning here and is ignored"))
+        .collect()
+}

@@ -1,0 +1,247 @@
+//! The flags of the lifecycle, and what they come to.
+
+use anyhow::{Context, bail};
+use berth_lease::LeaseParams;
+use berth_lifecycle::config::{Config, Gates};
+use berth_lifecycle::engine::Limit;
+
+use super::election::ElectionArgs;
+use super::lists;
+use crate::common::ignored_flags;
+use crate::ports::Address;
+
+/// Where a pod finds the namespace it runs in.
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+/// The namespace that OCM installs its hub in.
+const DEFAULT_NAMESPACE: &str = "open-cluster-management-hub";
+
+/// client-go's, where a rate is given and no burst.
+const DEFAULT_BURST: u32 = 100;
+
+/// The longest `reportingInstance` an Event may have.
+const LONGEST_INSTANCE: usize = 128;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct LifecycleArgs {
+    /// Address of /healthz, /readyz and /metrics of the controller, over TLS; the port may be 'auto' for any free one.
+    /// The certificate is that in /var/run/secrets/serving-cert, or else a self-signed one
+    #[arg(long, value_name = "IP:PORT", default_value = ":8443")]
+    listen: Address,
+    /// Namespace of the hub's components, and of the election's Lease
+    /// [default: the one this runs in, else open-cluster-management-hub]
+    #[arg(long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// Users whose CSRs are approved, and whose clusters are accepted, by themselves (repeatable); needs the gate
+    /// ManagedClusterAutoApproval
+    #[arg(long, value_name = "USERS")]
+    auto_approved_csr_users: Vec<String>,
+    /// The former name of --auto-approved-csr-users.
+    #[arg(long, hide = true)]
+    cluster_auto_approval_users: Vec<String>,
+    /// What is deleted from the namespace of a removed cluster, in this order (repeatable; may be empty)
+    /// [default: addon.open-cluster-management.io/v1beta1/managedclusteraddons,work.open-cluster-management.io/v1/manifestworks]
+    #[arg(long, value_name = "GROUP/VERSION/RESOURCE")]
+    gc_resource_list: Option<Vec<String>>,
+    /// Labels on everything that is made for a cluster (repeatable)
+    #[arg(long, value_name = "KEY=VALUE")]
+    labels: Vec<String>,
+    /// Ways of registration: csr is the only one
+    #[arg(long, value_name = "DRIVERS", default_value = "csr")]
+    enabled_registration_drivers: Vec<String>,
+    #[command(flatten)]
+    election: ElectionArgs,
+    /// Requests per second that change the hub [default: no limit; the API server has its own, priority and fairness]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    kube_api_qps: Option<f64>,
+    /// With --kube-api-qps: so many at once after a quiet time [default: 100]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    kube_api_burst: Option<i64>,
+    #[command(flatten)]
+    ignored: NoMeaning,
+}
+
+/// Flags of OCM's controller that are taken and have no meaning here.
+#[derive(Debug, clap::Args)]
+struct NoMeaning {
+    #[arg(long, hide = true)]
+    agent_image: Option<String>,
+    #[arg(long, hide = true)]
+    auto_approved_arn_patterns: Option<String>,
+    #[arg(long, hide = true)]
+    auto_approved_grpc_users: Option<String>,
+    #[arg(long, hide = true)]
+    aws_resource_tags: Option<String>,
+    #[arg(long, hide = true)]
+    bootstrap_serviceaccount: Option<String>,
+    #[arg(long, hide = true)]
+    config: Option<String>,
+    #[arg(long, hide = true)]
+    grpc_ca_file: Option<String>,
+    #[arg(long, hide = true)]
+    grpc_key_file: Option<String>,
+    #[arg(long, hide = true)]
+    grpc_signing_duration: Option<String>,
+    #[arg(long, hide = true)]
+    hub_apiserver_url: Option<String>,
+    #[arg(long, hide = true)]
+    hub_cluster_arn: Option<String>,
+    #[arg(long, hide = true)]
+    image_pull_secret_name: Option<String>,
+    #[arg(long, hide = true)]
+    import_renderers: Option<String>,
+    #[arg(long, hide = true)]
+    terminate_on_files: Option<String>,
+}
+
+/// What the flags come to.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(super) listen: Address,
+    pub(super) config: Config,
+    /// Which of several processes this is, for Events.
+    pub(super) instance: String,
+    /// None: there is no election.
+    pub(super) election: Option<LeaseParams>,
+    limit: Option<(f64, u32)>,
+    /// Sentences for the log.
+    pub(crate) warnings: Vec<String>,
+}
+
+// === impl LifecycleArgs ===
+
+impl LifecycleArgs {
+    /// What the flags come to for this process.
+    ///
+    /// # Errors
+    /// Names the flag, and what is wrong with its value.
+    pub(crate) fn settings(&self, gates: Gates) -> anyhow::Result<Settings> {
+        let identity = berth_lease::identity();
+        let mut warnings = self.ignored.warnings();
+        for driver in lists::entries(&self.enabled_registration_drivers) {
+            if driver != "csr" {
+                bail!(
+                    "--enabled-registration-drivers: {driver:?} is not supported, csr is the only one"
+                );
+            }
+        }
+        let namespace = self.namespace()?;
+        let limit = self.limit(&mut warnings)?;
+        let users = [
+            &self.auto_approved_csr_users,
+            &self.cluster_auto_approval_users,
+        ]
+        .map(|it| lists::set(it));
+        if !users[1].is_empty() {
+            warnings.push(
+                "--cluster-auto-approval-users is deprecated, use --auto-approved-csr-users instead".to_owned(),
+            );
+        }
+        let [users, deprecated] = users;
+        let users = if users.is_empty() { deprecated } else { users };
+        if !users.is_empty() && !gates.auto_approval {
+            warnings.push(
+                "--auto-approved-csr-users has no effect without --feature-gates=ManagedClusterAutoApproval=true"
+                    .to_owned(),
+            );
+        }
+        Ok(Settings {
+            listen: self.listen,
+            election: self.election.params(&namespace, &identity)?,
+            instance: pod_name().unwrap_or(identity),
+            config: Config {
+                namespace,
+                labels: lists::labels(&self.labels)?,
+                gates,
+                auto_approved_users: users,
+                gc_resources: lists::gc_resources(self.gc_resource_list.as_deref())?,
+            },
+            limit,
+            warnings,
+        })
+    }
+
+    fn namespace(&self) -> anyhow::Result<String> {
+        let namespace = match &self.namespace {
+            Some(namespace) => namespace.clone(),
+            None => match std::fs::read_to_string(NAMESPACE_FILE) {
+                Ok(namespace) => namespace.trim().to_owned(),
+                Err(_) => DEFAULT_NAMESPACE.to_owned(),
+            },
+        };
+        let problems = berth_api::names::dns1123_label(&namespace);
+        if !problems.is_empty() {
+            bail!(
+                "--namespace: {namespace:?} is no namespace: {}",
+                problems.join("; ")
+            );
+        }
+        Ok(namespace)
+    }
+
+    fn limit(&self, warnings: &mut Vec<String>) -> anyhow::Result<Option<(f64, u32)>> {
+        let burst = match self.kube_api_burst {
+            None => DEFAULT_BURST,
+            Some(burst) => u32::try_from(burst)
+                .ok()
+                .filter(|burst| *burst > 0)
+                .with_context(|| {
+                    format!("--kube-api-burst: {burst} is not from 1 to {}", u32::MAX)
+                })?,
+        };
+        let Some(rate) = self.kube_api_qps else {
+            if self.kube_api_burst.is_some() {
+                warnings.push("--kube-api-burst has no effect without --kube-api-qps".to_owned());
+            }
+            return Ok(None);
+        };
+        // Less than that, and nothing would ever seem to happen.
+        if !rate.is_finite() || (rate > 0.0 && rate < 0.01) {
+            bail!("--kube-api-qps: {rate} is no rate: give 0.01 or more, or 0 for no limit");
+        }
+        // Zero and less are client-go's words for none.
+        Ok((rate > 0.0).then_some((rate, burst)))
+    }
+}
+
+/// What the kubelet calls the pod, where the manifest passes it on; as much of it as fits into an Event.
+fn pod_name() -> Option<String> {
+    let name = std::env::var("POD_NAME").ok()?;
+    let name: String = name.chars().take(LONGEST_INSTANCE).collect();
+    (!name.is_empty()).then_some(name)
+}
+
+// === impl Settings ===
+
+impl Settings {
+    /// A fresh limit of requests, if there is to be one.
+    pub(super) fn limit(&self) -> Option<Limit> {
+        self.limit.and_then(|(rate, burst)| Limit::new(rate, burst))
+    }
+}
+
+// === impl NoMeaning ===
+
+impl NoMeaning {
+    fn warnings(&self) -> Vec<String> {
+        let flags = [
+            ("agent-image", &self.agent_image),
+            (
+                "auto-approved-arn-patterns",
+                &self.auto_approved_arn_patterns,
+            ),
+            ("auto-approved-grpc-users", &self.auto_approved_grpc_users),
+            ("aws-resource-tags", &self.aws_resource_tags),
+            ("bootstrap-serviceaccount", &self.bootstrap_serviceaccount),
+            ("config", &self.config),
+            ("grpc-ca-file", &self.grpc_ca_file),
+            ("grpc-key-file", &self.grpc_key_file),
+            ("grpc-signing-duration", &self.grpc_signing_duration),
+            ("hub-apiserver-url", &self.hub_apiserver_url),
+            ("hub-cluster-arn", &self.hub_cluster_arn),
+            ("image-pull-secret-name", &self.image_pull_secret_name),
+            ("import-renderers", &self.import_renderers),
+            ("terminate-on-files", &self.terminate_on_files),
+        ];
+        ignored_flags(&flags.map(|(flag, value)| (flag, value.is_some())))
+    }
+}

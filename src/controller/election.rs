@@ -1,0 +1,66 @@
+//! The flags of the leader election.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use berth_lease::LeaseParams;
+use jiff::SignedDuration;
+
+/// The Lease of OCM's controller: by it, its controllers and ours exclude each other.
+const LEASE: &str = "registration-controller-lock";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ElectionArgs {
+    /// Carry clusters through their life without being elected: nobody else may be there
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    disable_leader_election: bool,
+    /// How long others leave a leader alone that does not renew
+    #[arg(long, value_name = "DURATION", default_value = "15s")]
+    leader_election_lease_duration: SignedDuration,
+    /// How long a leader goes on that cannot renew; shorter than the lease duration
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    leader_election_renew_deadline: SignedDuration,
+    /// From one renewal, or one attempt to lead, to the next
+    #[arg(long, value_name = "DURATION", default_value = "2s")]
+    leader_election_retry_period: SignedDuration,
+}
+
+impl ElectionArgs {
+    /// As whom to stand for election in this namespace; none, if there is to be no election.
+    ///
+    /// # Errors
+    /// Names the flag and what is wrong with it.
+    pub(super) fn params(
+        &self,
+        namespace: &str,
+        identity: &str,
+    ) -> anyhow::Result<Option<LeaseParams>> {
+        if self.disable_leader_election {
+            return Ok(None);
+        }
+        let params = LeaseParams {
+            lease_duration: positive("lease-duration", self.leader_election_lease_duration)?,
+            renew_deadline: positive("renew-deadline", self.leader_election_renew_deadline)?,
+            retry_period: positive("retry-period", self.leader_election_retry_period)?,
+            ..LeaseParams::new(namespace, LEASE, identity)
+        };
+        params
+            .validate()
+            .context("--leader-election-lease-duration, --leader-election-renew-deadline, --leader-election-retry-period")?;
+        Ok(Some(params))
+    }
+}
+
+fn positive(flag: &str, duration: SignedDuration) -> anyhow::Result<Duration> {
+    Duration::try_from(duration)
+        .with_context(|| format!("--leader-election-{flag}: cannot be negative"))
+}

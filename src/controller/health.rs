@@ -1,0 +1,74 @@
+//! Health, readiness and metrics of the lifecycle, under the paths of OCM's controller.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use berth_certs::folder::Folder;
+use berth_certs::options::TlsOptions;
+use berth_certs::self_signed::SelfSigned;
+use berth_certs::serving::ServingTls;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use jiff::Timestamp;
+use prometheus::{Encoder, Registry, TextEncoder};
+
+use super::standing::Standing;
+
+/// Where OpenShift, and whoever follows it, mounts a certificate for the Service.
+const SERVING_CERT: &str = "/var/run/secrets/serving-cert";
+
+/// The TLS side: the certificate that is mounted, or one of our own.
+pub(super) fn tls(options: TlsOptions) -> anyhow::Result<ServingTls> {
+    let now = Timestamp::now();
+    let unobserved = |_, _: &_| {};
+    if Path::new(SERVING_CERT).exists() {
+        let folder = Folder::new(SERVING_CERT);
+        return Ok(ServingTls::new(folder, options, None, unobserved, now)?);
+    }
+    ServingTls::new(SelfSigned::default(), options, None, unobserved, now)
+        .context("no certificate could be made")
+}
+
+/// The routes.
+pub(super) fn router(standing: Arc<Standing>, registry: Registry) -> Router {
+    let metrics = async move |State(registry): State<Registry>| {
+        let mut text = Vec::new();
+        // Writing to memory fails only for a family without metrics, and gathering leaves those out.
+        let _ = TextEncoder::new().encode(&registry.gather(), &mut text);
+        (
+            [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
+            text,
+        )
+    };
+    Router::new()
+        .route("/healthz", get(alive))
+        .route("/livez", get(alive))
+        .route("/readyz", get(ready))
+        .with_state(standing)
+        .merge(
+            Router::new()
+                .route("/metrics", get(metrics))
+                .with_state(registry),
+        )
+}
+
+async fn alive() -> &'static str {
+    "ok"
+}
+
+async fn ready(State(standing): State<Arc<Standing>>) -> Response {
+    let checks = standing.checks();
+    if checks.iter().all(|(_, outcome)| outcome.is_ok()) {
+        return "ok".into_response();
+    }
+    let lines = checks.map(|(check, outcome)| match outcome {
+        Ok(()) => format!("[+]{check} ok\n"),
+        Err(why) => format!("[-]{check} failed: {why}\n"),
+    });
+    (StatusCode::SERVICE_UNAVAILABLE, lines.concat()).into_response()
+}

@@ -1,0 +1,91 @@
+//! `berth controller`: the lifecycle, with the name and the flags of OCM's registration controller.
+
+mod args;
+mod election;
+mod health;
+mod lifecycle;
+mod lists;
+mod standing;
+#[cfg(test)]
+mod tests;
+
+use prometheus::Registry;
+use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use args::LifecycleArgs;
+pub(crate) use lifecycle::{Lifecycle, WhenLost};
+
+use crate::common::CommonArgs;
+use crate::feature_gates::{self, Of};
+use crate::hub_client;
+use crate::signals;
+
+const EXAMPLES: &str = "\
+Examples:
+  # In a pod, as OCM's operator starts it
+  berth controller --feature-gates=ManagedClusterAutoApproval=true --auto-approved-csr-users=alice
+
+  # Outside of the hub's cluster
+  berth controller --kubeconfig ~/.kube/hub --listen 127.0.0.1:8443
+
+Of several, one works: who holds the Lease registration-controller-lock. OCM's controller goes by the same.
+
+Signals: SIGTERM and SIGINT end it, and release the Lease; the second one ends it at once.
+It ends, too, with exit code 0, when it loses the Lease.";
+
+/// Carry clusters through their life
+///
+/// What OCM's registration controller does: gives accepted clusters what they need, approves their agents' certificates, watches their heartbeats, keeps sets and bindings, and clears up after those that leave.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_override_self = true)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), ManagedClusterAutoApproval (off),
+    /// ResourceCleanup (on)
+    #[arg(long, value_name = "GATES")]
+    feature_gates: Vec<String>,
+    #[command(flatten)]
+    lifecycle: LifecycleArgs,
+}
+
+/// Works until a signal, or until another takes over.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    // What it does is waiting for the hub: one thread does for ten thousand clusters, and costs no waking of others.
+    args.common.run(Builder::new_current_thread(), work(args))
+}
+
+async fn work(args: &Args) -> anyhow::Result<()> {
+    let gates = feature_gates::parse(&args.feature_gates, Of::Controller)?;
+    let (tls, tls_warnings) = args.common.tls()?;
+    let settings = args.lifecycle.settings(gates.lifecycle)?;
+    let common = args.common.warnings();
+    for warnings in [&gates.warnings, &tls_warnings, &common, &settings.warnings] {
+        for warning in warnings {
+            tracing::warn!("{warning}");
+        }
+    }
+    let registry = Registry::new();
+    #[cfg(target_os = "linux")]
+    registry.register(Box::new(
+        prometheus::process_collector::ProcessCollector::for_self(),
+    ))?;
+    let client = hub_client::connect(args.common.kubeconfig.as_deref(), "").await?;
+    let lifecycle = Lifecycle::new(settings, tls, &registry, client, WhenLost::End).await?;
+    tracing::info!(
+        controller = %lifecycle.address()?,
+        version = env!("CARGO_PKG_VERSION"),
+        "serving",
+    );
+    let stop = CancellationToken::new();
+    let told_twice = signals::told_twice(stop.clone())?;
+    let ended = tokio::select! {
+        ended = lifecycle.run(stop) => ended,
+        () = told_twice => anyhow::bail!("told to stop a second time: stopped at once, and the Lease not released"),
+    };
+    if ended.is_ok() {
+        tracing::info!("stopped");
+    }
+    ended
+}

@@ -1,0 +1,113 @@
+//! Where the lifecycle stands, for its readiness.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use berth_lifecycle::engine::Progress;
+use prometheus::{IntGaugeVec, Opts, Registry};
+
+/// Where the lifecycle stands.
+#[derive(Debug)]
+pub(super) struct Standing {
+    role: Mutex<Role>,
+    /// client-go's metric, by the name of the Lease.
+    master: IntGaugeVec,
+    lease: Option<String>,
+}
+
+enum Role {
+    /// The Lease has not been read yet.
+    Looking,
+    /// Another leads, or nobody does yet.
+    Waiting,
+    /// The reconcilers run.
+    Leading(Progress),
+    Stopped,
+}
+
+impl std::fmt::Debug for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Looking => "Looking",
+            Self::Waiting => "Waiting",
+            Self::Leading(_) => "Leading",
+            Self::Stopped => "Stopped",
+        })
+    }
+}
+
+// === impl Standing ===
+
+impl Standing {
+    /// `lease`: the name of the Lease, if there is an election.
+    ///
+    /// # Errors
+    /// The registry has the metric already.
+    pub(super) fn new(lease: Option<&str>, registry: &Registry) -> prometheus::Result<Self> {
+        let opts = Opts::new(
+            "leader_election_master_status",
+            "1: this process leads by the Lease of this name",
+        );
+        let master = IntGaugeVec::new(opts, &["name"])?;
+        registry.register(Box::new(master.clone()))?;
+        let this = Self {
+            role: Mutex::new(Role::Looking),
+            master,
+            lease: lease.map(str::to_owned),
+        };
+        this.masters(0);
+        Ok(this)
+    }
+
+    /// Another leads, if anybody does.
+    pub(super) fn waits(&self) {
+        self.masters(0);
+        *self.role() = Role::Waiting;
+    }
+
+    /// The reconcilers run.
+    pub(super) fn leads(&self, progress: Progress) {
+        self.masters(1);
+        *self.role() = Role::Leading(progress);
+    }
+
+    /// Nothing is done any more. Lets go of the reconcilers, so that the Lease can be released.
+    pub(super) fn stops(&self) {
+        self.masters(0);
+        *self.role() = Role::Stopped;
+    }
+
+    /// Each check, and why it fails.
+    pub(super) fn checks(&self) -> [(&'static str, Result<(), String>); 3] {
+        let role = self.role();
+        let election = match *role {
+            Role::Looking => Err("the Lease has not been read yet, or nobody holds it".to_owned()),
+            _ => Ok(()),
+        };
+        let caches = match &*role {
+            Role::Leading(progress) => match progress.unprimed()[..] {
+                [] => Ok(()),
+                ref missing => Err(format!("not listed yet: {}", missing.join(", "))),
+            },
+            _ => Ok(()),
+        };
+        let shutdown = match *role {
+            Role::Stopped => Err("stopped".to_owned()),
+            _ => Ok(()),
+        };
+        [
+            ("leader-election", election),
+            ("caches", caches),
+            ("shutdown", shutdown),
+        ]
+    }
+
+    fn masters(&self, value: i64) {
+        if let Some(lease) = &self.lease {
+            self.master.with_label_values(&[lease]).set(value);
+        }
+    }
+
+    fn role(&self) -> MutexGuard<'_, Role> {
+        self.role.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

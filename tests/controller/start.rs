@@ -1,0 +1,90 @@
+//! Hubs that are not as they should be when it starts, and what health and metrics say.
+
+use std::time::Duration;
+
+use crate::cluster::Cluster;
+use crate::process::{CRDS, Controller, get, install, install_server};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kinds_that_are_not_there_yet_are_named_and_waited_for() {
+    let cluster = Cluster::private().await;
+    if !cluster.only_devhub("one hub for all has the kinds") {
+        return;
+    }
+    install_server(&cluster).await;
+    let mut controller = Controller::start(&cluster, &[]).await;
+    controller.leads();
+    let patience = std::time::Instant::now() + Duration::from_secs(20);
+    let missing = "[-]caches failed: not listed yet: \
+                   managedclusters, managedclustersets, managedclustersetbindings\n";
+    loop {
+        let (code, body) = get(controller.port, "/readyz").await;
+        assert_eq!(code, 503, "{body}");
+        if body.contains(missing) {
+            assert!(body.contains("[+]leader-election ok\n"), "{body}");
+            break;
+        }
+        assert!(std::time::Instant::now() < patience, "{body}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(
+        get(controller.port, "/healthz").await,
+        (200, "ok".to_owned())
+    );
+    cluster.apply_manifests(&CRDS).await;
+    controller.is_ready().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_hub_it_lives_is_not_ready_and_ends_when_told_to() {
+    // Nobody listens there.
+    let cluster = Cluster::private().await;
+    let person = cluster.person_at("http://127.0.0.1:1").await;
+    let mut controller = Controller::with_kubeconfig(&person.kubeconfig, &[]);
+    controller
+        .logged(|line| line["message"] == "the Lease could not be read or written; trying again");
+    let (code, body) = get(controller.port, "/readyz").await;
+    assert_eq!(code, 503);
+    assert!(
+        body.contains(
+            "[-]leader-election failed: the Lease has not been read yet, or nobody holds it\n"
+        ),
+        "{body}"
+    );
+    for path in ["/healthz", "/livez"] {
+        assert_eq!(get(controller.port, path).await, (200, "ok".to_owned()));
+    }
+    controller.signal("TERM");
+    assert_eq!(controller.ended().await.code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_are_those_of_the_docs() {
+    let cluster = Cluster::private().await;
+    install(&cluster).await;
+    let controller = Controller::start(&cluster, &[]).await;
+    controller.is_ready().await;
+    let patience = std::time::Instant::now() + Duration::from_secs(20);
+    let metrics = loop {
+        let (code, metrics) = get(controller.port, "/metrics").await;
+        assert_eq!(code, 200);
+        // Gauges are brought up to date now and then.
+        if metrics.contains("\nberth_caches_primed 1\n") {
+            break metrics;
+        }
+        assert!(std::time::Instant::now() < patience, "{metrics}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    let path = crate::support::repository("docs/metrics.md");
+    let docs = std::fs::read_to_string(path).unwrap();
+    for line in metrics.lines() {
+        let Some(rest) = line.strip_prefix("# TYPE ") else {
+            continue;
+        };
+        let (name, kind) = rest.split_once(' ').unwrap();
+        let documented = docs.contains(&format!("| `{name}` | {kind} |"));
+        assert!(documented || name.starts_with("process_"), "{name} {kind}");
+    }
+    assert!(metrics.contains("process_resident_memory_bytes"));
+    assert_eq!(get(controller.port, "/nowhere").await.0, 404);
+}
