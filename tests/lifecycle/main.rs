@@ -1,0 +1,27 @@
+//! The lifecycle on a hub, end to end: what becomes of clusters, sets, bindings and CSRs once somebody has written them.
+//!
+//! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs (see `support/cluster`). The reconcilers
+//! run in this process, as a service account that has exactly the rights of the shipped ClusterRole.
+
+#![allow(
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "clippy.toml allows it in test functions, this is for their helpers; the support is shared"
+)]
+
+#[path = "../support/cluster/mod.rs"]
+mod cluster;
+
+mod agent;
+mod hub;
+mod proxy;
+
+mod acceptance;
+mod addons;
+mod csrs;
+mod heartbeat;
+mod killed;
+mod removal;
+mod sets;
+mod strange;
+mod trouble;
