@@ -19,17 +19,31 @@ use support::berth;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the play is about, in its order: how it goes on after each command.
-const PLAY: [&str; 10] = [
+const PLAY: [&str; 24] = [
     "managedcluster.cluster.open-cluster-management.io/c1 created",
     "Error from server (Forbidden): admission webhook \"managedclustervalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclusters/accept.cluster.open-cluster-management.io \"c1\" is forbidden: user \"dev\" cannot update the HubAcceptsClient field: ",
     "managedcluster.cluster.open-cluster-management.io/c1 patched",
+    "rolebinding.rbac.authorization.k8s.io/open-cluster-management:managedcluster:c1:registration",
+    "rolebinding.rbac.authorization.k8s.io/open-cluster-management:managedcluster:c1:work",
+    "lease.coordination.k8s.io/managed-cluster-lease",
+    "managedcluster.cluster.open-cluster-management.io/c1 patched",
+    ".spec.taints: []",
     "managedcluster.cluster.open-cluster-management.io/c1 patched",
     "Error from server (Forbidden): admission webhook \"managedclustervalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclustersets/join.cluster.open-cluster-management.io \"default\" is forbidden: user \"dev\" cannot add/remove a ManagedCluster to/from ManagedClusterSet \"default\": ",
     "managedcluster.cluster.open-cluster-management.io/c1 labeled",
     "Error from server (Forbidden): error when creating \"binding.yaml\": admission webhook \"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclustersets/bind.cluster.open-cluster-management.io \"prod\" is forbidden: user \"dev\" is not allowed to bind cluster set \"prod\": ",
     "managedclustersetbinding.cluster.open-cluster-management.io/prod created",
-    "namespace/c1 created",
     "Error from server (Forbidden): error when creating \"STDIN\": admission webhook \"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclustersetbindings.cluster.open-cluster-management.io \"prod\" is forbidden: namespace \"c1\" belongs to the accepted ManagedCluster \"c1\"",
+    "Registration agent stopped updating its lease.",
+    "maintenance cluster.open-cluster-management.io/unreachable",
+    "managedcluster.cluster.open-cluster-management.io/c1 patched",
+    "Denied by hub cluster admin",
+    "Error from server (Forbidden): leases.coordination.k8s.io is forbidden: User \"system:open-cluster-management:c1:agent\" cannot list resource \"leases\"",
+    "managedcluster.cluster.open-cluster-management.io/c1 patched",
+    "Accepted by hub cluster admin",
+    "managedcluster.cluster.open-cluster-management.io/c2 created",
+    "clusterrole.rbac.authorization.k8s.io/open-cluster-management:managedcluster:c2",
+    "managedcluster.cluster.open-cluster-management.io \"c2\" deleted",
 ];
 
 /// `berth demo`, whose temporary files go into this folder.

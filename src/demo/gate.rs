@@ -1,4 +1,4 @@
-//! The gate of the demo: as `berth webhook-server` runs it, in this process.
+//! Gate and lifecycle of the demo: as `berth hub` runs them, in this process. Nobody else is there to be elected.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,6 +13,9 @@ use berth_certs::issue::Authority;
 use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
 use berth_devhub::Hub;
+use berth_lifecycle as lifecycle;
+use berth_lifecycle::config::{Config as LifecycleConfig, GroupVersionResource};
+use berth_lifecycle::engine::{Ended, Engine};
 use berth_rules::FeatureGates;
 use berth_webhooks::review::{Gate, HubAnswerer};
 use berth_webhooks::server::{Limits, Metrics, ServeError, Server};
@@ -44,6 +47,7 @@ pub(super) struct Running {
     pub(super) metrics: SocketAddr,
     shutdown: CancellationToken,
     task: JoinHandle<Result<(), ServeError>>,
+    lifecycle: JoinHandle<Result<(), Ended>>,
 }
 
 /// The gate's certificates.
@@ -91,6 +95,14 @@ impl Running {
             Timestamp::now(),
         )?;
         let client = hub_client::of(own_config(admin, hub).await?)?;
+        let engine = Engine::new(
+            client.clone(),
+            lifecycle_config(),
+            None,
+            None,
+            "demo",
+            lifecycle::engine::Metrics::new(metrics.registry())?,
+        );
         let server = Server {
             gate: Gate::new(Arc::new(HubAnswerer::new(client)), FeatureGates::default()),
             webhooks,
@@ -104,21 +116,37 @@ impl Running {
         };
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(server.run(shutdown.clone()));
+        let lifecycle = tokio::spawn(engine.run(shutdown.clone()));
         Ok(Self {
             metrics: address,
             shutdown,
             task,
+            lifecycle,
         })
     }
 
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         self.shutdown.cancel();
+        self.lifecycle.await.context("the lifecycle")??;
         self.task.await.context("the gate")??;
         Ok(())
     }
 }
 
-/// How the gate reaches the hub: with a token of its service account.
+/// As it is without flags.
+fn lifecycle_config() -> LifecycleConfig {
+    LifecycleConfig {
+        namespace: NAMESPACE.to_owned(),
+        gc_resources: vec![GroupVersionResource {
+            group: "work.open-cluster-management.io".to_owned(),
+            version: "v1".to_owned(),
+            resource: "manifestworks".to_owned(),
+        }],
+        ..LifecycleConfig::default()
+    }
+}
+
+/// How they reach the hub: with a token of their service account.
 async fn own_config(admin: &Client, hub: &Hub) -> anyhow::Result<Config> {
     let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), NAMESPACE);
     let request = TokenRequest {

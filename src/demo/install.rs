@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::demo::request::{self, Answer};
 
 /// What there must be before the gate can work.
-const BEFORE: [(&str, &str); 7] = [
+const BEFORE: [(&str, &str); 8] = [
     (
         "namespace.yaml",
         include_str!("../../manifests/server/namespace.yaml"),
@@ -20,6 +20,10 @@ const BEFORE: [(&str, &str); 7] = [
     (
         "cluster-role.yaml",
         include_str!("../../manifests/server/cluster-role.yaml"),
+    ),
+    (
+        "controller-role.yaml",
+        include_str!("../../manifests/server/controller-role.yaml"),
     ),
     (
         "service.yaml",

@@ -1,10 +1,12 @@
-//! `berth demo`: a hub in this process, the gate in front of it, and the double opt-in played on it.
+//! `berth demo`: a hub in this process, gate and lifecycle on it, and the story of a cluster played there.
 
+mod act;
 mod gate;
 mod install;
 mod people;
 mod play;
 mod request;
+mod steps;
 mod text;
 
 use std::fs::{self, Permissions};
@@ -31,15 +33,15 @@ Examples:
   # The play, then a hub to look around on, until Ctrl-C
   berth demo
 
-  # The play alone; exits with 1 if the gate does anything else than it should
+  # The play alone; exits with 1 if the hub does anything else than it should
   berth demo --exit
 
 Nothing is left behind: the hub lives in this process, and its kubeconfig in a folder for temporary
 files, which is removed in the end.";
 
-/// Show what the gate is for, on a hub in this process
+/// Show what Berth does, on a hub in this process
 ///
-/// Starts a Kubernetes-compatible hub for development and the gate, installs the manifests, creates three people, and plays how a cluster is let in, put into a set, and bound. Then it stays up and says how to look around with kubectl. Needs no cluster.
+/// Starts a Kubernetes-compatible hub for development, the gate and the lifecycle, installs the manifests, creates three people and an agent, and plays how a cluster is let in, put into a set, bound, falls silent, is turned out and leaves. Then it stays up and says how to look around with kubectl. Needs no cluster.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -147,7 +149,7 @@ impl Stage {
         let screen = Screen::stdout();
         let took = self.started.elapsed();
         screen.say(&format!(
-            "A hub is up at {}, with the gate in front of it, after {} ms.\n",
+            "A hub is up at {}, looked after by Berth, after {} ms.\n",
             self.hub.url(),
             took.as_millis()
         ))?;

@@ -20,8 +20,11 @@ pub(super) const SET_ADMIN: &str = "sam";
 /// Who brings clusters.
 pub(super) const DEVELOPER: &str = "dev";
 
+/// The agent of the cluster c1.
+pub(super) const AGENT: &str = "agent";
+
 /// Names, groups, and what they are.
-pub(super) const PEOPLE: [(&str, &[&str], &str); 4] = [
+pub(super) const PEOPLE: [(&str, &[&str], &str); 5] = [
     (
         ADMIN,
         &["hub-admins"],
@@ -37,15 +40,28 @@ pub(super) const PEOPLE: [(&str, &[&str], &str); 4] = [
         &["developers"],
         "brings clusters, works in the namespace team-a",
     ),
+    (
+        AGENT,
+        &["system:open-cluster-management:c1"],
+        "runs on the cluster c1, and tells the hub of it",
+    ),
     (ROOT, &["system:masters"], "may do everything"),
 ];
+
+/// As whom the hub knows somebody: agents have long names.
+fn user(name: &str) -> &str {
+    match name {
+        AGENT => "system:open-cluster-management:c1:agent",
+        name => name,
+    }
+}
 
 const HUB: &str = "berth-demo";
 
 /// A kubeconfig with a context for each person.
 pub(super) fn kubeconfig(hub: &Hub) -> anyhow::Result<Kubeconfig> {
     let users = PEOPLE.map(|(name, groups, _)| {
-        let issued = hub.client_certificate(name, groups)?;
+        let issued = hub.client_certificate(user(name), groups)?;
         Ok(NamedAuthInfo {
             name: name.to_owned(),
             auth_info: Some(AuthInfo {

@@ -6,7 +6,7 @@ use http::{Method, Request};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What a hub says.
 pub(super) enum Answer {
@@ -60,6 +60,35 @@ pub(super) async fn merge(client: &Client, path: &str, patch: &Value) -> anyhow:
     .await
 }
 
+/// `kubectl patch --type=json`
+pub(super) async fn json_patch(
+    client: &Client,
+    path: &str,
+    patch: &Value,
+) -> anyhow::Result<Answer> {
+    let path = format!("{path}?fieldManager=kubectl-patch");
+    send(
+        client,
+        Method::PATCH,
+        &path,
+        "application/json-patch+json",
+        patch,
+    )
+    .await
+}
+
+/// `kubectl get`
+pub(super) async fn get(client: &Client, path: &str) -> anyhow::Result<Answer> {
+    send(client, Method::GET, path, "application/json", &Value::Null).await
+}
+
+/// `kubectl delete`
+pub(super) async fn delete(client: &Client, path: &str) -> anyhow::Result<Answer> {
+    let options =
+        json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"});
+    send(client, Method::DELETE, path, "application/json", &options).await
+}
+
 async fn send(
     client: &Client,
     method: Method,
@@ -67,11 +96,15 @@ async fn send(
     content_type: &str,
     body: &Value,
 ) -> anyhow::Result<Answer> {
+    let body = match body {
+        Value::Null => Vec::new(),
+        body => serde_json::to_vec(body)?,
+    };
     let request = Request::builder()
         .method(method)
         .uri(path)
         .header(CONTENT_TYPE, content_type)
-        .body(Body::from(serde_json::to_vec(body)?))?;
+        .body(Body::from(body))?;
     let response = client
         .send(request)
         .await
