@@ -1,0 +1,376 @@
+//! The hub, and what its clusters' agents do.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use berth_devhub::Options;
+use futures::{StreamExt, TryStreamExt, stream};
+use http::Request;
+use jiff::Timestamp;
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
+
+/// How many requests of this tool are under way at once.
+const AT_ONCE: usize = 32;
+
+const PATIENCE: Duration = Duration::from_secs(900);
+
+const MANIFESTS: [&str; 3] = [
+    include_str!("../../manifests/crds/cluster.open-cluster-management.io_managedclusters.yaml"),
+    include_str!("../../manifests/crds/cluster.open-cluster-management.io_managedclustersets.yaml"),
+    include_str!(
+        "../../manifests/crds/cluster.open-cluster-management.io_managedclustersetbindings.yaml"
+    ),
+];
+
+/// A hub.
+pub(crate) struct Hub {
+    pub(crate) kubeconfig: PathBuf,
+    client: Client,
+    /// Runs as long as this does.
+    _devhub: Option<berth_devhub::Hub>,
+}
+
+impl Hub {
+    /// The hub of this kubeconfig, or a devhub; with Berth's CRDs, if it has none.
+    pub(crate) async fn open(kubeconfig: Option<&Path>, folder: &Path) -> Result<Self> {
+        let own = folder.join("hub.kubeconfig");
+        let devhub = match kubeconfig {
+            Some(given) => {
+                std::fs::copy(given, &own).with_context(|| given.display().to_string())?;
+                None
+            }
+            None => {
+                let devhub = berth_devhub::Hub::start(Options::default()).await?;
+                std::fs::write(&own, devhub.kubeconfig("admin", &["system:masters"])?)?;
+                Some(devhub)
+            }
+        };
+        let config = Kubeconfig::read_from(&own)?;
+        let config =
+            kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+        let hub = Self {
+            client: Client::try_from(config)?,
+            kubeconfig: own,
+            _devhub: devhub,
+        };
+        if hub.get(CLUSTERS).await.is_err() {
+            for manifest in MANIFESTS {
+                hub.apply(manifest).await?;
+            }
+            let begun = Instant::now();
+            while hub.get(CLUSTERS).await.is_err() {
+                if begun.elapsed() > Duration::from_secs(30) {
+                    bail!("the hub does not serve ManagedClusters");
+                }
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+        Ok(hub)
+    }
+
+    /// The controller works: it has made the set that every hub has.
+    pub(crate) async fn wait_for_the_controller(&self) -> Result<()> {
+        let set = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets/global";
+        let begun = Instant::now();
+        while self.get(set).await.is_err() {
+            if begun.elapsed() > Duration::from_secs(60) {
+                let log = std::fs::read_to_string(self.kubeconfig.with_extension("log"));
+                bail!("the controller makes nothing: {}", log.unwrap_or_default());
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
+    }
+
+    /// The hub's resourceVersion: it grows by one with every write. Asking is none.
+    pub(crate) async fn version(&self) -> Result<i64> {
+        let list = self.get("/api/v1/namespaces?limit=1").await?;
+        let version = list["metadata"]["resourceVersion"].as_str();
+        Ok(version.context("no resourceVersion")?.parse()?)
+    }
+
+    /// What the hub itself has made in namespaces: an account and a ConfigMap in each.
+    pub(crate) async fn made_by_itself(&self) -> Result<i64> {
+        let mut made = 0;
+        for kind in ["serviceaccounts", "configmaps"] {
+            let list = self.get(&format!("/api/v1/{kind}")).await?;
+            made += i64::try_from(list["items"].as_array().map_or(0, Vec::len))?;
+        }
+        Ok(made)
+    }
+
+    pub(crate) async fn create(&self, clusters: usize) -> Result<()> {
+        each(clusters, async |name| {
+            let object = json!({
+                "apiVersion": "cluster.open-cluster-management.io/v1",
+                "kind": "ManagedCluster",
+                "metadata": {"name": name},
+                "spec": {"hubAcceptsClient": true},
+            });
+            self.send("POST", CLUSTERS, &object).await.map(drop)
+        })
+        .await
+    }
+
+    pub(crate) async fn wait_until_accepted(&self, clusters: usize) -> Result<()> {
+        self.wait(clusters, "accepted", |object| {
+            condition(object, "HubAcceptedManagedCluster") == Some("True")
+        })
+        .await?;
+        let leases = "/apis/coordination.k8s.io/v1/leases?labelSelector=open-cluster-management.io/cluster-name";
+        let begun = Instant::now();
+        loop {
+            let list = self.get(leases).await?;
+            let there = list["items"].as_array().map_or(0, Vec::len);
+            if there >= clusters {
+                return Ok(());
+            }
+            if begun.elapsed() > PATIENCE {
+                bail!("{there} of {clusters} leases");
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Every agent renews its lease, evenly over this time.
+    pub(crate) async fn renew(&self, clusters: usize, within: Duration) -> Result<()> {
+        let begun = Instant::now();
+        let pace = within / u32::try_from(clusters)?;
+        for number in 0..clusters {
+            let due = begun + pace * u32::try_from(number)?;
+            tokio::time::sleep_until(due.into()).await;
+            self.renew_one(&name(number)).await?;
+        }
+        tokio::time::sleep_until((begun + within).into()).await;
+        Ok(())
+    }
+
+    pub(crate) async fn turn_available(&self, clusters: usize) -> Result<()> {
+        each(clusters, async |name| self.report(&name, "True").await).await
+    }
+
+    pub(crate) async fn wait_until_untainted(&self, clusters: usize) -> Result<()> {
+        self.wait(clusters, "free of taints", |object| {
+            object["spec"]["taints"]
+                .as_array()
+                .is_none_or(Vec::is_empty)
+        })
+        .await
+    }
+
+    /// So many clusters' agents renew once more, and then never again. The slowest of them: from the end of its lease to
+    /// Unknown, and to the taint.
+    pub(crate) async fn fall_silent(&self, clusters: usize) -> Result<(Duration, Duration)> {
+        let silent = stream::iter(0..clusters).map(|number| async move {
+            let name = name(number);
+            let path = format!("{CLUSTERS}/{name}");
+            // Or it would be silent for too long the moment its lease gets short.
+            self.renew_one(&name).await?;
+            let short = json!({"spec": {"leaseDurationSeconds": 1}});
+            self.send("PATCH", &path, &short).await?;
+            // Apart from each other.
+            sleep(Duration::from_millis(130) * u32::try_from(number)?).await;
+            // The hub sees it a little later, so that this is no less than it took.
+            let ends = Instant::now() + Duration::from_secs(5);
+            self.renew_one(&name).await?;
+            tokio::time::sleep_until((ends - Duration::from_millis(200)).into()).await;
+            let mut unknown = None;
+            loop {
+                let object = self.get(&path).await?;
+                let now = Instant::now();
+                if condition(&object, "ManagedClusterConditionAvailable") == Some("Unknown") {
+                    unknown.get_or_insert(now);
+                }
+                if let (Some(unknown), Some(_)) = (
+                    unknown,
+                    object["spec"]["taints"]
+                        .as_array()
+                        .and_then(|taints| taints.first()),
+                ) {
+                    return anyhow::Ok((
+                        unknown.saturating_duration_since(ends),
+                        now.saturating_duration_since(ends),
+                    ));
+                }
+                if now > ends + Duration::from_secs(60) {
+                    bail!("{name}: never Unknown and tainted");
+                }
+                sleep(Duration::from_millis(2)).await;
+            }
+        });
+        let times: Vec<_> = silent
+            .buffer_unordered(clusters.max(1))
+            .try_collect()
+            .await?;
+        let longest = |of: fn(&(Duration, Duration)) -> Duration| times.iter().map(of).max();
+        Ok((
+            longest(|times| times.0).unwrap_or_default(),
+            longest(|times| times.1).unwrap_or_default(),
+        ))
+    }
+
+    /// Takes away what was made, whoever keeps it by finalizers.
+    pub(crate) async fn clean_up(&self, clusters: usize) -> Result<()> {
+        each(clusters, async |name| {
+            let path = format!("{CLUSTERS}/{name}");
+            let free = json!({"metadata": {"finalizers": null}});
+            self.send("PATCH", &path, &free).await?;
+            self.send("DELETE", &path, &Value::Null).await?;
+            let role = format!("open-cluster-management:managedcluster:{name}");
+            let rbac = "/apis/rbac.authorization.k8s.io/v1";
+            let work = format!("{rbac}/namespaces/{name}/rolebindings/{role}:work");
+            let _ = self.send("PATCH", &work, &free).await;
+            for path in [
+                format!("{rbac}/clusterroles/{role}"),
+                format!("{rbac}/clusterrolebindings/{role}"),
+                format!("/api/v1/namespaces/{name}"),
+            ] {
+                let _ = self.send("DELETE", &path, &Value::Null).await;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn renew_one(&self, name: &str) -> Result<()> {
+        let path =
+            format!("/apis/coordination.k8s.io/v1/namespaces/{name}/leases/managed-cluster-lease");
+        let now = Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%S%.6fZ")
+            .to_string();
+        let renewed = json!({"spec": {"renewTime": now}});
+        self.send("PATCH", &path, &renewed).await.map(drop)
+    }
+
+    /// As an agent does: all conditions, with the resourceVersion.
+    async fn report(&self, name: &str, status: &str) -> Result<()> {
+        let path = format!("{CLUSTERS}/{name}");
+        loop {
+            let object = self.get(&path).await?;
+            let mut conditions = object["status"]["conditions"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            let type_ = "ManagedClusterConditionAvailable";
+            conditions.retain(|condition| condition["type"] != type_);
+            conditions.push(json!({
+                "type": type_, "status": status, "reason": "ManagedClusterAvailable", "message": "",
+                "lastTransitionTime": Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            }));
+            let patch = json!({
+                "metadata": {"resourceVersion": object["metadata"]["resourceVersion"]},
+                "status": {"conditions": conditions},
+            });
+            match self.send("PATCH", &format!("{path}/status"), &patch).await {
+                Err(kube_error) if is_conflict(&kube_error) => {}
+                other => return other.map(drop),
+            }
+        }
+    }
+
+    /// Waits until all clusters are so, by a watch.
+    async fn wait(&self, clusters: usize, what: &str, is: impl Fn(&Value) -> bool) -> Result<()> {
+        let begun = Instant::now();
+        let mut so = HashMap::new();
+        let list = self.get(CLUSTERS).await?;
+        for object in list["items"].as_array().into_iter().flatten() {
+            so.insert(object["metadata"]["name"].to_string(), is(object));
+        }
+        let mut version = list["metadata"]["resourceVersion"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        while so.values().filter(|so| **so).count() < clusters {
+            let path = format!("{CLUSTERS}?watch=true&resourceVersion={version}&timeoutSeconds=60");
+            let request = Request::get(path).body(Vec::new())?;
+            let mut events = self.client.request_events::<Value>(request).await?.boxed();
+            while let Ok(Some(event)) = events.try_next().await {
+                let (kube::core::WatchEvent::Added(object)
+                | kube::core::WatchEvent::Modified(object)) = event
+                else {
+                    continue;
+                };
+                if let Some(newer) = object["metadata"]["resourceVersion"].as_str() {
+                    newer.clone_into(&mut version);
+                }
+                so.insert(object["metadata"]["name"].to_string(), is(&object));
+                if so.values().filter(|so| **so).count() >= clusters {
+                    return Ok(());
+                }
+            }
+            if begun.elapsed() > PATIENCE {
+                let there = so.values().filter(|so| **so).count();
+                bail!("{there} of {clusters} clusters are {what}");
+            }
+        }
+        Ok(())
+    }
+
+    async fn get(&self, path: &str) -> Result<Value> {
+        let request = Request::get(path).body(Vec::new())?;
+        Ok(self.client.request(request).await?)
+    }
+
+    async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let content_type = match method {
+            "PATCH" => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let bytes = if body.is_null() {
+            Vec::new()
+        } else {
+            body.to_string().into_bytes()
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", content_type)
+            .body(bytes)?;
+        Ok(self.client.request(request).await?)
+    }
+
+    async fn apply(&self, manifest: &str) -> Result<()> {
+        let object: Value = serde_saphyr::from_str(manifest)?;
+        let name = object["metadata"]["name"].as_str().context("no name")?;
+        let path = format!(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}?fieldManager=fleet&force=true"
+        );
+        let request = Request::patch(path)
+            .header("content-type", "application/apply-patch+yaml")
+            .body(object.to_string().into_bytes())?;
+        self.client.request::<Value>(request).await?;
+        Ok(())
+    }
+}
+
+fn name(number: usize) -> String {
+    format!("fleet-{number}")
+}
+
+/// Does something with the name of each cluster, several at once.
+async fn each(clusters: usize, work: impl AsyncFn(String) -> Result<()>) -> Result<()> {
+    stream::iter(0..clusters)
+        .map(|number| work(name(number)))
+        .buffer_unordered(AT_ONCE)
+        .try_collect()
+        .await
+}
+
+fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a str> {
+    object["status"]["conditions"]
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == type_)?["status"]
+        .as_str()
+}
+
+fn is_conflict(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == 409)
+}
