@@ -5,19 +5,23 @@
 //! there at the first sight of the lease says nothing: nobody knows how old it was.
 
 use berth_api::conditions::{self, cluster as types};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use crate::facts::{Cluster, ClusterFacts, Lease, Now};
 use crate::heartbeat;
 use crate::names::managers;
-use crate::plan::{Action, Event, Plan, Write};
-use crate::status;
+use crate::plan::{Event, Plan};
+use crate::status::{self, Owner, Wanted};
 
 #[cfg(test)]
 mod tests;
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "clock";
+
+const OWNER: Owner = Owner {
+    manager: managers::CLOCK,
+    reconciler: NAME,
+};
 
 /// What is due.
 pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
@@ -43,30 +47,22 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
     if cluster.condition_status(types::CLOCK_SYNCED) == Some(status) {
         return;
     }
-    let condition = Condition {
-        type_: types::CLOCK_SYNCED.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
+    let wanted = Wanted {
+        type_: types::CLOCK_SYNCED,
+        status,
+        reason,
         message: message.to_owned(),
-        last_transition_time: Time(now.wall),
-        observed_generation: None,
     };
-    let name = facts.name;
-    let target = status::cluster_target(name);
-    plan.writes.push(Write {
-        action: Action::ApplyStatus {
-            manager: managers::CLOCK,
-            body: status::one_condition(&target, "ManagedCluster", None, &condition),
-        },
-        target,
-        reconciler: NAME,
-        events: vec![Event {
-            warning: false,
-            reason: "ManagedClusterClockSyncedConditionUpdated",
-            note: format!("update managed cluster {name:?} clock synced condition to {status}."),
-            namespace: None,
-        }],
-    });
+    let event = Event {
+        warning: false,
+        reason: "ManagedClusterClockSyncedConditionUpdated",
+        note: format!(
+            "update managed cluster {:?} clock synced condition to {status}.",
+            facts.name
+        ),
+        namespace: None,
+    };
+    status::set(facts, wanted, &OWNER, vec![event], now, plan);
 }
 
 /// Whether the clocks are less than the grace of a lease apart, or nobody is to ask. None: it cannot be told.

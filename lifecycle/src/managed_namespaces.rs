@@ -14,12 +14,11 @@ mod tests;
 use std::collections::BTreeMap;
 
 use berth_api::cluster::ClusterSetManagedNamespaceConfig;
-use berth_api::groups;
 use serde_json::{Value, json};
 
-use crate::config::GroupVersionResource;
 use crate::facts::{Cluster, ClusterFacts, ClusterSet, Now};
-use crate::plan::{Action, Event, Plan, Target, Write};
+use crate::plan::{Action, Event, Plan, Write};
+use crate::status;
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "managed_namespaces";
@@ -35,15 +34,7 @@ fn due(facts: &ClusterFacts<'_>) -> Option<Write> {
     let wanted = wanted(cluster, facts.sets, facts.undecided_sets)?;
     let total = wanted.len();
     Some(Write {
-        target: Target {
-            resource: GroupVersionResource {
-                group: groups::CLUSTER.to_owned(),
-                version: "v1".to_owned(),
-                resource: groups::MANAGED_CLUSTERS.to_owned(),
-            },
-            namespace: None,
-            name: facts.name.to_owned(),
-        },
+        target: status::cluster_target(facts.name),
         action: Action::Patch {
             subresource: Some("status"),
             body: json!({

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
 
 use crate::plan::{Action, Write};
 
@@ -18,28 +17,9 @@ pub(crate) fn patched<K: Serialize + DeserializeOwned>(object: &K, write: &Write
         assert!(stored.is_string(), "{field} of {json}");
         assert_eq!(patch, stored, "the patch names the {field}");
     }
-    merge(&mut json, body);
+    json_patch::merge(&mut json, body);
     let version = json["metadata"]["resourceVersion"].as_str().unwrap();
     let version: u64 = version.parse().unwrap();
     json["metadata"]["resourceVersion"] = (version + 1).to_string().into();
     serde_json::from_value(json).unwrap()
-}
-
-/// RFC 7386.
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = Value::Object(Map::new());
-    }
-    let target = target.as_object_mut().unwrap();
-    for (key, value) in patch {
-        if value.is_null() {
-            target.remove(key);
-        } else {
-            merge(target.entry(key).or_insert(Value::Null), value);
-        }
-    }
 }

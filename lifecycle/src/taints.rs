@@ -9,6 +9,7 @@ use berth_api::{conditions, labels};
 
 use crate::facts::{ClusterFacts, Now};
 use crate::plan::{Event, Plan};
+use crate::status;
 
 #[cfg(test)]
 mod tests;
@@ -99,9 +100,5 @@ fn note(taints: &[Taint]) -> String {
         note += &format!("{space}{{Key:{key} Value:{value} Effect:{effect} TimeAdded:{time}}}");
     }
     note.push(']');
-    if note.len() > LONGEST_NOTE {
-        note.truncate(note.floor_char_boundary(LONGEST_NOTE - "...".len()));
-        note.push_str("...");
-    }
-    note
+    status::shortened(note, LONGEST_NOTE)
 }

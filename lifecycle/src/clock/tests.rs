@@ -1,4 +1,5 @@
 use super::*;
+use crate::plan::{Action, Write};
 use crate::scene::{Scene, applied_condition};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;

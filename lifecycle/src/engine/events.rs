@@ -66,13 +66,7 @@ impl Events {
         let namespace = event.namespace.as_deref().or(own_namespace);
         let unique = format!("{:x}{:04x}", now.as_nanosecond(), fastrand::u16(..));
         let mut note = event.note.clone();
-        note.truncate(
-            note.char_indices()
-                .map(|(at, character)| at + character.len_utf8())
-                .take_while(|end| *end <= LONGEST_NOTE)
-                .last()
-                .unwrap_or_default(),
-        );
+        note.truncate(note.floor_char_boundary(LONGEST_NOTE));
         let body = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",

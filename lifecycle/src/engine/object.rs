@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::{ApiResource, DynamicResourceScope};
@@ -42,6 +43,11 @@ impl Object {
         self.value["metadata"]["labels"][key]
             .as_str()
             .unwrap_or_default()
+    }
+
+    /// spec.renewTime of a Lease, if it can be told.
+    pub(crate) fn renew_time(&self) -> Option<Timestamp> {
+        self.value["spec"]["renewTime"].as_str()?.parse().ok()
     }
 
     /// Reads it as a `T`.

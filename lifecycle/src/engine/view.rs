@@ -203,7 +203,7 @@ impl View {
         let labels = entry.cluster.as_ref().map(|cluster| &cluster.labels);
         let sets: Vec<_> = labels
             .into_iter()
-            .flat_map(|labels| self.sets.values().filter(|entry| entry.matches(labels)))
+            .flat_map(|labels| self.sets.values().filter(|entry| entry.set.selects(labels)))
             .map(|entry| &entry.set)
             .collect();
         let undecided = self
@@ -307,14 +307,5 @@ impl View {
             }
         }
         census
-    }
-}
-
-impl SetEntry {
-    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.set
-            .membership
-            .as_ref()
-            .is_ok_and(|membership| membership.matches(labels))
     }
 }

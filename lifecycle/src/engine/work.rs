@@ -288,8 +288,7 @@ impl Work {
             (None, _) => {}
         }
         self.wake(view, now.instant);
-        if write.reconciler == heartbeat::NAME && matches!(write.action, Action::ApplyStatus { .. })
-        {
+        if tells_silence(write) {
             self.metrics.expired();
         }
         if let Written::Object(object) = written {
@@ -336,6 +335,11 @@ fn never_content(cluster: &str) -> Done {
         "a reconcile is never content: what it writes does not last; somebody else may be writing the same"
     );
     Done::Failed { wait: None }
+}
+
+/// Whether this says of a cluster that it is silent.
+fn tells_silence(write: &Write) -> bool {
+    write.reconciler == heartbeat::NAME && matches!(write.action, Action::ApplyStatus { .. })
 }
 
 /// Nothing held the object any more but what this write took away: it is gone with it.

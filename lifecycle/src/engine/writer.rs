@@ -11,6 +11,7 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, StatusCode};
 use kube::Client;
 use kube::client::Body;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -108,13 +109,13 @@ impl Writer {
         let written = match answer {
             Err(refusal) if deletes && refusal.code == 404 => Ok(Written::Gone),
             Err(refusal) => Err(refusal),
-            Ok(body) => match serde_json::from_slice::<Object>(&body) {
-                Ok(object) if object.value["kind"] == "Status" => Ok(Written::Gone),
-                Ok(object) => Ok(Written::Object(Box::new(object))),
-                Err(error) => Err(Refusal::without_answer(format!(
-                    "the answer is no object: {error}"
-                ))),
-            },
+            Ok(body) => object_in::<Object>(&body).map(|object| {
+                if object.value["kind"] == "Status" {
+                    Written::Gone
+                } else {
+                    Written::Object(Box::new(object))
+                }
+            }),
         };
         let outcome = written.as_ref().map(|_| ()).map_err(|refusal| refusal.code);
         self.metrics.wrote(write, outcome);
@@ -134,9 +135,7 @@ impl Writer {
         let path = path(target, None);
         let stored = Request::get(&path).body(Vec::new());
         let stored = self.request(stored).await?;
-        let mut object: Value = serde_json::from_slice(&stored).map_err(|error| {
-            Refusal::without_answer(format!("the answer is no object: {error}"))
-        })?;
+        let mut object: Value = object_in(&stored)?;
         json_patch::merge(&mut object, patch);
         let manager = crate::names::managers::PATCHES;
         let request = Request::put(format!("{path}?fieldManager={manager}"))
@@ -149,10 +148,7 @@ impl Writer {
     pub(crate) async fn read(&self, target: &Target) -> Result<(Object, Duration), Refusal> {
         let request = Request::get(path(target, None)).body(Vec::new());
         let (body, took) = self.timed(request).await?;
-        let object = serde_json::from_slice(&body).map_err(|error| {
-            Refusal::without_answer(format!("the answer is no object: {error}"))
-        })?;
-        Ok((object, took))
+        Ok((object_in(&body)?, took))
     }
 
     /// What is left of a kind in a namespace. A kind that is not served has nothing left.
@@ -222,8 +218,7 @@ impl Writer {
         let answer = self
             .request(request.body(body.to_string().into_bytes()))
             .await?;
-        serde_json::from_slice(&answer)
-            .map_err(|error| Refusal::without_answer(format!("the answer is no object: {error}")))
+        object_in(&answer)
     }
 
     async fn request(
@@ -302,6 +297,11 @@ impl Refusal {
             retry_after: seconds.map(Duration::from_secs),
         }
     }
+}
+
+fn object_in<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Refusal> {
+    serde_json::from_slice(answer)
+        .map_err(|error| Refusal::without_answer(format!("the answer is no object: {error}")))
 }
 
 /// What came of a second request, unless what was in the way of the first is gone: then that was it.

@@ -1,5 +1,6 @@
 //! A ManagedClusterSet.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use berth_api::ManagedClusterSet;
@@ -32,6 +33,15 @@ pub struct ClusterSet {
 }
 
 // === impl ClusterSet ===
+
+impl ClusterSet {
+    /// Whether a cluster with these labels belongs to it. None does, as long as its selector is invalid.
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.membership
+            .as_ref()
+            .is_ok_and(|membership| membership.matches(labels))
+    }
+}
 
 impl From<ManagedClusterSet> for ClusterSet {
     fn from(object: ManagedClusterSet) -> Self {

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, labels};
-use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 
 use super::index::owner;
@@ -80,8 +79,8 @@ impl View {
             return;
         }
         for (set, entry) in &mut self.sets {
-            let was = old.is_some_and(|labels| entry.matches(labels));
-            let is = new.is_some_and(|labels| entry.matches(labels));
+            let was = old.is_some_and(|labels| entry.set.selects(labels));
+            let is = new.is_some_and(|labels| entry.set.selects(labels));
             match (was, is) {
                 (false, true) => entry.members += 1,
                 (true, false) => entry.members = entry.members.saturating_sub(1),
@@ -102,9 +101,9 @@ impl View {
         let entry = SetEntry { set, members: 0 };
         let clusters = self.clusters.values().filter_map(|of| of.cluster.as_ref());
         let members = clusters
-            .filter(|cluster| entry.matches(&cluster.labels))
+            .filter(|cluster| entry.set.selects(&cluster.labels))
             .count();
-        let old = self.sets.get(&name).map(|old| old.set.clone());
+        let old = self.sets.remove(&name).map(|old| old.set);
         if old.as_ref().is_none_or(|old| {
             old.selector != entry.set.selector
                 || old.managed_namespaces != entry.set.managed_namespaces
@@ -124,15 +123,10 @@ impl View {
 
     /// Wakes the clusters of a set, of what it was before, and those whose status names it.
     pub(super) fn wake_members(&mut self, set: &ClusterSet, old: Option<&ClusterSet>) {
-        let of = |set: &ClusterSet, cluster: &Cluster| {
-            set.membership
-                .as_ref()
-                .is_ok_and(|membership| membership.matches(&cluster.labels))
-        };
         for (name, entry) in &self.clusters {
             let concerned = entry.cluster.as_ref().is_some_and(|cluster| {
-                of(set, cluster)
-                    || old.is_some_and(|old| of(old, cluster))
+                set.selects(&cluster.labels)
+                    || old.is_some_and(|old| old.selects(&cluster.labels))
                     || cluster
                         .managed_namespaces
                         .iter()
@@ -202,8 +196,7 @@ impl View {
         if name != names::CLUSTER_LEASE {
             return;
         }
-        let renew_time = object.value["spec"]["renewTime"].as_str();
-        let renew_time: Option<Timestamp> = renew_time.and_then(|time| time.parse().ok());
+        let renew_time = object.renew_time();
         let resource_version = object.metadata.resource_version.clone().unwrap_or_default();
         let entry = self.clusters.entry(namespace.into()).or_default();
         let Some(lease) = &mut entry.lease else {

@@ -386,7 +386,7 @@ proptest! {
         }
         for entry in view.sets.values() {
             let clusters = view.clusters.values().filter_map(|entry| entry.cluster.as_ref());
-            prop_assert_eq!(entry.members, clusters.filter(|cluster| entry.matches(&cluster.labels)).count());
+            prop_assert_eq!(entry.members, clusters.filter(|cluster| entry.set.selects(&cluster.labels)).count());
         }
         let existing = view.clusters.values().filter(|entry| entry.cluster.is_some()).count();
         prop_assert_eq!(view.existing, existing);

@@ -5,13 +5,12 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Map, Value, json};
 
-use super::{Done, Outcome, ROUNDS, Work, failed, is_passing, never_content};
-use crate::config::GroupVersionResource;
+use super::{Done, Outcome, ROUNDS, Work, failed, is_passing, never_content, tells_silence};
 use crate::engine::kinds::Kind;
 use crate::engine::view::Source;
 use crate::facts::{Cluster, Now};
-use crate::plan::{Action, ClusterChanges, Failure, Plan, Target, Write};
-use crate::{acceptance, clusters, heartbeat, names, removal};
+use crate::plan::{Action, ClusterChanges, Failure, Plan, Write};
+use crate::{acceptance, clusters, heartbeat, names, removal, status};
 
 /// An agent whose hub takes so long to answer may be as late with its renewals.
 const SLOW: Duration = Duration::from_secs(1);
@@ -21,7 +20,7 @@ impl Work {
         for _ in 0..ROUNDS {
             let now = Now::from_clocks();
             let plan = self.plan(name, now).await;
-            if tells_silence(&plan) && !self.is_silent(name).await {
+            if plan.writes.iter().any(tells_silence) && !self.is_silent(name).await {
                 continue;
             }
             let again = plan.again;
@@ -89,9 +88,7 @@ impl Work {
                 if took > SLOW {
                     view.excuse(name, now);
                 }
-                let read = lease.value["spec"]["renewTime"].as_str();
-                let read = read.and_then(|time| time.parse().ok());
-                took <= SLOW && read == known
+                took <= SLOW && lease.renew_time() == known
             }
             Err(refusal) if refusal.code == 404 => {
                 view.remove(Kind::Lease, name, names::CLUSTER_LEASE);
@@ -137,13 +134,6 @@ impl Work {
     }
 }
 
-/// Whether a cluster is to be said to be silent.
-fn tells_silence(plan: &Plan) -> bool {
-    plan.writes.iter().any(|write| {
-        write.reconciler == heartbeat::NAME && matches!(write.action, Action::ApplyStatus { .. })
-    })
-}
-
 /// One merge patch of all changes to the ManagedCluster itself.
 fn patch(name: &str, cluster: &Cluster, changes: ClusterChanges) -> Option<Write> {
     if changes == ClusterChanges::default() {
@@ -186,15 +176,7 @@ fn patch(name: &str, cluster: &Cluster, changes: ClusterChanges) -> Option<Write
         body.insert("spec".into(), spec.into());
     }
     Some(Write {
-        target: Target {
-            resource: GroupVersionResource {
-                group: berth_api::groups::CLUSTER.to_owned(),
-                version: "v1".to_owned(),
-                resource: berth_api::groups::MANAGED_CLUSTERS.to_owned(),
-            },
-            namespace: None,
-            name: name.to_owned(),
-        },
+        target: status::cluster_target(name),
         action: Action::Patch {
             subresource: None,
             body: body.into(),
