@@ -13,6 +13,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use berth_api::{conditions, labels, names as kubernetes};
 use jiff::Timestamp;
 
@@ -68,9 +70,15 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
 
 /// Tells, by the condition `HubAcceptedManagedCluster`, what of the last plan's writes failed.
 ///
-/// What passes by itself is not told: a conflict or a busy hub never, no answer or an error of the hub's only if the
-/// cluster has not been accepted before, as its agent would stop for it.
-pub fn report(facts: &ClusterFacts<'_>, failures: &[Failure], now: Now, plan: &mut Plan) {
+/// What may pass by itself is told when it has lasted (`lasted`: how long this cluster's writes have failed in a row), and
+/// never of a cluster that has been accepted before, as its agent would stop for it.
+pub fn report(
+    facts: &ClusterFacts<'_>,
+    failures: &[Failure],
+    lasted: Duration,
+    now: Now,
+    plan: &mut Plan,
+) {
     let Some(cluster) = facts.cluster else {
         return;
     };
@@ -80,12 +88,8 @@ pub fn report(facts: &ClusterFacts<'_>, failures: &[Failure], now: Now, plan: &m
     let was_accepted = cluster.condition_status(HUB_ACCEPTED) == Some(conditions::TRUE);
     let told: Vec<&Failure> = failures
         .iter()
-        .filter(|failure| failure.reconciler == NAME)
-        .filter(|failure| match failure.code {
-            409 | 429 => false,
-            0 | 500.. => !was_accepted,
-            _ => true,
-        })
+        .filter(|failure| failure.reconciler == NAME && failure.is_told_after(lasted))
+        .filter(|failure| !was_accepted || !failure.is_transient())
         .collect();
     if !told.is_empty() {
         let message = status::describe(&told);
@@ -322,14 +326,22 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Pla
             now,
             plan,
         );
-    } else if !waits_for.is_empty()
-        && plan.writes.is_empty()
-        && cluster.condition_status(HUB_ACCEPTED) != Some(conditions::TRUE)
-    {
-        let message = format!(
+        return;
+    }
+    // Only what nobody here can do anything about is told, and only of a cluster that has not been accepted before.
+    if !plan.writes.is_empty() || cluster.condition_status(HUB_ACCEPTED) == Some(conditions::TRUE) {
+        return;
+    }
+    let message = if !waits_for.is_empty() {
+        Some(format!(
             "Waits for what is being deleted, and will be made anew: {}",
             waits_for.join(", ")
-        );
+        ))
+    } else {
+        let why = facts.common_roles_failure.filter(|_| !facts.common_roles);
+        why.map(|why| format!("Waits for the ClusterRoles that all agents share: {why}"))
+    };
+    if let Some(message) = message {
         set(
             facts,
             conditions::FALSE,

@@ -28,7 +28,7 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
     let (Some(cluster), Some(lease)) = (facts.cluster, facts.lease) else {
         return;
     };
-    let Some(synced) = is_synced(cluster, lease) else {
+    let Some(synced) = new_verdict(cluster, lease) else {
         return;
     };
     let (status, reason, message) = if synced {
@@ -44,9 +44,6 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
             "The clock of hub and agent is out of sync. This may cause the Unknown status and affect agent functionalities.",
         )
     };
-    if cluster.condition_status(types::CLOCK_SYNCED) == Some(status) {
-        return;
-    }
     let wanted = Wanted {
         type_: types::CLOCK_SYNCED,
         status,
@@ -63,6 +60,17 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
         namespace: None,
     };
     status::set(facts, wanted, &OWNER, vec![event], now, plan);
+}
+
+/// Whether the clocks agree, if the cluster's condition does not say so yet.
+pub(crate) fn new_verdict(cluster: &Cluster, lease: &Lease) -> Option<bool> {
+    let synced = is_synced(cluster, lease)?;
+    let status = if synced {
+        conditions::TRUE
+    } else {
+        conditions::FALSE
+    };
+    (cluster.condition_status(types::CLOCK_SYNCED) != Some(status)).then_some(synced)
 }
 
 /// Whether the clocks are less than the grace of a lease apart, or nobody is to ask. None: it cannot be told.

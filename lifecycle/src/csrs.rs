@@ -15,9 +15,11 @@ pub(crate) mod tests;
 
 use std::fmt;
 
+pub use request::{Refusal, validate};
+
 use berth_api::{conditions, groups};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReviewSpec};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::{Config, GroupVersionResource};
 use crate::facts::{CertificateRequest, Cluster};
@@ -91,7 +93,7 @@ pub fn decide(
     if request.signer != SIGNER {
         return Decision::Ignore;
     }
-    let common_name = match request::validate(request) {
+    let common_name = match validate(request) {
         Ok(common_name) => common_name,
         Err(refusal) => return leave(request, refusal.reason, &refusal.words),
     };
@@ -148,7 +150,7 @@ pub fn is_from_listed_user(config: &Config, request: &CertificateRequest) -> boo
     config.gates.auto_approval
         && request.signer == SIGNER
         && config.auto_approved_users.contains(&request.username)
-        && request::validate(request).is_ok_and(|common_name| common_name != request.username)
+        && validate(request).is_ok_and(|common_name| common_name != request.username)
 }
 
 // === impl Decision ===
@@ -170,7 +172,7 @@ impl Decision {
 }
 
 /// Somebody speaks for the cluster, as far as the hub knows.
-fn is_in_use(cluster: &Cluster) -> bool {
+pub fn is_in_use(cluster: &Cluster) -> bool {
     cluster.condition_status(conditions::cluster::JOINED) == Some(conditions::TRUE)
         && cluster.condition_status(conditions::cluster::AVAILABLE) != Some(conditions::UNKNOWN)
 }
@@ -213,16 +215,29 @@ fn why_forbidden(request: &CertificateRequest, cluster: Option<&Cluster>) -> Str
     )
 }
 
-fn approve(request: &CertificateRequest, event: &'static str, note: String) -> Decision {
+/// What approves a request, if it is still as it was read: to be put in the place of its subresource `approval`.
+///
+/// The API server keeps the spec and the certificate, but takes metadata and conditions from here: without its labels the
+/// request would be lost to the hub, and to whoever looks for it by label.
+pub fn approval(request: &CertificateRequest, reason: &str, message: &str) -> Value {
     let mut conditions = json!(request.conditions);
     if let Some(conditions) = conditions.as_array_mut() {
         conditions.push(json!({
             "type": "Approved",
             "status": "True",
-            "reason": "AutoApprovedByHubCSRApprovingController",
-            "message": "Auto approving Managed cluster agent certificate after SubjectAccessReview.",
+            "reason": reason,
+            "message": message,
         }));
     }
+    json!({
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": request.metadata,
+        "status": {"conditions": conditions},
+    })
+}
+
+fn approve(request: &CertificateRequest, event: &'static str, note: String) -> Decision {
     Decision::Approve(Box::new(Write {
         target: Target {
             resource: GroupVersionResource {
@@ -235,14 +250,11 @@ fn approve(request: &CertificateRequest, event: &'static str, note: String) -> D
         },
         action: Action::Replace {
             subresource: "approval",
-            // The API server keeps the spec and the certificate, but takes metadata and conditions from here: without
-            // its labels the request would be lost to the hub, and to whoever looks for it by label.
-            body: json!({
-                "apiVersion": "certificates.k8s.io/v1",
-                "kind": "CertificateSigningRequest",
-                "metadata": request.metadata,
-                "status": {"conditions": conditions},
-            }),
+            body: approval(
+                request,
+                "AutoApprovedByHubCSRApprovingController",
+                "Auto approving Managed cluster agent certificate after SubjectAccessReview.",
+            ),
         },
         reconciler: NAME,
         events: vec![Event {

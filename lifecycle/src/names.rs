@@ -1,5 +1,8 @@
 //! Names of what the hub keeps for its clusters. They are OCM's, to the letter.
 
+/// The group of roles and their bindings.
+pub(crate) const RBAC: &str = "rbac.authorization.k8s.io";
+
 /// Start of the names of the cluster-scoped RBAC objects of a cluster, and of its role bindings.
 const MANAGED_CLUSTER: &str = "open-cluster-management:managedcluster:";
 

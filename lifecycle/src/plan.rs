@@ -1,13 +1,19 @@
 //! What deciders ask for: the writes that are due now, and when to look again.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use berth_api::cluster::Taint;
+use berth_api::groups;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
 use crate::config::GroupVersionResource;
+use crate::names;
+
+/// A failure that may pass by itself is told to people when it has lasted for so long: longer than a hub takes to restart
+/// one of its API servers, or a leader to be elected.
+const LASTING: Duration = Duration::from_secs(10);
 
 /// What is due.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -160,6 +166,38 @@ impl Plan {
     /// Asks to decide again at this time, if not earlier.
     pub fn look_again(&mut self, at: Instant) {
         self.again = Some(self.again.map_or(at, |earlier| earlier.min(at)));
+    }
+}
+
+// === impl Failure ===
+
+impl Failure {
+    /// Whether the next try may go well though nobody does anything.
+    ///
+    /// There was no answer; the hub is busy, or has an error of its own; somebody else wrote the object at the same time, or
+    /// deleted the ManagedCluster; or the hub's authorizer has not yet seen the role that a binding names.
+    pub fn is_transient(&self) -> bool {
+        match self.code {
+            0 | 409 | 429 | 500.. => true,
+            404 => {
+                let kind = (
+                    &*self.target.resource.group,
+                    &*self.target.resource.resource,
+                );
+                kind == (groups::CLUSTER, groups::MANAGED_CLUSTERS)
+                    || [
+                        (names::RBAC, "clusterrolebindings"),
+                        (names::RBAC, "rolebindings"),
+                    ]
+                    .contains(&kind)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether people are told. `lasted`: how long this object, and what goes with it, has failed in a row.
+    pub fn is_told_after(&self, lasted: Duration) -> bool {
+        !self.is_transient() || lasted >= LASTING
     }
 }
 

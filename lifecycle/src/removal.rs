@@ -104,13 +104,21 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
 }
 
 /// Tells, by the condition `Deleting`, what of the last plan's writes failed.
-pub fn report(facts: &ClusterFacts<'_>, failures: &[Failure], now: Now, plan: &mut Plan) {
+///
+/// `lasted`: how long this cluster's writes have failed in a row.
+pub fn report(
+    facts: &ClusterFacts<'_>,
+    failures: &[Failure],
+    lasted: Duration,
+    now: Now,
+    plan: &mut Plan,
+) {
     if facts.unreadable || !facts.cluster.is_some_and(|cluster| cluster.deleting) {
         return;
     }
     let told: Vec<&Failure> = failures
         .iter()
-        .filter(|failure| failure.reconciler == NAME && !matches!(failure.code, 409 | 429))
+        .filter(|failure| failure.reconciler == NAME && failure.is_told_after(lasted))
         .collect();
     if !told.is_empty() {
         let wanted = failed(format!("failed to clean up: {}", status::describe(&told)));

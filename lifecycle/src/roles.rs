@@ -12,10 +12,8 @@ use berth_api::{groups, labels};
 use serde_json::{Map, Value, json};
 
 use crate::config::{Config, GroupVersionResource};
-use crate::names;
+use crate::names::{self, RBAC};
 use crate::plan::{Action, Target, Write};
-
-const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The cluster's namespace.
 pub fn namespace(config: &Config, cluster: &str) -> Value {

@@ -82,6 +82,7 @@ impl Scene {
             unreadable: false,
             owned: &self.owned,
             common_roles: true,
+            common_roles_failure: None,
             lease: self.lease.as_ref(),
             addons: &self.addons,
             sets: &[],

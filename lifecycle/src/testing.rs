@@ -37,6 +37,7 @@ pub(crate) struct Hub {
     pub(crate) trusted_request: bool,
     /// The ClusterRoles that all agents share are there.
     pub(crate) common_roles: bool,
+    pub(crate) common_roles_failure: Option<String>,
     pub(crate) events: Vec<Event>,
     pub(crate) writes: Vec<Write>,
     now: Now,
@@ -107,6 +108,7 @@ impl Hub {
             bindings: Vec::new(),
             trusted_request: false,
             common_roles: true,
+            common_roles_failure: None,
             events: Vec::new(),
             writes: Vec::new(),
             now: Now {
@@ -217,6 +219,7 @@ impl Hub {
             unreadable: self.unreadable,
             owned: &owned,
             common_roles: self.common_roles,
+            common_roles_failure: self.common_roles_failure.as_deref(),
             lease: None,
             addons: &addons,
             sets: &[],

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
@@ -11,7 +12,7 @@ use axum::routing::get;
 use berth_certs::folder::Folder;
 use berth_certs::options::TlsOptions;
 use berth_certs::self_signed::SelfSigned;
-use berth_certs::serving::ServingTls;
+use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
@@ -22,16 +23,21 @@ use super::standing::Standing;
 /// Where OpenShift, and whoever follows it, mounts a certificate for the Service.
 const SERVING_CERT: &str = "/var/run/secrets/serving-cert";
 
-/// The TLS side: the certificate that is mounted, or one of our own.
-pub(super) fn tls(options: TlsOptions) -> anyhow::Result<ServingTls> {
+/// How often a certificate of our own is looked at: it lasts for weeks.
+const SELF_SIGNED_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// The TLS side, and how often to look for another certificate: that which is mounted, or one of our own.
+pub(super) fn tls(options: TlsOptions) -> anyhow::Result<(ServingTls, Duration)> {
     let now = Timestamp::now();
     let unobserved = |_, _: &_| {};
     if Path::new(SERVING_CERT).exists() {
         let folder = Folder::new(SERVING_CERT);
-        return Ok(ServingTls::new(folder, options, None, unobserved, now)?);
+        let tls = ServingTls::new(folder, options, None, unobserved, now)?;
+        return Ok((tls, DEFAULT_INTERVAL));
     }
-    ServingTls::new(SelfSigned::default(), options, None, unobserved, now)
-        .context("no certificate could be made")
+    let tls = ServingTls::new(SelfSigned::default(), options, None, unobserved, now)
+        .context("no certificate could be made")?;
+    Ok((tls, SELF_SIGNED_INTERVAL))
 }
 
 /// The routes.

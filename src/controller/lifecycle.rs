@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use berth_certs::options::TlsOptions;
-use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
+use berth_certs::serving::ServingTls;
 use berth_lease::{Claim, Term};
 use berth_lifecycle::engine::{Engine, Metrics};
 use berth_webhooks::server;
@@ -39,6 +39,8 @@ pub(crate) struct Lifecycle {
     standing: Arc<Standing>,
     port: TcpListener,
     tls: Arc<ServingTls>,
+    /// How often to look for another certificate.
+    reload: Duration,
 }
 
 // === impl Lifecycle ===
@@ -58,12 +60,14 @@ impl Lifecycle {
         let lease = settings.election.as_ref().map(|lease| &*lease.name);
         let standing = Standing::new(lease, registry)?;
         let metrics = Metrics::new(registry)?;
+        let (tls, reload) = health::tls(tls)?;
         Ok(Self {
             when_lost,
             metrics,
             registry: registry.clone(),
             standing: Arc::new(standing),
-            tls: Arc::new(health::tls(tls)?),
+            tls: Arc::new(tls),
+            reload,
             client,
             port: settings.listen.open("--listen").await?,
             settings,
@@ -91,6 +95,7 @@ impl Lifecycle {
             standing,
             port,
             tls,
+            reload,
         } = self;
         let end = CancellationToken::new();
         let router = health::router(Arc::clone(&standing), registry);
@@ -100,7 +105,7 @@ impl Lifecycle {
             router,
             end.clone(),
         ));
-        let mut reload = tokio::spawn(tls.watch(DEFAULT_INTERVAL, end.clone()));
+        let mut reload = tokio::spawn(tls.watch(reload, end.clone()));
         let work = Work {
             client,
             settings,

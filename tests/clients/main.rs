@@ -11,9 +11,10 @@
 
 #[path = "../support/cluster/mod.rs"]
 mod cluster;
+#[path = "../support/transcript.rs"]
+mod transcript;
 
 mod desk;
-mod transcript;
 mod widgets;
 
 mod kubectl;

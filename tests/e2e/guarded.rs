@@ -12,8 +12,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 use crate::cluster::janitor::{self, Watched};
-use crate::cluster::{Cluster, Person, Private, documents_of, path_of, rule};
-use crate::in_force::wait_until_in_force;
+use crate::cluster::{Cluster, Person, Private, documents_of, path_of, rule, wait_until_in_force};
 use crate::objects::{CLUSTER_GROUP, REGISTER_GROUP, set, stored_before_the_gate};
 use crate::support::{Gate, berth, where_to_serve};
 

@@ -16,7 +16,6 @@ mod support;
 
 mod balancer;
 mod guarded;
-mod in_force;
 mod load;
 mod objects;
 mod relay;

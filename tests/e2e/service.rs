@@ -11,11 +11,10 @@ use jiff::Timestamp;
 use tempfile::TempDir;
 
 use crate::balancer::Balancer;
-use crate::cluster::{Cluster, fresh};
+use crate::cluster::{Cluster, fresh, wait_until_in_force};
 use crate::guarded::{
     Guarded, RunningGate, gates_kubeconfig, install, may_join, registrations_with,
 };
-use crate::in_force::wait_until_in_force;
 use crate::objects::{SET_LABEL, accepted, cluster};
 use crate::sentences::{VALIDATORS, cannot_accept};
 use crate::writes::By;

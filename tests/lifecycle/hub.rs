@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cluster::http::Answer;
 use crate::cluster::{Cluster, Person, Private, documents_of};
+pub use crate::csr::CSRS;
 use crate::proxy::Proxy;
 
 pub const CRDS: [&str; 3] = [
@@ -72,6 +73,17 @@ impl Hub<Private> {
             admin: cluster.admin().await,
             cluster,
             reconcilers,
+        }
+    }
+
+    /// The same, for somebody who brings the reconcilers.
+    pub async fn private_without_reconcilers() -> Self {
+        let cluster = Cluster::private().await;
+        install(&cluster).await;
+        Self {
+            admin: cluster.admin().await,
+            cluster,
+            reconcilers: Reconcilers::none(),
         }
     }
 
@@ -336,6 +348,15 @@ impl Reconcilers {
         }
     }
 
+    /// Others look after the hub.
+    fn none() -> Self {
+        Self {
+            stop: None,
+            running: None,
+            registry: Registry::new(),
+        }
+    }
+
     /// The same, for somebody who does not stop them.
     pub fn lent(&self) -> Self {
         Self {
@@ -378,7 +399,6 @@ impl Drop for Reconcilers {
     }
 }
 
-pub const CSRS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 pub const ACCEPTED: &str = "HubAcceptedManagedCluster";
 pub const AVAILABLE: &str = "ManagedClusterConditionAvailable";

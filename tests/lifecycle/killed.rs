@@ -15,12 +15,12 @@ const KILLS: u64 = 200;
 const SHORTEST: Duration = Duration::from_millis(25);
 
 /// Clusters that are accepted; accepted and denied; accepted, denied and accepted again; accepted and deleted; deleted.
-const KINDS: [&str; 5] = ["in", "out", "back", "left", "never"];
+pub const KINDS: [&str; 5] = ["in", "out", "back", "left", "never"];
 
 type Own = Hub<Private>;
 
 /// What a person does with a cluster of a kind, each time when the last has come to its end.
-async fn live(hub: &Own, name: &str, kind: &str) {
+pub async fn live(hub: &Own, name: &str, kind: &str) {
     let path = cluster_path(name);
     let accept = |accepts: bool| json!({"spec": {"hubAcceptsClient": accepts}});
     if kind == "never" {

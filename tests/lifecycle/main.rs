@@ -1,7 +1,8 @@
 //! The lifecycle on a hub, end to end: what becomes of clusters, sets, bindings and CSRs once somebody has written them.
 //!
 //! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs (see `support/cluster`). The reconcilers
-//! run in this process, as a service account that has exactly the rights of the shipped ClusterRole.
+//! run in this process, but for those of `failover`, and always as a service account that has exactly the rights of the
+//! shipped ClusterRole.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,14 +12,22 @@
 
 #[path = "../support/cluster/mod.rs"]
 mod cluster;
+#[path = "../support/csr.rs"]
+mod csr;
+#[path = "../support/mod.rs"]
+mod support;
 
 mod agent;
 mod hub;
+#[allow(dead_code, reason = "the tests of the controller use more of it")]
+#[path = "../controller/process.rs"]
+mod process;
 mod proxy;
 
 mod acceptance;
 mod addons;
 mod csrs;
+mod failover;
 mod heartbeat;
 mod killed;
 mod removal;

@@ -45,6 +45,8 @@ pub enum Fault {
     Gone,
     /// A watch is begun and tells nothing.
     Silent,
+    /// A watch tells that there was something, and how far one is now, but not what: bookmarks only.
+    Bookmarks,
 }
 
 /// A request.
@@ -56,6 +58,8 @@ pub struct Asked {
     pub query: String,
     pub body: Value,
     pub fault: Fault,
+    /// When the hub had answered it.
+    pub answered: Option<Instant>,
 }
 
 /// Whether anybody is there.
@@ -120,6 +124,17 @@ impl Proxy {
         let asked = self.state.asked.lock().unwrap();
         asked.iter().filter(|it| it.writes()).cloned().collect()
     }
+
+    /// Whether one of the requests so far is so.
+    pub fn any(&self, is: impl Fn(&Asked) -> bool) -> bool {
+        self.state.asked.lock().unwrap().iter().any(is)
+    }
+
+    /// How many requests so far are so.
+    pub fn count(&self, is: impl Fn(&Asked) -> bool) -> usize {
+        let asked = self.state.asked.lock().unwrap();
+        asked.iter().filter(|it| is(it)).count()
+    }
 }
 
 impl Asked {
@@ -171,9 +186,14 @@ impl State {
             query: head.uri.query().unwrap_or_default().to_owned(),
             body: serde_json::from_slice(&body).unwrap_or_default(),
             fault: Fault::Pass,
+            answered: None,
         };
         asked.fault = (self.rule.lock().unwrap())(&asked);
-        self.asked.lock().unwrap().push(asked.clone());
+        let place = {
+            let mut all = self.asked.lock().unwrap();
+            all.push(asked.clone());
+            all.len() - 1
+        };
         let mut line = self.line.subscribe();
         let moves = async |line: &mut watch::Receiver<Line>| {
             let _ = line.wait_for(|line| *line != Line::Hangs).await;
@@ -187,7 +207,11 @@ impl State {
                 let event = json!({"type": "ERROR", "object": status(410)});
                 return Ok(of_json(200, format!("{event}\n")));
             }
-            Fault::Pass | Fault::CutAfter | Fault::CutInEvent | Fault::Silent => {}
+            Fault::Pass
+            | Fault::CutAfter
+            | Fault::CutInEvent
+            | Fault::Silent
+            | Fault::Bookmarks => {}
         }
         let mut request = Request::builder()
             .method(head.method)
@@ -201,6 +225,7 @@ impl State {
             .body(kube::client::Body::from(body.to_vec()))
             .unwrap();
         let answer = self.client.send(request).await.map_err(Error::other)?;
+        self.asked.lock().unwrap()[place].answered = Some(Instant::now());
         moves(&mut line).await;
         let (head, body) = answer.into_parts();
         let body = if asked.watches() {
@@ -232,6 +257,7 @@ impl State {
         cuts.mark_unchanged();
         let frames = async_stream(move |to| async move {
             let mut told = BodyStream::new(body);
+            let mut rest = Vec::new();
             loop {
                 let frame = tokio::select! {
                     _ = cuts.changed() => None,
@@ -255,6 +281,7 @@ impl State {
                         let data = frame.into_data().unwrap_or_default();
                         match fault {
                             Fault::CutInEvent => (data.slice(..data.len() / 2), true),
+                            Fault::Bookmarks => (bookmarks(&mut rest, &data), false),
                             _ => (data, false),
                         }
                     }
@@ -270,6 +297,31 @@ impl State {
         });
         StreamBody::new(frames).boxed_unsync()
     }
+}
+
+/// Of each event in `data`, a line each, a bookmark with its version. `rest` is the line that has only begun.
+fn bookmarks(rest: &mut Vec<u8>, data: &[u8]) -> Bytes {
+    rest.extend_from_slice(data);
+    let whole = rest
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    let lines: Vec<u8> = rest.drain(..whole).collect();
+    let mut bookmarks = String::new();
+    for line in lines
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        let event: Value = serde_json::from_slice(line).unwrap();
+        let object = &event["object"];
+        let bookmark = json!({"type": "BOOKMARK", "object": {
+            "apiVersion": object["apiVersion"],
+            "kind": object["kind"],
+            "metadata": {"resourceVersion": object["metadata"]["resourceVersion"]},
+        }});
+        bookmarks.push_str(&format!("{bookmark}\n"));
+    }
+    bookmarks.into()
 }
 
 type Frames = mpsc::Sender<Result<Frame<Bytes>, Error>>;

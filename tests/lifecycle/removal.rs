@@ -256,6 +256,48 @@ async fn a_namespace_that_is_deleted_comes_back() {
     hub.gone(&namespace_path(&name)).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_that_is_stuck_is_told_and_left_alone_until_it_is_gone() {
+    let hub = Hub::shared().await;
+    if !hub.cluster.has_background_work() {
+        crate::cluster::say_skipped("namespaces do not go away here");
+        return;
+    }
+    let name = fresh("stuck");
+    hub.accepted(&name).await;
+    let before = hub.get(&namespace_path(&name)).await.body;
+    let work = hub.work(&name, "mine", held(None)).await;
+    hub.delete(&namespace_path(&name)).await;
+    let cluster = hub.condition(&name, ACCEPTED, "False", "Error").await;
+    let message =
+        format!("Namespace {name:?} is being deleted; the cluster gets a new one when it is gone");
+    assert_eq!(condition(&cluster, ACCEPTED).unwrap()["message"], message);
+    // What is in it goes, and nobody tries to make it again; what the work agent needs stays.
+    let [namespace, _, _, registration, binding, lease] = &owned_paths(&name)[..] else {
+        unreachable!()
+    };
+    hub.gone(registration).await;
+    hub.gone(lease).await;
+    hub.once(binding, "leaving", is_leaving).await;
+    let paths = [cluster_path(&name), namespace.clone(), binding.clone()];
+    let stuck = hub.quiet(&paths).await;
+    assert!(is_leaving(&stuck[1]) && is_leaving(&stuck[2]), "{stuck:?}");
+    for path in [registration, lease] {
+        assert_eq!(hub.get(path).await.code, 404, "{path}");
+    }
+
+    hub.release(&work).await;
+    hub.once(namespace, "made anew", |object| {
+        object["metadata"]["uid"] != before["metadata"]["uid"]
+    })
+    .await;
+    hub.condition(&name, ACCEPTED, "True", "HubClusterAdminAccepted")
+        .await;
+    for path in owned_paths(&name) {
+        hub.once(&path, "there", |object| !is_leaving(object)).await;
+    }
+}
+
 /// One hub, and one admin after the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_cleaned_up_is_the_admins_to_say() {

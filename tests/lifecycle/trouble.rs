@@ -78,7 +78,17 @@ async fn end_as_one_without_trouble(
         let told = hub.events(name, name, "AvailableUnknown").await;
         assert!(told.len() <= 1, "{name}: {fault:?}: {told:#?}");
     }
-    (clusters, proxy.writes())
+    // What is over with the next try is nothing to tell of.
+    let writes = proxy.writes();
+    for write in &writes {
+        assert_eq!(reason_told(write).filter(|it| *it == "Error"), None);
+    }
+    (clusters, writes)
+}
+
+/// The reason of the condition that a write sets, if it sets one.
+fn reason_told(write: &Asked) -> Option<&str> {
+    write.body["status"]["conditions"][0]["reason"].as_str()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -130,10 +140,6 @@ async fn a_write_whose_answer_is_lost_is_not_written_otherwise_again() {
             continue;
         }
         let mut body = write.body.clone();
-        // What was lost is told, until it is found.
-        if body["status"]["conditions"][0]["reason"] == "Error" {
-            continue;
-        }
         forget(&mut body);
         let before = written.entry(write.key()).or_insert_with(|| body.clone());
         assert_eq!(*before, body, "{}", write.key());
@@ -280,6 +286,16 @@ async fn nobody_is_silent_because_the_hub_answered_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_is_silent_because_the_watch_of_leases_is() {
+    leases_are_not_told(Fault::Silent).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_silent_because_the_watch_of_leases_has_bookmarks_only() {
+    leases_are_not_told(Fault::Bookmarks).await;
+}
+
+/// The watch of leases is up, and tells of no renewal.
+async fn leases_are_not_told(fault: Fault) {
     let (mut hub, proxy) = Hub::behind_a_proxy(config()).await;
     let (lively, silent) = (fresh("lively"), fresh("silent"));
     for name in [&lively, &silent] {
@@ -288,9 +304,9 @@ async fn nobody_is_silent_because_the_watch_of_leases_is() {
         hub.report_available(name, "True").await;
         hub.renew(name).await;
     }
-    proxy.rule(|asked| {
+    proxy.rule(move |asked| {
         if asked.watches() && asked.path.ends_with("/leases") {
-            Fault::Silent
+            fault
         } else {
             Fault::Pass
         }
@@ -401,4 +417,77 @@ async fn a_write_that_is_refused_for_good_is_told_and_keeps_nobody_else_waiting(
     hub.condition(&refused, ACCEPTED, "True", "HubClusterAdminAccepted")
         .await;
     assert_eq!(state(&hub, &refused).await, state(&hub, &free).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_may_pass_by_itself_is_told_when_it_lasts() {
+    let (hub, proxy) = Hub::behind_a_proxy(config()).await;
+    let faults = [Fault::Answer(503), Fault::Answer(409), Fault::CutBefore];
+    let troubled = faults.map(|fault| (fresh("lasting"), fault));
+    let of = troubled.clone();
+    proxy.rule(move |asked| {
+        let refused = asked.writes() && asked.path.contains("/rolebindings");
+        let of = of.iter().find(|(name, _)| asked.concerns(name));
+        of.filter(|_| refused).map_or(Fault::Pass, |it| it.1)
+    });
+    let began = Instant::now();
+    join_all(troubled.iter().map(async |(name, fault)| {
+        hub.cluster(name, json!({"hubAcceptsClient": true})).await;
+        let cluster = hub.condition(name, ACCEPTED, "False", "Error").await;
+        assert!(began.elapsed() > Duration::from_secs(10), "{fault:?}");
+        let message = condition(&cluster, ACCEPTED).unwrap()["message"].clone();
+        let says = match fault {
+            Fault::Answer(code) => format!("cannot be written: the line says {code}"),
+            _ => "cannot be written: ".to_owned(),
+        };
+        assert!(message.as_str().unwrap().contains(&says), "{message}");
+    }))
+    .await;
+    proxy.rule(|_| Fault::Pass);
+    join_all(troubled.iter().map(async |(name, _)| {
+        hub.condition(name, ACCEPTED, "True", "HubClusterAdminAccepted")
+            .await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn that_the_roles_of_all_agents_are_refused_is_told_of_each_cluster_that_waits() {
+    let (hub, proxy) = Hub::behind_a_proxy(config()).await;
+    let common = "open-cluster-management:managedcluster:work";
+    proxy.rule(move |asked| {
+        let refused = asked.writes() && asked.path.ends_with(&format!("/clusterroles/{common}"));
+        if refused {
+            Fault::Answer(403)
+        } else {
+            Fault::Pass
+        }
+    });
+    // On a hub that has been used before they are there.
+    for role in [
+        common,
+        "open-cluster-management:managedcluster:registration",
+    ] {
+        let path = rbac_path(&format!("clusterroles/{role}"));
+        if hub.get(&path).await.code == 200 {
+            hub.delete(&path).await;
+        }
+    }
+    let names = ["first", "second"].map(fresh);
+    for name in &names {
+        hub.cluster(name, json!({"hubAcceptsClient": true})).await;
+        let cluster = hub.condition(name, ACCEPTED, "False", "Error").await;
+        let message = &condition(&cluster, ACCEPTED).unwrap()["message"];
+        let says = format!(
+            "Waits for the ClusterRoles that all agents share: clusterroles {common:?} cannot be written: the line says 403"
+        );
+        assert_eq!(*message, says);
+    }
+    let told = |it: &&Asked| reason_told(it) == Some("Error");
+    assert_eq!(proxy.writes().iter().filter(told).count(), names.len());
+    proxy.rule(|_| Fault::Pass);
+    for name in &names {
+        hub.condition(name, ACCEPTED, "True", "HubClusterAdminAccepted")
+            .await;
+    }
 }

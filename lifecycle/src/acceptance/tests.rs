@@ -163,6 +163,33 @@ fn role_bindings_wait_for_the_roles_that_all_agents_share() {
 }
 
 #[test]
+fn that_the_roles_of_all_agents_cannot_be_written_is_told_by_those_that_wait_for_them() {
+    let mut hub = Hub::new("c1");
+    hub.cluster().accepted = true;
+    hub.common_roles = false;
+    hub.common_roles_failure = Some("clusterroles \"r\" cannot be written: no".to_owned());
+    hub.run();
+    let message = "Waits for the ClusterRoles that all agents share: clusterroles \"r\" cannot be written: no";
+    assert_eq!(hub_accepted(&hub), Some(("False", "Error", message)));
+    assert_eq!(reasons(&hub), [] as [&str; 0], "it is not accepted");
+    // All that does not depend on them is there.
+    assert!(hub.object("clusterrolebindings", &names_role()).is_some());
+    hub.common_roles = true;
+    hub.run();
+    assert_eq!(hub_accepted(&hub), Some(ACCEPTED));
+
+    hub.common_roles = false;
+    assert_eq!(
+        hub.decide(),
+        Plan::default(),
+        "what runs has no need of them"
+    );
+    hub.objects
+        .remove(&("rolebindings".to_owned(), WORK.to_owned()));
+    assert_eq!(hub.decide(), Plan::default(), "its agent would stop");
+}
+
+#[test]
 fn the_status_is_applied_alone() {
     let mut hub = Hub::new("c1");
     hub.cluster().accepted = true;
@@ -969,10 +996,15 @@ fn failure(object: &Value, code: u16, message: &str) -> Failure {
     }
 }
 
+/// What is told of failures that have lasted.
 fn reported(hub: &Hub, failures: &[Failure]) -> Plan {
+    reported_after(hub, failures, Duration::from_secs(10))
+}
+
+fn reported_after(hub: &Hub, failures: &[Failure], lasted: Duration) -> Plan {
     hub.with_facts(true, |facts| {
         let mut plan = Plan::default();
-        report(facts, failures, hub.now(), &mut plan);
+        report(facts, failures, lasted, hub.now(), &mut plan);
         plan
     })
 }
@@ -1017,35 +1049,60 @@ fn a_failure_is_told_with_the_object_and_the_reason() {
 }
 
 #[test]
-fn what_passes_by_itself_is_not_told() {
-    let namespace = roles::namespace(&Hub::new("c1").config, "c1");
-    // code, whether it is told of a cluster that waits, and of one that is accepted
-    for (code, waiting, running) in [
-        (0, true, false),
-        (403, true, true),
-        (404, true, true),
-        (409, false, false),
-        (422, true, true),
-        (429, false, false),
-        (500, true, false),
-        (503, true, false),
-        (u16::MAX, true, false),
+fn what_may_pass_by_itself_is_told_when_it_has_lasted_and_never_of_a_running_cluster() {
+    let config = Hub::new("c1").config;
+    let namespace = roles::namespace(&config, "c1");
+    let binding = roles::work_binding(&config, "c1");
+    let moment = Duration::from_millis(9_999);
+    // What is refused, and whether it is told of a cluster that waits: at once, and later; and of one that is accepted.
+    for (row, object, code, at_once, later, running) in [
+        ("no answer", &namespace, 0, false, true, false),
+        ("a conflict", &namespace, 409, false, true, false),
+        ("a busy hub", &namespace, 429, false, true, false),
+        ("a fault of the hub's", &namespace, 500, false, true, false),
+        ("a hub that starts", &namespace, 503, false, true, false),
+        ("nonsense", &namespace, u16::MAX, false, true, false),
+        ("a role not seen yet", &binding, 404, false, true, false),
+        ("no permission", &namespace, 403, true, true, true),
+        (
+            "a kind that is not there",
+            &namespace,
+            404,
+            true,
+            true,
+            true,
+        ),
+        ("an invalid object", &namespace, 422, true, true, true),
+        ("an invalid request", &binding, 400, true, true, true),
     ] {
         let mut hub = Hub::new("c1");
         hub.cluster().accepted = true;
-        let failures = [failure(&namespace, code, "no")];
-        assert_eq!(
-            !reported(&hub, &failures).is_empty(),
-            waiting,
-            "{code}, waiting"
-        );
-        let hub = Hub::accepted("c1");
-        assert_eq!(
-            !reported(&hub, &failures).is_empty(),
-            running,
-            "{code}, running"
-        );
+        let failures = [failure(object, code, "no")];
+        for (lasted, told) in [
+            (Duration::ZERO, at_once),
+            (moment, at_once),
+            (Duration::from_secs(10), later),
+            (Duration::MAX, later),
+        ] {
+            let plan = reported_after(&hub, &failures, lasted);
+            assert_eq!(!plan.is_empty(), told, "{row}, after {lasted:?}");
+        }
+        let plan = reported(&Hub::accepted("c1"), &failures);
+        assert_eq!(!plan.is_empty(), running, "{row}, running");
     }
+}
+
+#[test]
+fn what_is_refused_for_good_is_told_without_what_may_pass_beside_it() {
+    let mut hub = Hub::new("c1");
+    hub.cluster().accepted = true;
+    let busy = failure(&roles::namespace(&hub.config, "c1"), 503, "starting");
+    let refused = failure(&roles::work_binding(&hub.config, "c1"), 403, "no");
+    let plan = reported_after(&hub, &[busy, refused], Duration::ZERO);
+    hub.carry_out(plan);
+    let (_, _, message) = hub_accepted(&hub).expect("it is told");
+    assert!(message.ends_with("cannot be written: no"), "{message}");
+    assert!(!message.contains("starting"), "{message}");
 }
 
 #[test]

@@ -17,16 +17,22 @@ use crate::names::{AGENT_PREFIX, ALL_AGENTS, agent_group};
 pub(super) const LARGEST: usize = 16 * 1024;
 
 /// Why a request is none of an agent.
-#[derive(Debug)]
-pub(super) struct Refusal {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
     /// One of [`reasons`].
-    pub(super) reason: &'static str,
+    pub reason: &'static str,
     /// For a person.
-    pub(super) words: String,
+    pub words: String,
 }
 
-/// The common name of a request that is an agent's of the cluster which its label names.
-pub(super) fn validate(request: &CertificateRequest) -> Result<String, Refusal> {
+/// The common name of a request that is an agent's of the cluster which its label names: subject, usages and signature
+/// are an agent's, and it asks for nothing else.
+///
+/// Who sent it, and to which signer ([`super::SIGNER`]), is not looked at.
+///
+/// # Errors
+/// It is none of an agent.
+pub fn validate(request: &CertificateRequest) -> Result<String, Refusal> {
     let refuse = |reason, words| Err(Refusal { reason, words });
     let cluster = &request.cluster;
     if !is_dns1123_label(cluster) {

@@ -3,6 +3,7 @@
 use kube::core::ApiResource;
 
 use crate::config::GroupVersionResource;
+use crate::names::RBAC;
 use berth_api::groups;
 
 /// A kind that is watched.
@@ -130,5 +131,3 @@ impl Kind {
         self.parts().3
     }
 }
-
-const RBAC: &str = "rbac.authorization.k8s.io";

@@ -2,15 +2,14 @@
 //!
 //! Labels are closed lists: no names of objects or users, no error texts.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use prometheus::{
-    GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
-    Registry,
-};
+use prometheus::{HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
 
+use super::gauges::Gauges;
 use super::kinds::Kind;
-use super::view::Census;
+use super::work::Work;
 use crate::plan::{Action, Write};
 
 /// From a tenth of a millisecond, which a decision without a write takes, to what a busy hub lets a write wait.
@@ -23,17 +22,13 @@ const SECONDS: [f64; 13] = [
 pub struct Metrics {
     reconciles: IntCounterVec,
     reconcile_seconds: HistogramVec,
-    pub(super) depth: IntGaugeVec,
-    pub(super) age: GaugeVec,
     queue_seconds: HistogramVec,
     writes: IntCounterVec,
-    clusters: IntGaugeVec,
-    leases: IntGaugeVec,
     expiries: IntCounter,
     csrs: IntCounterVec,
     events: IntCounterVec,
     watch_errors: IntCounterVec,
-    primed: IntGauge,
+    gauges: Gauges,
 }
 
 // === impl Metrics ===
@@ -49,35 +44,19 @@ impl Metrics {
             registry.register(Box::new(counters.clone()))?;
             prometheus::Result::Ok(counters)
         };
-        let gauges = |name: &str, help: &str, labels: &[&str]| {
-            let gauges = IntGaugeVec::new(Opts::new(name, help), labels)?;
-            registry.register(Box::new(gauges.clone()))?;
-            prometheus::Result::Ok(gauges)
-        };
         let histograms = |name: &str, help: &str, labels: &[&str]| {
             let opts = HistogramOpts::new(name, help).buckets(SECONDS.to_vec());
             let histograms = HistogramVec::new(opts, labels)?;
             registry.register(Box::new(histograms.clone()))?;
             prometheus::Result::Ok(histograms)
         };
-        let age = GaugeVec::new(
-            Opts::new(
-                "workqueue_longest_waiting_seconds",
-                "How long the key has waited that is next",
-            ),
-            &["name"],
-        )?;
-        registry.register(Box::new(age.clone()))?;
         let expiries = IntCounter::new(
             "berth_lease_expirations_total",
             "Clusters that turned Unknown, since their lease was not renewed",
         )?;
         registry.register(Box::new(expiries.clone()))?;
-        let primed = IntGauge::new(
-            "berth_caches_primed",
-            "1: every watch that is needed has told what there is",
-        )?;
-        registry.register(Box::new(primed.clone()))?;
+        let gauges = Gauges::new()?;
+        registry.register(Box::new(gauges.clone()))?;
         Ok(Self {
             reconciles: counters(
                 "controller_runtime_reconcile_total",
@@ -89,8 +68,6 @@ impl Metrics {
                 "How long reconciles took, with their writes",
                 &["controller"],
             )?,
-            depth: gauges("workqueue_depth", "Keys that are due and wait", &["name"])?,
-            age,
             queue_seconds: histograms(
                 "workqueue_queue_duration_seconds",
                 "How long keys waited",
@@ -100,16 +77,6 @@ impl Metrics {
                 "berth_writes_total",
                 "Requests that change the hub, by reconciler, resource, verb and HTTP code (0: no answer)",
                 &["reconciler", "resource", "verb", "code"],
-            )?,
-            clusters: gauges(
-                "berth_clusters",
-                "ManagedClusters, by state; one counts in several",
-                &["state"],
-            )?,
-            leases: gauges(
-                "berth_leases",
-                "Leases of clusters: fresh, or expired",
-                &["state"],
             )?,
             expiries,
             csrs: counters(
@@ -127,7 +94,7 @@ impl Metrics {
                 "Times that a watch failed and was begun anew",
                 &["resource"],
             )?,
-            primed,
+            gauges,
         })
     }
 
@@ -181,39 +148,13 @@ impl Metrics {
         self.watch_errors.with_label_values(&[kind.name()]).inc();
     }
 
-    pub(super) fn primed(&self, primed: bool) {
-        self.primed.set(primed.into());
+    /// Somebody works here.
+    pub(super) fn begun(&self, work: &Arc<Work>) {
+        self.gauges.count(Some(work));
     }
 
-    /// Nobody works here any more: what another process will count is not counted twice.
+    /// Nobody does any more.
     pub(super) fn over(&self) {
-        self.primed.set(0);
-        self.clusters.reset();
-        self.leases.reset();
-        self.depth.reset();
-        self.age.reset();
+        self.gauges.count(None);
     }
-
-    pub(super) fn counted(&self, census: &Census) {
-        for (state, count) in [
-            ("accepted", census.accepted),
-            ("not_accepted", census.not_accepted),
-            ("joined", census.joined),
-            ("available", census.available),
-            ("unavailable", census.unavailable),
-            ("unknown", census.unknown),
-            ("deleting", census.deleting),
-            ("unreadable", census.unreadable),
-        ] {
-            set(&self.clusters, state, count);
-        }
-        set(&self.leases, "fresh", census.leases_fresh);
-        set(&self.leases, "expired", census.leases_expired);
-    }
-}
-
-fn set(gauges: &IntGaugeVec, state: &str, count: usize) {
-    gauges
-        .with_label_values(&[state])
-        .set(i64::try_from(count).unwrap_or(i64::MAX));
 }

@@ -1,6 +1,7 @@
 //! Watches the hub, keeps the facts, wakes what a change concerns, and writes what the deciders ask for.
 
 mod events;
+mod gauges;
 mod kinds;
 mod limit;
 mod metrics;
@@ -12,7 +13,6 @@ mod work;
 mod writer;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use berth_lease::Term;
 use kube::Client;
@@ -23,14 +23,10 @@ pub use limit::Limit;
 pub use metrics::Metrics;
 
 use crate::config::Config;
-use crate::facts::Now;
 use events::Events;
 use kinds::Kind;
 use work::{Lane, Work};
 use writer::Writer;
-
-/// How often gauges are brought up to date.
-const COUNT: Duration = Duration::from_secs(5);
 
 /// The reconcilers, ready to run.
 pub struct Engine {
@@ -96,7 +92,7 @@ impl Engine {
         for lane in Lane::ALL {
             self.tasks.spawn(drive(self.work.clone(), lane));
         }
-        self.tasks.spawn(count(self.work.clone()));
+        self.work.metrics().begun(&self.work);
         let lost = async {
             match &self.term {
                 Some(term) => term.lost().await,
@@ -144,26 +140,6 @@ async fn drive(work: Arc<Work>, lane: Lane) {
                     std::panic::resume_unwind(error.into_panic());
                 }
             }
-        }
-    }
-}
-
-/// Brings gauges up to date.
-async fn count(work: Arc<Work>) {
-    let mut ticks = tokio::time::interval(COUNT);
-    loop {
-        ticks.tick().await;
-        let now = Now::from_clocks();
-        let census = work.view().census(now);
-        let metrics = work.metrics();
-        metrics.counted(&census);
-        metrics.primed(work.view().is_primed());
-        for lane in Lane::ALL {
-            let (depth, age) = work.lane(lane).waiting(now.instant);
-            let name = &[lane.name()];
-            let depth = i64::try_from(depth).unwrap_or(i64::MAX);
-            metrics.depth.with_label_values(name).set(depth);
-            metrics.age.with_label_values(name).set(age.as_secs_f64());
         }
     }
 }

@@ -62,6 +62,8 @@ struct State {
     /// It may not be worked on before.
     pause: Option<Instant>,
     failures: u32,
+    /// When the first of these failures was.
+    failing: Option<Instant>,
 }
 
 // === impl Queue ===
@@ -106,6 +108,12 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     pub(crate) fn done(&self, key: &K, done: Done, now: Instant) {
         self.lock().done(key, done, now);
         self.changed.notify_one();
+    }
+
+    /// How long the work on this key has failed in a row.
+    pub(crate) fn failing_for(&self, key: &K, now: Instant) -> Duration {
+        let since = self.lock().keys.get(key).and_then(|state| state.failing);
+        since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
     /// How many keys are due and wait, and how long the first has.
@@ -196,6 +204,7 @@ impl<K: Clone + Eq + Hash> Inner<K> {
         let again = match done {
             Done::Settled { again, pause } => {
                 state.failures = 0;
+                state.failing = None;
                 state.pause = pause;
                 if woken {
                     Some(pause.map_or(now, |pause| pause.max(now)))
@@ -207,6 +216,7 @@ impl<K: Clone + Eq + Hash> Inner<K> {
             Done::Failed { wait } => {
                 let backoff = backoff(state.failures);
                 state.failures = state.failures.saturating_add(1);
+                state.failing.get_or_insert(now);
                 let at = now + wait.unwrap_or_default().min(LONGEST_WAIT).max(backoff);
                 state.pause = Some(at);
                 Some(at)

@@ -5,6 +5,7 @@
 //!   a watch nor an answer that is late takes back something newer.
 //! - An object that cannot be read concerns itself only. A ManagedCluster that cannot be read is left alone altogether.
 
+mod by_cluster;
 mod changes;
 mod index;
 mod objects;
@@ -13,7 +14,7 @@ mod tests;
 
 pub(crate) use changes::Source;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,6 +24,7 @@ use crate::facts::{
     Addon, Binding, CertificateRequest, Cluster, ClusterFacts, ClusterSet, Lease, Now, Owned,
     OwnedObjects, Remaining,
 };
+use by_cluster::ByCluster;
 
 /// What may have to be worked on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -53,9 +55,13 @@ pub(crate) struct View {
     bindings: HashMap<Arc<str>, BTreeMap<Arc<str>, Binding>>,
     registration_role: Option<Owned>,
     work_role: Option<Owned>,
+    /// What keeps the two from being written, for a person.
+    common_roles_failure: Option<String>,
     requests: HashMap<Arc<str>, CertificateRequest>,
-    /// CSRs, decided or not, that users sent whose clusters are accepted without a person's doing; by cluster.
-    trusted: HashMap<Arc<str>, BTreeSet<Arc<str>>>,
+    /// Whose they are.
+    pending: ByCluster,
+    /// CSRs, decided or not, that users sent whose clusters are accepted without a person's doing.
+    trusted: ByCluster,
     blind: Option<Blind>,
     /// Why a pending CSR was not approved, as was told.
     told: HashMap<Arc<str>, &'static str>,
@@ -127,8 +133,10 @@ impl View {
             bindings: HashMap::new(),
             registration_role: None,
             work_role: None,
+            common_roles_failure: None,
             requests: HashMap::new(),
-            trusted: HashMap::new(),
+            pending: ByCluster::default(),
+            trusted: ByCluster::default(),
             blind: None,
             told: HashMap::new(),
             watches: HashMap::new(),
@@ -225,13 +233,14 @@ impl View {
             unreadable: entry.unreadable,
             owned: &entry.owned,
             common_roles: self.has_common_roles(),
+            common_roles_failure: self.common_roles_failure.as_deref(),
             lease: entry.lease.as_ref(),
             addons: &entry.addons,
             sets: &sets,
             undecided_sets: &undecided,
             bindings: &bindings,
             leases_watched: self.blind.is_none(),
-            trusted_request: self.trusted.contains_key(name),
+            trusted_request: self.trusted.of(name).next().is_some(),
             remaining,
         })
     }
@@ -273,6 +282,22 @@ impl View {
             self.registration_role.as_ref(),
             self.work_role.as_ref(),
         )
+    }
+
+    /// Notes what keeps the shared ClusterRoles from being written; None, if nothing does.
+    pub(crate) fn common_roles_fail(&mut self, why: Option<String>) {
+        if self.common_roles_failure == why {
+            return;
+        }
+        self.common_roles_failure = why;
+        // Those that have all they need do not look at it.
+        let waiting = self.clusters.iter().filter(|(_, entry)| {
+            let accepted = |it: &Cluster| it.accepted;
+            entry.cluster.as_ref().is_some_and(accepted)
+                && entry.owned.registration_binding.is_none()
+        });
+        let waiting = waiting.map(|(name, _)| Key::Cluster(name.clone()));
+        self.wakes.extend(waiting.collect::<Vec<_>>());
     }
 
     fn has_common_roles(&self) -> bool {

@@ -30,6 +30,25 @@ const LONGEST_WAIT_FOR_OPTIONAL: Duration = Duration::from_secs(60);
 /// The longest a list may take, or the beginning of a watch: a hub that takes requests and answers none is asked again.
 const LONGEST_REQUEST: Duration = Duration::from_secs(30);
 
+/// Failures in a row, each of which makes the wait longer.
+struct Failures {
+    longest: Duration,
+    count: u32,
+}
+
+// === impl Failures ===
+
+impl Failures {
+    /// One more: waits before the next try.
+    async fn wait(&mut self) {
+        let wait = FIRST_WAIT
+            .saturating_mul(1 << self.count.min(16))
+            .min(self.longest);
+        self.count = self.count.saturating_add(1);
+        tokio::time::sleep(wait.mul_f64(0.75 + fastrand::f64() / 2.0)).await;
+    }
+}
+
 /// Follows a kind for ever.
 pub(crate) async fn follow(work: Arc<Work>, kind: Kind) {
     let resources = kind.resources();
@@ -38,29 +57,18 @@ pub(crate) async fn follow(work: Arc<Work>, kind: Kind) {
     } else {
         LONGEST_WAIT
     };
-    let mut failures = 0;
-    for resource in resources.iter().cycle() {
-        // Returns only when another version may do better.
-        follow_version(
-            &work,
-            kind,
-            resource,
-            resources.len() > 1,
-            &mut failures,
-            longest,
-        )
-        .await;
+    let mut failures = Failures { longest, count: 0 };
+    loop {
+        for resource in &resources {
+            // Returns only when the hub does not have it.
+            follow_version(&work, kind, resource, &mut failures).await;
+        }
+        failures.wait().await;
     }
 }
 
-async fn follow_version(
-    work: &Work,
-    kind: Kind,
-    resource: &ApiResource,
-    has_others: bool,
-    failures: &mut u32,
-    longest: Duration,
-) {
+/// Until the hub says that it does not have this version.
+async fn follow_version(work: &Work, kind: Kind, resource: &ApiResource, failures: &mut Failures) {
     let api: Api<Object> = Api::all_with(impatient(work.client()), resource);
     let config = match kind.label_selector() {
         Some(labels) => watcher::Config::default().labels(labels),
@@ -71,7 +79,10 @@ async fn follow_version(
         let now = Now::from_clocks();
         match event {
             Ok(event) => {
-                *failures = 0;
+                // Each try begins with this, whatever comes of it; and of the pages of a list, one may fail each time.
+                if !matches!(event, Event::Init | Event::InitApply(_)) {
+                    failures.count = 0;
+                }
                 let mut view = work.view();
                 match event {
                     Event::Init => view.listing(kind),
@@ -93,14 +104,10 @@ async fn follow_version(
                 if !(absent && kind.is_optional()) {
                     tracing::warn!(resource = kind.name(), %error, "a watch failed and is begun anew");
                 }
-                let wait = FIRST_WAIT
-                    .saturating_mul(1 << (*failures).min(16))
-                    .min(longest);
-                *failures = failures.saturating_add(1);
-                tokio::time::sleep(wait.mul_f64(0.75 + fastrand::f64() / 2.0)).await;
-                if absent && has_others {
+                if absent {
                     return;
                 }
+                failures.wait().await;
                 if cannot_be_resumed(&error) {
                     events.set(watcher(api.clone(), config.clone()));
                 }

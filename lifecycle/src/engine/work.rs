@@ -21,7 +21,7 @@ use super::writer::{Refusal, Writer, Written};
 use crate::config::Config;
 use crate::facts::Now;
 use crate::plan::{Action, Failure, Plan, Write};
-use crate::{bindings, common_roles, default_sets, heartbeat, sets};
+use crate::{bindings, common_roles, default_sets, heartbeat, sets, status};
 
 /// So many times a plan may follow another at once. More would be a decider that is never content.
 const ROUNDS: usize = 16;
@@ -132,16 +132,15 @@ impl Work {
 
     /// Gives the view back, and has worked on what changed in it, once everything has been seen.
     pub(crate) fn wake(&self, mut view: MutexGuard<'_, View>, now: Instant) {
-        let primed = view.is_primed();
-        let keys = match (view.wakes(), primed, view.begun) {
-            (keys, true, true) => keys,
+        let mut keys = view.wakes();
+        if !view.begun {
+            keys.clear();
             // The first time everything is looked at.
-            (_, true, false) => {
+            if view.is_primed() {
                 view.begun = true;
-                view.all()
+                keys = view.all();
             }
-            (_, false, _) => Vec::new(),
-        };
+        }
         drop(view);
         for key in keys {
             self.lane(Lane::of(&key)).wake(key, now);
@@ -156,17 +155,7 @@ impl Work {
         let (controller, done) = match &key {
             Key::Cluster(name) => ("clusters", self.cluster(name).await),
             Key::Csr(name) => (crate::csrs::NAME, self.csr(name).await),
-            Key::CommonRoles => (
-                common_roles::NAME,
-                self.until_content(
-                    |view, _| {
-                        let (any, registration, work) = view.common_roles();
-                        Some(common_roles::decide(&self.config, any, registration, work))
-                    },
-                    Duration::ZERO,
-                )
-                .await,
-            ),
+            Key::CommonRoles => (common_roles::NAME, self.common_roles().await),
             Key::DefaultSets => (
                 default_sets::NAME,
                 self.until_content(
@@ -218,28 +207,56 @@ impl Work {
         self.lane(lane).done(&key, done, now);
     }
 
+    /// Works on the roles that all agents share. All clusters wait for them, so that they know what failed.
+    async fn common_roles(&self) -> Done {
+        let decide = |view: &View, _| {
+            let (any, registration, work) = view.common_roles();
+            Some(common_roles::decide(&self.config, any, registration, work))
+        };
+        let done = self.attempt(decide, Duration::ZERO).await;
+        let now = queue::now();
+        let lasted = self.lane(Lane::Sets).failing_for(&Key::CommonRoles, now);
+        let failures = done.as_ref().err().into_iter().flatten();
+        let told = failures.map(|(failure, _)| failure);
+        let told: Vec<_> = told.filter(|it| it.is_told_after(lasted)).collect();
+        let mut view = self.view();
+        view.common_roles_fail((!told.is_empty()).then(|| status::describe(&told)));
+        self.wake(view, now);
+        done.unwrap_or_else(|failures| failed(&failures))
+    }
+
     /// Decides and writes until nothing is due. `pause`: how long the key rests after a write.
     async fn until_content(
         &self,
         decide: impl Fn(&View, Now) -> Option<Plan>,
         pause: Duration,
     ) -> Done {
+        let done = self.attempt(decide, pause).await;
+        done.unwrap_or_else(|failures| failed(&failures))
+    }
+
+    /// The same; what failed is the error.
+    async fn attempt(
+        &self,
+        decide: impl Fn(&View, Now) -> Option<Plan>,
+        pause: Duration,
+    ) -> Result<Done, Vec<(Failure, Refusal)>> {
         let mut wrote = false;
         for _ in 0..ROUNDS {
             let now = Now::from_clocks();
             let plan = decide(&self.view(), now).unwrap_or_default();
             match self.carry_out(plan.writes).await {
                 Outcome::Nothing => {
-                    return Done::Settled {
+                    return Ok(Done::Settled {
                         again: plan.again,
                         pause: wrote.then(|| queue::now() + pause),
-                    };
+                    });
                 }
                 Outcome::Written => wrote = true,
-                Outcome::Failed(failures) => return failed(&failures),
+                Outcome::Failed(failures) => return Err(failures),
             }
         }
-        never_content("")
+        Ok(never_content(""))
     }
 
     /// Writes all of it, and lets the view see what came of it.
@@ -359,17 +376,9 @@ fn takes_last_finalizer(write: &Write, answer: &Object) -> bool {
     none_left && answer.value["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// Somebody else wrote the object at the same time, or deleted the ManagedCluster; or the hub is busy, or its authorizer has
-/// not yet seen the role that a binding names. None is a fault.
+/// The hub does what it ought to: that is no fault.
 fn is_passing(failure: &Failure) -> bool {
-    match failure.code {
-        409 | 429 => true,
-        404 => matches!(
-            Kind::of(&failure.target.resource),
-            Some(Kind::Cluster | Kind::ClusterRoleBinding | Kind::RoleBinding)
-        ),
-        _ => false,
-    }
+    failure.is_transient() && !matches!(failure.code, 0 | 500..)
 }
 
 fn tell_failure(failure: &Failure) {

@@ -1,7 +1,8 @@
 //! Requests to the hub, each with a deadline, so many at a time.
 //!
 //! # Guarantees
-//! No write is under way once another process may lead: its deadline ends with the term. Nothing is tried again here: the
+//! No write is under way once another process may lead: its deadline ends with the term. (All that a process can do that may
+//! be stopped at any time: what it has just given to a connection then is sent when it goes on.) Nothing is tried again here: the
 //! facts may have changed, so it is decided anew.
 
 use std::time::Duration;

@@ -56,6 +56,8 @@ pub struct ClusterFacts<'a> {
     pub owned: &'a OwnedObjects,
     /// The ClusterRoles that all agents share are there: role bindings that refer to them are refused before.
     pub common_roles: bool,
+    /// What keeps those from being written, for a person.
+    pub common_roles_failure: Option<&'a str>,
     /// The Lease `managed-cluster-lease`.
     pub lease: Option<&'a Lease>,
     /// The ManagedClusterAddOns in the cluster's namespace, by name.

@@ -67,6 +67,7 @@ fn plan(object: &ManagedCluster, sets: &[ClusterSet]) -> Plan {
         unreadable: false,
         owned: &OwnedObjects::default(),
         common_roles: true,
+        common_roles_failure: None,
         lease: None,
         addons: &BTreeMap::new(),
         sets: &sets,

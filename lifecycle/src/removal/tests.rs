@@ -510,10 +510,11 @@ fn many_objects_are_deleted_in_portions() {
 
 // Failures.
 
-fn reported(hub: &Hub, failures: &[Failure]) -> Plan {
+/// What is told of failures in a row for so long.
+fn reported(hub: &Hub, failures: &[Failure], lasted: Duration) -> Plan {
     hub.with_facts(true, |facts| {
         let mut plan = Plan::default();
-        report(facts, failures, hub.now(), &mut plan);
+        report(facts, failures, lasted, hub.now(), &mut plan);
         plan
     })
 }
@@ -545,7 +546,7 @@ fn a_failed_deletion_is_told_until_it_succeeds() {
             .is_empty()
         });
         hub.carry_out(plan);
-        let plan = reported(&hub, &[failure(403)]);
+        let plan = reported(&hub, &[failure(403)], Duration::ZERO);
         hub.carry_out(plan);
     }
     let message = "failed to clean up: managedclusteraddons \"a\" in namespace \"c1\" cannot be written: denied by a webhook";
@@ -565,31 +566,36 @@ fn a_failed_deletion_is_told_until_it_succeeds() {
 
 #[test]
 fn only_failures_that_matter_are_told() {
-    for (code, expected) in [
-        (0, true),
+    for (code, at_once) in [
+        (0, false),
         (403, true),
         (409, false),
         (429, false),
-        (500, true),
+        (500, false),
     ] {
-        assert_eq!(
-            !reported(&going(), &[failure(code)]).is_empty(),
-            expected,
-            "{code}"
-        );
+        for (lasted, told) in [(0, at_once), (9, at_once), (10, true)] {
+            let plan = reported(&going(), &[failure(code)], Duration::from_secs(lasted));
+            assert_eq!(!plan.is_empty(), told, "{code}, after {lasted} s");
+        }
     }
     let others = Failure {
         reconciler: "taints",
         ..failure(403)
     };
-    assert_eq!(reported(&going(), &[others]), Plan::default());
     assert_eq!(
-        reported(&Hub::accepted("c1"), &[failure(403)]),
+        reported(&going(), &[others], Duration::MAX),
+        Plan::default()
+    );
+    assert_eq!(
+        reported(&Hub::accepted("c1"), &[failure(403)], Duration::MAX),
         Plan::default()
     );
     let mut gone = going();
     gone.cluster = None;
-    assert_eq!(reported(&gone, &[failure(403)]), Plan::default());
+    assert_eq!(
+        reported(&gone, &[failure(403)], Duration::MAX),
+        Plan::default()
+    );
 }
 
 #[test]
@@ -606,7 +612,7 @@ fn a_failure_to_take_back_permissions_does_not_alternate_with_progress() {
             target: role.clone(),
             ..failure(403)
         };
-        let plan = reported(&hub, &[failure]);
+        let plan = reported(&hub, &[failure], Duration::ZERO);
         assert!(round == 0 || plan.is_empty(), "{round}: {plan:?}");
         hub.carry_out(plan);
     }

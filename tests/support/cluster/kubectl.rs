@@ -1,4 +1,4 @@
-//! kubectl, as the one on `PATH`, or what `KUBECTL` names.
+//! Programs that people type: `berth`, and kubectl, the one on `PATH`, or what `KUBECTL` names.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -79,6 +79,23 @@ impl Person {
             .env_remove("KUBERC")
             .env("LC_ALL", "C");
         command
+    }
+
+    /// `berth` as this person.
+    pub fn berth_command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
+        command
+            .args(args)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("HOME", &self.home)
+            .env("NO_COLOR", "1")
+            .env_remove("RUST_LOG");
+        command
+    }
+
+    /// Runs `berth` to its end.
+    pub async fn berth(&self, args: &[&str]) -> Output {
+        finish(self.berth_command(args), "").await
     }
 
     /// Runs kubectl to its end.

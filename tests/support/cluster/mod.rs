@@ -15,6 +15,7 @@
 mod access;
 mod devhub;
 pub mod http;
+mod in_force;
 pub mod janitor;
 mod kubectl;
 mod kubernetes;
@@ -34,6 +35,7 @@ use devhub::Devhub;
 use kubernetes::Kubernetes;
 
 pub use access::rule;
+pub use in_force::wait_until_in_force;
 pub use kubectl::{Output, finish, kubectl_is_there};
 pub use manifests::{collection_of, documents_of, kind_of, path_of};
 pub use person::{Credentials, Identity, Person};

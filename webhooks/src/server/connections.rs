@@ -126,6 +126,12 @@ impl Connections {
         })
     }
 
+    /// Nobody is connected.
+    pub(super) fn is_empty(&self) -> bool {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.is_empty()
+    }
+
     /// Ends the least useful connection, if there is one that is not at work.
     pub(super) fn evict(&self) -> bool {
         self.evict_from(&mut self.all.lock().unwrap_or_else(PoisonError::into_inner))

@@ -20,6 +20,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::MissedTickBehavior;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -77,13 +78,15 @@ impl Listener {
     pub(super) async fn serve(self, stop: Stop) {
         let tasks = TaskTracker::new();
         let mut sweep = tokio::time::interval(SWEEP);
+        // Not as often as it was left out while there was nothing to look at.
+        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut told: Option<Instant> = None;
         loop {
             tokio::select! {
                 // Nothing is lost when an arm is dropped: accepting is cancel safe, the rest does not wait for data.
                 biased;
                 () = stop.drain.cancelled() => break,
-                _ = sweep.tick() => self.connections.sweep(Duration::MAX),
+                _ = sweep.tick(), if !self.connections.is_empty() => self.connections.sweep(Duration::MAX),
                 accepted = self.tcp.accept() => match accepted {
                     Ok((tcp, _)) => {
                         self.admit(tcp, &tasks, &stop);

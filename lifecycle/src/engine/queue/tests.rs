@@ -49,6 +49,33 @@ async fn a_key_that_is_woken_while_it_is_worked_on_is_worked_on_once_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn how_long_a_key_has_failed_counts_from_the_first_failure_since_it_was_settled() {
+    let queue = Queue::new();
+    let failing = || queue.failing_for(&"a", now());
+    let failed = Done::Failed {
+        wait: Some(seconds(2)),
+    };
+    queue.wake("a", now());
+    for round in 0..2 {
+        assert_eq!(failing(), Duration::ZERO, "{round}");
+        queue.next().await;
+        tokio::time::advance(seconds(5)).await;
+        assert_eq!(failing(), Duration::ZERO, "its first round is under way");
+        queue.done(&"a", failed, now());
+        queue.next().await;
+        queue.done(&"a", failed, now());
+        queue.next().await;
+        let range = seconds(4)..seconds(5);
+        assert!(range.contains(&failing()), "{:?}", failing());
+        queue.wake("a", now());
+        queue.done(&"a", SETTLED, now());
+    }
+    queue.next().await;
+    queue.done(&"a", SETTLED, now());
+    assert_eq!(failing(), Duration::ZERO, "nobody remembers it");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_key_comes_back_at_its_time_or_when_it_is_woken_before() {
     let queue = Queue::new();
     queue.wake("a", now());

@@ -197,9 +197,8 @@ impl View {
                 }
             }
             Kind::Csr => {
-                self.requests.remove(name);
-                self.told.remove(name);
-                self.distrust(name);
+                self.request_decided(name);
+                self.trusted.remove(name);
             }
             Kind::Namespace | Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => {
                 self.owned_changed(kind, namespace, name, None);

@@ -101,8 +101,7 @@ impl View {
                 .map(|(name, _)| of_cluster(names::CLUSTER_LEASE.to_owned(), name, true))
                 .collect(),
             Kind::Csr => {
-                let trusted = self.trusted.values().flatten();
-                let names: BTreeSet<_> = self.requests.keys().chain(trusted).collect();
+                let names: BTreeSet<_> = self.requests.keys().chain(self.trusted.names()).collect();
                 let names = names.into_iter();
                 names.map(|name| (none.clone(), name.clone())).collect()
             }

@@ -1,6 +1,5 @@
 //! What a change of one object means, kind by kind.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, labels};
@@ -14,7 +13,6 @@ use crate::engine::object::Object;
 use crate::facts::{
     Addon, Binding, CertificateRequest, Cluster, ClusterSet, Lease, Now, Owned, Standing,
 };
-use crate::plan::Plan;
 use crate::{clock, csrs, heartbeat, names, roles};
 
 impl View {
@@ -67,10 +65,8 @@ impl View {
             self.wakes.extend(keys);
         }
         // Whoever may be trusted with a new cluster has perhaps asked already.
-        let requests = self.requests.iter();
-        let requests = requests.filter(|(_, request)| request.cluster == name);
         self.wakes
-            .extend(requests.map(|(request, _)| Key::Csr(request.clone())));
+            .extend(self.pending.of(name).cloned().map(Key::Csr));
         let (old, new) = (
             old.map(|cluster| &cluster.labels),
             new.map(|cluster| &cluster.labels),
@@ -218,11 +214,8 @@ impl View {
         // A list tells of a renewal some time after it was made: nothing to compare clocks by.
         lease.observed_wall = (!late).then_some(now.wall);
         // A renewal concerns nothing but the clocks, and those seldom: thousands come each minute.
-        let mut plan = Plan::default();
-        self.with_cluster(namespace, None, |facts| {
-            clock::decide(facts, now, &mut plan)
-        });
-        if !plan.is_empty() {
+        let cluster = entry.cluster.as_ref();
+        if cluster.is_some_and(|cluster| clock::new_verdict(cluster, lease).is_some()) {
             self.wake_cluster(namespace);
         }
     }
@@ -241,32 +234,28 @@ impl View {
             *standing != Standing::Refused && csrs::is_from_listed_user(&self.config, request)
         });
         if vouches {
-            let cluster: Arc<str> = object.label(labels::CLUSTER_NAME).into();
-            let of: &mut BTreeSet<_> = self.trusted.entry(cluster.clone()).or_default();
-            if of.insert(name.clone()) {
-                self.wake_cluster(&cluster);
+            let cluster = object.label(labels::CLUSTER_NAME);
+            if self.trusted.insert(&name, cluster) {
+                self.wake_cluster(cluster);
             }
         } else {
-            self.distrust(&name);
+            self.trusted.remove(&name);
         }
         match read {
             Some((request, Standing::Pending)) => {
+                self.pending.insert(&name, &request.cluster);
                 self.requests.insert(name.clone(), request);
                 self.wakes.push(Key::Csr(name));
             }
-            _ => {
-                self.requests.remove(&name);
-                self.told.remove(&name);
-            }
+            _ => self.request_decided(&name),
         }
     }
 
-    /// This CSR vouches for no cluster any more.
-    pub(super) fn distrust(&mut self, request: &str) {
-        self.trusted.retain(|_, requests| {
-            requests.remove(request);
-            !requests.is_empty()
-        });
+    /// Nothing is to be done about this CSR any more.
+    pub(super) fn request_decided(&mut self, name: &str) {
+        self.requests.remove(name);
+        self.pending.remove(name);
+        self.told.remove(name);
     }
 
     /// What the hub keeps for a cluster has changed, or is gone. Whose it is, its name says; a wrong label is mended.

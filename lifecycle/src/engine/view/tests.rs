@@ -495,3 +495,87 @@ fn only_a_good_request_that_nobody_refused_vouches_for_its_cluster() {
         assert_eq!(is_trusted(&view), Some(false), "{sentence}");
     }
 }
+
+#[test]
+fn a_change_of_a_cluster_concerns_its_pending_requests_and_no_others() {
+    let (mut view, now) = (view(), now());
+    let pem = crate::csrs::tests::good_pem();
+    let request = |name: &str, of: &str, version: u64, status: Value| {
+        object(json!({
+            "apiVersion": "certificates.k8s.io/v1",
+            "kind": "CertificateSigningRequest",
+            "metadata": {
+                "name": name, "resourceVersion": version.to_string(),
+                "labels": {"open-cluster-management.io/cluster-name": of},
+            },
+            "spec": {
+                "request": k8s_openapi::ByteString(pem.to_vec()),
+                "signerName": crate::csrs::SIGNER,
+                "username": "somebody",
+                "usages": ["client auth"],
+            },
+            "status": status,
+        }))
+    };
+    let approved = json!({"conditions": [{"type": "Approved", "status": "True"}]});
+    for (version, name, of) in [(1, "own", "c1"), (2, "second", "c1"), (3, "foreign", "c2")] {
+        let request = request(name, of, version, json!(null));
+        view.apply(Kind::Csr, &request, Source::Watch, now);
+    }
+    let concerned = |view: &mut View, version: u64| {
+        view.wakes();
+        let accepts = json!({"hubAcceptsClient": version.is_multiple_of(2)});
+        let object = cluster("c1", version, accepts);
+        view.apply(Kind::Cluster, &object, Source::Watch, now);
+        let keys = view.wakes().into_iter();
+        let names = keys.filter_map(|key| match key {
+            Key::Csr(name) => Some(name.to_string()),
+            _ => None,
+        });
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(concerned(&mut view, 4), ["own", "second"]);
+    let decided = request("own", "c1", 5, approved);
+    view.apply(Kind::Csr, &decided, Source::Watch, now);
+    assert_eq!(concerned(&mut view, 6 + 1), ["second"]);
+    let gone = request("second", "c1", 8, json!(null));
+    view.gone(Kind::Csr, &gone, Source::Watch);
+    assert_eq!(concerned(&mut view, 10), [] as [&str; 0]);
+}
+
+#[test]
+fn why_the_roles_of_all_agents_fail_concerns_the_clusters_that_wait_for_them() {
+    let (mut view, now) = (view(), now());
+    for (version, name, accepts) in [(1, "waits", true), (2, "runs", true), (3, "asks", false)] {
+        let object = cluster(name, version, json!({"hubAcceptsClient": accepts}));
+        view.apply(Kind::Cluster, &object, Source::Watch, now);
+    }
+    let binding = object(json!({
+        "metadata": {
+            "name": crate::names::registration_binding("runs"), "namespace": "runs", "resourceVersion": "4",
+        },
+    }));
+    view.apply(Kind::RoleBinding, &binding, Source::Watch, now);
+    view.wakes();
+    let said = |view: &View| {
+        view.with_cluster("waits", None, |facts| {
+            facts.common_roles_failure.map(str::to_owned)
+        })
+    };
+    for (why, wakes) in [
+        (Some("no"), true),
+        (Some("no"), false),
+        (Some("still no"), true),
+        (None, true),
+        (None, false),
+    ] {
+        view.common_roles_fail(why.map(str::to_owned));
+        let expected = if wakes {
+            vec![cluster_key("waits")]
+        } else {
+            vec![]
+        };
+        assert_eq!(view.wakes(), expected, "{why:?}");
+        assert_eq!(said(&view), Some(why.map(str::to_owned)));
+    }
+}

@@ -5,9 +5,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Map, Value, json};
 
-use super::{Done, Outcome, ROUNDS, Work, failed, is_passing, never_content, tells_silence};
+use super::{Done, Lane, Outcome, ROUNDS, Work, failed, never_content, tells_silence};
 use crate::engine::kinds::Kind;
-use crate::engine::view::Source;
+use crate::engine::view::{Key, Source};
 use crate::facts::{Cluster, Now};
 use crate::plan::{Action, ClusterChanges, Failure, Plan, Write};
 use crate::{acceptance, clusters, heartbeat, names, removal, status};
@@ -29,14 +29,8 @@ impl Work {
                 Outcome::Nothing => return Done::Settled { again, pause: None },
                 Outcome::Written => {}
                 Outcome::Failed(failures) => {
-                    let lasting: Vec<Failure> = failures
-                        .iter()
-                        .map(|(failure, _)| failure.clone())
-                        .filter(|failure| !is_passing(failure))
-                        .collect();
-                    if !lasting.is_empty() {
-                        self.report(name, &lasting).await;
-                    }
+                    let refused = failures.iter().map(|(failure, _)| failure.clone());
+                    self.report(name, &refused.collect::<Vec<_>>()).await;
                     return failed(&failures);
                 }
             }
@@ -106,11 +100,13 @@ impl Work {
     /// Tells of failures in the cluster's status. If that fails, too, the log has told.
     async fn report(&self, name: &str, failures: &[Failure]) {
         let now = Now::from_clocks();
+        let key = Key::Cluster(name.into());
+        let lasted = self.lane(Lane::Clusters).failing_for(&key, now.instant);
         let mut plan = Plan::default();
         self.view().with_cluster(name, None, |facts| {
             if facts.cluster.is_some() && !facts.unreadable {
-                acceptance::report(facts, failures, now, &mut plan);
-                removal::report(facts, failures, now, &mut plan);
+                acceptance::report(facts, failures, lasted, now, &mut plan);
+                removal::report(facts, failures, lasted, now, &mut plan);
             }
         });
         let writes = self.writes(name, plan);

@@ -1,4 +1,4 @@
-//! Transcripts of kubectl: what was typed, and what it said.
+//! Transcripts of kubectl and `berth`: what was typed, and what they said.
 //!
 //! ```text
 //! $ kubectl create configmap one --from-literal=key=value
@@ -16,8 +16,8 @@
 //!
 //! What is said is stdout, then stderr. `[..]` is anything within a line, a line `...` any lines, `? 1` the exit code where it
 //! is not 0 and empty lines at the end do not count, and `{name}` what the [`Stage`] has under that name. A line that is JSON
-//! has its fields in any order. All is played before it is judged, so that one run shows everything that differs; without a
-//! kubectl nothing is, and that is said.
+//! has its fields in any order. All is played before it is judged, so that one run shows everything that differs; a transcript
+//! with kubectl in it is not played without a kubectl, and that is said.
 
 use crate::cluster::{Output, Person, finish, kubectl_is_there};
 
@@ -63,11 +63,15 @@ impl<'p> Stage<'p> {
             });
         let caller = std::panic::Location::caller();
         async move {
-            if !kubectl_is_there() {
+            let scenes = scenes(&transcript);
+            let kubectl = scenes
+                .iter()
+                .any(|scene| program(&words(&scene.command)).1 == "kubectl");
+            if kubectl && !kubectl_is_there() {
                 return;
             }
             let mut differences = String::new();
-            for (index, scene) in scenes(&transcript).iter().enumerate() {
+            for (index, scene) in scenes.iter().enumerate() {
                 let output = self.perform(scene).await;
                 let said = format!("{}{}", output.stdout, output.stderr);
                 let said: Vec<&str> = said.trim_end().lines().map(str::trim_end).collect();
@@ -92,11 +96,14 @@ impl<'p> Stage<'p> {
 
     async fn perform(&self, scene: &Scene) -> Output {
         let words = words(&scene.command);
-        let program = words.iter().position(|word| word == "kubectl");
-        let (settings, args) = words.split_at(program.unwrap_or_else(|| panic!("{scene:?}")));
-        let mut all = vec!["-n", &self.namespace];
-        all.extend(args[1..].iter().map(String::as_str));
-        let mut command = self.person.kubectl_command(&all);
+        let (at, program) = program(&words);
+        let (settings, args) = (&words[..at], words[at + 1..].iter().map(String::as_str));
+        let mut command = if program == "kubectl" {
+            let args: Vec<_> = ["-n", &self.namespace].into_iter().chain(args).collect();
+            self.person.kubectl_command(&args)
+        } else {
+            self.person.berth_command(&args.collect::<Vec<_>>())
+        };
         for setting in settings {
             let (name, value) = setting.split_once('=').unwrap();
             command.env(name, value);
@@ -136,6 +143,15 @@ fn scenes(transcript: &str) -> Vec<Scene> {
         scene.expected.truncate(lines.map_or(0, |last| last + 1));
     }
     scenes
+}
+
+/// Which program a command line starts, and where in it that stands.
+fn program(words: &[String]) -> (usize, &str) {
+    let is_program = |word: &&str| ["kubectl", "berth"].contains(word);
+    let mut words = words.iter().map(String::as_str).enumerate();
+    words
+        .find(|(_, word)| is_program(word))
+        .unwrap_or_else(|| panic!("neither kubectl nor berth is called"))
 }
 
 /// The words of a command line; quotes keep them together.

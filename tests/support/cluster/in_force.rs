@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, Person, fresh, path_of};
+use super::{Cluster, Person, fresh, path_of};
 
 /// Where nobody serves.
 const NOWHERE: &str = "https://127.0.0.1:1";
