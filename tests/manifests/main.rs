@@ -3,6 +3,7 @@
 //!
 //! Everything is read from the files. `overlays` also has kubectl build the kustomizations, where there is a kubectl.
 
+mod alerts;
 mod compared_with_the_gate;
 mod conditions;
 mod files;

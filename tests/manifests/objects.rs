@@ -1,14 +1,17 @@
 //! Every object is what Kubernetes takes it for: it decodes, and no field is lost on the way, which is what happens to
 //! a misspelt one.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Namespace, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,6 +36,7 @@ fn every_file_is_in_a_kustomization() {
         "manifests",
         "manifests/overlays/cert-manager",
         "manifests/overlays/replace-ocm",
+        "manifests/monitoring",
     ];
     let built: Vec<_> = roots.iter().flat_map(|root| resources(root)).collect();
     for file in yaml_files("manifests") {
@@ -59,6 +63,7 @@ pub(crate) fn assert_is_its_kind(from: &str, object: &Value) {
     let what = format!("{from}: {kind} {}", object["metadata"]["name"]);
     let typed = match (version, kind) {
         ("v1", "Namespace") => round_trip::<Namespace>(&what, object),
+        ("v1", "ConfigMap") => round_trip::<ConfigMap>(&what, object),
         ("v1", "Service") => round_trip::<Service>(&what, object),
         ("v1", "ServiceAccount") => round_trip::<ServiceAccount>(&what, object),
         ("apps/v1", "Deployment") => round_trip::<Deployment>(&what, object),
@@ -79,7 +84,13 @@ pub(crate) fn assert_is_its_kind(from: &str, object: &Value) {
             round_trip::<ValidatingWebhookConfiguration>(&what, object)
         }
         ("cert-manager.io/v1", "Issuer" | "Certificate") => {
-            round_trip::<CertManagerObject>(&what, object)
+            round_trip::<Other<CertManagerSpec>>(&what, object)
+        }
+        ("monitoring.coreos.com/v1", "ServiceMonitor") => {
+            round_trip::<Other<ServiceMonitor>>(&what, object)
+        }
+        ("monitoring.coreos.com/v1", "PrometheusRule") => {
+            round_trip::<Other<PrometheusRule>>(&what, object)
         }
         ("kustomize.config.k8s.io/v1beta1", "Kustomization") => {
             round_trip::<Kustomization>(&what, object)
@@ -125,11 +136,58 @@ fn text(value: &Value) -> &str {
 /// The kinds that Kubernetes' own types do not cover, as far as the manifests use them.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct CertManagerObject {
+struct Other<Spec> {
     api_version: String,
     kind: String,
     metadata: Value,
-    spec: CertManagerSpec,
+    spec: Spec,
+}
+
+/// Documented at <https://prometheus-operator.dev/docs/api-reference/api/>.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ServiceMonitor {
+    selector: LabelSelector,
+    endpoints: Vec<Endpoint>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Endpoint {
+    port: String,
+    interval: String,
+    relabelings: Vec<Relabeling>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Relabeling {
+    target_label: String,
+    replacement: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PrometheusRule {
+    groups: Vec<RuleGroup>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleGroup {
+    name: String,
+    rules: Vec<AlertingRule>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AlertingRule {
+    alert: String,
+    expr: String,
+    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
+    lasts: Option<String>,
+    labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -181,4 +239,8 @@ struct Kustomization {
     patches: Vec<Value>,
     #[serde(default)]
     images: Vec<Value>,
+    #[serde(default)]
+    namespace: String,
+    #[serde(default)]
+    config_map_generator: Vec<Value>,
 }

@@ -32,6 +32,7 @@ fn kustomizations_build_the_objects() {
         ("manifests", 18),
         ("manifests/overlays/cert-manager", 22),
         ("manifests/overlays/replace-ocm", 3),
+        ("manifests/monitoring", 4),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
