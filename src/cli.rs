@@ -3,12 +3,22 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::admin::{self, hub::HubArgs};
 #[cfg(feature = "devhub")]
 use crate::demo;
-use crate::{controller, hub, review, webhook_server};
+use crate::{complete, controller, hub, review, webhook_server};
+
+const COMPLETION: &str = "\
+Examples:
+  # In ~/.bashrc, or ~/.zshrc with zsh
+  source <(berth completion bash)
+
+  # For kubectl berth: both programs are berth by another name, on the PATH
+  ln -s $(command -v berth) /usr/local/bin/kubectl-berth
+  ln -s $(command -v berth) /usr/local/bin/kubectl_complete-berth";
 
 /// The registration hub of Open Cluster Management: the gate that decides which clusters a hub lets in, which set they
 /// join, and where sets are bound; and the controller that carries them through their life.
@@ -21,6 +31,9 @@ use crate::{controller, hub, review, webhook_server};
 )]
 #[command(after_help = "Run 'berth COMMAND --help' for examples.")]
 pub(crate) struct Cli {
+    // For those who are used to writing them before the command, as kubectl allows. What is written after it wins.
+    #[command(flatten)]
+    hub: HubArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -30,21 +43,80 @@ enum Command {
     Hub(Box<hub::Args>),
     WebhookServer(Box<webhook_server::Args>),
     Controller(Box<controller::Args>),
+    Get(admin::get::Args),
+    Accept(admin::accept::Args),
+    Deny(admin::deny::Args),
+    Create(Create),
+    Delete(Delete),
+    Clusterset(admin::clusterset::Args),
+    CanI(admin::can_i::Args),
+    Doctor(admin::doctor::Args),
     Review(review::Args),
     #[cfg(feature = "devhub")]
     Demo(demo::Args),
     /// Print a completion script for a shell
-    #[command(after_help = "Example:\n  source <(berth completion bash)")]
+    ///
+    /// Commands, flags, and names of clusters, sets and namespaces, which are asked of the hub that the command line names.
+    #[command(after_help = COMPLETION)]
     Completion {
         /// The shell
         shell: Shell,
     },
 }
 
+/// Make a cluster set
+#[derive(Debug, clap::Args)]
+struct Create {
+    #[command(subcommand)]
+    what: CreateWhat,
+}
+
+#[derive(Debug, Subcommand)]
+enum CreateWhat {
+    Clusterset(admin::clusterset::create::Args),
+}
+
+/// Delete cluster sets
+#[derive(Debug, clap::Args)]
+struct Delete {
+    #[command(subcommand)]
+    what: DeleteWhat,
+}
+
+#[derive(Debug, Subcommand)]
+enum DeleteWhat {
+    Clusterset(admin::clusterset::delete::Args),
+}
+
 /// Runs the command that was typed. An error is told in one line on standard error.
 pub(crate) fn run() -> ExitCode {
-    let cli = Cli::parse();
+    match complete::answer(command) {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(_) => return ExitCode::FAILURE,
+    }
+    let cli = match Cli::from_arg_matches(&command().get_matches()) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
     let (result, failure) = match cli.command {
+        Command::Get(args) => (admin::run(admin::get::run(&args)), 1),
+        Command::Accept(args) => (admin::run(admin::accept::run(&args)), 1),
+        Command::Deny(args) => (admin::run(admin::deny::run(&args)), 1),
+        Command::Create(Create {
+            what: CreateWhat::Clusterset(args),
+        }) => (admin::run(admin::clusterset::create::run(&args)), 1),
+        Command::Delete(Delete {
+            what: DeleteWhat::Clusterset(args),
+        }) => (admin::run(admin::clusterset::delete::run(&args)), 1),
+        Command::Clusterset(args) => (admin::run(admin::clusterset::run(&args)), 1),
+        Command::CanI(args) => (admin::run(admin::can_i::run(&args)), 1),
+        Command::Doctor(args) => (admin::run(admin::doctor::run(&args)), 1),
+        _ if cli.hub.any() => {
+            let why = "--kubeconfig, --context, --as, --as-group and --request-timeout before the command are for those \
+                       that people type at a hub; write the command's own flags after it";
+            (Err(anyhow::anyhow!(why)), 2)
+        }
         Command::Hub(args) => (hub::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::WebhookServer(args) => (webhook_server::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::Controller(args) => (controller::run(&args).map(|()| ExitCode::SUCCESS), 1),
@@ -52,20 +124,36 @@ pub(crate) fn run() -> ExitCode {
         Command::Review(args) => (review::run(&args), 2),
         #[cfg(feature = "devhub")]
         Command::Demo(args) => (demo::run(&args), 1),
-        Command::Completion { shell } => (completion(shell), 1),
+        Command::Completion { shell } => (
+            complete::script(&shell.to_string()).map(|()| ExitCode::SUCCESS),
+            1,
+        ),
     };
     result.unwrap_or_else(|error| {
+        if is_closed_pipe(&error) {
+            // Who read has seen enough. A shell shows the same code for a program that SIGPIPE ends.
+            return ExitCode::from(141);
+        }
         // With nowhere left to write to, the exit code must do.
         let _ = writeln!(io::stderr(), "Error: {error:#}");
         ExitCode::from(failure)
     })
 }
 
-fn completion(shell: Shell) -> anyhow::Result<ExitCode> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "berth", &mut script);
-    io::stdout().write_all(&script)?;
-    Ok(ExitCode::SUCCESS)
+/// The whole command line. The hub's flags are not shown where they are for some commands only.
+fn command() -> clap::Command {
+    let command = Cli::command().mut_args(|arg| arg.global(false).hide(true));
+    match complete::called_as() {
+        Some(complete::KUBECTL_PLUGIN) => command.bin_name("kubectl berth"),
+        _ => command,
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]
@@ -74,6 +162,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

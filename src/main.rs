@@ -1,7 +1,9 @@
 //! The `berth` binary: arguments, wiring, and the commands people type.
 
+mod admin;
 mod cli;
 mod common;
+mod complete;
 mod controller;
 #[cfg(feature = "devhub")]
 mod demo;

@@ -8,6 +8,8 @@
 //! A selector that is *absent* is not the empty one: in Kubernetes the absent one matches nothing, the empty one
 //! everything. Only the caller knows which it has.
 
+pub mod text;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};

@@ -6,7 +6,8 @@
 //! - [`client_auth`]: optionally, who may connect;
 //! - [`serving`]: all of it as one rustls configuration, replaced while connections go on;
 //! - [`issue`]: an authority of our own and what it issues; [`self_signed`]: a pair of such in memory;
-//! - [`csr`]: what others ask it to sign.
+//! - [`csr`]: what others ask it to sign;
+//! - [`served`]: what somebody else serves, and whether a client with a CA bundle trusts it.
 //!
 //! Time comes in as an argument everywhere but in [`serving::ServingTls::watch`]. No error and no `Debug` output
 //! contains key material. The cryptography is ring's, named explicitly: nothing here depends on a process default.
@@ -19,6 +20,7 @@ pub mod options;
 pub mod pair;
 pub mod pem;
 pub mod self_signed;
+pub mod served;
 pub mod serving;
 mod subject;
 #[cfg(test)]

@@ -51,7 +51,7 @@ impl fmt::Display for ShellWord<'_> {
 }
 
 /// The first items, separated, and how many more there are.
-pub(crate) fn first_of<I>(items: I, separator: &str) -> String
+pub fn first_of<I>(items: I, separator: &str) -> String
 where
     I: IntoIterator,
     I::Item: fmt::Display,

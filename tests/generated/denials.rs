@@ -114,11 +114,9 @@ fn entries() -> Vec<Entry> {
             why: "Accepting a cluster lets its agent in; taking the acceptance back evicts it. Both need the permission (with the \
                   feature gate UnguardedDenial only accepting does, as in OCM).",
             remedy: "Grant `update` (or `create`) on `managedclusters/accept` in API group `register.open-cluster-management.io`, for \
-                     this cluster by `resourceNames`, or for all. Or have an admin accept it. (`berth can-i` is not there yet; \
-                     until it is, give `kubectl create --validate=false -o jsonpath='{.status.allowed}' -f -` this: \
-                     `{\"apiVersion\": \"authorization.k8s.io/v1\", \"kind\": \"SelfSubjectAccessReview\", \"spec\": \
-                     {\"resourceAttributes\": {\"group\": \"register.open-cluster-management.io\", \"resource\": \
-                     \"managedclusters\", \"subresource\": \"accept\", \"verb\": \"update\", \"name\": \"c1\"}}}`.)",
+                     this cluster by `resourceNames`, or for all. Or have an admin accept it. `berth can-i accept c1` says whether you \
+                     may, and if not, which ClusterRole and ClusterRoleBinding would let you; an admin applies them by `berth can-i \
+                     accept c1 --as dev -o yaml | kubectl apply -f -`.",
         },
         Entry {
             reason: Reason::BindingsHeld.as_str(),

@@ -1,0 +1,55 @@
+//! The checks: plain functions of what was read, one file for each group.
+
+mod certificates;
+mod clusters;
+pub(super) mod crds;
+pub(super) mod hub;
+mod leftovers;
+mod registrations;
+mod requests;
+mod rights;
+mod services;
+mod sets;
+#[cfg(test)]
+pub(super) mod testing;
+pub(super) mod writes;
+
+use super::facts::Facts;
+use super::finding::Finding;
+
+/// All that is found, the worst first, and then in the order of the checks.
+pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for group in [
+        crds::check,
+        registrations::check,
+        services::check,
+        certificates::check,
+        writes::check,
+        rights::check,
+        hub::check,
+        leftovers::check,
+        sets::check,
+        clusters::check,
+        requests::check,
+    ] {
+        findings.extend(group(facts));
+    }
+    findings.sort_by_key(|finding| (finding.severity, finding.check));
+    findings
+}
+
+/// Names, in quotes: the first few, and how many more there are.
+fn some(names: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<String> = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("{name:?}"))
+        .collect();
+    let shown = shown.join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

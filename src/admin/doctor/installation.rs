@@ -1,0 +1,102 @@
+//! What the Deployments say of how the hub is installed: Berth's own, or OCM's operator's with Berth's image.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Container, PodSpec};
+
+use super::facts::Facts;
+
+/// The Deployment of the gate, and OCM's of its webhook: they have one name.
+pub(crate) const WEBHOOK: &str = "cluster-manager-registration-webhook";
+/// OCM's Deployment of its controller.
+pub(crate) const OCMS_CONTROLLER: &str = "cluster-manager-registration-controller";
+/// The Lease of the election.
+pub(crate) const LOCK: &str = "registration-controller-lock";
+/// As whom gate and controller run, unless a Deployment says otherwise.
+pub(crate) const ACCOUNT: &str = "registration-webhook-sa";
+/// The Secret with the serving certificate, unless a Deployment says otherwise.
+pub(crate) const SECRET: &str = "registration-webhook-serving-cert";
+/// What the volume is called that has it.
+const VOLUME: &str = "webhook-secret";
+
+/// What runs in a Deployment's pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// `berth hub`: gate and controller.
+    Hub,
+    /// The gate alone: OCM's or Berth's, as both are called the same.
+    WebhookServer,
+    /// Something else.
+    Other,
+}
+
+fn pod(deployment: &Deployment) -> Option<&PodSpec> {
+    deployment.spec.as_ref()?.template.spec.as_ref()
+}
+
+fn container(deployment: &Deployment) -> Option<&Container> {
+    pod(deployment)?.containers.first()
+}
+
+/// Command and arguments.
+fn words(deployment: &Deployment) -> Vec<&str> {
+    let Some(container) = container(deployment) else {
+        return Vec::new();
+    };
+    let command = container.command.iter().flatten();
+    let args = container.args.iter().flatten();
+    command.chain(args).map(String::as_str).collect()
+}
+
+/// What runs in its pods.
+pub(crate) fn runs(deployment: &Deployment) -> Runs {
+    let words = words(deployment);
+    let has = |word: &str| words.contains(&word);
+    if has("hub") {
+        Runs::Hub
+    } else if has("webhook-server") {
+        Runs::WebhookServer
+    } else {
+        Runs::Other
+    }
+}
+
+/// Whether its executable is the one that OCM's operator starts.
+pub(crate) fn is_operators(deployment: &Deployment) -> bool {
+    words(deployment).first() == Some(&"/registration")
+}
+
+/// The name of the service account that its pods have.
+pub(crate) fn account(deployment: &Deployment) -> String {
+    let account = pod(deployment).and_then(|pod| pod.service_account_name.clone());
+    account.unwrap_or_else(|| "default".to_owned())
+}
+
+/// The name of the Secret with the serving certificate.
+pub(crate) fn secret(deployment: Option<&Deployment>) -> String {
+    let volumes = deployment
+        .and_then(pod)
+        .and_then(|pod| pod.volumes.as_ref());
+    let volume = volumes.and_then(|volumes| volumes.iter().find(|it| it.name == VOLUME));
+    let secret = volume.and_then(|volume| volume.secret.as_ref());
+    secret
+        .and_then(|secret| secret.secret_name.clone())
+        .unwrap_or_else(|| SECRET.to_owned())
+}
+
+/// Whether what runs here has no Lease to hold.
+pub(crate) fn runs_without_election(facts: &Facts) -> bool {
+    [WEBHOOK, OCMS_CONTROLLER]
+        .iter()
+        .filter_map(|name| facts.deployment(name))
+        .flat_map(words)
+        .any(|word| word == "--disable-leader-election" || word == "--disable-leader-election=true")
+}
+
+/// Whether the hub is told not to keep the sets default and global.
+pub(crate) fn keeps_no_default_sets(facts: &Facts) -> bool {
+    [WEBHOOK, OCMS_CONTROLLER]
+        .iter()
+        .filter_map(|name| facts.deployment(name))
+        .flat_map(words)
+        .any(|word| word.contains("DefaultClusterSet=false"))
+}

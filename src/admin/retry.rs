@@ -1,0 +1,70 @@
+//! To read and decide again, when somebody else wrote in between.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+
+use super::failure::Failure;
+
+/// How often a write is tried that meets others.
+const TRIES: usize = 5;
+
+/// Does it, and does it again as long as it fails because the object has changed since it was read.
+///
+/// # Errors
+/// The last one.
+pub(crate) async fn deciding_again<T>(
+    mut decide_and_write: impl AsyncFnMut() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut pauses = ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(20))
+        .with_max_times(TRIES - 1)
+        .with_jitter()
+        .build();
+    loop {
+        match decide_and_write().await {
+            Err(failure) if failure.is_conflict() => match pauses.next() {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return Err(failure),
+            },
+            result => return result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::response::Status;
+
+    use super::*;
+
+    fn failed(reason: &str) -> Failure {
+        Failure::Api(Box::new(Status {
+            code: 409,
+            reason: reason.to_owned(),
+            ..Status::default()
+        }))
+    }
+
+    async fn tries_until(wins: usize, reason: &str) -> (usize, bool) {
+        let mut tries = 0;
+        let result = deciding_again(async || {
+            tries += 1;
+            if tries == wins {
+                Ok(())
+            } else {
+                Err(failed(reason))
+            }
+        });
+        let ok = result.await.is_ok();
+        (tries, ok)
+    }
+
+    #[tokio::test]
+    async fn only_conflicts_are_met_again_and_not_for_ever() {
+        assert_eq!(tries_until(1, "Conflict").await, (1, true));
+        assert_eq!(tries_until(3, "Conflict").await, (3, true));
+        assert_eq!(tries_until(9, "Conflict").await, (5, false));
+        assert_eq!(tries_until(3, "AlreadyExists").await, (1, false));
+    }
+}

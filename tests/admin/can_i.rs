@@ -1,0 +1,295 @@
+//! `berth can-i`, alone and as denials have it typed.
+
+use serde_json::json;
+
+use crate::cluster::{Person, fresh, rule};
+use crate::house::{CLUSTERS, House};
+use crate::transcript::words;
+
+const REGISTER: &str = "register.open-cluster-management.io";
+const GROUP: &str = "cluster.open-cluster-management.io";
+
+/// Applies what berth prints, as the admin.
+async fn granted(house: &House<&'static crate::cluster::Cluster>, line: &str) {
+    let manifests = house.berth(line).await;
+    let manifests = manifests.ok();
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(manifests).unwrap();
+    assert_eq!(documents.len(), 2, "{manifests}");
+    house.cluster.apply(&documents).await;
+}
+
+/// The answer once it is this; for what was granted is not known at once.
+async fn until_says(
+    house: &House<&'static crate::cluster::Cluster>,
+    dev: &Person,
+    line: &str,
+    code: i32,
+) {
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        let output = house.berth_as(dev, line).await;
+        if output.code == code {
+            return;
+        }
+        assert!(std::time::Instant::now() < patience, "{line}: {output:?}");
+    }
+}
+
+#[tokio::test]
+async fn each_permission_is_answered_and_what_grants_it_grants_it() {
+    let house = House::shared().await;
+    let dev = house.developer(&fresh("dev"), &[]).await;
+    let cluster = fresh("cluster");
+    house.managed_cluster(&cluster, &[]).await;
+    let stage = || {
+        house
+            .stage_of(&dev)
+            .with("user", &dev.user)
+            .with("cluster", &cluster)
+    };
+    stage()
+        .plays(
+            "\
+$ berth can-i accept {cluster}
+no
+verb \"update\" (or \"create\") on managedclusters/accept in API group register.open-cluster-management.io, name \"{cluster}\": user \"{user}\" lacks it
+Who may grant it does so by: berth can-i accept {cluster} --as {user} -o yaml | kubectl apply -f -
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: berth:accept:{cluster}
+rules:
+- apiGroups:
+  - register.open-cluster-management.io
+  resourceNames:
+  - {cluster}
+  resources:
+  - managedclusters/accept
+  verbs:
+  - update
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: berth:accept:{cluster}:{user}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: berth:accept:{cluster}
+subjects:
+- apiGroup: rbac.authorization.k8s.io
+  kind: User
+  name: {user}
+? 1
+$ berth can-i join default
+no
+verb \"create\" on managedclustersets/join in API group cluster.open-cluster-management.io, name \"default\": user \"{user}\" lacks it
+Who may grant it does so by: berth can-i join default --as {user} -o yaml | kubectl apply -f -
+---
+...
+? 1
+$ berth can-i bind default
+no
+verb \"create\" on managedclustersets/bind in API group cluster.open-cluster-management.io, name \"default\": user \"{user}\" lacks it
+...
+? 1
+",
+        )
+        .await;
+    for (what, name) in [
+        ("accept", cluster.as_str()),
+        ("join", "default"),
+        ("bind", "default"),
+    ] {
+        granted(
+            &house,
+            &format!("can-i {what} {name} --as {} -o yaml", dev.user),
+        )
+        .await;
+        until_says(&house, &dev, &format!("can-i {what} {name}"), 0).await;
+        // Each by its own name: nothing else was granted.
+        until_says(&house, &dev, &format!("can-i {what} other"), 1).await;
+    }
+    stage()
+        .plays(
+            "\
+$ berth can-i accept {cluster}
+yes
+$ berth can-i join default
+yes
+$ berth can-i bind default
+yes
+$ berth can-i accept {cluster} -o json
+{
+  \"apiVersion\": \"v1\",
+  \"items\": [
+...
+$ kubectl patch managedcluster {cluster} --type=merge -p '{\"spec\":{\"hubAcceptsClient\":true}}'
+managedcluster.cluster.open-cluster-management.io/{cluster} patched
+",
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn any_verb_that_the_gate_takes_will_do() {
+    let house = House::shared().await;
+    let cluster = fresh("cluster");
+    house.managed_cluster(&cluster, &[]).await;
+    let rules = [rule(
+        &["create"],
+        REGISTER,
+        &["managedclusters/accept"],
+        &[&cluster],
+    )];
+    let dev = house.developer(&fresh("dev"), &rules).await;
+    let output = house
+        .berth_as(&dev, &format!("can-i accept {cluster}"))
+        .await;
+    assert_eq!(output.ok(), "yes\n");
+    let path = format!("{CLUSTERS}/{cluster}");
+    let patch = json!({"spec": {"hubAcceptsClient": true}});
+    dev.merge(&path, &patch).await.unwrap().ok();
+}
+
+#[tokio::test]
+async fn the_command_that_a_denial_names_is_the_one_to_type() {
+    let house = House::shared().await;
+    let dev = house.developer(&fresh("dev"), &[]).await;
+    let cluster = fresh("cluster");
+    house.managed_cluster(&cluster, &[]).await;
+    let patch = json!({"spec": {"hubAcceptsClient": true}});
+    let answer = dev
+        .merge(&format!("{CLUSTERS}/{cluster}"), &patch)
+        .await
+        .unwrap();
+    assert_eq!(answer.code, 403, "{answer:?}");
+    let message = answer.body["message"].as_str().unwrap();
+    let (_, check) = message.split_once("; check: ").unwrap();
+    let typed = words(check);
+    assert_eq!(typed[0], "berth", "{check}");
+    let args: Vec<&str> = typed[1..].iter().map(String::as_str).collect();
+    let output = dev.berth(&args).await;
+    assert!(
+        output.code == 1 && output.stdout.starts_with("no\n"),
+        "{output:?}"
+    );
+    assert_eq!(output.stderr, "");
+    // As its admin types it, to see what the developer saw.
+    let as_dev = [&args[..], &["--as", &dev.user]].concat();
+    assert!(house.admin.berth(&as_dev).await.stdout.starts_with("no\n"));
+    assert_eq!(house.admin.berth(&args).await.ok(), "yes\n");
+}
+
+#[tokio::test]
+async fn groups_and_service_accounts_are_asked_about() {
+    let house = House::shared().await;
+    let set = fresh("set");
+    house.berth(&format!("create clusterset {set}")).await.ok();
+    let group = fresh("sres");
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": group},
+        "rules": [rule(&["create"], GROUP, &["managedclustersets/join"], &[&set])],
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": group},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": group},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}],
+    });
+    house.cluster.apply(&[role, binding]).await;
+    let line = format!("can-i join {set} --as somebody --as-group a --as-group {group}");
+    until_says(&house, &house.admin, &line, 0).await;
+    house
+        .stage()
+        .with("set", &set)
+        .with("group", &group)
+        .plays(
+            "\
+$ berth can-i join {set} --as somebody --as-group {group}
+yes
+$ berth can-i join {set} --as somebody --as-group a
+no
+...
+? 1
+$ berth can-i bind {set} --as system:serviceaccount:ci:builder
+no
+...
+Who may grant it does so by: berth can-i bind {set} --as system:serviceaccount:ci:builder -o yaml | kubectl apply -f -
+...
+subjects:
+- kind: ServiceAccount
+  name: builder
+  namespace: ci
+? 1
+$ berth --as somebody --as-group {group} can-i join {set}
+yes
+",
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn what_is_not_there_can_be_asked_about_and_that_is_said() {
+    let house = House::shared().await;
+    let cluster = fresh("cluster");
+    house.managed_cluster(&cluster, &[]).await;
+    let nobody = house.cluster.user(&fresh("nobody"), &[]).await;
+    house
+        .stage()
+        .with("cluster", &cluster)
+        .with("nobody", &nobody.user)
+        .plays(
+            "\
+$ berth can-i accept {cluster}x
+yes
+Note: managedclusters.cluster.open-cluster-management.io \"{cluster}x\" not found; did you mean \"{cluster}\"?
+$ berth can-i bind globl
+yes
+Note: managedclustersets.cluster.open-cluster-management.io \"globl\" not found; did you mean \"global\"?
+$ berth can-i accept 'a b/c'
+yes
+Note: managedclusters.cluster.open-cluster-management.io \"a b/c\" not found
+$ berth can-i accept 'it_s \"x\"' --as 'o/p' -o yaml
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: [..]berth:accept:it__s \"x\"[..]
+...
+Note: managedclusters.cluster.open-cluster-management.io \"it_s \\\"x\\\"\" not found
+$ berth can-i eat {cluster}
+error: invalid value 'eat' for '<WHAT>'
+  [possible values: accept, join, bind]
+...
+? 2
+$ berth can-i accept
+error: the following required arguments were not provided:
+  <NAME>
+...
+? 2
+",
+        )
+        .await;
+    // Who may not even read, and may not speak for others.
+    house
+        .stage_of(&nobody)
+        .with("nobody", &nobody.user)
+        .plays(
+            "\
+$ berth can-i accept nothing
+no
+verb \"update\" (or \"create\") on managedclusters/accept in API group register.open-cluster-management.io, name \"nothing\": user \"{nobody}\" lacks it
+...
+? 1
+$ berth can-i accept nothing --as admin
+Error: [..] is forbidden: User \"{nobody}\" cannot impersonate[..] (Forbidden)
+? 1
+",
+        )
+        .await;
+}

@@ -1,0 +1,204 @@
+//! A hub on which `berth hub` runs, installed as the manifests have it.
+
+use std::ops::Deref;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+use crate::cluster::janitor::{self, Watched};
+use crate::cluster::{Cluster, Output, Person, Private, documents_of, rule, wait_until_in_force};
+use crate::support::{Gate, berth, where_to_serve};
+use crate::transcript::{Stage, words};
+
+pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
+pub const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
+
+pub const CRDS: [&str; 3] = [
+    "manifests/crds/cluster.open-cluster-management.io_managedclusters.yaml",
+    "manifests/crds/cluster.open-cluster-management.io_managedclustersets.yaml",
+    "manifests/crds/cluster.open-cluster-management.io_managedclustersetbindings.yaml",
+];
+
+/// What of the server matters to a process outside of the hub.
+pub const SERVER: [&str; 4] = [
+    "manifests/server/namespace.yaml",
+    "manifests/server/service-account.yaml",
+    "manifests/server/cluster-role.yaml",
+    "manifests/server/controller-role.yaml",
+];
+
+pub const REGISTRATIONS: [&str; 4] = [
+    "manifests/registrations/managedclustermutators.yaml",
+    "manifests/registrations/managedclustervalidators.yaml",
+    "manifests/registrations/managedclustersetbindingvalidators.yaml",
+    "manifests/registrations/managedclustersets/managedclustersetvalidators.yaml",
+];
+
+/// What nothing here takes longer than, unless it never comes.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// A hub with Berth on it, and an admin.
+pub struct House<C> {
+    pub cluster: C,
+    pub admin: Person,
+}
+
+/// A running `berth hub`, which ends with this process.
+pub struct Berth {
+    pub gate: Gate,
+    _watched: Watched,
+}
+
+impl House<&'static Cluster> {
+    /// The one that all tests of this process share. Each works with names of its own ([`crate::cluster::fresh`]).
+    pub async fn shared() -> Self {
+        static SHARED: OnceCell<Berth> = OnceCell::const_new();
+        let cluster = Cluster::shared().await;
+        SHARED.get_or_init(|| Berth::install(cluster)).await;
+        Self {
+            cluster,
+            admin: cluster.admin().await,
+        }
+    }
+}
+
+impl House<Private> {
+    /// One for this test alone, for as long as `Berth` is held, too.
+    pub async fn private() -> (Self, Berth) {
+        let cluster = Cluster::private().await;
+        let berth = Berth::install(&cluster).await;
+        let admin = cluster.admin().await;
+        (Self { cluster, admin }, berth)
+    }
+}
+
+impl<C: Deref<Target = Cluster>> House<C> {
+    /// Runs `berth` as the admin, with a line of arguments.
+    pub async fn berth(&self, line: &str) -> Output {
+        self.berth_as(&self.admin, line).await
+    }
+
+    /// Runs `berth` as somebody, with a line of arguments.
+    pub async fn berth_as(&self, person: &Person, line: &str) -> Output {
+        let words = words(line);
+        let args: Vec<&str> = words.iter().map(String::as_str).collect();
+        person.berth(&args).await
+    }
+
+    /// To play transcripts, as the admin.
+    pub fn stage(&self) -> Stage<'_> {
+        self.stage_of(&self.admin)
+    }
+
+    /// To play transcripts, as somebody.
+    pub fn stage_of<'p>(&self, person: &'p Person) -> Stage<'p> {
+        Stage::new(person, "default")
+    }
+
+    /// Somebody who may read everything, write clusters, sets and bindings, and of what is guarded no more than these
+    /// rules say.
+    pub async fn developer(&self, name: &str, rules: &[Value]) -> Person {
+        let person = self.cluster.user(name, &["developers"]).await;
+        let group = "cluster.open-cluster-management.io";
+        let resources = [
+            "managedclusters",
+            "managedclustersets",
+            "managedclustersetbindings",
+        ];
+        let all = [
+            rule(&["*"], group, &resources, &[]),
+            rule(
+                &["get", "list"],
+                "certificates.k8s.io",
+                &["certificatesigningrequests"],
+                &[],
+            ),
+        ];
+        self.cluster.grant(&person, &[&all, rules].concat()).await;
+        person
+    }
+
+    /// Makes a ManagedCluster that is not accepted, with these labels.
+    pub async fn managed_cluster(&self, name: &str, labels: &[(&str, &str)]) {
+        let labels: Value = labels
+            .iter()
+            .map(|(key, value)| (*key, json!(value)))
+            .collect();
+        let object = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1",
+            "kind": "ManagedCluster",
+            "metadata": {"name": name, "labels": labels},
+        });
+        let answer = self.admin.post(CLUSTERS, &object).await.unwrap();
+        assert_eq!(answer.code, 201, "{answer:?}");
+    }
+
+    /// An object, once it is as it should be.
+    pub async fn once(&self, path: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            let answer = self.admin.get(path).await.unwrap();
+            if answer.code == 200 && is(&answer.body) {
+                return answer.body;
+            }
+            assert!(
+                Instant::now() < patience,
+                "{path} is never {what}: {answer:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+impl Berth {
+    /// Installs Berth on a hub, runs it, registers its webhooks, and returns when they are in force, and the lifecycle works.
+    pub async fn install(cluster: &Cluster) -> Self {
+        cluster.apply_manifests(&CRDS).await;
+        cluster.apply_manifests(&SERVER).await;
+        let (namespace, name) = ("open-cluster-management-hub", "registration-webhook-sa");
+        let account = cluster.service_account(namespace, name).await;
+        let certs = TempDir::new().unwrap();
+        janitor::remove_at_the_end(certs.path());
+        let mut command = berth(&["hub", "--self-signed", "--listen", "127.0.0.1:auto"]);
+        command
+            .args(["--kubeconfig", account.kubeconfig.to_str().unwrap()])
+            .args(where_to_serve(certs.path()));
+        let mut gate = Gate::run(command, certs);
+        let _watched = Watched::new(&gate.child);
+        gate.logged(|line| line["message"] == "ready: questions are answered");
+        let this = Self { gate, _watched };
+        cluster.apply(&this.registrations()).await;
+        wait_until_in_force(cluster).await;
+        let admin = cluster.admin().await;
+        let patience = Instant::now() + PATIENCE;
+        for set in ["default", "global"] {
+            while admin.get(&format!("{SETS}/{set}")).await.unwrap().code != 200 {
+                assert!(Instant::now() < patience, "the set {set} is never made");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        this
+    }
+
+    /// The registrations of the manifests, for a gate that is no Service but at an address.
+    pub fn registrations(&self) -> Vec<Value> {
+        let ca = std::fs::read(self.gate.certs.path().join("ca.crt")).unwrap();
+        let url = format!("https://127.0.0.1:{}", self.gate.port);
+        let mut registrations: Vec<_> = REGISTRATIONS
+            .iter()
+            .flat_map(|file| documents_of(file))
+            .collect();
+        for registration in &mut registrations {
+            for webhook in registration["webhooks"].as_array_mut().unwrap() {
+                let config = &mut webhook["clientConfig"];
+                let path = config["service"]["path"].as_str().unwrap().to_owned();
+                *config = json!({"url": format!("{url}{path}"), "caBundle": STANDARD.encode(&ca)});
+            }
+        }
+        registrations
+    }
+}

@@ -1,0 +1,32 @@
+//! The commands that people type at a hub, end to end: the built binary, against a hub with Berth's gate and lifecycle on it.
+//!
+//! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs (see `support/cluster`).
+
+#![allow(
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "clippy.toml allows it in test functions, this is for their helpers; the support is shared"
+)]
+
+#[path = "../support/cluster/mod.rs"]
+mod cluster;
+#[path = "../support/csr.rs"]
+mod csr;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/transcript.rs"]
+mod transcript;
+
+mod house;
+mod terminal;
+
+mod accept;
+mod can_i;
+mod completion;
+mod connection;
+mod deny;
+mod doctor;
+mod examples;
+mod get;
+mod sets;
+mod walkthrough;
