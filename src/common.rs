@@ -8,6 +8,19 @@ use tokio::runtime::Builder;
 use crate::logging::{self, Format};
 use crate::open_files;
 
+/// Where a pod finds the namespace it runs in.
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+/// The namespace that OCM installs its hub in.
+const DEFAULT_NAMESPACE: &str = "open-cluster-management-hub";
+
+/// The namespace of the hub's components, unless a flag says otherwise: the one this runs in, or OCM's.
+pub(crate) fn install_namespace() -> String {
+    match std::fs::read_to_string(NAMESPACE_FILE) {
+        Ok(namespace) => namespace.trim().to_owned(),
+        Err(_) => DEFAULT_NAMESPACE.to_owned(),
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct CommonArgs {
     /// Kubeconfig of the hub [default: the cluster this runs in]

@@ -7,6 +7,7 @@ use berth_webhooks::review::{Answerer, HubAnswerer};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
+use crate::certificates::OnHub;
 use crate::controller::{Lifecycle, LifecycleArgs, WhenLost};
 use crate::feature_gates::{self, Of};
 use crate::hub_client;
@@ -17,6 +18,9 @@ const EXAMPLES: &str = "\
 Examples:
   # In a pod
   berth hub --feature-gates=ManagedClusterAutoApproval=true --auto-approved-csr-users=alice
+
+  # In a pod, with a certificate that it makes, renews and publishes itself
+  berth hub --certificate-source=secret
 
   # Outside of the hub's cluster
   berth hub --kubeconfig ~/.kube/hub --certdir /etc/berth/tls
@@ -56,13 +60,17 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     }
     let common = &args.gate.common;
     let client = hub_client::connect(common.kubeconfig.as_deref(), "").await?;
-    let answerer = HubAnswerer::new(client.clone());
-    let answerer = async move || Ok(Arc::new(answerer) as Arc<dyn Answerer>);
-    let gate = Prepared::new(&args.gate, gates.webhooks, answerer).await?;
+    let answerer = Arc::new(HubAnswerer::new(client.clone())) as Arc<dyn Answerer>;
+    let hub = OnHub {
+        client: client.clone(),
+        namespace: settings.namespace().to_owned(),
+    };
+    let decides = async move || Ok((answerer, Some(hub)));
+    let gate = Prepared::new(&args.gate, gates.webhooks, decides).await?;
     let (tls, _told_by_the_gate) = common.tls()?;
-    let registry = gate.server.metrics.registry();
+    let registry = gate.registry();
     let lifecycle = Lifecycle::new(settings, tls, registry, client, WhenLost::StandAgain).await?;
-    gate.tell_addresses(Some(lifecycle.address()?))?;
+    let controller = lifecycle.address()?;
 
     let stop = CancellationToken::new();
     let told_twice = signals::told_twice(stop.clone())?;
@@ -76,7 +84,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         ended
     };
     let gate = async {
-        let ended = gate.server.run(stop.clone()).await;
+        let ended = gate.run(Some(controller), stop.clone()).await;
         stop.cancel();
         ended
     };

@@ -1,6 +1,7 @@
 //! The `berth` binary: arguments, wiring, and the commands people type.
 
 mod admin;
+mod certificates;
 mod cli;
 mod common;
 mod complete;

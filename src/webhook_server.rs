@@ -12,17 +12,21 @@ use anyhow::Context;
 use berth_certs::client_auth::ClientAuth;
 use berth_certs::folder::Folder;
 use berth_certs::issue::write_self_signed;
+use berth_certs::managed::Managed;
+use berth_certs::options::TlsOptions;
 use berth_certs::serving::{PairSource, ServingTls};
 use berth_rules::FeatureGates;
 use berth_webhooks::review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles, Webhook};
-use berth_webhooks::server::{Limits, Metrics, Server};
+use berth_webhooks::server::{Limits, Metrics, Open, Opening, Server};
 use jiff::{SignedDuration, Timestamp};
+use prometheus::Registry;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use crate::common::CommonArgs;
+use crate::certificates::{CertificateArgs, OnHub, Source};
+use crate::common::{CommonArgs, install_namespace};
 use crate::feature_gates::{self, Of};
 use crate::hub_client;
 use crate::open_files;
@@ -39,6 +43,9 @@ Examples:
 
   # In a pod, as OCM's operator starts it
   berth webhook-server --port=9443 --feature-gates=DefaultClusterSet=true
+
+  # In a pod, with a certificate that it makes, renews and publishes itself
+  berth webhook-server --certificate-source=secret
 
   # Outside of the hub's cluster
   berth webhook-server --kubeconfig ~/.kube/hub --certdir /etc/berth/tls
@@ -85,6 +92,8 @@ pub(crate) struct GateArgs {
     /// it. A valid certificate that is there already is used on
     #[arg(long)]
     self_signed: bool,
+    #[command(flatten)]
+    certificate: CertificateArgs,
     /// CA certificates (PEM): clients must present a certificate of one of these
     #[arg(long, value_name = "FILE")]
     client_ca_file: Option<PathBuf>,
@@ -110,22 +119,52 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
     for warning in &gates.warnings {
         tracing::warn!("{warning}");
     }
-    let answerer = async || answerer(args).await;
-    let prepared = Prepared::new(&args.gate, gates.webhooks, answerer).await?;
-    prepared.tell_addresses(None)?;
+    let decides = async || decides(args).await;
+    let prepared = Prepared::new(&args.gate, gates.webhooks, decides).await?;
     let shutdown = CancellationToken::new();
     let told_twice = signals::told_twice(shutdown.clone())?;
     tokio::select! {
-        served = prepared.server.run(shutdown) => Ok(served?),
+        served = prepared.run(None, shutdown) => served,
         () = told_twice => anyhow::bail!("told to stop a second time: stopped at once, without draining"),
     }
 }
 
+/// What decides, and the hub that it decides for, if there is one.
+pub(crate) type Decides = (Arc<dyn Answerer>, Option<OnHub>);
+
 /// A gate, ready to serve: what can fail at start has been done.
 pub(crate) struct Prepared {
-    pub(crate) server: Server,
-    certificates: Certificates,
-    self_signed: bool,
+    gate: Gate,
+    metrics_port: Option<TcpListener>,
+    health_port: Option<TcpListener>,
+    metrics: Metrics,
+    limits: Limits,
+    shutdown_delay: Duration,
+    door: Door,
+}
+
+/// What the webhooks are served with, and where.
+enum Door {
+    /// With a folder's certificate, on an open port.
+    Folder {
+        open: Open,
+        certificates: Certificates,
+        self_signed: bool,
+    },
+    /// With one that may have to be made first.
+    Secret {
+        managed: Box<Managed>,
+        port: Port,
+        address: IpAddr,
+        tls: Serving,
+    },
+}
+
+/// How TLS is served, whatever the certificate.
+struct Serving {
+    options: TlsOptions,
+    client_auth: Option<ClientAuth>,
+    metrics: Metrics,
 }
 
 impl Prepared {
@@ -136,35 +175,55 @@ impl Prepared {
     pub(crate) async fn new(
         args: &GateArgs,
         gates: FeatureGates,
-        answerer: impl AsyncFnOnce() -> anyhow::Result<Arc<dyn Answerer>>,
+        decides: impl AsyncFnOnce() -> anyhow::Result<Decides>,
     ) -> anyhow::Result<Self> {
-        let (tls_options, tls_warnings) = args.common.tls()?;
+        let (options, tls_warnings) = args.common.tls()?;
         for warning in tls_warnings.into_iter().chain(args.common.warnings()) {
             tracing::warn!("{warning}");
         }
         let shutdown_delay = Duration::try_from(args.shutdown_delay)
             .context("--shutdown-delay: cannot be negative")?;
-        let client_auth = ClientAuth::new(args.client_ca_file.clone(), args.client_names.clone())?;
-
         let metrics = Metrics::new();
-        let now = Timestamp::now();
-        let certificates = certificates(args, now)?;
-        let tls = ServingTls::new(
-            Folder::new(&certificates.folder),
-            tls_options,
-            client_auth,
-            metrics.observer(),
-            now,
-        )?;
-        let answerer = answerer().await?;
-
+        let tls = Serving {
+            options,
+            client_auth: ClientAuth::new(args.client_ca_file.clone(), args.client_names.clone())?,
+            metrics: metrics.clone(),
+        };
+        let source = args.certificate.source();
+        let mut folder = None;
+        if source == Source::Folder {
+            let certificates = certificates(args, Timestamp::now())?;
+            let from = Folder::new(&certificates.folder);
+            folder = Some((tls.with(from)?, certificates));
+        } else if args.certdir.is_some() || args.self_signed {
+            anyhow::bail!(
+                "--certificate-source=secret: --certdir and --self-signed are for the source folder, leave them away"
+            );
+        }
+        let (answerer, hub) = decides().await?;
         let address = args.bind_address;
-        let webhooks = args
-            .port
-            .or(9443)
-            .open("--port", address)
-            .await?
-            .context("--port: there must be one")?;
+        let door = match folder {
+            Some((tls, certificates)) => Door::Folder {
+                open: Open {
+                    webhooks: open(args.port, address).await?,
+                    tls: Arc::new(tls),
+                },
+                certificates,
+                self_signed: args.self_signed,
+            },
+            None => {
+                let hub = hub.context(
+                    "--certificate-source=secret: there must be a hub, --hub-files is none",
+                )?;
+                let managed = args.certificate.managed(hub, metrics.certificates())?;
+                Door::Secret {
+                    managed: Box::new(managed),
+                    port: args.port,
+                    address,
+                    tls,
+                }
+            }
+        };
         let metrics_port = args.metrics_port.open("--metrics-port", address).await?;
         let health_port = args
             .health_probe_port
@@ -176,48 +235,154 @@ impl Prepared {
             ..limits
         };
         Ok(Self {
-            server: Server {
-                gate: Gate::new(answerer, gates),
-                webhooks,
-                tls: Arc::new(tls),
-                metrics_port,
-                health_port,
-                metrics,
-                limits,
-                shutdown_delay,
-            },
-            certificates,
-            self_signed: args.self_signed,
+            gate: Gate::new(answerer, gates),
+            metrics_port,
+            health_port,
+            metrics,
+            limits,
+            shutdown_delay,
+            door,
         })
     }
 
-    /// One line for the log; and how to use it, if it is a trial. `controller`: the address of what runs beside it.
+    /// Where metrics are registered.
+    pub(crate) fn registry(&self) -> &Registry {
+        self.metrics.registry()
+    }
+
+    /// Serves until `shutdown` is cancelled, and until all has drained. `controller`: the address of what runs beside it.
     ///
     /// # Errors
-    /// A port without an address.
-    pub(crate) fn tell_addresses(&self, controller: Option<SocketAddr>) -> anyhow::Result<()> {
-        let Server {
-            webhooks,
-            metrics_port,
-            health_port,
-            ..
-        } = &self.server;
-        let folder = &self.certificates.folder;
+    /// A part of it ended that never does, or there was nothing to serve with.
+    pub(crate) async fn run(
+        self,
+        controller: Option<SocketAddr>,
+        shutdown: CancellationToken,
+    ) -> anyhow::Result<()> {
+        let told = Told {
+            metrics: address(self.metrics_port.as_ref()),
+            health: address(self.health_port.as_ref()),
+            controller,
+        };
+        let (opening, managed, _certificates) = match self.door {
+            Door::Folder {
+                open,
+                certificates,
+                self_signed,
+            } => {
+                let folder = certificates.folder.clone();
+                told.serving(&open, &folder.display().to_string())?;
+                if self_signed {
+                    let port = open.webhooks.local_addr()?.port();
+                    // A trial goes on when nobody reads how it could be used.
+                    let _ = tell_how_to_use(&folder, port, told.metrics);
+                }
+                let opening = Opening::at_once(open.webhooks, open.tls);
+                (opening, None, Some(certificates))
+            }
+            Door::Secret {
+                managed,
+                port,
+                address,
+                tls,
+            } => {
+                let pair = managed.pair();
+                let secret = managed.secret();
+                let open = async move {
+                    pair.is_there().await;
+                    let open = Open {
+                        webhooks: open(port, address).await?,
+                        tls: Arc::new(tls.with(pair)?),
+                    };
+                    told.serving(&open, &secret)?;
+                    Ok::<_, anyhow::Error>(open)
+                };
+                let opening = Opening::when(async {
+                    open.await.map_err(|error| format!("{error:#}").into())
+                });
+                (opening, Some(managed), None)
+            }
+        };
+        let server = Server {
+            gate: self.gate,
+            opening,
+            metrics_port: self.metrics_port,
+            health_port: self.health_port,
+            metrics: self.metrics,
+            limits: self.limits,
+            shutdown_delay: self.shutdown_delay,
+        };
+        let Some(managed) = managed else {
+            return Ok(server.run(shutdown).await?);
+        };
+        // Whichever ends by itself takes the other one with it.
+        let stop = shutdown.child_token();
+        let server = async {
+            let ended = server.run(stop.clone()).await;
+            stop.cancel();
+            ended
+        };
+        let managed = async {
+            let ended = managed.run(stop.clone()).await;
+            stop.cancel();
+            ended
+        };
+        let (server, managed) = tokio::join!(server, managed);
+        server?;
+        Ok(managed?)
+    }
+}
+
+// === impl Serving ===
+
+impl Serving {
+    /// With this certificate.
+    fn with(&self, source: impl PairSource + 'static) -> anyhow::Result<ServingTls> {
+        Ok(ServingTls::new(
+            source,
+            self.options.clone(),
+            self.client_auth.clone(),
+            self.metrics.observer(),
+            Timestamp::now(),
+        )?)
+    }
+}
+
+/// What the log is told of addresses.
+#[derive(Clone, Copy)]
+struct Told {
+    metrics: Option<SocketAddr>,
+    health: Option<SocketAddr>,
+    controller: Option<SocketAddr>,
+}
+
+impl Told {
+    /// One line.
+    fn serving(&self, open: &Open, certificates: &str) -> anyhow::Result<()> {
+        let or_none = |address: Option<SocketAddr>| {
+            address.map_or("none".to_owned(), |address| address.to_string())
+        };
         tracing::info!(
-            webhooks = %webhooks.local_addr()?,
-            metrics = local(metrics_port.as_ref()),
-            health = local(health_port.as_ref()),
-            controller = controller.map(tracing::field::display),
-            certificates = %folder.display(),
+            webhooks = %open.webhooks.local_addr()?,
+            metrics = or_none(self.metrics),
+            health = or_none(self.health),
+            controller = self.controller.map(tracing::field::display),
+            certificates,
             version = env!("CARGO_PKG_VERSION"),
             "serving",
         );
-        if self.self_signed {
-            // A trial goes on when nobody reads how it could be used.
-            let _ = tell_how_to_use(folder, webhooks.local_addr()?.port(), metrics_port.as_ref());
-        }
         Ok(())
     }
+}
+
+/// Opens the port of the webhooks.
+async fn open(port: Port, address: IpAddr) -> anyhow::Result<TcpListener> {
+    let listener = port.or(9443).open("--port", address).await?;
+    listener.context("--port: there must be one")
+}
+
+fn address(listener: Option<&TcpListener>) -> Option<SocketAddr> {
+    listener.and_then(|listener| listener.local_addr().ok())
 }
 
 /// Where certificates are.
@@ -262,11 +427,13 @@ fn certificates(args: &GateArgs, now: Timestamp) -> anyhow::Result<Certificates>
     })
 }
 
-async fn answerer(args: &Args) -> anyhow::Result<Arc<dyn Answerer>> {
+async fn decides(args: &Args) -> anyhow::Result<Decides> {
     if args.hub_files.is_empty() {
         let or = ", or decide without one by --hub-files PATH";
         let client = hub_client::connect(args.gate.common.kubeconfig.as_deref(), or).await?;
-        return Ok(Arc::new(HubAnswerer::new(client)));
+        let answerer = Arc::new(HubAnswerer::new(client.clone()));
+        let namespace = install_namespace();
+        return Ok((answerer, Some(OnHub { client, namespace })));
     }
     let files = HubFiles::read(&args.hub_files)?;
     let passed_over: usize = files.passed_over().values().sum();
@@ -275,16 +442,10 @@ async fn answerer(args: &Args) -> anyhow::Result<Arc<dyn Answerer>> {
         passed_over,
         "deciding by files, without a hub"
     );
-    Ok(Arc::new(FilesAnswerer::new(files)))
+    Ok((Arc::new(FilesAnswerer::new(files)), None))
 }
 
-fn local(listener: Option<&TcpListener>) -> String {
-    listener
-        .and_then(|listener| listener.local_addr().ok())
-        .map_or("none".to_owned(), |address| address.to_string())
-}
-
-fn tell_how_to_use(folder: &Path, port: u16, metrics: Option<&TcpListener>) -> io::Result<()> {
+fn tell_how_to_use(folder: &Path, port: u16, metrics: Option<SocketAddr>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(
         out,
@@ -314,7 +475,7 @@ fn tell_how_to_use(folder: &Path, port: u16, metrics: Option<&TcpListener>) -> i
             "    --data @REVIEW.json https://127.0.0.1:{port}{path}"
         )?;
     }
-    if let Some(address) = metrics.and_then(|metrics| metrics.local_addr().ok()) {
+    if let Some(address) = metrics {
         writeln!(
             out,
             "\nMetrics: curl http://127.0.0.1:{}/metrics",

@@ -1,4 +1,5 @@
-//! A certificate authority of our own, and what it issues: for `--self-signed`, the hub for development, and tests.
+//! A certificate authority of our own, and what it issues: for [`managed`](crate::managed) certificates, `--self-signed`,
+//! the hub for development, and tests.
 //!
 //! Keys are ECDSA P-256. Promises: nothing outlives the authority that issued it; serial numbers are random; key usages
 //! are those the certificate needs and no more; validity begins a little before `now`, for clients whose clock is slow.
@@ -23,6 +24,8 @@ use rustls::pki_types::DnsName;
 use crate::csr::{Csr, Usage};
 use crate::folder::{CERTIFICATE_FILE, KEY_FILE};
 use crate::subject::{name, sign_as};
+
+mod stored;
 
 /// The authority's certificate, in a folder that [`Issued::write_folder`] wrote.
 pub const CA_FILE: &str = "ca.crt";
@@ -383,7 +386,8 @@ fn alternative_names(dns_names: &[&str]) -> Result<Vec<SanType>, IssueError> {
         .collect()
 }
 
-fn certificate_pem(der: &[u8]) -> String {
+/// A certificate in PEM, as everything here writes it.
+pub(crate) fn certificate_pem(der: &[u8]) -> String {
     let encoded = BASE64_STANDARD.encode(der);
     let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
     for line in encoded.as_bytes().chunks(64) {

@@ -6,6 +6,7 @@
 //! - [`client_auth`]: optionally, who may connect;
 //! - [`serving`]: all of it as one rustls configuration, replaced while connections go on;
 //! - [`issue`]: an authority of our own and what it issues; [`self_signed`]: a pair of such in memory;
+//! - [`managed`]: both kept in a Secret, renewed in time, and the authority published in the registrations;
 //! - [`csr`]: what others ask it to sign;
 //! - [`served`]: what somebody else serves, and whether a client with a CA bundle trusts it.
 //!
@@ -16,6 +17,7 @@ pub mod client_auth;
 pub mod csr;
 pub mod folder;
 pub mod issue;
+pub mod managed;
 pub mod options;
 pub mod pair;
 pub mod pem;

@@ -83,6 +83,14 @@ pub enum Problem {
         /// The name of the certificate file.
         certificate: String,
     },
+    /// The certificate is not of the authority it is stored with.
+    #[error(
+        "the certificate was not issued by the authority of {authority}; replace both together"
+    )]
+    OtherAuthority {
+        /// The name of the authority's file.
+        authority: String,
+    },
     /// The certificate is no longer valid.
     #[error("the certificate expired on {not_after}; renew it")]
     Expired {
@@ -181,6 +189,12 @@ impl Digest {
                 .try_into()
                 .expect("SHA-256 has 32 bytes"),
         )
+    }
+
+    /// A number from 0 to below 1: always the same for the same content, and as likely one as another.
+    pub(crate) fn fraction(self) -> f64 {
+        let [a, b, c, d, ..] = self.0;
+        f64::from(u32::from_be_bytes([a, b, c, d])) / (f64::from(u32::MAX) + 1.0)
     }
 }
 

@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use rustls::ServerConfig;
 use rustls::server::NoClientAuth;
 use rustls::sign::SingleCertAndKey;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::client_auth::{ClientAuth, LoadedClientCa};
@@ -33,6 +34,11 @@ pub trait PairSource: Send + Sync {
     /// # Errors
     /// No pair that could be served at `now`.
     fn load(&self, now: Timestamp) -> Result<Pair, CertError>;
+
+    /// Says when there may be another pair, if the source hears of that by itself.
+    fn changes(&self) -> Option<watch::Receiver<()>> {
+        None
+    }
 }
 
 /// A part of the configuration that is reloaded by itself.
@@ -173,13 +179,25 @@ impl ServingTls {
         }
     }
 
-    /// Reloads every `interval` until `cancel`. The caller spawns it and waits for its end; a panic in a source or an
+    /// Reloads every `interval`, and whenever the source says so, until `cancel`. The caller spawns it and waits for its end; a panic in a source or an
     /// observer comes out of it.
     pub async fn watch(self: Arc<Self>, interval: Duration, cancel: CancellationToken) {
+        let mut changes = self.source.changes();
         loop {
+            let changed = async {
+                let told = match &mut changes {
+                    Some(changes) => changes.changed().await.is_ok(),
+                    None => false,
+                };
+                if !told {
+                    // Nobody will say so, or nobody any more.
+                    std::future::pending().await
+                }
+            };
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return,
+                () = changed => {}
                 () = tokio::time::sleep(interval) => {}
             }
             let this = Arc::clone(&self);

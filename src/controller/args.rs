@@ -7,13 +7,8 @@ use berth_lifecycle::engine::Limit;
 
 use super::election::ElectionArgs;
 use super::lists;
-use crate::common::ignored_flags;
+use crate::common::{ignored_flags, install_namespace};
 use crate::ports::Address;
-
-/// Where a pod finds the namespace it runs in.
-const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
-/// The namespace that OCM installs its hub in.
-const DEFAULT_NAMESPACE: &str = "open-cluster-management-hub";
 
 /// client-go's, where a rate is given and no burst.
 const DEFAULT_BURST: u32 = 100;
@@ -163,10 +158,7 @@ impl LifecycleArgs {
     fn namespace(&self) -> anyhow::Result<String> {
         let namespace = match &self.namespace {
             Some(namespace) => namespace.clone(),
-            None => match std::fs::read_to_string(NAMESPACE_FILE) {
-                Ok(namespace) => namespace.trim().to_owned(),
-                Err(_) => DEFAULT_NAMESPACE.to_owned(),
-            },
+            None => install_namespace(),
         };
         let problems = berth_api::names::dns1123_label(&namespace);
         if !problems.is_empty() {
@@ -213,6 +205,11 @@ fn pod_name() -> Option<String> {
 // === impl Settings ===
 
 impl Settings {
+    /// The namespace of the hub's components.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.config.namespace
+    }
+
     /// A fresh limit of requests, if there is to be one.
     pub(super) fn limit(&self) -> Option<Limit> {
         self.limit.and_then(|(rate, burst)| Limit::new(rate, burst))

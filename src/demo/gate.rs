@@ -18,7 +18,7 @@ use berth_lifecycle::config::{Config as LifecycleConfig, GroupVersionResource};
 use berth_lifecycle::engine::{Ended, Engine};
 use berth_rules::FeatureGates;
 use berth_webhooks::review::{Gate, HubAnswerer};
-use berth_webhooks::server::{Limits, Metrics, ServeError, Server};
+use berth_webhooks::server::{Limits, Metrics, Opening, ServeError, Server};
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -105,8 +105,7 @@ impl Running {
         );
         let server = Server {
             gate: Gate::new(Arc::new(HubAnswerer::new(client)), FeatureGates::default()),
-            webhooks,
-            tls: Arc::new(tls),
+            opening: Opening::at_once(webhooks, Arc::new(tls)),
             metrics_port: Some(metrics_port),
             health_port: None,
             metrics,

@@ -309,12 +309,18 @@ async fn faults_of_an_installation_are_found_one_by_one() {
         .await;
     let expected = Expected {
         check: "registrations",
-        severity: "warning",
+        severity: "fault",
         object: OF_CLUSTERS,
         says: "failurePolicy is \"Ignore\"; shipped is \"Fail\"",
         remedy: r#"-p '[{"op":"add","path":"/webhooks/0/failurePolicy","value":"Fail"}]'"#,
     };
     ward.finds(expected, &[]).await;
+    ward.register().await;
+
+    // What is only to be warned of fails on demand.
+    ward.change_registration(OF_CLUSTERS, |it| it["timeoutSeconds"] = json!(20))
+        .await;
+    ward.berth("doctor").await.ok();
     let strict = ward.berth("doctor --strict").await;
     assert_eq!(strict.code, 1, "{strict:?}");
     ward.register().await;

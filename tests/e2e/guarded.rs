@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use crate::cluster::janitor::{self, Watched};
 use crate::cluster::{Cluster, Person, Private, documents_of, path_of, rule, wait_until_in_force};
 use crate::objects::{CLUSTER_GROUP, REGISTER_GROUP, set, stored_before_the_gate};
-use crate::support::{Gate, berth, where_to_serve};
+use crate::support::{Gate, Logged, berth, where_to_serve};
 
 const CRDS: [&str; 3] = [
     "manifests/crds/cluster.open-cluster-management.io_managedclusters.yaml",
@@ -159,6 +159,45 @@ impl Deref for RunningGate {
     fn deref(&self) -> &Gate {
         &self.gate
     }
+}
+
+/// A gate that makes its own certificate, when it serves with it.
+pub fn managed_gate(kubeconfig: &Path, flags: &[&str]) -> RunningGate {
+    let certs = TempDir::new().unwrap();
+    janitor::remove_at_the_end(certs.path());
+    let mut gate = Gate::run(managed(kubeconfig, flags), certs);
+    let _watched = Watched::new(&gate.child);
+    gate.logged(|line| line["message"] == "ready: questions are answered");
+    RunningGate { gate, _watched }
+}
+
+/// A process that will be one.
+pub fn managed_process(kubeconfig: &Path, flags: &[&str]) -> Logged {
+    Logged::start(managed(kubeconfig, flags))
+}
+
+fn managed(kubeconfig: &Path, flags: &[&str]) -> Command {
+    let mut command = berth(&["webhook-server", "--certificate-source=secret"]);
+    let mut serving = where_to_serve(Path::new("nowhere"));
+    let at = serving
+        .iter()
+        .position(|flag| *flag == "--certdir")
+        .unwrap();
+    serving.drain(at..at + 2);
+    if flags.contains(&"--health-probe-port") {
+        let at = serving
+            .iter()
+            .position(|flag| *flag == "--health-probe-port")
+            .unwrap();
+        serving.drain(at..at + 2);
+    }
+    command
+        .args(["--kubeconfig", kubeconfig.to_str().unwrap()])
+        .args(["--certificate-names", &AS_FROM_AFAR.to_string()])
+        .args(["--shutdown-delay", "1s"])
+        .args(serving)
+        .args(flags);
+    command
 }
 
 /// As [`Guarded::developer`].

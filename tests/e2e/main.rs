@@ -25,6 +25,7 @@ mod writes;
 mod acceptance;
 mod applied;
 mod bindings;
+mod certificates;
 mod content;
 mod default_set;
 mod dry_run;

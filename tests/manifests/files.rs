@@ -41,6 +41,9 @@ pub(crate) fn resources(folder: &str) -> Vec<String> {
     let file = format!("{folder}/kustomization.yaml");
     let kustomization = read(&file).remove(0);
     let mut files = vec![file.clone()];
+    let patches = kustomization["patches"].as_array().into_iter().flatten();
+    let patches = patches.filter_map(|patch| patch["path"].as_str());
+    files.extend(patches.map(|path| format!("{folder}/{path}")));
     for resource in kustomization["resources"]
         .as_array()
         .unwrap_or_else(|| panic!("{file} names no resources"))

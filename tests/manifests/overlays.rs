@@ -29,7 +29,7 @@ fn build(folder: &str) -> Option<Vec<Value>> {
 #[test]
 fn kustomizations_build_the_objects() {
     for (folder, expected) in [
-        ("manifests", 18),
+        ("manifests", 22),
         ("manifests/overlays/cert-manager", 22),
         ("manifests/overlays/replace-ocm", 3),
         ("manifests/monitoring", 4),
@@ -66,7 +66,7 @@ fn with_cert_manager_every_registration_gets_the_ca_of_the_serving_certificate()
 
 #[test]
 fn the_serving_certificate_names_the_service_and_lands_in_the_mounted_secret() {
-    let objects = read("manifests/overlays/cert-manager/certificate.yaml");
+    let objects = read("manifests/overlays/cert-manager/server/certificate.yaml");
     let certificate = objects
         .iter()
         .find(|object| object["metadata"]["name"] == "registration-webhook-serving-cert")
@@ -81,7 +81,33 @@ fn the_serving_certificate_names_the_service_and_lands_in_the_mounted_secret() {
         service["namespace"].as_str().expect("it has a namespace")
     );
     assert!(spec.dns_names.contains(&name), "{:?}", spec.dns_names);
-    let volume =
-        &read("manifests/server/deployment.yaml")[0]["spec"]["template"]["spec"]["volumes"][0];
+    let patch = read("manifests/overlays/cert-manager/server/deployment.yaml");
+    let volume = &patch[0]["spec"]["template"]["spec"]["volumes"][0];
     assert_eq!(volume["secret"]["secretName"], json!(spec.secret_name));
+}
+
+#[test]
+fn with_cert_manager_the_gate_serves_what_is_mounted_and_makes_no_certificate() {
+    let Some(objects) = build("manifests/overlays/cert-manager") else {
+        eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
+        return;
+    };
+    let deployment = objects.iter().find(|it| it["kind"] == "Deployment");
+    let pod = &deployment.expect("there is one")["spec"]["template"]["spec"];
+    let container = &pod["containers"][0];
+    assert_eq!(container["args"], json!(["hub"]));
+    assert_eq!(container["image"], "berth", "what the patch leaves alone");
+    let mount = &container["volumeMounts"][0];
+    assert_eq!(mount["mountPath"], "/tmp/k8s-webhook-server/serving-certs");
+    assert_eq!(mount["name"], pod["volumes"][0]["name"]);
+    let secret = &pod["volumes"][0]["secret"];
+    assert_eq!(secret["secretName"], "registration-webhook-serving-cert");
+    assert_eq!(secret["defaultMode"], 0o440);
+    let is_of_certificates = |object: &&Value| {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        name.ends_with("berth-registration:certificates")
+    };
+    assert_eq!(objects.iter().filter(is_of_certificates).count(), 0);
+    let base = build("manifests").expect("there is kubectl");
+    assert_eq!(base.iter().filter(is_of_certificates).count(), 4);
 }

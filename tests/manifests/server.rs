@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use berth_lifecycle::config::Config;
 use berth_lifecycle::roles;
+use berth_webhooks::review::Webhook;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, PodSpec, Probe, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -17,6 +18,7 @@ use crate::files::{in_repository, object};
 const DEPLOYMENT: &str = "manifests/server/deployment.yaml";
 const ROLE: &str = "manifests/server/cluster-role.yaml";
 const EXTRA_ROLE: &str = "manifests/overlays/replace-ocm/cluster-role.yaml";
+const CERTIFICATES_ROLE: &str = "manifests/server/certificates-role.yaml";
 const CONTROLLER_ROLE: &str = "manifests/server/controller-role.yaml";
 
 fn deployment() -> Deployment {
@@ -166,24 +168,6 @@ fn the_pod_may_do_nothing_it_need_not() {
     assert_eq!(capabilities.add, None);
 }
 
-#[test]
-fn the_certificate_is_mounted_where_the_binary_looks() {
-    let volumes = pod().volumes.unwrap_or_default();
-    let mounts = container().volume_mounts.unwrap_or_default();
-    assert_eq!((volumes.len(), mounts.len()), (1, 1));
-    assert_eq!(volumes[0].name, mounts[0].name);
-    assert_eq!(
-        mounts[0].mount_path,
-        "/tmp/k8s-webhook-server/serving-certs"
-    );
-    let secret = volumes[0].secret.as_ref().expect("it is a Secret");
-    assert_eq!(
-        secret.secret_name.as_deref(),
-        Some("registration-webhook-serving-cert")
-    );
-    assert_eq!(secret.default_mode, Some(0o440));
-}
-
 /// Each permission as `verb group/resource`, with the name if it is for one only.
 fn permissions(role: ClusterRole) -> BTreeSet<String> {
     permissions_of(role.rules.unwrap_or_default())
@@ -193,14 +177,17 @@ fn permissions_of(rules: Vec<PolicyRule>) -> BTreeSet<String> {
     let mut permissions = BTreeSet::new();
     for rule in rules {
         assert_eq!(rule.non_resource_urls, None);
-        let names = rule.resource_names.unwrap_or_default();
-        assert!(names.len() <= 1, "{names:?}");
-        let name = names
-            .first()
-            .map_or(String::new(), |name| format!(" {name}"));
+        let names = match rule.resource_names.unwrap_or_default() {
+            names if names.is_empty() => vec![String::new()],
+            names => names.iter().map(|name| format!(" {name}")).collect(),
+        };
         for group in rule.api_groups.iter().flatten() {
             for resource in rule.resources.iter().flatten() {
-                for verb in &rule.verbs {
+                for (verb, name) in rule
+                    .verbs
+                    .iter()
+                    .flat_map(|verb| names.iter().map(move |name| (verb, name)))
+                {
                     permissions.insert(format!("{verb} {group}/{resource}{name}"));
                 }
             }
@@ -231,6 +218,55 @@ fn with_ocms_own_role_the_extra_role_grants_the_same() {
     assert!(granted.is_disjoint(&BTreeSet::from(ocms.clone())));
     granted.extend(ocms);
     assert_eq!(granted, BTreeSet::from(NEEDED.map(String::from)));
+}
+
+/// What keeping the certificate takes: the Secret and the Lease of the flag's default, and the registrations' bundles.
+#[test]
+fn the_roles_of_the_certificate_grant_what_keeping_it_takes_and_no_more() {
+    let name = "berth-webhook-certificates";
+    let role: Role = object(CERTIFICATES_ROLE, "Role");
+    let mut granted = permissions_of(role.rules.unwrap_or_default());
+    granted.extend(permissions(object(CERTIFICATES_ROLE, "ClusterRole")));
+    let mut needed: BTreeSet<_> = ["create /secrets", "create coordination.k8s.io/leases"]
+        .map(String::from)
+        .into();
+    for verb in ["get", "list", "watch", "update", "delete"] {
+        needed.insert(format!("{verb} /secrets {name}"));
+    }
+    for verb in ["get", "update"] {
+        needed.insert(format!("{verb} coordination.k8s.io/leases {name}"));
+    }
+    for webhook in Webhook::ALL {
+        let kind = match webhook.mutates() {
+            true => "mutatingwebhookconfigurations",
+            false => "validatingwebhookconfigurations",
+        };
+        for verb in ["get", "list", "watch", "patch"] {
+            let name = webhook.registration();
+            needed.insert(format!("{verb} admissionregistration.k8s.io/{kind} {name}"));
+        }
+    }
+    assert_eq!(granted, needed);
+}
+
+/// The flags' defaults are what the manifests count on.
+#[test]
+fn the_certificate_is_kept_in_a_secret_for_the_service() {
+    let args = container().args.unwrap_or_default();
+    assert_eq!(args, ["hub", "--certificate-source=secret"]);
+    assert_eq!(pod().volumes, None);
+    assert_eq!(container().volume_mounts, None);
+    let help = std::process::Command::new(env!("CARGO_BIN_EXE_berth"))
+        .args(["hub", "--help"])
+        .env("COLUMNS", "200")
+        .output()
+        .expect("berth can be started");
+    let help = String::from_utf8_lossy(&help.stdout);
+    let service: Service = object("manifests/server/service.yaml", "Service");
+    let service = service.metadata.name.unwrap_or_default();
+    for default in ["berth-webhook-certificates", &service] {
+        assert!(help.contains(&format!("[default: {default}]")), "{help}");
+    }
 }
 
 /// What agents may do, which only those may grant who may do it: the roles of OCM, and of `berth-lifecycle`.
@@ -447,20 +483,22 @@ fn the_roles_are_bound_to_the_account_of_the_pods() {
     assert_eq!(pod().service_account_name, account.metadata.name);
     assert_eq!(pod().automount_service_account_token, Some(true));
     let own = account.metadata.name.as_deref().unwrap_or_default();
-    for (file, account) in [(ROLE, own), (EXTRA_ROLE, own), (CONTROLLER_ROLE, own)] {
+    for file in [ROLE, EXTRA_ROLE, CONTROLLER_ROLE, CERTIFICATES_ROLE] {
         let role: ClusterRole = object(file, "ClusterRole");
         let binding: ClusterRoleBinding = object(file, "ClusterRoleBinding");
         assert_eq!(binding.role_ref.kind, "ClusterRole", "{file}");
         assert_eq!(Some(binding.role_ref.name), role.metadata.name, "{file}");
-        assert_is_account(file, account, &binding.subjects.unwrap_or_default());
+        assert_is_account(file, own, &binding.subjects.unwrap_or_default());
     }
-    let role: Role = object(CONTROLLER_ROLE, "Role");
-    let binding: RoleBinding = object(CONTROLLER_ROLE, "RoleBinding");
-    assert_eq!(binding.role_ref.kind, "Role");
-    assert_eq!(Some(binding.role_ref.name), role.metadata.name);
-    assert_eq!(role.metadata.namespace, account.metadata.namespace);
-    assert_eq!(binding.metadata.namespace, account.metadata.namespace);
-    assert_is_account(CONTROLLER_ROLE, own, &binding.subjects.unwrap_or_default());
+    for file in [CONTROLLER_ROLE, CERTIFICATES_ROLE] {
+        let role: Role = object(file, "Role");
+        let binding: RoleBinding = object(file, "RoleBinding");
+        assert_eq!(binding.role_ref.kind, "Role");
+        assert_eq!(Some(binding.role_ref.name), role.metadata.name);
+        assert_eq!(role.metadata.namespace, account.metadata.namespace);
+        assert_eq!(binding.metadata.namespace, account.metadata.namespace);
+        assert_is_account(file, own, &binding.subjects.unwrap_or_default());
+    }
 }
 
 fn assert_is_account(file: &str, account: &str, subjects: &[Subject]) {
@@ -474,7 +512,7 @@ fn assert_is_account(file: &str, account: &str, subjects: &[Subject]) {
 #[test]
 fn every_replica_runs_gate_and_controller_and_events_name_it() {
     let container = container();
-    assert_eq!(container.args, Some(vec!["hub".to_owned()]));
+    assert_eq!(container.args.unwrap_or_default()[0], "hub");
     let env = container.env.unwrap_or_default();
     assert_eq!(env.len(), 1);
     assert_eq!(env[0].name, "POD_NAME");

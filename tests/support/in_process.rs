@@ -18,7 +18,7 @@ use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
 use berth_rules::{FeatureGates, Question};
 use berth_webhooks::review::{Answerer, FilesAnswerer, Finding, Gate, HubFiles, Requester};
-use berth_webhooks::server::{Limits, Metrics, ServeError, Server};
+use berth_webhooks::server::{Limits, Metrics, Opening, ServeError, Server};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
@@ -99,8 +99,7 @@ impl Setup {
         let shutdown = CancellationToken::new();
         let server = Server {
             gate: Gate::new(self.answerer, FeatureGates::default()),
-            webhooks,
-            tls: Arc::clone(&tls),
+            opening: Opening::at_once(webhooks, Arc::clone(&tls)),
             metrics_port: None,
             health_port: Some(health_port),
             metrics: metrics.clone(),

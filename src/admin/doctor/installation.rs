@@ -15,6 +15,8 @@ pub(crate) const LOCK: &str = "registration-controller-lock";
 pub(crate) const ACCOUNT: &str = "registration-webhook-sa";
 /// The Secret with the serving certificate, unless a Deployment says otherwise.
 pub(crate) const SECRET: &str = "registration-webhook-serving-cert";
+/// The Secret in which Berth keeps a certificate of its own, unless a flag says otherwise.
+pub(crate) const OWN_SECRET: &str = "berth-webhook-certificates";
 /// What the volume is called that has it.
 const VOLUME: &str = "webhook-secret";
 
@@ -73,6 +75,11 @@ pub(crate) fn account(deployment: &Deployment) -> String {
 
 /// The name of the Secret with the serving certificate.
 pub(crate) fn secret(deployment: Option<&Deployment>) -> String {
+    let words = deployment.map(words).unwrap_or_default();
+    if flag(&words, "--certificate-source") == Some("secret") {
+        let named = flag(&words, "--certificate-secret");
+        return named.unwrap_or(OWN_SECRET).to_owned();
+    }
     let volumes = deployment
         .and_then(pod)
         .and_then(|pod| pod.volumes.as_ref());
@@ -81,6 +88,17 @@ pub(crate) fn secret(deployment: Option<&Deployment>) -> String {
     secret
         .and_then(|secret| secret.secret_name.clone())
         .unwrap_or_else(|| SECRET.to_owned())
+}
+
+/// The value of a flag, which may be a word of its own.
+fn flag<'a>(words: &[&'a str], flag: &str) -> Option<&'a str> {
+    words.iter().enumerate().find_map(|(at, word)| {
+        match word.strip_prefix(flag)?.strip_prefix('=') {
+            Some(value) => Some(value),
+            None if *word == flag => words.get(at + 1).copied(),
+            None => None,
+        }
+    })
 }
 
 /// Whether what runs here has no Lease to hold.
@@ -99,4 +117,34 @@ pub(crate) fn keeps_no_default_sets(facts: &Facts) -> bool {
         .filter_map(|name| facts.deployment(name))
         .flat_map(words)
         .any(|word| word.contains("DefaultClusterSet=false"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_secret_is_the_one_that_the_deployment_goes_by() {
+        let deployment = |args: &[&str], secret: &str| -> Deployment {
+            serde_json::from_value(json!({"spec": {"selector": {}, "template": {"spec": {
+                "containers": [{"name": "gate", "args": args}],
+                "volumes": [{"name": VOLUME, "secret": {"secretName": secret}}],
+            }}}}))
+            .unwrap()
+        };
+        let own = ["hub", "--certificate-source=secret"];
+        let named = [
+            "hub",
+            "--certificate-source",
+            "secret",
+            "--certificate-secret",
+            "mine",
+        ];
+        assert_eq!(secret(None), SECRET);
+        assert_eq!(secret(Some(&deployment(&["hub"], "mounted"))), "mounted");
+        assert_eq!(secret(Some(&deployment(&own, "mounted"))), OWN_SECRET);
+        assert_eq!(secret(Some(&deployment(&named, "mounted"))), "mine");
+    }
 }

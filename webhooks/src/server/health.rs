@@ -1,7 +1,7 @@
 //! Health and readiness, as plain HTTP: `/healthz` while the process lives, `/readyz` when the gate can decide.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::State;
@@ -15,28 +15,19 @@ use jiff::Timestamp;
 use super::Metrics;
 
 /// What readiness depends on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Readiness {
-    tls: Arc<ServingTls>,
-    listening: AtomicBool,
+    /// Set when the webhook port takes connections.
+    listening: OnceLock<Arc<ServingTls>>,
     answered: AtomicBool,
     draining: AtomicBool,
 }
 
 impl Readiness {
-    pub(super) fn new(tls: Arc<ServingTls>) -> Self {
-        let no = || AtomicBool::new(false);
-        Self {
-            tls,
-            listening: no(),
-            answered: no(),
-            draining: no(),
-        }
-    }
-
-    /// The webhook port takes connections.
-    pub(super) fn is_listening(&self) {
-        self.listening.store(true, Ordering::Relaxed);
+    /// The webhook port takes connections, with this.
+    pub(super) fn is_listening(&self, tls: Arc<ServingTls>) {
+        // It is opened once.
+        let _ = self.listening.set(tls);
     }
 
     /// Questions have been answered once.
@@ -51,9 +42,10 @@ impl Readiness {
 
     /// Each check, and whether it passes.
     fn checks(&self, now: Timestamp) -> [(&'static str, bool); 4] {
+        let tls = self.listening.get();
         [
-            ("certificate", self.tls.is_valid_at(now)),
-            ("listener", self.listening.load(Ordering::Relaxed)),
+            ("certificate", tls.is_some_and(|tls| tls.is_valid_at(now))),
+            ("listener", tls.is_some()),
             ("authorizer", self.answered.load(Ordering::Relaxed)),
             ("shutdown", !self.draining.load(Ordering::Relaxed)),
         ]

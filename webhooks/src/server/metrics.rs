@@ -288,25 +288,30 @@ impl Metrics {
     }
 }
 
-fn register(registry: &Registry, collector: impl prometheus::core::Collector + 'static) {
+pub(super) fn register(registry: &Registry, collector: impl prometheus::core::Collector + 'static) {
     registry
         .register(Box::new(collector))
         .expect("each name is registered once");
 }
 
-fn counters(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
+pub(super) fn counters(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> IntCounterVec {
     let counters = IntCounterVec::new(Opts::new(name, help), labels).expect("the names are valid");
     register(registry, counters.clone());
     counters
 }
 
-fn gauges(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
+pub(super) fn gauges(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
     let gauges = IntGaugeVec::new(Opts::new(name, help), labels).expect("the names are valid");
     register(registry, gauges.clone());
     gauges
 }
 
-fn gauge(registry: &Registry, name: &str, help: &str) -> IntGauge {
+pub(super) fn gauge(registry: &Registry, name: &str, help: &str) -> IntGauge {
     let gauge = IntGauge::new(name, help).expect("the name is valid");
     register(registry, gauge.clone());
     gauge

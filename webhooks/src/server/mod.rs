@@ -6,6 +6,7 @@
 
 mod app;
 mod body;
+mod certificate_metrics;
 mod connections;
 mod deadline;
 mod health;
@@ -17,4 +18,4 @@ pub use app::{App, router};
 pub use body::LARGEST_BODY;
 pub use connections::Limits;
 pub use metrics::Metrics;
-pub use run::{ServeError, Server, serve};
+pub use run::{Open, Opening, ServeError, Server, serve};

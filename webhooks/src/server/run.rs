@@ -1,15 +1,19 @@
 //! The life of the server: start, readiness, drain, end.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use backon::{ExponentialBuilder, Retryable};
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tower::BoxError;
 
 use super::app::{App, router};
 use super::connections::Connections;
@@ -27,15 +31,14 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections to each of the ports for probes and scrapers.
 const FEW_CONNECTIONS: usize = 100;
 
-/// Everything a server needs. Its ports are open already, so that nothing can fail once it runs.
+/// Everything a server needs. Its ports are open already, so that nothing can fail once it runs; but for that of the
+/// webhooks, which opens when there is a certificate.
 #[derive(Debug)]
 pub struct Server {
     /// Decides reviews.
     pub gate: Gate,
-    /// Where webhooks are served.
-    pub webhooks: TcpListener,
-    /// With what.
-    pub tls: Arc<ServingTls>,
+    /// Where webhooks are served, and with what.
+    pub opening: Opening,
     /// Where metrics are served, in plain HTTP; nowhere if `None`.
     pub metrics_port: Option<TcpListener>,
     /// Where health is served, in plain HTTP; nowhere if `None`.
@@ -48,9 +51,44 @@ pub struct Server {
     pub shutdown_delay: Duration,
 }
 
+/// Where webhooks are served, and with what: when that is known.
+pub struct Opening(BoxFuture<'static, Result<Open, BoxError>>);
+
+/// Where webhooks are served, and with what.
+#[derive(Debug)]
+pub struct Open {
+    /// The port.
+    pub webhooks: TcpListener,
+    /// The certificate.
+    pub tls: Arc<ServingTls>,
+}
+
+// === impl Opening ===
+
+impl Opening {
+    /// At once.
+    pub fn at_once(webhooks: TcpListener, tls: Arc<ServingTls>) -> Self {
+        Self::when(async move { Ok(Open { webhooks, tls }) })
+    }
+
+    /// When this is done. Until then the server is alive, and not ready.
+    pub fn when(open: impl Future<Output = Result<Open, BoxError>> + Send + 'static) -> Self {
+        Self(open.boxed())
+    }
+}
+
+impl fmt::Debug for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Opening")
+    }
+}
+
 /// Why a server ended without being told to.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
+    /// There was nothing to serve with, or no port.
+    #[error(transparent)]
+    NotOpened(BoxError),
     /// One of its tasks ended. That is a bug; a new process is better than a half one.
     #[error("the {0} ended unexpectedly")]
     TaskEnded(&'static str),
@@ -75,21 +113,11 @@ impl Server {
             self.metrics.clone(),
             &self.limits,
         ));
-        let readiness = Arc::new(Readiness::new(Arc::clone(&self.tls)));
-        self.metrics.certificate(self.tls.not_after());
+        let readiness = Arc::new(Readiness::default());
 
         // What is asked about the gate goes on until the gate itself has drained.
         let (stop, end) = (Stop::default(), Stop::default());
         let (mut serving, mut beside) = (JoinSet::new(), JoinSet::new());
-        let listener = Listener {
-            tcp: self.webhooks,
-            tls: Some(Arc::clone(&self.tls)),
-            router: router(Arc::clone(&app)),
-            connections: Connections::new(self.limits.clone(), Some(self.metrics.clone())),
-            metrics: Some(self.metrics.clone()),
-        };
-        serving.spawn(named("webhook listener", listener.serve(stop.clone())));
-        readiness.is_listening();
         let ports = [
             (
                 "health listener",
@@ -107,12 +135,47 @@ impl Server {
             let listener = few(tcp, None, router, self.limits.clone());
             beside.spawn(named(name, listener.serve(end.clone())));
         }
-        let watch = Arc::clone(&self.tls).watch(DEFAULT_INTERVAL, end.drain.clone());
-        beside.spawn(named("certificate watch", watch));
         beside.spawn(named(
             "authorizer probe",
             probe(self.gate, Arc::clone(&readiness), end.drain.clone()),
         ));
+        let end_all = async |beside: Tasks, end: &Stop| {
+            end.drain.cancel();
+            end.now.cancel();
+            beside.join_all().await;
+        };
+
+        let Open { webhooks, tls } = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => {
+                tracing::info!("told to stop before there was a certificate to serve with");
+                end_all(beside, &end).await;
+                return Ok(());
+            }
+            error = unexpected_end(&mut serving, &mut beside) => {
+                end_all(beside, &end).await;
+                return Err(error);
+            }
+            opened = self.opening.0 => match opened {
+                Ok(open) => open,
+                Err(error) => {
+                    end_all(beside, &end).await;
+                    return Err(ServeError::NotOpened(error));
+                }
+            },
+        };
+        self.metrics.certificate(tls.not_after());
+        let listener = Listener {
+            tcp: webhooks,
+            tls: Some(Arc::clone(&tls)),
+            router: router(Arc::clone(&app)),
+            connections: Connections::new(self.limits.clone(), Some(self.metrics.clone())),
+            metrics: Some(self.metrics.clone()),
+        };
+        serving.spawn(named("webhook listener", listener.serve(stop.clone())));
+        readiness.is_listening(Arc::clone(&tls));
+        let watch = tls.watch(DEFAULT_INTERVAL, end.drain.clone());
+        beside.spawn(named("certificate watch", watch));
 
         let mut result = tokio::select! {
             () = shutdown.cancelled() => Ok(()),
@@ -139,10 +202,8 @@ impl Server {
         if timeout(LONGEST_DRAIN, serving.join_next()).await.is_err() {
             stop.now.cancel();
         }
-        end.drain.cancel();
-        end.now.cancel();
         serving.join_all().await;
-        beside.join_all().await;
+        end_all(beside, &end).await;
         tracing::info!("stopped");
         result
     }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::writes;
 use crate::admin::doctor::facts::{Endpoint, Fact, Facts, Unread, endpoint};
 use crate::admin::doctor::finding::{Check, Finding, Object};
+use crate::admin::doctor::installation::OWN_SECRET;
 use crate::admin::doctor::shipped;
 
 const CHECK: Check = Check::WebhookCertificate;
@@ -122,7 +123,6 @@ fn bundle(config: &Value) -> Result<Bundle, Finding> {
 }
 
 /// What is served there, and what that is to be called; or why that is not known.
-#[expect(clippy::type_complexity, reason = "three outcomes, used once")]
 fn served(facts: &Facts, endpoint: &Endpoint) -> Fact<(Result<Chain, String>, Object)> {
     let (namespace, name) = match endpoint {
         Endpoint::Address { .. } => {
@@ -279,6 +279,10 @@ fn names(leaf: Option<&Leaf>) -> String {
 
 fn renew(served: &Object) -> String {
     match &served.namespace {
+        Some(namespace) if served.name == OWN_SECRET => format!(
+            "Berth renews it by itself: see in the logs why it did not; who is to is in kubectl -n {namespace} get lease \
+             {OWN_SECRET}"
+        ),
         Some(namespace) => format!(
             "kubectl -n {namespace} create secret tls {} --cert=tls.crt --key=tls.key --dry-run=client -o yaml | kubectl \
              apply -f - (with cert-manager: kubectl -n {namespace} describe certificate {})",

@@ -159,11 +159,14 @@ fn compare(webhook: Webhook, registration: &Registration, namespace: &str) -> Ve
             ocms.push(field);
             continue;
         }
-        findings.push(
-            CHECK
-                .warning(difference(field, &ours, &found))
-                .remedy(patch(webhook, field, &shipped[field])),
-        );
+        let difference = difference(field, &ours, &found);
+        // A gate that fails open is passed by whoever can keep it from answering.
+        let finding = if field == "failurePolicy" && !webhook.mutates() {
+            CHECK.fault(difference)
+        } else {
+            CHECK.warning(difference)
+        };
+        findings.push(finding.remedy(patch(webhook, field, &shipped[field])));
     }
     if !ocms.is_empty() {
         findings.push(CHECK.note(format!("it has OCM's values of {}", ocms.join(", "))));
@@ -292,7 +295,7 @@ mod tests {
                 "fails open",
                 |it| it["failurePolicy"] = json!("Ignore"),
                 &[
-                    "warning: failurePolicy is \"Ignore\"; shipped is \"Fail\": while the gate does not answer",
+                    "fault: failurePolicy is \"Ignore\"; shipped is \"Fail\": while the gate does not answer",
                 ],
             ),
             (

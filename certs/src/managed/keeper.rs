@@ -1,0 +1,341 @@
+//! Who leads keeps Secret and registrations as they should be.
+//!
+//! Watches only wake it. What it decides by it reads then, from the hub itself and not from what a watch told: one who has
+//! just begun to lead must not take back what its predecessor did a moment ago.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::time::Duration;
+
+use berth_lease::Term;
+use futures::future::join_all;
+use jiff::Timestamp;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+
+use super::follow::{follow, pause};
+use super::hub::{Failure, Hub, Registered, Stored};
+use super::reader::Memory;
+use super::settings::{Event, Made, Observer, Reason, Settings};
+use super::{Bundle, Decision, Facts, Published, State, Step, decide, make, verifies};
+
+/// The longest time without a look.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// So many steps come to rest.
+const MOST_STEPS: usize = 32;
+
+/// So often in a row somebody else may have been faster.
+const MOST_CONFLICTS: usize = 3;
+
+/// Somebody who writes bundles, too, and other ones, is fought so many times in so long.
+const MOST_MENDS: usize = 20;
+const MENDS_IN: Duration = Duration::from_secs(60);
+
+/// Keeps them, for one term.
+pub(super) struct Keeper<'a> {
+    pub(super) hub: &'a Hub,
+    pub(super) settings: &'a Settings,
+    pub(super) memory: &'a Memory,
+    pub(super) observer: &'a Observer,
+    pub(super) term: &'a Term,
+}
+
+/// What it knows by now.
+#[derive(Default)]
+struct Work {
+    /// The last good state that was read or written in this term.
+    remembered: Option<State>,
+    /// What each registration had, when it was last right.
+    right: BTreeMap<String, String>,
+    /// When somebody's changes were undone.
+    mends: VecDeque<Instant>,
+    /// What the log has been told.
+    told: Option<Failure>,
+}
+
+// === impl Keeper ===
+
+impl Keeper<'_> {
+    /// Goes on until the future is dropped. Each request ends with the term.
+    pub(super) async fn keep(&self) -> Infallible {
+        let wake = Notify::new();
+        let watches = self.settings.registrations.iter().map(|registration| {
+            let api = self.hub.registrations(registration);
+            let wake = &wake;
+            async move {
+                let what = registration.to_string();
+                // Why a watch fails is found out again, and told, by the look that it causes.
+                follow(api, &registration.name, &what, |_| wake.notify_one()).await
+            }
+        });
+        let watches = join_all(watches);
+        tokio::select! {
+            never = self.work(&wake) => never,
+            // Only without any registration.
+            _ = watches => self.work(&wake).await,
+        }
+    }
+
+    async fn work(&self, wake: &Notify) -> Infallible {
+        let mut changes = self.memory.changes();
+        let mut work = Work::default();
+        let mut failures = 0;
+        loop {
+            let wait = match self.settle(&mut work).await {
+                Ok(again) => {
+                    failures = 0;
+                    work.told = None;
+                    let left = again.duration_since(Timestamp::now());
+                    Duration::try_from(left).unwrap_or_default().min(LOOK_AGAIN)
+                }
+                Err(failure) => {
+                    self.observer.tell(&Event::Failed);
+                    if work.told.as_ref() != Some(&failure) {
+                        tracing::warn!(error = %failure, "certificates cannot be kept; trying again");
+                        work.told = Some(failure);
+                    }
+                    let wait = pause(failures);
+                    failures += 1;
+                    // Whatever changes meanwhile would find the same.
+                    sleep(wait).await;
+                    continue;
+                }
+            };
+            tokio::select! {
+                () = wake.notified() => {}
+                _ = changes.changed() => {}
+                // Not earlier: at the moment itself there is something to do.
+                () = sleep(wait + Duration::from_millis(1)) => {}
+            }
+        }
+    }
+
+    /// Looks and does until there is nothing to do. When there will be.
+    async fn settle(&self, work: &mut Work) -> Result<Timestamp, Failure> {
+        let mut conflicts = 0;
+        for _ in 0..MOST_STEPS {
+            let stored = self.hub.secret(self.term, Timestamp::now()).await?;
+            let (registered, unseen) = self.registered().await;
+            // Not before: since when something is published is counted from here.
+            let now = Timestamp::now();
+            let published: Published = registered.iter().flat_map(Registered::published).collect();
+            let reading = &stored.reading;
+            if let Some(state) = &reading.state
+                && reading.problems.is_empty()
+                && state.leaf.is_some()
+            {
+                work.remembered = Some(state.clone());
+            }
+            let remembered = work.remembered.clone().or_else(|| self.memory.state());
+            let facts = Facts {
+                now,
+                stored: reading,
+                published: unseen.is_none().then_some(&published),
+                remembered: remembered.as_ref(),
+                policy: &self.settings.policy,
+            };
+            let again = match decide(&facts) {
+                Decision::Do(step) => match self.step(work, step, &facts, &stored).await {
+                    Ok(()) => continue,
+                    Err(failure) if failure.is_conflict() && conflicts < MOST_CONFLICTS => {
+                        conflicts += 1;
+                        continue;
+                    }
+                    Err(failure) => {
+                        // What is stored can be published all the same.
+                        let _ = self
+                            .publish(work, reading.state.as_ref(), &registered, now)
+                            .await;
+                        return Err(failure);
+                    }
+                },
+                Decision::Rest(again) => again,
+                Decision::Look => now,
+            };
+            let wrote = self
+                .publish(work, reading.state.as_ref(), &registered, now)
+                .await?;
+            if let Some(failure) = unseen {
+                return Err(failure);
+            }
+            match wrote {
+                Wrote::Something => {}
+                Wrote::Nothing => {
+                    self.observer.tell(&Event::Verified(now));
+                    return Ok(again);
+                }
+                Wrote::Later(at) => return Ok(again.min(at)),
+            }
+        }
+        // Somebody else writes all the time.
+        Ok(Timestamp::now() + pause(4))
+    }
+
+    /// The registrations that there are, and why one could not be seen.
+    async fn registered(&self) -> (Vec<Registered>, Option<Failure>) {
+        let (mut registered, mut unseen) = (Vec::new(), None);
+        for registration in &self.settings.registrations {
+            match self.hub.registered(self.term, registration).await {
+                Ok(found) => registered.extend(found),
+                Err(failure) => unseen = unseen.or(Some(failure)),
+            }
+        }
+        (registered, unseen)
+    }
+
+    async fn step(
+        &self,
+        work: &mut Work,
+        step: Step,
+        facts: &Facts<'_>,
+        stored: &Stored,
+    ) -> Result<(), Failure> {
+        for problem in &facts.stored.problems {
+            tracing::warn!(%problem, "the stored certificates are spoilt");
+        }
+        let state = make(step, facts).map_err(|error| Failure::making(&error))?;
+        self.hub.store(self.term, stored, &state).await?;
+        let authority = state.newest().root.not_after();
+        let leaf = state.leaf.as_ref().map(|leaf| leaf.pair.not_after);
+        let leaf = leaf.map(tracing::field::display);
+        tracing::info!(what = step.told(), %authority, leaf, "certificates stored");
+        let made = match step {
+            Step::Begin if state.leaf.is_some() => vec![Made::Authority, Made::Leaf],
+            Step::Begin | Step::Introduce => vec![Made::Authority],
+            Step::Leaf | Step::Switch => vec![Made::Leaf],
+            _ => vec![],
+        };
+        for made in made {
+            self.observer.tell(&Event::Made(made));
+        }
+        if state.leaf.is_some() {
+            work.remembered = Some(state);
+        }
+        Ok(())
+    }
+
+    /// Gives every registration the bundle of what is stored.
+    async fn publish(
+        &self,
+        work: &mut Work,
+        state: Option<&State>,
+        registered: &[Registered],
+        now: Timestamp,
+    ) -> Result<Wrote, Failure> {
+        let Some(state) = state else {
+            return Ok(Wrote::Nothing);
+        };
+        let bundle = state.bundle();
+        let (mut wrote, mut failed) = (Wrote::Nothing, None);
+        for registered in registered {
+            let name = registered.registration.to_string();
+            if registered.bundles.iter().all(|it| *it == bundle.as_bytes()) {
+                work.right.insert(name, bundle.clone());
+                continue;
+            }
+            let reason = self.reason(work.right.get(&name), registered, state, now);
+            if reason != Reason::Published
+                && let Some(wait) = work.is_a_fight()
+            {
+                tracing::warn!(registration = name, others = ?registered.others,
+                    "somebody else writes another caBundle all the time; this one is mended less often");
+                wrote = Wrote::Later(Timestamp::now() + wait);
+                continue;
+            }
+            match self.hub.publish(self.term, registered, &bundle).await {
+                Ok(()) => {
+                    tell(reason, &name, &registered.others);
+                    self.observer.tell(&Event::Wrote(reason));
+                    if reason != Reason::Published {
+                        work.mends.push_back(Instant::now());
+                    }
+                    work.right.insert(name, bundle.clone());
+                    wrote = Wrote::Something;
+                }
+                Err(failure) if failure.is_conflict() || failure.is_absence() => {
+                    wrote = Wrote::Something;
+                }
+                // The others are not to suffer from it.
+                Err(failure) => failed = failed.or(Some(failure)),
+            }
+        }
+        match failed {
+            Some(failure) => Err(failure),
+            None => Ok(wrote),
+        }
+    }
+
+    /// Why a registration has not what it should. `right`: what it had when it was.
+    fn reason(
+        &self,
+        right: Option<&String>,
+        registered: &Registered,
+        state: &State,
+        now: Timestamp,
+    ) -> Reason {
+        let as_it_was = |bundle: &Vec<u8>| match right {
+            Some(right) => bundle == right.as_bytes(),
+            None => bundle.is_empty(),
+        };
+        if registered.bundles.iter().all(as_it_was) {
+            return Reason::Published;
+        }
+        let names = self.settings.policy.server_names();
+        let verified = |bundle: &Vec<u8>| {
+            state.leaf.as_ref().is_none_or(|leaf| {
+                verifies(
+                    leaf.certificate_pem(),
+                    Bundle::new(bundle).roots(),
+                    &names,
+                    now,
+                )
+            })
+        };
+        match (registered.bundles.iter().all(verified), right) {
+            (true, None) => Reason::Published,
+            (true, Some(_)) => Reason::Differs,
+            (false, _) => Reason::Unverified,
+        }
+    }
+}
+
+/// What became of the registrations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrote {
+    Nothing,
+    Something,
+    /// One was left as it is, until then.
+    Later(Timestamp),
+}
+
+fn tell(reason: Reason, registration: &str, others: &[String]) {
+    match reason {
+        Reason::Published => tracing::info!(registration, "the caBundle is published"),
+        Reason::Differs => {
+            tracing::warn!(
+                registration,
+                ?others,
+                "the caBundle had been changed: mended"
+            );
+        }
+        Reason::Unverified => tracing::warn!(
+            registration,
+            ?others,
+            "the caBundle did not verify our certificate, so calls failed: mended"
+        ),
+    }
+}
+
+// === impl Work ===
+
+impl Work {
+    /// Somebody else writes bundles all the time: so long it is to be left to them.
+    fn is_a_fight(&mut self) -> Option<Duration> {
+        while self.mends.front().is_some_and(|at| at.elapsed() > MENDS_IN) {
+            self.mends.pop_front();
+        }
+        let first = *self.mends.front()?;
+        (self.mends.len() >= MOST_MENDS).then(|| MENDS_IN.saturating_sub(first.elapsed()))
+    }
+}

@@ -1,0 +1,50 @@
+//! Certificates that Berth manages: an authority and a serving certificate in a Secret, renewed in time, and the
+//! authority's certificate published in the webhook registrations.
+//!
+//! The core is plain functions of what is stored, what is published and what time it is:
+//! - [`policy`]: for which names, and how long;
+//! - [`state`]: what the Secret holds, and how it is read and written;
+//! - [`root`], [`published`]: authorities' certificates, the bundles that the registrations have, and what they verify;
+//! - [`decide`]: the one next step, or when to look again; [`make`]: what is to be stored by that step.
+//!
+//! Around it, what talks to the hub:
+//! - [`run`]: [`Managed`], which reads on every replica, and keeps on the one that is elected;
+//! - [`settings`]: where, and what is told of it;
+//! - `reader`: the Secret by a watch, and the last good state of it; `keeper`: Secret and registrations, under a Lease;
+//! - `hub`, `follow`: requests with deadlines, and a watch on one name.
+//!
+//! # Promises
+//! - A certificate is served only when its authority has been in every registration for the time to settle
+//!   ([`Policy::settle`]); what served before stays verified until it has expired. So a call fails at no moment of a
+//!   rotation, wherever its process is interrupted, if each API server knows a registration after that time.
+//! - What cannot wait does not: where nothing valid is served, the next certificate comes at once.
+//! - A leaf never outlives its authority. Nothing is published whose key is not stored.
+//! - No write is under way once another process may lead; and each names the version of what it replaces.
+//! - It comes to rest: where nothing has to be done, nothing is written.
+//! - No key in any log, error or `Debug` output.
+
+pub mod decide;
+mod follow;
+mod hub;
+mod keeper;
+pub mod make;
+pub mod policy;
+pub mod published;
+mod reader;
+pub mod root;
+pub mod run;
+pub mod settings;
+pub mod state;
+
+#[cfg(test)]
+mod simulation;
+
+pub use decide::{Decision, Facts, Step, decide};
+pub use make::make;
+pub use policy::{InvalidPolicy, Policy};
+pub use published::{Bundle, Published};
+pub use reader::ManagedPair;
+pub use root::{Root, verifies};
+pub use run::Managed;
+pub use settings::{Observer, Registration, Settings};
+pub use state::{Content, Reading, State};

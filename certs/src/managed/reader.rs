@@ -1,0 +1,201 @@
+//! What every replica knows of the Secret, and serves from.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::follow::follow;
+use super::hub::{Failure, Hub};
+use super::settings::{Event, Observer};
+use super::{Reading, State};
+use crate::pair::Pair;
+use crate::pem::{CertError, Digest, Problem};
+use crate::serving::PairSource;
+
+/// How often the log says what is waited for.
+const TELL_AGAIN: Duration = Duration::from_secs(5);
+
+/// The last good state that was seen.
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// What messages call the Secret.
+    name: String,
+    known: Mutex<Known>,
+    changes: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// With a leaf, and whole.
+    good: Option<State>,
+    /// Why the last that was seen is not that.
+    problem: Option<CertError>,
+    /// Why nothing is there yet, for a person.
+    lacking: String,
+}
+
+/// The pair of the Secret, as it was last seen whole.
+#[derive(Clone, Debug)]
+pub struct ManagedPair(Arc<Memory>);
+
+// === impl Memory ===
+
+impl Memory {
+    pub(super) fn new(name: String) -> Self {
+        let known = Known {
+            lacking: format!("{name} has not been read yet"),
+            ..Known::default()
+        };
+        Self {
+            name,
+            known: Mutex::new(known),
+            changes: watch::Sender::new(()),
+        }
+    }
+
+    /// The last good state.
+    pub(super) fn state(&self) -> Option<State> {
+        self.known().good.clone()
+    }
+
+    /// Says when the Secret was seen anew.
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
+    /// The Secret is like this now.
+    fn saw(&self, reading: Option<Reading>) {
+        let mut known = self.known();
+        known.problem = None;
+        match reading {
+            Some(Reading {
+                state: Some(state),
+                problems,
+                ..
+            }) if problems.is_empty() => {
+                if state.leaf.is_some() {
+                    known.good = Some(state);
+                } else {
+                    known.lacking = format!(
+                        "{} has an authority that is being introduced, and no certificate yet",
+                        self.name
+                    );
+                }
+            }
+            Some(Reading { problems, .. }) => {
+                known.problem = problems.into_iter().next();
+                if let Some(problem) = &known.problem {
+                    known.lacking = problem.to_string();
+                }
+            }
+            None => {
+                known.problem = Some(self.absent());
+                known.lacking = format!("{} does not exist yet", self.name);
+            }
+        }
+        drop(known);
+        self.changes.send_replace(());
+    }
+
+    fn lost_sight(&self, failure: &Failure) {
+        self.known().lacking = failure.to_string();
+    }
+
+    fn absent(&self) -> CertError {
+        CertError {
+            file: self.name.clone(),
+            problem: Problem::Missing,
+            content: Digest::of(&[]),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl ManagedPair ===
+
+impl ManagedPair {
+    pub(super) fn new(memory: Arc<Memory>) -> Self {
+        Self(memory)
+    }
+
+    /// Waits until there is one to serve. The log says what is waited for.
+    pub async fn is_there(&self) {
+        let mut changes = self.0.changes();
+        loop {
+            if self.load(Timestamp::now()).is_ok() {
+                return;
+            }
+            tokio::select! {
+                _ = changes.changed() => {}
+                () = tokio::time::sleep(TELL_AGAIN) => {
+                    let waiting = self.lacking();
+                    tracing::warn!(waiting, "no certificate to serve yet: not ready");
+                }
+            }
+        }
+    }
+
+    /// What is missing until there is one, for a person.
+    pub fn lacking(&self) -> String {
+        self.0.known().lacking.clone()
+    }
+}
+
+impl PairSource for ManagedPair {
+    fn load(&self, now: Timestamp) -> Result<Pair, CertError> {
+        let known = self.0.known();
+        if let Some(problem) = &known.problem {
+            return Err(problem.clone());
+        }
+        let leaf = known.good.as_ref().and_then(|state| state.leaf.as_ref());
+        let leaf = leaf.ok_or_else(|| self.0.absent())?;
+        leaf.pair_at(now)
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<()>> {
+        Some(self.0.changes())
+    }
+}
+
+/// Follows the Secret.
+pub(super) async fn read(
+    hub: &Hub,
+    name: &str,
+    memory: &Memory,
+    observer: &Observer,
+) -> Infallible {
+    let what = hub.secret_name();
+    let mut told = None;
+    follow(hub.secrets(), name, &what, |seen| match seen {
+        Ok(object) => {
+            told = None;
+            let reading = object.map(|object| hub.reading(Some(&object), Timestamp::now()));
+            if let Some(Reading {
+                state: Some(state), ..
+            }) = &reading
+            {
+                observer.tell(&Event::Seen {
+                    leaf: state.leaf.as_ref().map(|leaf| leaf.pair.not_after),
+                    authority: state.authority.root.not_after(),
+                });
+            }
+            memory.saw(reading);
+        }
+        Err(failure) => {
+            observer.tell(&Event::Failed);
+            // Once: what is served goes on.
+            if told.as_ref() != Some(&failure) {
+                tracing::warn!(error = %failure, "certificates cannot be followed; trying again");
+            }
+            memory.lost_sight(&failure);
+            told = Some(failure);
+        }
+    })
+    .await
+}

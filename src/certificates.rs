@@ -1,0 +1,138 @@
+//! The flags of managed certificates, and what they come to.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use berth_certs::managed::{Managed, Observer, Policy, Registration, Settings};
+use berth_webhooks::review::Webhook;
+use clap::ValueEnum;
+use jiff::SignedDuration;
+use kube::Client;
+
+/// Where the gate's certificate comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Source {
+    /// Files in --certdir, which somebody else renews
+    Folder,
+    /// A Secret that is made, renewed and published here
+    Secret,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CertificateArgs {
+    /// Where the certificate comes from: the files in --certdir, or a Secret that is made and renewed, and whose authority
+    /// is kept in the registrations
+    #[arg(long, value_enum, default_value_t = Source::Folder, hide_possible_values = true, value_name = "folder|secret")]
+    certificate_source: Source,
+    /// With the source secret: the name of the Secret, and of the Lease of who keeps it
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "berth-webhook-certificates"
+    )]
+    certificate_secret: String,
+    /// With the source secret: the namespace of both, and of the Service
+    /// [default: the one this runs in, else open-cluster-management-hub]
+    #[arg(long, value_name = "NAMESPACE")]
+    certificate_namespace: Option<String>,
+    /// With the source secret: the Service that the registrations call
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "cluster-manager-registration-webhook"
+    )]
+    certificate_service: String,
+    /// With the source secret: more DNS names and IP addresses that the gate is called by
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    certificate_names: Vec<String>,
+    /// With the source secret: how long an authority is valid
+    #[arg(long, value_name = "DURATION", default_value = "8760h")]
+    ca_validity: SignedDuration,
+    /// With the source secret: how long a certificate is valid; it is renewed when a fifth is left
+    #[arg(long, value_name = "DURATION", default_value = "720h")]
+    leaf_validity: SignedDuration,
+    /// With the source secret: how long a new authority is in all registrations before its certificate is served
+    #[arg(long, value_name = "DURATION", default_value = "60s")]
+    ca_settle: SignedDuration,
+}
+
+/// The hub whose registrations are looked after.
+pub(crate) struct OnHub {
+    pub(crate) client: Client,
+    /// Where the hub's components are.
+    pub(crate) namespace: String,
+}
+
+// === impl CertificateArgs ===
+
+impl CertificateArgs {
+    /// Where the certificate comes from.
+    pub(crate) fn source(&self) -> Source {
+        self.certificate_source
+    }
+
+    /// What is to be managed on this hub.
+    ///
+    /// # Errors
+    /// Names the flags, and what is wrong with their values.
+    pub(crate) fn managed(&self, hub: OnHub, observer: Observer) -> anyhow::Result<Managed> {
+        let namespace = match &self.certificate_namespace {
+            Some(namespace) => valid("--certificate-namespace", namespace.clone(), "namespace")?,
+            None => hub.namespace,
+        };
+        let service = &self.certificate_service;
+        let service = valid("--certificate-service", service.clone(), "Service")?;
+        let problems = berth_api::names::dns1123_subdomain(&self.certificate_secret);
+        if !problems.is_empty() {
+            bail!(
+                "--certificate-secret: {:?} is no name of a Secret: {}",
+                self.certificate_secret,
+                problems.join("; ")
+            );
+        }
+        let mut dns_names = vec![format!("{service}.{namespace}.svc")];
+        let mut ip_addresses = Vec::new();
+        let names = self.certificate_names.iter().map(|name| name.trim());
+        for name in names.filter(|name| !name.is_empty()) {
+            match name.parse::<IpAddr>() {
+                Ok(address) => ip_addresses.push(address),
+                Err(_) => dns_names.push(name.to_owned()),
+            }
+        }
+        let policy = Policy {
+            dns_names,
+            ip_addresses,
+            ca_validity: positive("--ca-validity", self.ca_validity)?,
+            leaf_validity: positive("--leaf-validity", self.leaf_validity)?,
+            settle: positive("--ca-settle", self.ca_settle)?,
+        };
+        policy
+            .validate()
+            .context("--certificate-names, --ca-validity, --leaf-validity, --ca-settle")?;
+        let registrations = Webhook::ALL.map(|webhook| Registration {
+            mutates: webhook.mutates(),
+            name: webhook.registration().to_owned(),
+        });
+        let settings = Settings {
+            namespace,
+            name: self.certificate_secret.clone(),
+            identity: berth_lease::identity(),
+            registrations: registrations.into(),
+            policy,
+        };
+        Ok(Managed::new(hub.client, settings, observer)?)
+    }
+}
+
+fn valid(flag: &str, name: String, what: &str) -> anyhow::Result<String> {
+    let problems = berth_api::names::dns1123_label(&name);
+    if !problems.is_empty() {
+        bail!("{flag}: {name:?} is no {what}: {}", problems.join("; "));
+    }
+    Ok(name)
+}
+
+fn positive(flag: &str, duration: SignedDuration) -> anyhow::Result<Duration> {
+    Duration::try_from(duration).with_context(|| format!("{flag}: cannot be negative"))
+}
