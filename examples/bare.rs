@@ -53,7 +53,7 @@ Example:
   listening on https://127.0.0.1:9443 pid 4711
 
 Then, from another terminal (the uid is constant, so it is not to be checked):
-  cargo run --release --example load -- --url https://127.0.0.1:9443/ \\
+  cargo run --release -p loadtest -- --url https://127.0.0.1:9443 \\
     --ca /tmp/certs/ca.crt --body review.json --any-uid --pid 4711"
 )]
 struct Args {

@@ -12,8 +12,8 @@
 )]
 
 mod hub;
-#[path = "../load/process.rs"]
-#[allow(dead_code, reason = "shared with another example")]
+#[path = "../../loadtest/src/process.rs"]
+#[allow(dead_code, reason = "shared with the load tool")]
 mod process;
 
 use std::path::{Path, PathBuf};

@@ -147,6 +147,14 @@ impl Server {
 
         let Open { webhooks, tls } = tokio::select! {
             biased;
+            // First: what is open already is served, whatever else has happened.
+            opened = self.opening.0 => match opened {
+                Ok(open) => open,
+                Err(error) => {
+                    end_all(beside, &end).await;
+                    return Err(ServeError::NotOpened(error));
+                }
+            },
             () = shutdown.cancelled() => {
                 tracing::info!("told to stop before there was a certificate to serve with");
                 end_all(beside, &end).await;
@@ -156,13 +164,6 @@ impl Server {
                 end_all(beside, &end).await;
                 return Err(error);
             }
-            opened = self.opening.0 => match opened {
-                Ok(open) => open,
-                Err(error) => {
-                    end_all(beside, &end).await;
-                    return Err(ServeError::NotOpened(error));
-                }
-            },
         };
         self.metrics.certificate(tls.not_after());
         let listener = Listener {

@@ -1,10 +1,11 @@
 //! A client of just what is needed: one HTTP/1.1 request at a time over a kept-alive TLS connection.
 //!
-//! It must cost little, as it shares the machine with what it measures: the request's bytes are made once, the answer is
+//! It must cost little, as it shares the machine with what it measures: a request's bytes are made once, the answer is
 //! parsed in place. The server's certificate is always verified.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use http::{HeaderName, HeaderValue, Uri};
@@ -21,14 +22,17 @@ use tokio_rustls::client::TlsStream;
 /// More than this is not read: no admission answer comes near it.
 const MAX_ANSWER: usize = 16 << 20;
 
-/// Where to call, and with which bytes.
+/// Where to call.
 pub(crate) struct Target {
     host: String,
     port: u16,
+    authority: String,
+    /// With its query, if the address has one.
+    path: Option<String>,
     server_name: ServerName<'static>,
     connector: TlsConnector,
-    request: Vec<u8>,
-    /// The request itself asks for the connection to be closed after it.
+    headers: Vec<u8>,
+    /// The requests themselves ask for the connection to be closed after each.
     close: bool,
 }
 
@@ -57,41 +61,57 @@ impl Target {
         ca: &Path,
         server_name: Option<&str>,
         headers: &[(HeaderName, HeaderValue)],
-        body: &[u8],
     ) -> Result<Self> {
         let authority = match (url.scheme_str(), url.authority()) {
             (Some("https"), Some(authority)) => authority,
-            _ => bail!("--url {url} is not of the form https://HOST:PORT/PATH"),
+            _ => bail!("{url} is not of the form https://HOST:PORT or https://HOST:PORT/PATH"),
         };
         let host = authority.host().trim_matches(['[', ']']).to_owned();
         let verified = server_name.unwrap_or(&host);
         let server_name = ServerName::try_from(verified.to_owned())
             .with_context(|| format!("{verified:?} is neither a DNS name nor an address"))?;
-        let path = url
-            .path_and_query()
-            .map_or("/", http::uri::PathAndQuery::as_str);
-
-        let mut request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: berth-load\r\nAccept: application/json\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n",
-            body.len()
-        )
-        .into_bytes();
-        for (name, value) in headers {
-            request.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
-        }
-        request.extend(b"\r\n");
-        request.extend(body);
+        let path = url.path_and_query().map(http::uri::PathAndQuery::as_str);
+        let path = path.filter(|path| *path != "/").map(str::to_owned);
+        let lines = headers
+            .iter()
+            .flat_map(|(name, value)| [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
         Ok(Self {
             port: authority.port_u16().unwrap_or(443),
+            authority: authority.to_string(),
+            path,
             connector: TlsConnector::from(Arc::new(tls_config(ca)?)),
             host,
             server_name,
-            request,
+            headers: lines.flatten().copied().collect(),
             close: headers.iter().any(|(name, value)| {
                 name == http::header::CONNECTION && value.as_bytes().eq_ignore_ascii_case(b"close")
             }),
         })
+    }
+
+    /// The path that the address names, if it names one.
+    pub(crate) fn path(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+
+    /// The bytes of a request. Where the address names no path, it goes to `path`, with the time limit in its query as the
+    /// API server says it.
+    pub(crate) fn request(&self, path: &str, body: &[u8], limit: Duration) -> Vec<u8> {
+        let own = format!("{path}?timeout={}s", limit.as_secs().max(1));
+        let path = self.path.as_deref().unwrap_or(&own);
+        let Self {
+            authority, headers, ..
+        } = self;
+        let mut request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: loadtest\r\nAccept: application/json\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n",
+            body.len()
+        )
+        .into_bytes();
+        request.extend(headers);
+        request.extend(b"\r\n");
+        request.extend(body);
+        request
     }
 
     /// Opens a connection and finishes its handshake.
@@ -108,8 +128,8 @@ impl Target {
         socket.set_nodelay(true).context("cannot set TCP_NODELAY")?;
         let stream = self.connector.connect(self.server_name.clone(), socket).await.with_context(|| {
             format!(
-                "TLS handshake with {host} port {port} failed; its certificate must be signed by --ca and name {:?} \
-                 (or what --server-name says)",
+                "TLS handshake with {host} port {port} failed; its certificate must be signed by the CA (--ca) and name \
+                 {:?} (or what --server-name says)",
                 self.server_name.to_str()
             )
         })?;
@@ -153,13 +173,13 @@ fn tls_config(ca: &Path) -> Result<ClientConfig> {
 // === impl Connection ===
 
 impl Connection {
-    /// Sends the target's request and reads the answer.
+    /// Sends a request and reads the answer.
     ///
     /// # Errors
     /// When the connection breaks or what comes is not HTTP/1.1; the connection cannot be used afterwards.
-    pub(crate) async fn call(&mut self, target: &Target) -> Result<Answer> {
+    pub(crate) async fn call(&mut self, target: &Target, request: &[u8]) -> Result<Answer> {
         self.stream
-            .write_all(&target.request)
+            .write_all(request)
             .await
             .context("cannot send the request")?;
         self.stream

@@ -35,6 +35,7 @@ impl Latencies {
         self.max = self.max.max(other.max);
     }
 
+    #[cfg(test)]
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
@@ -43,9 +44,9 @@ impl Latencies {
         Duration::from_nanos(self.max)
     }
 
-    /// The latency that `per_cent` of the calls did not exceed; zero when there were none.
-    pub(crate) fn percentile(&self, per_cent: u64) -> Duration {
-        let rank = (self.count * per_cent).div_ceil(100).max(1);
+    /// The latency that so many of a thousand calls did not exceed; zero when there were none.
+    pub(crate) fn at_per_mille(&self, per_mille: u64) -> Duration {
+        let rank = (self.count * per_mille).div_ceil(1000).max(1);
         let mut seen = 0;
         let index = self.buckets.iter().position(|calls| {
             seen += calls;
@@ -114,14 +115,14 @@ mod tests {
         }
         all.merge(&half);
         assert_eq!((all.count(), all.max()), (1000, Duration::from_millis(1)));
-        for (per_cent, micros) in [(50, 500), (90, 900), (99, 990)] {
-            let (found, truth) = (all.percentile(per_cent), Duration::from_micros(micros));
+        for micros in [500, 900, 990, 999] {
+            let (found, truth) = (all.at_per_mille(micros), Duration::from_micros(micros));
             assert!(
                 found >= truth && found <= truth + truth / 64,
-                "p{per_cent} is {found:?}, not {truth:?}"
+                "{micros} of a thousand: {found:?}, not {truth:?}"
             );
         }
-        assert_eq!(all.percentile(100), all.max());
-        assert_eq!(Latencies::default().percentile(99), Duration::ZERO);
+        assert_eq!(all.at_per_mille(1000), all.max());
+        assert_eq!(Latencies::default().at_per_mille(990), Duration::ZERO);
     }
 }
