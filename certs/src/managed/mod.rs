@@ -5,7 +5,7 @@
 //! - [`policy`]: for which names, and how long;
 //! - [`state`]: what the Secret holds, and how it is read and written;
 //! - [`root`], [`published`]: authorities' certificates, the bundles that the registrations have, and what they verify;
-//! - [`decide`]: the one next step, or when to look again; [`make`]: what is to be stored by that step.
+//! - [`decide()`]: the one next step, or when to look again; [`make()`]: what is to be stored by that step.
 //!
 //! Around it, what talks to the hub:
 //! - [`run`]: [`Managed`], which reads on every replica, and keeps on the one that is elected;

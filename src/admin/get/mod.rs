@@ -1,6 +1,6 @@
 //! `berth get`: clusters, sets and bindings, as tables, trees and objects.
 //!
-//! A kind is a [`View`](screen::View): its columns, its rows and its tree are plain functions of what the hub has. What is asked
+//! A kind is a [`View`]: its columns, its rows and its tree are plain functions of what the hub has. What is asked
 //! for is found in one way for all ([`find`]), and written in one way for all ([`screen`]). With `--watch` the rows of what
 //! changes follow, as kubectl has it.
 
