@@ -4,7 +4,6 @@
 
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use berth_api::{ManagedCluster, conditions};
 use berth_lifecycle::facts::{Cluster, Standing};
@@ -17,10 +16,8 @@ use crate::admin::ask::{confirmed, somebody_is_there};
 use crate::admin::failure::Failure;
 use crate::admin::hub::{DryRun, Hub, HubArgs};
 use crate::admin::outcomes::{Outcomes, WriteArgs};
+use crate::admin::retry::deciding_again;
 use crate::admin::targets::ClusterNames;
-
-/// What has changed since it was read is read again so many times.
-const TRIES: u32 = 5;
 
 /// Turn clusters out: they are not accepted any more, and their agents lose their rights on the hub
 ///
@@ -128,15 +125,14 @@ async fn read(hub: &Hub, name: &str) -> Result<Cluster, Failure> {
     }
 }
 
-/// False: it was not accepted any more.
-async fn deny(
-    hub: &Hub,
-    name: &str,
-    mut cluster: Cluster,
-    dry_run: DryRun,
-) -> Result<bool, Failure> {
-    let mut attempt = 0;
-    loop {
+/// False: it was not accepted any more. `cluster`: as it was read.
+async fn deny(hub: &Hub, name: &str, cluster: Cluster, dry_run: DryRun) -> Result<bool, Failure> {
+    let mut at_first = Some(cluster);
+    deciding_again(async || {
+        let cluster = match at_first.take() {
+            Some(cluster) => cluster,
+            None => read(hub, name).await?,
+        };
         if !cluster.accepted {
             return Ok(false);
         }
@@ -144,17 +140,11 @@ async fn deny(
             "metadata": {"resourceVersion": cluster.resource_version},
             "spec": {"hubAcceptsClient": false},
         }));
-        let written = hub
-            .patch::<ManagedCluster>(None, name, None, &patch, dry_run)
-            .await;
-        match written {
-            Err(failure) if failure.code() == Some(409) && attempt < TRIES => attempt += 1,
-            written => return written.map(|()| true),
-        }
-        let pause = Duration::from_millis(50 << attempt);
-        tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64())).await;
-        cluster = read(hub, name).await?;
-    }
+        hub.patch::<ManagedCluster>(None, name, None, &patch, dry_run)
+            .await?;
+        Ok(true)
+    })
+    .await
 }
 
 /// What there is in the cluster's namespace for its agent to do.

@@ -25,14 +25,21 @@ pub(crate) struct ClusterNames {
 impl ClusterNames {
     /// Each name once, in the order given.
     pub(crate) fn each(&self) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        for name in self.names.iter().chain(&self.cluster).chain(&self.clusters) {
-            if !names.contains(name) {
-                names.push(name.clone());
-            }
-        }
-        names
+        let all = self.names.iter().chain(&self.cluster);
+        let each = distinct(all.chain(&self.clusters));
+        each.into_iter().map(str::to_owned).collect()
     }
+}
+
+/// Each name once, in the order given.
+pub(crate) fn distinct<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<&'a str> {
+    let mut distinct: Vec<&str> = Vec::new();
+    for name in names {
+        if !distinct.contains(&name.as_str()) {
+            distinct.push(name);
+        }
+    }
+    distinct
 }
 
 /// A name goes into URLs and selectors: what no object can be called is refused here.

@@ -19,6 +19,7 @@ use kube::ResourceExt;
 use super::failure::Failure;
 use super::hub::{Hub, HubArgs, Item};
 use super::outcomes::WriteArgs;
+use super::targets::distinct;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,17 +65,6 @@ fn name(text: &str) -> Result<String, String> {
         "" => Err("a name is empty".to_owned()),
         name => Ok(name.to_owned()),
     }
-}
-
-/// Each name once, in the order given.
-fn distinct(names: &[String]) -> Vec<&str> {
-    let mut distinct: Vec<&str> = Vec::new();
-    for name in names {
-        if !distinct.contains(&name.as_str()) {
-            distinct.push(name);
-        }
-    }
-    distinct
 }
 
 /// The set of this name, which is not on its way out.
