@@ -14,17 +14,24 @@ use serde_json::{Map, Value};
 /// Any object. What it holds is read later: one that cannot be read must not stop a watch.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Object {
+pub(crate) struct Object<V = Value> {
     /// name, namespace, uid and resourceVersion; nothing else.
     #[serde(skip)]
     pub(crate) metadata: ObjectMeta,
-    /// The whole object, without managed fields.
-    pub(crate) value: Value,
+    /// The whole object, without managed fields; or what is kept of it.
+    pub(crate) value: V,
+}
+
+/// All that is kept of a Lease by its watch. Thousands are renewed each minute, so that nothing is made of the rest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Renewal {
+    /// spec.renewTime, if it can be told.
+    pub(crate) time: Option<Timestamp>,
 }
 
 // === impl Object ===
 
-impl Object {
+impl<V> Object<V> {
     pub(crate) fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
@@ -37,7 +44,9 @@ impl Object {
     pub(crate) fn version(&self) -> Option<u64> {
         self.metadata.resource_version.as_deref()?.parse().ok()
     }
+}
 
+impl Object {
     /// The value of a label; empty, if it has none.
     pub(crate) fn label(&self, key: &str) -> &str {
         self.value["metadata"]["labels"][key]
@@ -81,8 +90,43 @@ impl<'de> Deserialize<'de> for Object {
     }
 }
 
-/// The fields of an object. Managed fields are skipped as they are read: they are most of a Lease, and leases are renewed
-/// all the time.
+/// A Lease is of a type that the hub knows, so that its fields are what they ought to be.
+impl<'de> Deserialize<'de> for Object<Renewal> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Metadata {
+            name: Option<String>,
+            namespace: Option<String>,
+            resource_version: Option<String>,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Spec {
+            renew_time: Option<String>,
+        }
+        #[derive(Deserialize)]
+        struct Lease {
+            metadata: Metadata,
+            spec: Option<Spec>,
+        }
+        let Lease { metadata, spec } = Lease::deserialize(deserializer)?;
+        let time = spec.and_then(|spec| spec.renew_time);
+        Ok(Self {
+            metadata: ObjectMeta {
+                name: metadata.name,
+                namespace: metadata.namespace,
+                resource_version: metadata.resource_version,
+                ..ObjectMeta::default()
+            },
+            value: Renewal {
+                time: time.and_then(|time| time.parse().ok()),
+            },
+        })
+    }
+}
+
+/// The fields of an object. Managed fields are skipped as they are read: they can be most of it.
 struct Whole(Map<String, Value>);
 
 /// The fields of an object's metadata.
@@ -127,7 +171,7 @@ impl<'de> Visitor<'de> for Fields {
     }
 }
 
-impl Resource for Object {
+impl<V> Resource for Object<V> {
     type DynamicType = ApiResource;
     type Scope = DynamicResourceScope;
 
@@ -188,6 +232,39 @@ mod tests {
             .unwrap()
             .remove("managedFields");
         assert_eq!(object.value, expected);
+    }
+
+    #[test]
+    fn of_a_lease_that_is_watched_its_renewal_is_kept() {
+        let time = "2026-08-11T12:00:00.000001Z";
+        for (sentence, spec, expected) in [
+            (
+                "renewed",
+                json!({"holderIdentity": "a", "leaseDurationSeconds": 60, "renewTime": time}),
+                Some(time),
+            ),
+            ("never renewed", json!({"holderIdentity": "a"}), None),
+            ("no time", json!({"renewTime": null}), None),
+            ("an absurd time", json!({"renewTime": "yesterday"}), None),
+            ("nothing", Value::Null, None),
+        ] {
+            let text = json!({
+                "kind": "Lease",
+                "apiVersion": "coordination.k8s.io/v1",
+                "metadata": {
+                    "name": "a", "namespace": "b", "uid": "c", "resourceVersion": "7",
+                    "managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {}}}],
+                },
+                "spec": spec,
+            });
+            let lease: Object<Renewal> = serde_json::from_value(text.clone()).unwrap();
+            assert_eq!((lease.name(), lease.namespace()), ("a", "b"), "{sentence}");
+            assert_eq!(lease.version(), Some(7), "{sentence}");
+            let expected = expected.map(|time| time.parse().unwrap());
+            assert_eq!(lease.value.time, expected, "{sentence}");
+            let whole: Object = serde_json::from_value(text).unwrap();
+            assert_eq!(lease.value.time, whole.renew_time(), "{sentence}");
+        }
     }
 
     #[test]

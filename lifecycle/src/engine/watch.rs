@@ -1,5 +1,6 @@
 //! One watch for each kind. What it tells goes into the view; it resumes and lists anew by itself.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +10,14 @@ use kube::client::Body;
 use kube::core::ApiResource;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::time::timeout;
 use tower::BoxError;
 
 use super::kinds::Kind;
-use super::object::Object;
-use super::view::Source;
+use super::object::{Object, Renewal};
+use super::view::{Source, View};
 use super::work::Work;
 use crate::facts::Now;
 
@@ -49,6 +52,24 @@ impl Failures {
     }
 }
 
+/// What is kept of an object.
+trait Kept: Clone + Debug + Send + 'static {
+    /// The watch of this kind told of it.
+    fn told(object: &Object<Self>, view: &mut View, kind: Kind, now: Now);
+}
+
+impl Kept for Value {
+    fn told(object: &Object, view: &mut View, kind: Kind, now: Now) {
+        view.apply(kind, object, Source::Watch, now);
+    }
+}
+
+impl Kept for Renewal {
+    fn told(object: &Object<Self>, view: &mut View, _: Kind, now: Now) {
+        view.apply_lease(object, now);
+    }
+}
+
 /// Follows a kind for ever.
 pub(crate) async fn follow(work: Arc<Work>, kind: Kind) {
     let resources = kind.resources();
@@ -61,15 +82,27 @@ pub(crate) async fn follow(work: Arc<Work>, kind: Kind) {
     loop {
         for resource in &resources {
             // Returns only when the hub does not have it.
-            follow_version(&work, kind, resource, &mut failures).await;
+            match kind {
+                Kind::Lease => {
+                    follow_version::<Renewal>(&work, kind, resource, &mut failures).await
+                }
+                _ => follow_version::<Value>(&work, kind, resource, &mut failures).await,
+            }
         }
         failures.wait().await;
     }
 }
 
 /// Until the hub says that it does not have this version.
-async fn follow_version(work: &Work, kind: Kind, resource: &ApiResource, failures: &mut Failures) {
-    let api: Api<Object> = Api::all_with(impatient(work.client()), resource);
+async fn follow_version<V: Kept>(
+    work: &Work,
+    kind: Kind,
+    resource: &ApiResource,
+    failures: &mut Failures,
+) where
+    Object<V>: DeserializeOwned,
+{
+    let api: Api<Object<V>> = Api::all_with(impatient(work.client()), resource);
     let config = match kind.label_selector() {
         Some(labels) => watcher::Config::default().labels(labels),
         None => watcher::Config::default(),
@@ -87,7 +120,7 @@ async fn follow_version(work: &Work, kind: Kind, resource: &ApiResource, failure
                 match event {
                     Event::Init => view.listing(kind),
                     Event::InitApply(object) | Event::Apply(object) => {
-                        view.apply(kind, &object, Source::Watch, now);
+                        V::told(&object, &mut view, kind, now);
                     }
                     Event::Delete(object) => view.gone(kind, &object, Source::Watch),
                     Event::InitDone => {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::objects::owned;
 use super::{Blind, Key, View};
 use crate::engine::kinds::Kind;
-use crate::engine::object::Object;
+use crate::engine::object::{Object, Renewal};
 use crate::facts::Now;
 
 /// A watch that has not failed for so long works: longer than it waits between two tries.
@@ -28,6 +28,11 @@ impl View {
     /// A watch begins to list.
     pub(crate) fn listing(&mut self, kind: Kind) {
         self.watches.entry(kind).or_default().listing = Some(HashSet::new());
+    }
+
+    pub(super) fn is_listing(&self, kind: Kind) -> bool {
+        let progress = self.watches.get(&kind);
+        progress.is_some_and(|progress| progress.listing.is_some())
     }
 
     /// A watch has listed all: the rest is gone.
@@ -72,7 +77,7 @@ impl View {
     }
 
     /// Leases are watched again. What was not seen is no silence: that time does not count.
-    fn sees_leases(&mut self, now: Now) {
+    pub(super) fn sees_leases(&mut self, now: Now) {
         let Some(Blind { since, .. }) = self.blind.take() else {
             return;
         };
@@ -99,39 +104,17 @@ impl View {
 
     /// An object is there, or has changed.
     pub(crate) fn apply(&mut self, kind: Kind, object: &Object, source: Source, now: Now) {
+        if !self.is_news(kind, object, source) {
+            return;
+        }
         let namespace: Arc<str> = object.namespace().into();
         let name: Arc<str> = object.name().into();
-        let progress = self.watches.entry(kind).or_default();
-        let listing = progress.listing.is_some();
-        if let Some(seen) = &mut progress.listing {
-            seen.insert((namespace.clone(), name.clone()));
-        }
-        if let Some(version) = object.version() {
-            match source {
-                // The watch has told of this, and perhaps of its end.
-                Source::Write | Source::Read if version <= progress.version => return,
-                Source::Write | Source::Read => {}
-                Source::Watch => progress.version = progress.version.max(version),
-            }
-            if self
-                .version(kind, &namespace, &name)
-                .is_some_and(|known| known >= version)
-            {
-                return;
-            }
-        }
-        if (kind, source, listing) == (Kind::Lease, Source::Watch, false) {
-            self.sees_leases(now);
-        }
         match kind {
             Kind::Cluster => self.cluster_changed(&name, object),
             Kind::Set => self.set_changed(name, object),
             Kind::Binding => self.binding_changed(namespace, name, object),
             Kind::Addon => self.addon_changed(&namespace, &name, object),
-            Kind::Lease => {
-                let late = listing || source == Source::Read;
-                self.lease_changed(&namespace, &name, object, late, now);
-            }
+            Kind::Lease => self.lease_changed(object, object.renew_time(), source, now),
             Kind::Csr => self.request_changed(name, object),
             Kind::Namespace | Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => {
                 let owned = owned(&self.config, object);
@@ -140,8 +123,35 @@ impl View {
         }
     }
 
+    /// The watch tells of a Lease.
+    pub(crate) fn apply_lease(&mut self, lease: &Object<Renewal>, now: Now) {
+        if self.is_news(Kind::Lease, lease, Source::Watch) {
+            self.lease_changed(lease, lease.value.time, Source::Watch, now);
+        }
+    }
+
+    /// Notes that there is such a version of it. False: it was known, or is older than what is known.
+    fn is_news<V>(&mut self, kind: Kind, object: &Object<V>, source: Source) -> bool {
+        let (namespace, name) = (object.namespace(), object.name());
+        let progress = self.watches.entry(kind).or_default();
+        if let Some(seen) = &mut progress.listing {
+            seen.insert((namespace.into(), name.into()));
+        }
+        let Some(version) = object.version() else {
+            return true;
+        };
+        match source {
+            // The watch has told of this, and perhaps of its end.
+            Source::Write | Source::Read if version <= progress.version => return false,
+            Source::Write | Source::Read => {}
+            Source::Watch => progress.version = progress.version.max(version),
+        }
+        let known = self.version(kind, namespace, name);
+        known.is_none_or(|known| known < version)
+    }
+
     /// An object is gone, as a watch tells, or a deletion of our own was answered.
-    pub(crate) fn gone(&mut self, kind: Kind, object: &Object, source: Source) {
+    pub(crate) fn gone<V>(&mut self, kind: Kind, object: &Object<V>, source: Source) {
         if let (Source::Watch, Some(version)) = (source, object.version()) {
             let progress = self.watches.entry(kind).or_default();
             progress.version = progress.version.max(version);

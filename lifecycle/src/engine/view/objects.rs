@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, labels};
+use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 
 use super::index::owner;
-use super::{Entry, Key, SetEntry, View};
+use super::{Entry, Key, SetEntry, Source, View};
 use crate::config::Config;
 use crate::engine::kinds::Kind;
 use crate::engine::object::Object;
@@ -181,18 +182,21 @@ impl View {
         self.wake_cluster(namespace);
     }
 
-    pub(super) fn lease_changed(
+    pub(super) fn lease_changed<V>(
         &mut self,
-        namespace: &str,
-        name: &str,
-        object: &Object,
-        late: bool,
+        object: &Object<V>,
+        renew_time: Option<Timestamp>,
+        source: Source,
         now: Now,
     ) {
-        if name != names::CLUSTER_LEASE {
+        let listing = self.is_listing(Kind::Lease);
+        if source == Source::Watch && !listing {
+            self.sees_leases(now);
+        }
+        if object.name() != names::CLUSTER_LEASE {
             return;
         }
-        let renew_time = object.renew_time();
+        let namespace = object.namespace();
         let resource_version = object.metadata.resource_version.clone().unwrap_or_default();
         let entry = self.clusters.entry(namespace.into()).or_default();
         let Some(lease) = &mut entry.lease else {
@@ -212,6 +216,7 @@ impl View {
         lease.renew_time = renew_time;
         lease.renewed = now.instant;
         // A list tells of a renewal some time after it was made: nothing to compare clocks by.
+        let late = listing || source == Source::Read;
         lease.observed_wall = (!late).then_some(now.wall);
         // A renewal concerns nothing but the clocks, and those seldom: thousands come each minute.
         let cluster = entry.cluster.as_ref();

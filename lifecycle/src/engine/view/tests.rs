@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::engine::object::Object;
+use crate::engine::object::{Object, Renewal};
 
 fn now() -> Now {
     Now {
@@ -51,6 +51,12 @@ fn lease(cluster: &str, version: u64, renewed: Timestamp) -> Object {
         },
         "spec": {"renewTime": renewed},
     }))
+}
+
+/// The watch tells of this lease.
+fn watched(view: &mut View, lease: Object, now: Now) {
+    let lease: Object<Renewal> = serde_json::from_value(lease.value).unwrap();
+    view.apply_lease(&lease, now);
 }
 
 fn set(name: &str, version: u64, selector: Value) -> Object {
@@ -150,7 +156,7 @@ fn what_a_list_does_not_name_is_gone() {
             Source::Watch,
             now,
         );
-        view.apply(Kind::Lease, &lease(name, 6, now.wall), Source::Watch, now);
+        watched(&mut view, lease(name, 6, now.wall), now);
     }
     view.listing(Kind::Cluster);
     view.apply(
@@ -204,25 +210,19 @@ fn a_renewal_concerns_nobody_either() {
         {"type": "ManagedClusterConditionClockSynced", "status": "True", "reason": "r", "message": "", "lastTransitionTime": now.wall},
     ]});
     view.apply(Kind::Cluster, &object, Source::Watch, now);
-    view.apply(Kind::Lease, &lease("c1", 6, now.wall), Source::Watch, now);
+    watched(&mut view, lease("c1", 6, now.wall), now);
     view.wakes();
     let later = later(now, Duration::from_secs(60));
-    view.apply(
-        Kind::Lease,
-        &lease("c1", 7, later.wall),
-        Source::Watch,
-        later,
-    );
+    watched(&mut view, lease("c1", 7, later.wall), later);
     assert_eq!(view.wakes(), []);
     assert_eq!(
         view.clusters["c1"].lease.as_ref().unwrap().renewed,
         later.instant
     );
     // Unless its clock is off.
-    view.apply(
-        Kind::Lease,
-        &lease("c1", 8, now.wall + Duration::from_secs(7200)),
-        Source::Watch,
+    watched(
+        &mut view,
+        lease("c1", 8, now.wall + Duration::from_secs(7200)),
         later,
     );
     assert_eq!(view.wakes(), [cluster_key("c1")]);
@@ -237,12 +237,7 @@ fn nobody_is_silent_while_nobody_listens() {
         Source::Watch,
         begun,
     );
-    view.apply(
-        Kind::Lease,
-        &lease("c1", 6, begun.wall),
-        Source::Watch,
-        begun,
-    );
+    watched(&mut view, lease("c1", 6, begun.wall), begun);
     let renewed = |view: &View| view.clusters["c1"].lease.as_ref().unwrap().renewed;
     let first = renewed(&view);
     let minute = |minutes: u64| later(begun, Duration::from_secs(60 * minutes));
@@ -254,12 +249,7 @@ fn nobody_is_silent_while_nobody_listens() {
         assert!(view.sight() > Some(minute(minutes).instant));
     }
     view.listing(Kind::Lease);
-    view.apply(
-        Kind::Lease,
-        &lease("c1", 6, begun.wall),
-        Source::Watch,
-        minute(10),
-    );
+    watched(&mut view, lease("c1", 6, begun.wall), minute(10));
     view.listed(Kind::Lease, minute(10));
     assert!(!view.is_blind(minute(10)));
     assert_eq!(view.sight(), None);
