@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -152,8 +153,9 @@ impl Hub {
         Ok(())
     }
 
-    pub(crate) async fn turn_available(&self, clusters: usize) -> Result<()> {
-        each(clusters, async |name| self.report(&name, "True").await).await
+    /// Every agent reports whether its cluster is available.
+    pub(crate) async fn turn(&self, clusters: usize, available: &str) -> Result<()> {
+        each(clusters, async |name| self.report(&name, available).await).await
     }
 
     pub(crate) async fn wait_until_untainted(&self, clusters: usize) -> Result<()> {
@@ -166,54 +168,67 @@ impl Hub {
     }
 
     /// So many clusters' agents renew once more, and then never again. The slowest of them: from the end of its lease to
-    /// Unknown, and to the taint.
+    /// Unknown, and to the taint; as one sees it who watches the same as the controller, from the renewal that is told of
+    /// to the change that is told of.
     pub(crate) async fn fall_silent(&self, clusters: usize) -> Result<(Duration, Duration)> {
-        let silent = stream::iter(0..clusters).map(|number| async move {
+        let leases = "/apis/coordination.k8s.io/v1/leases?labelSelector=open-cluster-management.io/cluster-name";
+        let told = &Told::default();
+        let agents = stream::iter(0..clusters).map(|number| async move {
             let name = name(number);
-            let path = format!("{CLUSTERS}/{name}");
             // Or it would be silent for too long the moment its lease gets short.
             self.renew_one(&name).await?;
             let short = json!({"spec": {"leaseDurationSeconds": 1}});
-            self.send("PATCH", &path, &short).await?;
+            self.send("PATCH", &format!("{CLUSTERS}/{name}"), &short)
+                .await?;
             // Apart from each other.
             sleep(Duration::from_millis(130) * u32::try_from(number)?).await;
-            // The hub sees it a little later, so that this is no less than it took.
-            let ends = Instant::now() + Duration::from_secs(5);
-            self.renew_one(&name).await?;
-            tokio::time::sleep_until((ends - Duration::from_millis(200)).into()).await;
-            let mut unknown = None;
-            loop {
-                let object = self.get(&path).await?;
-                let now = Instant::now();
-                if condition(&object, "ManagedClusterConditionAvailable") == Some("Unknown") {
-                    unknown.get_or_insert(now);
-                }
-                if let (Some(unknown), Some(_)) = (
-                    unknown,
-                    object["spec"]["taints"]
-                        .as_array()
-                        .and_then(|taints| taints.first()),
-                ) {
-                    return anyhow::Ok((
-                        unknown.saturating_duration_since(ends),
-                        now.saturating_duration_since(ends),
-                    ));
-                }
-                if now > ends + Duration::from_secs(60) {
-                    bail!("{name}: never Unknown and tainted");
-                }
-                sleep(Duration::from_millis(2)).await;
-            }
+            told.fall_silent(&name);
+            self.renew_one(&name).await
         });
-        let times: Vec<_> = silent
-            .buffer_unordered(clusters.max(1))
-            .try_collect()
-            .await?;
-        let longest = |of: fn(&(Duration, Duration)) -> Duration| times.iter().map(of).max();
-        Ok((
-            longest(|times| times.0).unwrap_or_default(),
-            longest(|times| times.1).unwrap_or_default(),
-        ))
+        let agents = agents.buffer_unordered(clusters.max(1)).try_collect::<()>();
+        let until_tainted = async {
+            loop {
+                if let Some(slowest) = told.slowest(clusters) {
+                    return slowest;
+                }
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::select! {
+            ended = self.tell(leases, |lease| told.lease(lease)) => ended.map(|()| Default::default()),
+            ended = self.tell(CLUSTERS, |cluster| told.cluster(cluster)) => ended.map(|()| Default::default()),
+            slowest = async { agents.await?; anyhow::Ok(until_tainted.await) } => slowest,
+            () = sleep(Duration::from_secs(120)) => bail!("some clusters are never Unknown and tainted"),
+        }
+    }
+
+    /// Tells of what changes from now on, until the hub ends the watch.
+    async fn tell(&self, path: &str, tell: impl Fn(&Value)) -> Result<()> {
+        let version = self.version().await?;
+        let more = if path.contains('?') { '&' } else { '?' };
+        let path = format!("{path}{more}watch=true&resourceVersion={version}");
+        let request = Request::get(path).body(Vec::new())?;
+        let mut events = self.client.request_events::<Value>(request).await?.boxed();
+        while let Some(event) = events.try_next().await? {
+            if let kube::core::WatchEvent::Modified(object) = event {
+                tell(&object);
+            }
+        }
+        bail!("the hub has ended a watch")
+    }
+
+    /// What one write takes that changes a ManagedCluster's spec, one after the other: the median.
+    pub(crate) async fn one_write(&self) -> Result<Duration> {
+        let path = format!("{CLUSTERS}/{}", name(0));
+        let mut times = Vec::new();
+        for number in 0..31 {
+            let change = json!({"spec": {"leaseDurationSeconds": 100 + number}});
+            let begun = Instant::now();
+            self.send("PATCH", &path, &change).await?;
+            times.push(begun.elapsed());
+        }
+        times.sort_unstable();
+        Ok(times[times.len() / 2])
     }
 
     /// Takes away what was made, whoever keeps it by finalizers.
@@ -348,6 +363,70 @@ impl Hub {
         self.client.request::<Value>(request).await?;
         Ok(())
     }
+}
+
+/// What a watch has told of clusters that fall silent, and when.
+#[derive(Default)]
+struct Told(Mutex<HashMap<String, Silent>>);
+
+/// Since an agent's last renewal.
+#[derive(Default)]
+struct Silent {
+    renewed: Option<Instant>,
+    unknown: Option<Instant>,
+    tainted: Option<Instant>,
+}
+
+impl Told {
+    /// The next renewal is its last.
+    fn fall_silent(&self, name: &str) {
+        let silent = Silent::default();
+        lock(&self.0).insert(name.to_owned(), silent);
+    }
+
+    fn lease(&self, lease: &Value) {
+        let name = lease["metadata"]["namespace"].as_str().unwrap_or_default();
+        if let Some(silent) = lock(&self.0).get_mut(name) {
+            silent.renewed.get_or_insert_with(Instant::now);
+        }
+    }
+
+    fn cluster(&self, cluster: &Value) {
+        let name = cluster["metadata"]["name"].as_str().unwrap_or_default();
+        let mut told = lock(&self.0);
+        let Some(silent) = told.get_mut(name) else {
+            return;
+        };
+        if condition(cluster, "ManagedClusterConditionAvailable") != Some("Unknown") {
+            return;
+        }
+        silent.unknown.get_or_insert_with(Instant::now);
+        let taints = cluster["spec"]["taints"].as_array();
+        if taints.is_some_and(|taints| !taints.is_empty()) {
+            silent.tainted.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// From the end of a lease, five times its second, to Unknown, and to the taint; once so many are tainted.
+    fn slowest(&self, clusters: usize) -> Option<(Duration, Duration)> {
+        let told = lock(&self.0);
+        let times: Option<Vec<_>> = told
+            .values()
+            .map(|silent| {
+                let ends = silent.renewed? + Duration::from_secs(5);
+                let after = |time: Instant| time.saturating_duration_since(ends);
+                Some((after(silent.unknown?), after(silent.tainted?)))
+            })
+            .collect();
+        let times = times.filter(|times| times.len() == clusters)?;
+        let unknown = times.iter().map(|times| times.0).max()?;
+        let tainted = times.iter().map(|times| times.1).max()?;
+        Some((unknown, tainted))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn name(number: usize) -> String {
