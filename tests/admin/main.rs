@@ -29,4 +29,5 @@ mod doctor;
 mod examples;
 mod get;
 mod sets;
+mod unlabelled;
 mod walkthrough;
