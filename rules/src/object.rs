@@ -2,8 +2,11 @@
 //!
 //! Decoding these instead of the whole stored types keeps the hot path free of copies, and keeps the gate indifferent
 //! to every field it does not guard: an unknown field is skipped, whatever is in it. What is read is read strictly: a
-//! label that is not a string, a lease duration that is not an integer or a key given twice is an error, which names
-//! the field when decoded through `serde_path_to_error`. `null` counts as absent, as it does in Go.
+//! label that is not a string, a lease duration that is not an integer, a list for an object or a key given twice is an
+//! error, which names the field when decoded through `serde_path_to_error`. `null` counts as absent, as it does in Go.
+
+mod selector;
+mod shape;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,6 +14,9 @@ use std::fmt;
 use berth_api::labels;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+
+pub use shape::{FromObject, object};
+use shape::{objects, required};
 
 /// A string of the request, borrowed unless it had escapes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,11 +58,11 @@ pub struct Cluster<'a> {
     /// `kind`.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub kind: Text<'a>,
-    /// `metadata`.
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    /// `metadata`: no object is without, and a label needs a place.
+    #[serde(borrow, deserialize_with = "required")]
     pub metadata: Metadata<'a>,
     /// `spec`.
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    #[serde(borrow, default, deserialize_with = "object")]
     pub spec: ClusterSpec<'a>,
 }
 
@@ -70,10 +76,10 @@ pub struct ClusterSpec<'a> {
     /// Seconds between two renewals of the cluster's lease.
     pub lease_duration_seconds: Option<i64>,
     /// How the hub reaches the cluster.
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(borrow, deserialize_with = "objects")]
     pub managed_cluster_client_configs: Vec<ClientConfig<'a>>,
     /// Taints.
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(borrow, deserialize_with = "objects")]
     pub taints: Vec<Taint<'a>>,
 }
 
@@ -117,11 +123,11 @@ pub struct ClusterSet<'a> {
     /// `kind`.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub kind: Text<'a>,
-    /// `metadata`.
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    /// `metadata`: no object is without, and a label needs a place.
+    #[serde(borrow, deserialize_with = "required")]
     pub metadata: Metadata<'a>,
     /// `spec`.
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    #[serde(borrow, default, deserialize_with = "object")]
     pub spec: ClusterSetSpec<'a>,
 }
 
@@ -130,7 +136,7 @@ pub struct ClusterSet<'a> {
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub struct ClusterSetSpec<'a> {
     /// Which clusters belong to the set.
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(borrow, deserialize_with = "object")]
     pub cluster_selector: ClusterSelector<'a>,
 }
 
@@ -142,6 +148,7 @@ pub struct ClusterSelector<'a> {
     #[serde(borrow, deserialize_with = "or_default")]
     pub selector_type: Text<'a>,
     /// Read with the type `LabelSelector` only.
+    #[serde(deserialize_with = "selector::strict")]
     pub label_selector: Option<LabelSelector>,
 }
 
@@ -155,11 +162,11 @@ pub struct Binding<'a> {
     /// `kind`.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub kind: Text<'a>,
-    /// `metadata`.
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    /// `metadata`: no object is without, and a label needs a place.
+    #[serde(borrow, deserialize_with = "required")]
     pub metadata: Metadata<'a>,
     /// `spec`.
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    #[serde(borrow, default, deserialize_with = "object")]
     pub spec: BindingSpec<'a>,
 }
 

@@ -5,12 +5,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::object::{Taint, Text};
 
-/// A time this close to now is taken for one that the gate itself wrote, in an earlier pass over the same change.
-const OURS: SignedDuration = SignedDuration::from_secs(5);
+/// A time within so many seconds of now is taken for one that the gate itself wrote, in an earlier pass over the same change.
+const OURS: u64 = 5;
 
 /// What to do about a taint's `timeAdded`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +134,8 @@ fn is_zero(time: &Text<'_>) -> bool {
 }
 
 fn is_ours(time: Timestamp, now: Timestamp) -> bool {
-    now.duration_since(time).abs() <= OURS
+    // Times are written to the second: what is left of it is not to count against the one that wrote.
+    now.as_second().abs_diff(time.as_second()) <= OURS
 }
 
 /// As Kubernetes writes times: UTC, to the second.
@@ -322,6 +323,25 @@ mod tests {
             ),
         ] {
             assert_eq!(outcome(new, old), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_second_pass_comes_up_to_five_seconds_later() {
+        let first = "2026-11-21T12:00:00.9Z".parse().unwrap();
+        let text = format!("k v E {}", rfc3339(first));
+        for (after, expected) in [
+            (0, TimeAdded::Keep),
+            (5_000, TimeAdded::Keep),
+            (6_000, TimeAdded::Refuse),
+        ] {
+            let now = first + jiff::SignedDuration::from_millis(after);
+            let taints = [taint(&text)];
+            assert_eq!(
+                times(&taints, Some(&[]), now).next(),
+                Some(expected),
+                "after {after} ms"
+            );
         }
     }
 

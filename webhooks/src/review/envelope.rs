@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use berth_rules::display::{self, Quoted};
-use berth_rules::object::{Object, Text};
-use serde::de::Deserialize;
+use berth_rules::object::{FromObject, Object, Text, object};
+use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::answer::Refusal;
@@ -41,7 +41,7 @@ pub(crate) struct Header<'a> {
 pub(crate) struct Request<'a, O> {
     #[serde(borrow, default)]
     uid: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "object")]
     resource: Resource<'a>,
     #[serde(borrow, default)]
     sub_resource: Option<Text<'a>>,
@@ -51,9 +51,11 @@ pub(crate) struct Request<'a, O> {
     pub(crate) namespace: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(crate) operation: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "object")]
     pub(crate) user_info: UserInfo<'a>,
+    #[serde(default, deserialize_with = "optional")]
     pub(crate) object: Option<O>,
+    #[serde(default, deserialize_with = "optional")]
     pub(crate) old_object: Option<O>,
     pub(crate) dry_run: Option<bool>,
 }
@@ -90,8 +92,18 @@ struct Envelope<'a, O> {
     kind: Text<'a>,
     #[serde(borrow, default)]
     api_version: Text<'a>,
-    #[serde(borrow = "'a")]
+    #[serde(borrow = "'a", default, deserialize_with = "optional")]
     request: Option<Request<'a, O>>,
+}
+
+/// An object, if there is one.
+fn optional<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let object = Option::<FromObject<T>>::deserialize(deserializer)?;
+    Ok(object.map(|FromObject(object)| object))
 }
 
 /// Decodes a review and checks that it is one this webhook serves.
@@ -249,12 +261,22 @@ fn explain<'a, O: Object<'a>>(body: &'a [u8], error: &serde_json::Error) -> (Hea
     )
 }
 
-/// Decoders quote what they stumble over, and that may be long.
+/// Decoders quote what they stumble over, and name the keys on the way there as they are: that may be long, and may hold
+/// what a terminal would obey.
 fn cut(message: &str) -> String {
-    match display::cut(message, 500) {
-        (beginning, true) => format!("{beginning}..."),
-        (whole, false) => whole.to_owned(),
+    let (beginning, more) = display::cut(message, 500);
+    let mut shown = String::with_capacity(beginning.len());
+    for c in beginning.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
     }
+    if more {
+        shown.push_str("...");
+    }
+    shown
 }
 
 // === impl ApiVersion ===

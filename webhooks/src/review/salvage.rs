@@ -6,7 +6,8 @@
 use std::fmt;
 
 use berth_rules::object::Text;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::envelope::{ApiVersion, Header};
 
@@ -34,6 +35,9 @@ enum Level {
     Request,
 }
 
+/// A string, or something else that is passed over.
+struct AnyShape<'a>(Option<Text<'a>>);
+
 impl<'a> DeserializeSeed<'a> for Fields<'_, 'a> {
     type Value = ();
 
@@ -53,9 +57,10 @@ impl<'a> Visitor<'a> for Fields<'_, 'a> {
         while let Some(key) = map.next_key::<Text<'a>>()? {
             match (&self.of, key.as_str()) {
                 (Level::Review, "apiVersion") => {
-                    let version = map.next_value::<Text<'a>>()?;
-                    self.header.api_version =
-                        ApiVersion::parse(version.as_str()).unwrap_or_default();
+                    if let AnyShape(Some(version)) = map.next_value()? {
+                        self.header.api_version =
+                            ApiVersion::parse(version.as_str()).unwrap_or_default();
+                    }
                 }
                 (Level::Review, "request") => {
                     map.next_value_seed(Fields {
@@ -63,13 +68,24 @@ impl<'a> Visitor<'a> for Fields<'_, 'a> {
                         of: Level::Request,
                     })?;
                 }
-                (Level::Request, "uid") => self.header.uid = map.next_value()?,
+                (Level::Request, "uid") => {
+                    if let AnyShape(Some(uid)) = map.next_value()? {
+                        self.header.uid = uid;
+                    }
+                }
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
         }
         Ok(())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for AnyShape<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = <&RawValue>::deserialize(deserializer)?;
+        Ok(Self(serde_json::from_str(value.get()).ok()))
     }
 }
 
@@ -92,6 +108,17 @@ mod tests {
             ),
             (r#"{"request":{"uid":"u"}} trailing"#, "u", "v1"),
             (r#"{"request":{"uid":7}}"#, "", "v1"),
+            (r#"{"apiVersion":3,"request":{"uid":"u"}}"#, "u", "v1"),
+            (
+                r#"{"apiVersion":null,"request":{"uid":"u\u00e9"}}"#,
+                "ué",
+                "v1",
+            ),
+            (
+                r#"{"request":{"uid":[{"a":1}],"uid":"u"},"apiVersion":{}}"#,
+                "u",
+                "v1",
+            ),
             (r#"{"request":[]}"#, "", "v1"),
             ("not json", "", "v1"),
             ("", "", "v1"),

@@ -1,0 +1,107 @@
+//! What the fuzzers begin with: under each target's name in `fuzz/seeds`. The laws hold for all of it.
+//!
+//! Seeds of reviews are the recorded ones, without what no rule reads. Write them anew after reviews were recorded:
+//! `BERTH_GENERATE=1 cargo test -p berth-laws`.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// More than this is no seed corpus, but a harvest.
+const LARGEST: usize = 300 * 1024;
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+fn files(folder: &str) -> BTreeMap<String, Vec<u8>> {
+    fs::read_dir(repository(folder))
+        .unwrap_or_else(|error| panic!("{folder}: {error}"))
+        .map(|entry| entry.unwrap())
+        .map(|entry| {
+            (
+                entry.file_name().into_string().unwrap(),
+                fs::read(entry.path()).unwrap(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn the_laws_hold_for_all_seeds() {
+    let laws: [(&str, fn(&[u8])); 1] = [("review", berth_laws::review)];
+    let mut size = 0;
+    for (target, law) in laws {
+        let seeds = files(&format!("fuzz/seeds/{target}"));
+        assert!(!seeds.is_empty(), "{target} has seeds");
+        for (name, seed) in seeds {
+            size += seed.len();
+            let held = catch_unwind(AssertUnwindSafe(|| law(&seed)));
+            assert!(held.is_ok(), "fuzz/seeds/{target}/{name}");
+        }
+    }
+    assert!(size <= LARGEST, "the seeds have {size} bytes");
+}
+
+/// A review without what no rule reads: a fuzzer's changes are to matter.
+fn essential(mut review: Value) -> Value {
+    let request = review["request"].as_object_mut().unwrap();
+    for field in ["kind", "requestKind", "requestResource", "options"] {
+        request.remove(field);
+    }
+    request["userInfo"].as_object_mut().unwrap().remove("extra");
+    for object in ["object", "oldObject"] {
+        let Some(Value::Object(metadata)) = review["request"][object].get_mut("metadata") else {
+            continue;
+        };
+        for field in [
+            "managedFields",
+            "annotations",
+            "creationTimestamp",
+            "uid",
+            "generation",
+            "resourceVersion",
+        ] {
+            metadata.remove(field);
+        }
+    }
+    review
+}
+
+#[test]
+fn seeds_of_reviews_are_what_was_recorded() {
+    let recorded: BTreeMap<_, _> = files("tests/data/reviews")
+        .into_iter()
+        .filter(|(name, _)| name.ends_with(".json") && !name.ends_with(".ocm.json"))
+        .map(|(name, review)| {
+            let review = serde_json::from_slice(&review).unwrap();
+            (name, essential(review).to_string().into_bytes())
+        })
+        .collect();
+    if std::env::var_os("BERTH_GENERATE").is_some_and(|value| value == "1") {
+        let folder = repository("fuzz/seeds/review");
+        fs::create_dir_all(&folder).unwrap();
+        for (name, review) in &recorded {
+            fs::write(folder.join(name), review).unwrap();
+        }
+    }
+    let mut seeds = files("fuzz/seeds/review");
+    for (name, review) in recorded {
+        let again = "write it anew: BERTH_GENERATE=1 cargo test -p berth-laws";
+        assert!(
+            seeds.remove(&name) == Some(review),
+            "fuzz/seeds/review/{name}: {again}"
+        );
+    }
+    // What a fuzzer found has a name of its own.
+    assert!(
+        seeds.keys().all(|name| name.starts_with("found-")),
+        "{:?}",
+        seeds.keys()
+    );
+}
