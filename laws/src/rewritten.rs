@@ -80,7 +80,7 @@ impl Writer<'_> {
         }
     }
 
-    fn member(&mut self, key: &String, value: &Value) {
+    fn member(&mut self, key: &str, value: &Value) {
         const OTHERS: [&str; 8] = [
             "null",
             "false",
@@ -91,7 +91,7 @@ impl Writer<'_> {
             "[]",
             "{}",
         ];
-        let key = Value::from(key.as_str()).to_string();
+        let key = Value::from(key).to_string();
         let twice = self.style.twice == Some(self.member);
         self.member += 1;
         let other = twice.then(|| (OTHERS[self.dice.usize(..OTHERS.len())], self.dice.bool()));

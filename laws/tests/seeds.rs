@@ -10,10 +10,13 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use berth_laws::requests::{agent, alternative_name, subject};
 use serde_json::Value;
 
 /// More than this is no seed corpus, but a harvest.
 const LARGEST: usize = 300 * 1024;
+
+type Law = fn(&[u8]);
 
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
@@ -34,7 +37,13 @@ fn files(folder: &str) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn the_laws_hold_for_all_seeds() {
-    let laws: [(&str, fn(&[u8])); 1] = [("review", berth_laws::review)];
+    let laws: [(&str, Law); 5] = [
+        ("review", berth_laws::review),
+        ("mutate", berth_laws::mutate),
+        ("rbac", berth_laws::rbac),
+        ("selector", berth_laws::selector),
+        ("csr", berth_laws::csr),
+    ];
     let mut size = 0;
     for (target, law) in laws {
         let seeds = files(&format!("fuzz/seeds/{target}"));
@@ -104,4 +113,27 @@ fn seeds_of_reviews_are_what_was_recorded() {
         "{:?}",
         seeds.keys()
     );
+}
+
+/// Subjects and attributes, byte by byte; the requests in PEM were made by OpenSSL, and their keys thrown away.
+#[test]
+fn seeds_of_requests_that_are_signed_here_are_what_is_made_up() {
+    let requests = [
+        ("agent", agent()),
+        (
+            "agent-with-alternative-name",
+            [agent(), alternative_name("a.example")].concat(),
+        ),
+        ("admin", subject(&["system:masters"], "admin")),
+    ];
+    for (name, request) in requests {
+        let file = repository(&format!("fuzz/seeds/csr/{name}"));
+        if std::env::var_os("BERTH_GENERATE").is_some_and(|value| value == "1") {
+            fs::write(&file, &request).unwrap();
+        }
+        assert!(
+            fs::read(&file).unwrap() == request,
+            "{name}: write it anew: BERTH_GENERATE=1 cargo test -p berth-laws"
+        );
+    }
 }

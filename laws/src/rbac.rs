@@ -1,0 +1,220 @@
+//! RBAC: rights only add up, and each has a reason.
+
+mod made_up;
+
+use arbitrary::{Arbitrary, Unstructured};
+use berth_rbac::{Grant, Kind, Policy, Request, Subject, Verdict, implied_groups, not_covered};
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use self::made_up::{Object, Question, Word};
+
+/// Larger policies say nothing that smaller ones do not.
+const MOST_OBJECTS: usize = 32;
+
+#[derive(Arbitrary, Debug)]
+struct Case {
+    objects: Vec<Object>,
+    added: Vec<Object>,
+    questions: Vec<Question>,
+}
+
+/// Bytes of which a policy, additions to it, and questions are made.
+///
+/// # Panics
+/// A law is broken.
+pub fn rbac(bytes: &[u8]) {
+    let Ok(mut case) = Case::arbitrary(&mut Unstructured::new(bytes)) else {
+        return;
+    };
+    case.objects.truncate(MOST_OBJECTS);
+    case.added.truncate(MOST_OBJECTS);
+    case.questions.truncate(8);
+    let policy = policy(case.objects.iter());
+    let reversed = self::policy(unique(&case.objects).into_iter().rev());
+    let in_order = self::policy(unique(&case.objects).into_iter());
+    let mut more = policy.clone();
+    for object in &case.added {
+        // One that is there already would be replaced, which may take rights away.
+        object.renamed("added").add_to(&mut more);
+    }
+    for question in &case.questions {
+        let (subject, request) = (question.subject(), question.request());
+        let verdict = policy.evaluate(&subject, &request);
+        assert_eq!(
+            policy.evaluate(&subject, &request),
+            verdict,
+            "a verdict is the same the second time"
+        );
+        assert!(
+            !verdict.is_allowed() || more.evaluate(&subject, &request).is_allowed(),
+            "another object takes no right away: {question:?}"
+        );
+        assert_eq!(
+            in_order.evaluate(&subject, &request),
+            reversed.evaluate(&subject, &request),
+            "the order in which objects come means nothing"
+        );
+        if let Verdict::Allowed(grant) = &verdict {
+            the_grant_is_enough(&policy, &case.objects, grant, &subject, &request);
+        }
+        listed_and_allowed(&policy, question, &verdict);
+        a_name_more_is_no_right_less(&policy, question, &verdict);
+        let _ = implied_groups(subject.user);
+    }
+    covered_is_allowed(&case);
+}
+
+fn policy<'o>(objects: impl Iterator<Item = &'o Object>) -> Policy {
+    let mut policy = Policy::new();
+    objects.for_each(|object| object.add_to(&mut policy));
+    policy
+}
+
+/// Those that a policy takes, of each name the last.
+fn unique(objects: &[Object]) -> Vec<&Object> {
+    let taken: Vec<_> = objects.iter().filter(|object| object.is_taken()).collect();
+    let is_last = |i: usize| {
+        !taken[i + 1..]
+            .iter()
+            .any(|later| later.id() == taken[i].id())
+    };
+    (0..taken.len())
+        .filter(|i| is_last(*i))
+        .map(|i| taken[i])
+        .collect()
+}
+
+/// The named binding and role alone allow it.
+fn the_grant_is_enough(
+    policy: &Policy,
+    objects: &[Object],
+    grant: &Grant,
+    subject: &Subject<'_, Word>,
+    request: &Request<'_>,
+) {
+    assert!(!grant.to_string().is_empty());
+    let Grant::Binding { binding, role, .. } = grant else {
+        panic!("there are no superusers: {grant}");
+    };
+    let mut alone = Policy::new();
+    let bindings = objects
+        .iter()
+        .filter(|object| object.id().0 == binding.kind);
+    for object in bindings {
+        // The last of its name is the one that counts.
+        if (object.id().1, object.id().2)
+            == (
+                binding.namespace.as_deref().unwrap_or_default(),
+                binding.name.as_str(),
+            )
+        {
+            object.add_to(&mut alone);
+        }
+    }
+    let rules: Vec<PolicyRule> = policy
+        .rules_of(role)
+        .expect("what grants is there")
+        .into_iter()
+        .cloned()
+        .collect();
+    let metadata = ObjectMeta {
+        name: Some(role.name.clone()),
+        namespace: role.namespace.clone(),
+        ..ObjectMeta::default()
+    };
+    let rules = Some(rules);
+    let added = match role.kind {
+        Kind::Role => alone.upsert_role(Role { metadata, rules }),
+        _ => alone.upsert_cluster_role(ClusterRole {
+            metadata,
+            rules,
+            aggregation_rule: None,
+        }),
+    };
+    assert!(added.is_ok(), "what was taken once is taken again");
+    assert!(
+        alone.evaluate(subject, request).is_allowed(),
+        "what grants it is enough: {grant}"
+    );
+}
+
+/// What is allowed is by a rule that is listed; nothing is allowed where none is listed for the verb.
+fn listed_and_allowed(policy: &Policy, question: &Question, verdict: &Verdict) {
+    let (Request::Resource { verb, .. } | Request::NonResource { verb, .. }) = question.request();
+    let rules = policy
+        .rules_for(&question.subject(), question.namespace())
+        .rules;
+    let listed = rules
+        .iter()
+        .any(|rule| rule.verbs.iter().any(|own| own == "*" || own == verb));
+    assert!(
+        listed || !verdict.is_allowed(),
+        "nothing is allowed that is not listed: {question:?}"
+    );
+}
+
+/// What is allowed without a name is allowed with any; unless a rule is for the name "", which no object has.
+fn a_name_more_is_no_right_less(policy: &Policy, question: &Question, verdict: &Verdict) {
+    let Request::Resource {
+        verb,
+        api_group,
+        resource,
+        subresource,
+        name: "",
+        namespace,
+    } = question.request()
+    else {
+        return;
+    };
+    let rules = policy.rules_for(&question.subject(), namespace).rules;
+    if rules
+        .iter()
+        .any(|rule| rule.resource_names.iter().flatten().any(String::is_empty))
+    {
+        return;
+    }
+    let named = Request::Resource {
+        verb,
+        api_group,
+        resource,
+        subresource,
+        name: "any",
+        namespace,
+    };
+    assert!(
+        !verdict.is_allowed() || policy.evaluate(&question.subject(), &named).is_allowed(),
+        "{question:?}"
+    );
+}
+
+/// The refusal of escalation is sound: what is covered allows nothing that was not held.
+fn covered_is_allowed(case: &Case) {
+    let rules = |objects: &[Object]| -> Vec<PolicyRule> {
+        objects.iter().take(6).flat_map(Object::rules).collect()
+    };
+    let (held, wanted) = (rules(&case.objects), rules(&case.added));
+    assert!(
+        not_covered(&held, &held).is_empty(),
+        "what is held is covered: {held:?}"
+    );
+    let open = not_covered(&held, &wanted);
+    for part in &wanted {
+        if !not_covered(&held, std::slice::from_ref(part)).is_empty() {
+            assert!(!open.is_empty(), "the whole has no less than its parts");
+            continue;
+        }
+        let (holder, part) = (
+            made_up::holder_of(&held),
+            made_up::holder_of(std::slice::from_ref(part)),
+        );
+        for question in &case.questions {
+            let (subject, request) = (made_up::holder(), question.request());
+            assert!(
+                !part.evaluate(&subject, &request).is_allowed()
+                    || holder.evaluate(&subject, &request).is_allowed(),
+                "covered, and yet not held: {question:?}"
+            );
+        }
+    }
+}

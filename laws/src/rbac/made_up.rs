@@ -1,0 +1,315 @@
+//! RBAC objects and questions of few words, so that they meet often; now and then of any text at all.
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use berth_rbac::{Kind, Policy, Request, Subject};
+use k8s_openapi::api::rbac::v1::{
+    AggregationRule, ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef,
+    Subject as BoundSubject,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+
+const WORDS: [&str; 12] = [
+    "a",
+    "b",
+    "c",
+    "*",
+    "*/a",
+    "a/*",
+    "a/b",
+    "/a",
+    "/a/*",
+    "",
+    "system:serviceaccount:a:b",
+    "system:authenticated",
+];
+
+/// A word, most often one of [`WORDS`].
+#[derive(Clone, Debug)]
+pub(super) struct Word(String);
+
+#[derive(Arbitrary, Clone, Debug)]
+pub(super) struct Object {
+    shape: Shape,
+    name: Word,
+    namespace: Word,
+    label: Option<bool>,
+    rules: Vec<Rule>,
+    subjects: Vec<Bound>,
+    role: Word,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Shape {
+    ClusterRole,
+    /// Of the ClusterRoles with a label of this value.
+    Aggregated(bool),
+    Role,
+    ClusterRoleBinding,
+    /// To a ClusterRole, or to a Role.
+    RoleBinding(bool),
+}
+
+#[derive(Arbitrary, Clone, Debug)]
+struct Rule {
+    paths: bool,
+    groups: [Word; 1],
+    resources: Vec<Word>,
+    names: Option<Vec<Word>>,
+    verbs: Vec<Word>,
+}
+
+#[derive(Arbitrary, Clone, Debug)]
+struct Bound {
+    kind: u8,
+    name: Word,
+    namespace: Option<Word>,
+}
+
+#[derive(Arbitrary, Clone, Debug)]
+pub(super) struct Question {
+    user: Word,
+    groups: Vec<Word>,
+    words: [Word; 6],
+    path: bool,
+}
+
+/// Somebody who holds what [`holder_of`] gives.
+pub(super) fn holder() -> Subject<'static, Word> {
+    Subject {
+        user: "holder",
+        groups: &[],
+    }
+}
+
+/// A policy in which [`holder`] holds these rules everywhere.
+pub(super) fn holder_of(rules: &[PolicyRule]) -> Policy {
+    let metadata = || ObjectMeta {
+        name: Some("held".to_owned()),
+        ..ObjectMeta::default()
+    };
+    let mut policy = Policy::new();
+    // A Role's rule for paths is none that a hub takes, and counts for nothing.
+    let role = ClusterRole {
+        metadata: metadata(),
+        rules: Some(rules.to_vec()),
+        aggregation_rule: None,
+    };
+    let _ = policy.upsert_cluster_role(role);
+    let binding = ClusterRoleBinding {
+        metadata: metadata(),
+        role_ref: RoleRef {
+            api_group: String::new(),
+            kind: "ClusterRole".to_owned(),
+            name: "held".to_owned(),
+        },
+        subjects: Some(vec![BoundSubject {
+            kind: "User".to_owned(),
+            name: "holder".to_owned(),
+            ..BoundSubject::default()
+        }]),
+    };
+    policy
+        .upsert_cluster_role_binding(binding)
+        .expect("the binding is sound");
+    policy
+}
+
+// === impl Word ===
+
+impl<'a> Arbitrary<'a> for Word {
+    fn arbitrary(bytes: &mut Unstructured<'a>) -> Result<Self> {
+        let which = usize::from(u8::arbitrary(bytes)?);
+        // The first ones oftenest.
+        let word = match which {
+            0..=119 => WORDS[which % 3].to_owned(),
+            120..=247 => WORDS[which % WORDS.len()].to_owned(),
+            _ => String::arbitrary(bytes)?,
+        };
+        Ok(Self(word))
+    }
+}
+
+impl AsRef<str> for Word {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+fn words(words: &[Word]) -> Vec<String> {
+    words.iter().map(|Word(word)| word.clone()).collect()
+}
+
+// === impl Object ===
+
+impl Object {
+    /// It, under a name that no other object has.
+    pub(super) fn renamed(&self, prefix: &str) -> Self {
+        let Word(name) = &self.name;
+        Self {
+            name: Word(format!("{prefix}-{name}")),
+            ..self.clone()
+        }
+    }
+
+    /// Kind, namespace and name.
+    pub(super) fn id(&self) -> (Kind, &str, &str) {
+        let (Word(name), Word(namespace)) = (&self.name, &self.namespace);
+        match self.shape {
+            Shape::ClusterRole | Shape::Aggregated(_) => (Kind::ClusterRole, "", name),
+            Shape::Role => (Kind::Role, namespace, name),
+            Shape::ClusterRoleBinding => (Kind::ClusterRoleBinding, "", name),
+            Shape::RoleBinding(_) => (Kind::RoleBinding, namespace, name),
+        }
+    }
+
+    /// Whether a policy takes it.
+    pub(super) fn is_taken(&self) -> bool {
+        self.try_add(&mut Policy::new())
+    }
+
+    /// Adds it, if a policy takes it.
+    pub(super) fn add_to(&self, policy: &mut Policy) {
+        self.try_add(policy);
+    }
+
+    pub(super) fn rules(&self) -> Vec<PolicyRule> {
+        let mut rules: Vec<_> = self.rules.iter().map(Rule::rule).collect();
+        rules.truncate(4);
+        let mut policy = Policy::new();
+        let role = ClusterRole {
+            metadata: ObjectMeta {
+                name: Some("a".to_owned()),
+                ..ObjectMeta::default()
+            },
+            rules: Some(rules.clone()),
+            aggregation_rule: None,
+        };
+        // Of what a hub does not store nothing is said.
+        if policy.upsert_cluster_role(role).is_err() {
+            rules.clear();
+        }
+        rules
+    }
+
+    fn try_add(&self, policy: &mut Policy) -> bool {
+        let (_, namespace, name) = self.id();
+        let label = self
+            .label
+            .map(|label| [("l".to_owned(), label.to_string())].into());
+        let metadata = ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
+            labels: label,
+            ..ObjectMeta::default()
+        };
+        let rules = Some(self.rules.iter().take(4).map(Rule::rule).collect());
+        let subjects = Some(self.subjects.iter().take(4).map(Bound::subject).collect());
+        let role_ref = |cluster: bool| RoleRef {
+            api_group: String::new(),
+            kind: if cluster { "ClusterRole" } else { "Role" }.to_owned(),
+            name: self.role.0.clone(),
+        };
+        match self.shape {
+            Shape::ClusterRole => policy.upsert_cluster_role(ClusterRole {
+                metadata,
+                rules,
+                aggregation_rule: None,
+            }),
+            Shape::Aggregated(label) => policy.upsert_cluster_role(ClusterRole {
+                metadata,
+                rules: None,
+                aggregation_rule: Some(AggregationRule {
+                    cluster_role_selectors: Some(vec![LabelSelector {
+                        match_labels: Some([("l".to_owned(), label.to_string())].into()),
+                        match_expressions: None,
+                    }]),
+                }),
+            }),
+            Shape::Role => policy.upsert_role(Role { metadata, rules }),
+            Shape::ClusterRoleBinding => policy.upsert_cluster_role_binding(ClusterRoleBinding {
+                metadata,
+                role_ref: role_ref(true),
+                subjects,
+            }),
+            Shape::RoleBinding(cluster) => policy.upsert_role_binding(RoleBinding {
+                metadata,
+                role_ref: role_ref(cluster),
+                subjects,
+            }),
+        }
+        .is_ok()
+    }
+}
+
+// === impl Rule ===
+
+impl Rule {
+    fn rule(&self) -> PolicyRule {
+        let verbs = words(&self.verbs);
+        if self.paths {
+            return PolicyRule {
+                non_resource_urls: Some(words(&self.resources)),
+                verbs,
+                ..PolicyRule::default()
+            };
+        }
+        PolicyRule {
+            api_groups: Some(words(&self.groups)),
+            resources: Some(words(&self.resources)),
+            resource_names: self.names.as_deref().map(words),
+            verbs,
+            non_resource_urls: None,
+        }
+    }
+}
+
+// === impl Bound ===
+
+impl Bound {
+    fn subject(&self) -> BoundSubject {
+        let kind = ["User", "Group", "ServiceAccount"][usize::from(self.kind % 3)];
+        BoundSubject {
+            kind: kind.to_owned(),
+            name: self.name.0.clone(),
+            namespace: self
+                .namespace
+                .as_ref()
+                .map(|Word(namespace)| namespace.clone()),
+            api_group: None,
+        }
+    }
+}
+
+// === impl Question ===
+
+impl Question {
+    pub(super) fn subject(&self) -> Subject<'_, Word> {
+        Subject {
+            user: &self.user.0,
+            groups: &self.groups,
+        }
+    }
+
+    pub(super) fn request(&self) -> Request<'_> {
+        let [verb, api_group, resource, subresource, name, namespace] =
+            self.words.each_ref().map(|Word(word)| word.as_str());
+        if self.path {
+            return Request::NonResource {
+                verb,
+                path: resource,
+            };
+        }
+        Request::Resource {
+            verb,
+            api_group,
+            resource,
+            subresource,
+            name,
+            namespace,
+        }
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        if self.path { "" } else { &self.words[5].0 }
+    }
+}
