@@ -117,3 +117,23 @@ fn text(attribute: &AttributeTypeAndValue) -> String {
     let value = attribute.value.value();
     String::from_utf8(value.to_vec()).expect("UTF-8 or printable")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_is_signed_here_can_be_good() {
+        let request = CertificateRequest {
+            cluster: CLUSTER.to_owned(),
+            request: made_up::pem(&made_up::signed(&agent())),
+            usages: vec!["client auth".to_owned()],
+            ..CertificateRequest::default()
+        };
+        let good = validate(&request);
+        assert_eq!(
+            good.as_deref(),
+            Ok("system:open-cluster-management:c1:agent")
+        );
+    }
+}

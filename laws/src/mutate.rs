@@ -281,3 +281,28 @@ impl Taint {
         taint
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_up_is_patched_passed_and_refused() {
+        let mut dice = Rng::with_seed(1);
+        let (mut patched, mut passed, mut refused) = (0, 0, 0);
+        for _ in 0..1000 {
+            let bytes: Vec<u8> = std::iter::repeat_with(|| dice.u8(..)).take(200).collect();
+            let write = Write::arbitrary(&mut Unstructured::new(&bytes)).expect("enough bytes");
+            let said = asked(Hub::Open, Webhook::MutateCluster, &write.review(), now());
+            match (said.allowed, said.patch.0.is_empty()) {
+                (true, false) => patched += 1,
+                (true, true) => passed += 1,
+                (false, _) => refused += 1,
+            }
+        }
+        assert!(
+            patched.min(passed).min(refused) > 20,
+            "{patched}, {passed}, {refused}"
+        );
+    }
+}

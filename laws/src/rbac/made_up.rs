@@ -27,14 +27,18 @@ const WORDS: [&str; 12] = [
 #[derive(Clone, Debug)]
 pub(super) struct Word(String);
 
+/// Most often one, seldom none.
+#[derive(Clone, Debug)]
+struct Few<T>(Vec<T>);
+
 #[derive(Arbitrary, Clone, Debug)]
 pub(super) struct Object {
     shape: Shape,
     name: Word,
     namespace: Word,
     label: Option<bool>,
-    rules: Vec<Rule>,
-    subjects: Vec<Bound>,
+    rules: Few<Rule>,
+    subjects: Few<Bound>,
     role: Word,
 }
 
@@ -51,11 +55,11 @@ enum Shape {
 
 #[derive(Arbitrary, Clone, Debug)]
 struct Rule {
-    paths: bool,
-    groups: [Word; 1],
-    resources: Vec<Word>,
-    names: Option<Vec<Word>>,
-    verbs: Vec<Word>,
+    paths: Seldom,
+    groups: Few<Word>,
+    resources: Few<Word>,
+    names: Option<Few<Word>>,
+    verbs: Few<Word>,
 }
 
 #[derive(Arbitrary, Clone, Debug)]
@@ -68,10 +72,15 @@ struct Bound {
 #[derive(Arbitrary, Clone, Debug)]
 pub(super) struct Question {
     user: Word,
-    groups: Vec<Word>,
+    groups: Few<Word>,
     words: [Word; 6],
-    path: bool,
+    subresource: Seldom,
+    path: Seldom,
 }
+
+/// True once in eight times.
+#[derive(Clone, Copy, Debug)]
+struct Seldom(bool);
 
 /// Somebody who holds what [`holder_of`] gives.
 pub(super) fn holder() -> Subject<'static, Word> {
@@ -121,12 +130,33 @@ impl<'a> Arbitrary<'a> for Word {
         let which = usize::from(u8::arbitrary(bytes)?);
         // The first ones oftenest.
         let word = match which {
-            0..=119 => WORDS[which % 3].to_owned(),
-            120..=247 => WORDS[which % WORDS.len()].to_owned(),
+            0..=199 => WORDS[which % 2].to_owned(),
+            200..=251 => WORDS[which % WORDS.len()].to_owned(),
             _ => String::arbitrary(bytes)?,
         };
         Ok(Self(word))
     }
+}
+
+impl<'a, T: Arbitrary<'a>> Arbitrary<'a> for Few<T> {
+    fn arbitrary(bytes: &mut Unstructured<'a>) -> Result<Self> {
+        let length = [1, 1, 1, 1, 2, 2, 3, 0][usize::from(u8::arbitrary(bytes)? % 8)];
+        list(bytes, length).map(Self)
+    }
+}
+
+impl<'a> Arbitrary<'a> for Seldom {
+    fn arbitrary(bytes: &mut Unstructured<'a>) -> Result<Self> {
+        Ok(Self(u8::arbitrary(bytes)? % 8 == 7))
+    }
+}
+
+/// A list of this length.
+pub(super) fn list<'a, T: Arbitrary<'a>>(
+    bytes: &mut Unstructured<'a>,
+    length: usize,
+) -> Result<Vec<T>> {
+    (0..length).map(|_| T::arbitrary(bytes)).collect()
 }
 
 impl AsRef<str> for Word {
@@ -135,7 +165,7 @@ impl AsRef<str> for Word {
     }
 }
 
-fn words(words: &[Word]) -> Vec<String> {
+fn words(Few(words): &Few<Word>) -> Vec<String> {
     words.iter().map(|Word(word)| word.clone()).collect()
 }
 
@@ -173,8 +203,7 @@ impl Object {
     }
 
     pub(super) fn rules(&self) -> Vec<PolicyRule> {
-        let mut rules: Vec<_> = self.rules.iter().map(Rule::rule).collect();
-        rules.truncate(4);
+        let mut rules: Vec<_> = self.rules.0.iter().map(Rule::rule).collect();
         let mut policy = Policy::new();
         let role = ClusterRole {
             metadata: ObjectMeta {
@@ -202,8 +231,8 @@ impl Object {
             labels: label,
             ..ObjectMeta::default()
         };
-        let rules = Some(self.rules.iter().take(4).map(Rule::rule).collect());
-        let subjects = Some(self.subjects.iter().take(4).map(Bound::subject).collect());
+        let rules = Some(self.rules.0.iter().map(Rule::rule).collect());
+        let subjects = Some(self.subjects.0.iter().map(Bound::subject).collect());
         let role_ref = |cluster: bool| RoleRef {
             api_group: String::new(),
             kind: if cluster { "ClusterRole" } else { "Role" }.to_owned(),
@@ -246,7 +275,7 @@ impl Object {
 impl Rule {
     fn rule(&self) -> PolicyRule {
         let verbs = words(&self.verbs);
-        if self.paths {
+        if self.paths.0 {
             return PolicyRule {
                 non_resource_urls: Some(words(&self.resources)),
                 verbs,
@@ -256,7 +285,7 @@ impl Rule {
         PolicyRule {
             api_groups: Some(words(&self.groups)),
             resources: Some(words(&self.resources)),
-            resource_names: self.names.as_deref().map(words),
+            resource_names: self.names.as_ref().map(words),
             verbs,
             non_resource_urls: None,
         }
@@ -286,14 +315,15 @@ impl Question {
     pub(super) fn subject(&self) -> Subject<'_, Word> {
         Subject {
             user: &self.user.0,
-            groups: &self.groups,
+            groups: &self.groups.0,
         }
     }
 
     pub(super) fn request(&self) -> Request<'_> {
         let [verb, api_group, resource, subresource, name, namespace] =
             self.words.each_ref().map(|Word(word)| word.as_str());
-        if self.path {
+        let subresource = if self.subresource.0 { subresource } else { "" };
+        if self.path.0 {
             return Request::NonResource {
                 verb,
                 path: resource,
@@ -310,6 +340,6 @@ impl Question {
     }
 
     pub(super) fn namespace(&self) -> &str {
-        if self.path { "" } else { &self.words[5].0 }
+        if self.path.0 { "" } else { &self.words[5].0 }
     }
 }
