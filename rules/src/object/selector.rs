@@ -82,3 +82,64 @@ impl<'de> Deserialize<'de> for Labels {
         deserializer.deserialize_map(LabelsVisitor)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::object::ClusterSelector;
+
+    fn read(selector: &str) -> Result<Option<serde_json::Value>, String> {
+        let text = format!(r#"{{"selectorType":"LabelSelector","labelSelector":{selector}}}"#);
+        serde_json::from_str::<ClusterSelector<'_>>(&text)
+            .map(|read| read.label_selector.map(|selector| json!(selector)))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn selectors_are_read_as_they_are_stored() {
+        for selector in [
+            json!({}),
+            json!({"matchLabels": {"a": "b", "c": ""}}),
+            json!({"matchExpressions": [
+                {"key": "a", "operator": "In", "values": ["b"]},
+                {"key": "a", "operator": "Exists"},
+            ]}),
+        ] {
+            assert_eq!(read(&selector.to_string()), Ok(Some(selector)));
+        }
+        assert_eq!(read("null"), Ok(None));
+        let unknown = r#"{"matchExpressions":[],"unknown":[1]}"#;
+        assert_eq!(
+            read(unknown),
+            Ok(Some(json!({}))),
+            "what is unknown is passed over"
+        );
+    }
+
+    #[test]
+    fn nothing_is_hidden_behind_a_key_that_is_there_twice() {
+        for (selector, words) in [
+            (
+                r#"{"matchLabels":{"a b":"x"},"matchLabels":{}}"#,
+                "duplicate field `matchLabels`",
+            ),
+            (
+                r#"{"matchLabels":{"a":"!","a":"b"}}"#,
+                "duplicate label \"a\"",
+            ),
+            (
+                r#"{"matchExpressions":[{"key":"a","operator":"Has","operator":"Exists"}]}"#,
+                "duplicate field `operator`",
+            ),
+            (
+                r#"{"matchExpressions":[["a","Exists"]]}"#,
+                "expected an object",
+            ),
+            ("[]", "expected an object"),
+        ] {
+            let error = read(selector).expect_err(selector);
+            assert!(error.contains(words), "{selector}: {error}");
+        }
+    }
+}

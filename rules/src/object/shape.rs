@@ -67,3 +67,71 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for FromObject<T> {
             .map(Self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::object::{Binding, Cluster};
+
+    #[test]
+    fn nothing_but_an_object_is_read_as_one() {
+        for (sentence, cluster, words) in [
+            (
+                "an object",
+                r#"{"metadata":{},"spec":{"taints":[{"key":"k"}]}}"#,
+                "",
+            ),
+            ("no spec", r#"{"metadata":{}}"#, ""),
+            ("null for a spec", r#"{"metadata":{},"spec":null}"#, ""),
+            (
+                "null for taints",
+                r#"{"metadata":{},"spec":{"taints":null}}"#,
+                "",
+            ),
+            (
+                "a list for metadata",
+                r#"{"metadata":["c1"]}"#,
+                "invalid type: sequence, expected an object",
+            ),
+            ("no metadata", "{}", "missing field `metadata`"),
+            (
+                "null for metadata",
+                r#"{"metadata":null}"#,
+                "invalid type: null, expected an object",
+            ),
+            (
+                "a list for the spec",
+                r#"{"metadata":{},"spec":[true]}"#,
+                "invalid type: sequence, expected an object",
+            ),
+            (
+                "a list for a taint",
+                r#"{"metadata":{},"spec":{"taints":[["k","v"]]}}"#,
+                "invalid type: sequence, expected an object",
+            ),
+            (
+                "null for a taint",
+                r#"{"metadata":{},"spec":{"taints":[null]}}"#,
+                "invalid type: null, expected an object",
+            ),
+            (
+                "a list for a client config",
+                r#"{"metadata":{},"spec":{"managedClusterClientConfigs":[["https://a"]]}}"#,
+                "invalid type: sequence, expected an object",
+            ),
+            (
+                "a key twice",
+                r#"{"metadata":{},"spec":{"hubAcceptsClient":true,"hubAcceptsClient":false}}"#,
+                "duplicate field `hubAcceptsClient`",
+            ),
+        ] {
+            let error = serde_json::from_str::<Cluster<'_>>(cluster).err();
+            let error = error.map(|error| error.to_string()).unwrap_or_default();
+            assert!(
+                error.starts_with(words) && error.is_empty() == words.is_empty(),
+                "{sentence}: {error}"
+            );
+        }
+        let binding = serde_json::from_str::<Binding<'_>>(r#"{"metadata":{},"spec":["prod"]}"#);
+        assert!(binding.is_err(), "a list for a binding's spec: {binding:?}");
+    }
+}

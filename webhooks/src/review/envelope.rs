@@ -359,3 +359,45 @@ fn read<T: for<'de> Deserialize<'de> + Default>(
             ))
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use berth_rules::object::Cluster;
+
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_would_obey_is_quoted() {
+        let body =
+            br#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",
+            "object":{"metadata":{"labels":{"\u001b[31m\n":1}}}}}"#;
+        let (header, refusal) =
+            decode::<Cluster<'_>>(body, Webhook::ValidateCluster).expect_err("a label is a string");
+        assert_eq!(header.uid.as_str(), "u");
+        assert!(
+            !refusal.message.contains(char::is_control),
+            "{:?}",
+            refusal.message
+        );
+        assert!(
+            refusal.message.contains(r"invalid type: integer `1`"),
+            "{}",
+            refusal.message
+        );
+    }
+
+    #[test]
+    fn a_request_is_an_object() {
+        let body =
+            br#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":["u"]}"#;
+        let (_, refusal) =
+            decode::<Cluster<'_>>(body, Webhook::ValidateCluster).expect_err("it is a list");
+        assert!(
+            refusal
+                .message
+                .contains("request: invalid type: sequence, expected an object"),
+            "{}",
+            refusal.message
+        );
+    }
+}
