@@ -428,14 +428,4 @@ mod tests {
             "n: a selector that is stored cannot compare numbers with < or >"
         );
     }
-
-    proptest::proptest! {
-        #[test]
-        fn what_is_read_can_be_stored_and_written(text in "[a-c=!(), ]{0,24}") {
-            if let Ok(selector) = label_selector(&text) {
-                proptest::prop_assert!(super::super::Selector::parse(&selector).is_ok());
-                proptest::prop_assert_eq!(written(&label_selector(&written(&selector)).expect("it was written")), written(&selector));
-            }
-        }
-    }
 }

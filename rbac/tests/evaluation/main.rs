@@ -1,4 +1,6 @@
-//! The policy seen from outside: facts about RBAC, the recorded reviews' objects, laws, and what is refused.
+//! The policy seen from outside: facts about RBAC, the recorded reviews' objects, and what is refused.
+//!
+//! What holds for every policy is in `laws/`.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,7 +10,6 @@
 mod aggregation;
 mod bindings;
 mod changes;
-mod laws;
 mod recorded;
 mod refused;
 mod rules;
