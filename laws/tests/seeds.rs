@@ -18,6 +18,15 @@ const LARGEST: usize = 300 * 1024;
 
 type Law = fn(&[u8]);
 
+/// The targets of `fuzz/`, by name.
+const TARGETS: [(&str, Law); 5] = [
+    ("review", berth_laws::review),
+    ("mutate", berth_laws::mutate),
+    ("rbac", berth_laws::rbac),
+    ("selector", berth_laws::selector),
+    ("csr", berth_laws::csr),
+];
+
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
@@ -37,15 +46,8 @@ fn files(folder: &str) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn the_laws_hold_for_all_seeds() {
-    let laws: [(&str, Law); 5] = [
-        ("review", berth_laws::review),
-        ("mutate", berth_laws::mutate),
-        ("rbac", berth_laws::rbac),
-        ("selector", berth_laws::selector),
-        ("csr", berth_laws::csr),
-    ];
     let mut size = 0;
-    for (target, law) in laws {
+    for (target, law) in TARGETS {
         let seeds = files(&format!("fuzz/seeds/{target}"));
         assert!(!seeds.is_empty(), "{target} has seeds");
         for (name, seed) in seeds {
@@ -55,6 +57,30 @@ fn the_laws_hold_for_all_seeds() {
         }
     }
     assert!(size <= LARGEST, "the seeds have {size} bytes");
+}
+
+/// They are built by nightly, with a sanitizer, in minutes: so this compares their text.
+#[test]
+fn each_law_has_a_target_that_calls_it_and_nothing_else() {
+    let targets: BTreeMap<_, _> = TARGETS
+        .iter()
+        .map(|(name, _)| {
+            let calls =
+                format!("libfuzzer_sys::fuzz_target!(|bytes: &[u8]| berth_laws::{name}(bytes));");
+            (
+                format!("{name}.rs"),
+                format!("#![no_main]\n\n{calls}\n").into_bytes(),
+            )
+        })
+        .collect();
+    assert_eq!(files("fuzz/fuzz_targets"), targets);
+    let manifest = fs::read_to_string(repository("fuzz/Cargo.toml")).unwrap();
+    for file in targets.keys() {
+        assert!(
+            manifest.contains(&format!("path = \"fuzz_targets/{file}\"")),
+            "fuzz/Cargo.toml names {file}"
+        );
+    }
 }
 
 /// A review without what no rule reads: a fuzzer's changes are to matter.
