@@ -32,6 +32,7 @@ pub(crate) fn name(common_name: &str, organizations: &[&str]) -> Vec<u8> {
 
 /// Whether this is one common name, any number of organizations, all of them UTF-8 or printable strings, and nothing else.
 ///
+/// A value that is not what its tag says has no text, and would not be seen among the others.
 /// The parser passes over what it cannot read in the middle of a name, such as an empty set, and all that follows it. So
 /// what it found is encoded again, and must be what was there.
 pub(crate) fn is_plain(name: &X509Name<'_>) -> bool {
@@ -48,9 +49,10 @@ pub(crate) fn is_plain(name: &X509Name<'_>) -> bool {
                 }
                 _ => return false,
             };
-            let tag = match attribute.attr_value().tag() {
-                Tag::Utf8String => UTF8_STRING,
-                Tag::PrintableString => PRINTABLE_STRING,
+            let value = attribute.attr_value();
+            let tag = match value.tag() {
+                Tag::Utf8String if value.as_utf8string().is_ok() => UTF8_STRING,
+                Tag::PrintableString if value.as_printablestring().is_ok() => PRINTABLE_STRING,
                 _ => return false,
             };
             let value = element(tag, &[attribute.as_slice()]);
@@ -141,6 +143,8 @@ mod tests {
         };
         let printable = of_tag(PRINTABLE_STRING, b"agents");
         let bmp = of_tag(0x1e, &[0, b'x']);
+        let not_utf8 = of_tag(UTF8_STRING, b"admin\xef");
+        let not_printable = of_tag(PRINTABLE_STRING, b"admin@\xef");
         let unit = element(
             SET,
             &[&element(
@@ -162,6 +166,16 @@ mod tests {
             ("nothing", joined(&[]), false),
             ("a unit", joined(&[&unit, &common_name]), false),
             ("two bytes a letter", joined(&[&bmp, &common_name]), false),
+            (
+                "no UTF-8",
+                joined(&[&not_utf8, &organization, &common_name]),
+                false,
+            ),
+            (
+                "not printable",
+                joined(&[&not_printable, &organization, &common_name]),
+                false,
+            ),
             // Go reads what stands behind the empty set, and signs it.
             (
                 "an empty set, and an organization",

@@ -9,7 +9,7 @@ use berth_lifecycle::facts::CertificateRequest;
 use x509_cert::attr::AttributeTypeAndValue;
 use x509_cert::der::oid::db::rfc4519;
 use x509_cert::der::oid::db::{rfc5280, rfc5912};
-use x509_cert::der::{Decode, Encode};
+use x509_cert::der::{Decode, Encode, Tag, Tagged};
 use x509_cert::request::CertReq;
 
 /// The cluster of all requests.
@@ -115,6 +115,10 @@ fn is_an_agents(common_name: &str, der: &[u8]) {
 
 fn text(attribute: &AttributeTypeAndValue) -> String {
     let value = attribute.value.value();
+    if attribute.value.tag() == Tag::PrintableString {
+        let printable = |byte: &u8| byte.is_ascii_alphanumeric() || b" '()+,-./:=?".contains(byte);
+        assert!(value.iter().all(printable), "as it says: {value:?}");
+    }
     String::from_utf8(value.to_vec()).expect("UTF-8 or printable")
 }
 
