@@ -4,7 +4,7 @@ use berth_api::labels;
 use berth_webhooks::review::Webhook;
 use jiff::{SignedDuration, Timestamp};
 use json_patch::Patch;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::gate::{Hub, now, patched, review as asked};
 
@@ -125,6 +125,9 @@ fn without_ours(object: &Value) -> Value {
         }) {
             metadata.remove("labels");
         }
+    }
+    if object["metadata"].is_null() || object["metadata"] == json!({}) {
+        object["metadata"] = Value::Null;
     }
     if let Some(Value::Array(taints)) = object.pointer_mut("/spec/taints") {
         for taint in taints {

@@ -15,8 +15,8 @@ use berth_api::labels;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-pub use shape::{FromObject, object};
-use shape::{objects, required};
+pub use shape::{FromObject, required};
+use shape::{object, objects};
 
 /// A string of the request, borrowed unless it had escapes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +26,9 @@ pub struct Text<'a>(Cow<'a, str>);
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub struct Metadata<'a> {
+    /// Whether the object has metadata at all, so that a patch can add to it.
+    #[serde(skip)]
+    pub present: bool,
     /// The name of the object.
     #[serde(borrow, deserialize_with = "or_default")]
     pub name: Text<'a>,
@@ -58,8 +61,8 @@ pub struct Cluster<'a> {
     /// `kind`.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub kind: Text<'a>,
-    /// `metadata`: no object is without, and a label needs a place.
-    #[serde(borrow, deserialize_with = "required")]
+    /// `metadata`.
+    #[serde(borrow, default, deserialize_with = "metadata")]
     pub metadata: Metadata<'a>,
     /// `spec`.
     #[serde(borrow, default, deserialize_with = "object")]
@@ -123,8 +126,8 @@ pub struct ClusterSet<'a> {
     /// `kind`.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub kind: Text<'a>,
-    /// `metadata`: no object is without, and a label needs a place.
-    #[serde(borrow, deserialize_with = "required")]
+    /// `metadata`.
+    #[serde(borrow, default, deserialize_with = "metadata")]
     pub metadata: Metadata<'a>,
     /// `spec`.
     #[serde(borrow, default, deserialize_with = "object")]
@@ -162,8 +165,8 @@ pub struct Binding<'a> {
     /// `kind`.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub kind: Text<'a>,
-    /// `metadata`: no object is without, and a label needs a place.
-    #[serde(borrow, deserialize_with = "required")]
+    /// `metadata`.
+    #[serde(borrow, default, deserialize_with = "metadata")]
     pub metadata: Metadata<'a>,
     /// `spec`.
     #[serde(borrow, default, deserialize_with = "object")]
@@ -329,6 +332,17 @@ impl<'a> Object<'a> for Binding<'a> {
     fn metadata(&self) -> &Metadata<'a> {
         &self.metadata
     }
+}
+
+fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metadata<'de>, D::Error> {
+    let metadata = Option::<FromObject<Metadata<'de>>>::deserialize(deserializer)?;
+    Ok(match metadata {
+        Some(FromObject(metadata)) => Metadata {
+            present: true,
+            ..metadata
+        },
+        None => Metadata::default(),
+    })
 }
 
 /// `null` is as good as absent.

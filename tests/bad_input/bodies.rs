@@ -152,8 +152,7 @@ fn no_reviews() -> Vec<Row> {
             "request is a string",
             review(|review| review["request"] = "x".into()),
             Version,
-            "cannot decode the AdmissionReview: request: invalid type: string \"x\", expected the request of an \
-             AdmissionReview…",
+            "cannot decode the AdmissionReview: request: invalid type: string \"x\", expected an object…",
         ),
         row(
             "no uid",
@@ -219,7 +218,7 @@ fn no_reviews() -> Vec<Row> {
             "an object that is a string",
             with(|request| request["object"] = "x".into()),
             Uid,
-            "cannot decode the AdmissionReview: request.object: invalid type: string \"x\", expected a ManagedCluster…",
+            "cannot decode the AdmissionReview: request.object: invalid type: string \"x\", expected an object…",
         ),
         row(
             "a resource that the path does not serve",

@@ -113,10 +113,15 @@ fn label_default(change: &Change<'_, Cluster<'_>>) -> PatchOperation {
             ["metadata", "labels", labels::CLUSTER_SET],
             Value::from(labels::DEFAULT_SET),
         )
-    } else {
+    } else if change.new.metadata.present {
         add(
             ["metadata", "labels"],
             json!({ labels::CLUSTER_SET: labels::DEFAULT_SET }),
+        )
+    } else {
+        add(
+            ["metadata"],
+            json!({ "labels": { labels::CLUSTER_SET: labels::DEFAULT_SET } }),
         )
     }
 }

@@ -12,10 +12,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 pub struct FromObject<T>(pub T);
 
 /// An object; `null` is as good as absent.
-///
-/// # Errors
-/// It is something else, or does not decode.
-pub fn object<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(super) fn object<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de> + Default,
@@ -25,7 +22,10 @@ where
 }
 
 /// An object that is there.
-pub(super) fn required<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+///
+/// # Errors
+/// It is something else, or does not decode.
+pub fn required<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -92,12 +92,8 @@ mod tests {
                 r#"{"metadata":["c1"]}"#,
                 "invalid type: sequence, expected an object",
             ),
-            ("no metadata", "{}", "missing field `metadata`"),
-            (
-                "null for metadata",
-                r#"{"metadata":null}"#,
-                "invalid type: null, expected an object",
-            ),
+            ("no metadata", "{}", ""),
+            ("null for metadata", r#"{"metadata":null}"#, ""),
             (
                 "a list for the spec",
                 r#"{"metadata":{},"spec":[true]}"#,

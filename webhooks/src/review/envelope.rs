@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use berth_rules::display::{self, Quoted};
-use berth_rules::object::{FromObject, Object, Text, object};
+use berth_rules::object::{FromObject, Object, Text, required};
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -41,7 +41,7 @@ pub(crate) struct Header<'a> {
 pub(crate) struct Request<'a, O> {
     #[serde(borrow, default)]
     uid: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "object")]
+    #[serde(borrow, default, deserialize_with = "required")]
     resource: Resource<'a>,
     #[serde(borrow, default)]
     sub_resource: Option<Text<'a>>,
@@ -51,7 +51,7 @@ pub(crate) struct Request<'a, O> {
     pub(crate) namespace: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(crate) operation: Text<'a>,
-    #[serde(borrow, default, deserialize_with = "object")]
+    #[serde(borrow, default, deserialize_with = "required")]
     pub(crate) user_info: UserInfo<'a>,
     #[serde(default, deserialize_with = "optional")]
     pub(crate) object: Option<O>,
