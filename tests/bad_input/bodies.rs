@@ -416,7 +416,7 @@ fn no_reviews() -> Vec<Row> {
             "100,000 nested taints",
             replaced(accepted, &deep_taints),
             Uid,
-            "cannot decode the AdmissionReview: request.object.spec.taints[0][0]: invalid type: sequence, expected a string…",
+            "cannot decode the AdmissionReview: request.object.spec.taints[0]: invalid type: sequence, expected an object…",
         ),
         row(
             "100,000 lists that only begin",
