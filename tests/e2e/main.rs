@@ -9,15 +9,21 @@
     reason = "clippy.toml allows it in test functions, this is for their helpers; the support is shared"
 )]
 
+#[path = "../support/balancer.rs"]
+mod balancer;
 #[path = "../support/cluster/mod.rs"]
 mod cluster;
+#[path = "../support/guarded.rs"]
+mod guarded;
+#[path = "../support/managed.rs"]
+mod managed;
+#[path = "../support/objects.rs"]
+mod objects;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/writers.rs"]
+mod writers;
 
-mod balancer;
-mod guarded;
-mod load;
-mod objects;
 mod relay;
 mod sentences;
 mod writes;

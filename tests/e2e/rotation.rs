@@ -15,7 +15,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::cluster::Cluster;
 use crate::guarded::{AS_FROM_AFAR, RunningGate, gates_kubeconfig, install, register};
-use crate::load::Load;
+use crate::writers::Writers;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -29,7 +29,7 @@ async fn a_new_certificate_of_a_new_authority_fails_no_call() {
     let gate = RunningGate::run(&gates_kubeconfig(&cluster).await, certs, &[]);
     let url = format!("https://{AS_FROM_AFAR}:{}", gate.port);
     register(&cluster, &url, &old.ca_pem).await;
-    let mut load = Load::start(&cluster).await;
+    let mut load = Writers::start(&cluster).await;
     load.go_on(20).await;
 
     // First both authorities are believed.

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::balancer::Balancer;
 use crate::cluster::Cluster;
 use crate::guarded::{AS_FROM_AFAR, RunningGate, gates_kubeconfig, install, register};
-use crate::load::Load;
+use crate::writers::Writers;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -50,7 +50,7 @@ async fn one_of_two_stops(address: Ipv4Addr) -> [Vec<u64>; 2] {
     let url = format!("https://{address}:{}", balancer.port);
     register(&cluster, &url, authority.certificate_pem()).await;
 
-    let mut load = Load::start(&cluster).await;
+    let mut load = Writers::start(&cluster).await;
     load.go_on(50).await;
     if gate.answered().await > leaving.answered().await {
         std::mem::swap(&mut gate, &mut leaving);

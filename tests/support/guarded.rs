@@ -1,4 +1,9 @@
 //! A hub with the gate in front of it, as the manifests put it there.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses its own part"
+)]
 
 use std::net::Ipv4Addr;
 use std::ops::Deref;

@@ -1,8 +1,11 @@
 //! What is written.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses its own part"
+)]
 
 use serde_json::{Value, json};
-
-use crate::writes::By;
 
 pub const CLUSTER_GROUP: &str = "cluster.open-cluster-management.io";
 pub const REGISTER_GROUP: &str = "register.open-cluster-management.io";
@@ -64,7 +67,7 @@ pub const LONG_AGO: &str = "2020-02-02T02:02:02Z";
 /// through, and with times that it would not have set.
 pub fn stored_before_the_gate() -> Vec<Value> {
     let mut objects = Vec::new();
-    for by in [By::Kube, By::Kubectl].map(By::name) {
+    for by in ["kube", "kubectl"] {
         for name in ["faulty", "leaving"] {
             let mut cluster = cluster(&format!("{name}.{by}"));
             cluster["spec"]["leaseDurationSeconds"] = (-5).into();

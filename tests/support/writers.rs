@@ -1,4 +1,9 @@
 //! Writes that go on, each of which calls the gate, and none of which may fail.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses its own part"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,13 +20,13 @@ use crate::objects::cluster;
 const WRITERS: usize = 4;
 
 /// Writers, at work until [`stop`](Self::stop).
-pub struct Load {
+pub struct Writers {
     stopped: Arc<AtomicBool>,
     written: Arc<AtomicUsize>,
     writers: JoinSet<Result<(), String>>,
 }
 
-impl Load {
+impl Writers {
     /// Each writer accepts and evicts a cluster of its own, in turns, and asks what creating another would do.
     pub async fn start(hub: &Cluster) -> Self {
         let (stopped, written) = (Arc::default(), Arc::default());

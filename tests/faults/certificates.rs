@@ -1,0 +1,224 @@
+//! Certificates change, are lost and spoilt, while replicas are called: by a hub that writes, and directly by callers who
+//! hear of a new bundle as late as an API server may.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use berth_certs::issue::Authority;
+use jiff::Timestamp;
+use rustls::ClientConfig;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::balancer::Balancer;
+use crate::cluster::{Person, wait_until_in_force};
+use crate::guarded::{AS_FROM_AFAR, RunningGate};
+use crate::load::{Load, Manner, Target, client, trusting};
+use crate::managed::{NAMESPACE, SECRET, SERVICE, World, metric};
+use crate::tally::{Report, Tally};
+use crate::writers::Writers;
+use crate::{calls, length};
+
+const REPLICAS: usize = 3;
+
+/// So late callers hear of another bundle, and the balancer of who is ready.
+const LATE: Duration = Duration::from_secs(1);
+
+/// Replicas, and whoever calls them.
+struct Busy {
+    world: World,
+    gates: Vec<RunningGate>,
+    writers: Writers,
+    load: Load,
+}
+
+impl Busy {
+    async fn start(flags: &[&str]) -> Self {
+        let world = World::behind(Balancer::start_late(LATE).await).await;
+        calls::grant(&world.hub).await;
+        let gates = tokio::join!(world.gate(flags), world.gate(flags), world.gate(flags));
+        let gates = vec![gates.0, gates.1, gates.2];
+        world.balancer.knows(REPLICAS).await;
+        world.until_verified().await;
+        wait_until_in_force(&world.hub).await;
+        let bundle = world.bundles().await[0].clone();
+        let trust = trusting(&bundle);
+        let target = Target::new(world.balancer.port, SERVICE, &trust);
+        let registration = world.registrations[1].clone();
+        let admin = world.hub.admin().await;
+        tokio::spawn(hear(admin, registration, STANDARD.encode(bundle), trust));
+        let manner = Manner {
+            connections: 4,
+            ..Manner::default()
+        };
+        Self {
+            load: Load::start(target, manner),
+            writers: Writers::start(&world.hub).await,
+            world,
+            gates,
+        }
+    }
+
+    async fn go_on(&mut self, calls: usize) {
+        self.writers.go_on(calls).await;
+    }
+
+    /// What became of the direct calls. Those of the hub have all succeeded.
+    async fn stop(self) -> (Tally, Vec<RunningGate>) {
+        self.writers.stop().await;
+        (self.load.stop().await, self.gates)
+    }
+}
+
+/// Tells callers, late, what a registration has.
+async fn hear(
+    admin: Person,
+    registration: String,
+    mut heard: String,
+    trust: watch::Sender<Arc<ClientConfig>>,
+) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let Ok(answer) = admin.get(&registration).await else {
+            continue;
+        };
+        let bundle = answer.body["webhooks"][0]["clientConfig"]["caBundle"].as_str();
+        let bundle = bundle.unwrap_or_default();
+        if bundle != heard {
+            heard = bundle.to_owned();
+            tokio::time::sleep(LATE).await;
+            let pem = STANDARD.decode(bundle).unwrap();
+            trust.send_replace(client(&String::from_utf8(pem).unwrap()));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn certificates_and_authorities_change() {
+    let report = Report::begin("leaf and authority replaced");
+    let flags = ["--leaf-validity=12s", "--ca-validity=36s", "--ca-settle=3s"];
+    let mut busy = Busy::start(&flags).await;
+    let mut seen = vec![busy.world.stored("ca.crt").await];
+    let changes = length::times(1);
+    let patience = Instant::now() + Duration::from_secs(90) * u32::try_from(changes).unwrap();
+    let logs = |busy: &Busy| -> Vec<_> { busy.gates.iter().map(|gate| gate.log()).collect() };
+    while seen.len() < 1 + changes {
+        busy.go_on(4).await;
+        let authority = busy.world.stored("ca.crt").await;
+        if seen.last() != Some(&authority) {
+            seen.push(authority);
+        }
+        assert!(Instant::now() < patience, "{:?}", logs(&busy));
+    }
+    // And the first has left the bundle.
+    while busy.world.bundles().await[0].contains(&seen[0]) {
+        busy.go_on(4).await;
+        assert!(Instant::now() < patience, "{:?}", logs(&busy));
+    }
+    busy.go_on(20).await;
+    let (tally, gates) = busy.stop().await;
+    let mut leaves = 0;
+    for gate in &gates {
+        leaves += metric(
+            gate,
+            "berth_managed_certificate_rotations_total{what=\"leaf\"}",
+        )
+        .await;
+        let reloads =
+            "berth_serving_certificate_reloads_total{outcome=\"reloaded\",part=\"certificate\"}";
+        assert!(metric(gate, reloads).await >= 2, "{}", gate.metrics().await);
+        let unverified = "berth_ca_bundle_writes_total{reason=\"unverified\"}";
+        assert_eq!(metric(gate, unverified).await, 0);
+    }
+    assert!(leaves >= 3, "{leaves}");
+    report.all_decided(
+        &tally,
+        format!("{leaves} leaves, {} authorities", seen.len()),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_is_lost_or_spoilt_in_every_way() {
+    let report = Report::begin("the Secret lost and spoilt");
+    let mut busy = Busy::start(&[]).await;
+    let admin = busy.world.hub.admin().await;
+    let data = busy.world.get(SECRET).await["data"].clone();
+    let bundles = busy.world.bundles().await;
+    let merge = async |patch: Value| {
+        admin.merge(SECRET, &patch).await.unwrap().ok();
+    };
+    let rounds = length::times(1);
+    for _ in 0..rounds {
+        for fault in [
+            "deleted",
+            "emptied",
+            "truncated",
+            "mixed up",
+            "of another type",
+            "immutable",
+            "another's",
+        ] {
+            match fault {
+                "deleted" => {
+                    admin.delete(SECRET).await.unwrap().ok();
+                }
+                "emptied" => merge(json!({ "data": null })).await,
+                "truncated" => {
+                    let key = data["tls.key"].as_str().unwrap();
+                    let half = STANDARD.encode(&STANDARD.decode(key).unwrap()[..100]);
+                    merge(json!({ "data": { "tls.key": half } })).await;
+                }
+                "mixed up" => merge(json!({ "data": { "ca.key": data["tls.key"] } })).await,
+                "another's" => {
+                    let now = Timestamp::now();
+                    let hour = Duration::from_secs(3600);
+                    let other = Authority::new("another's", hour, now).unwrap();
+                    let leaf = other.leaf(&[], &[AS_FROM_AFAR.into()], hour, now).unwrap();
+                    let pair = json!({ "tls.crt": STANDARD.encode(leaf.certificate_pem), "tls.key": STANDARD.encode(leaf.key_pem) });
+                    merge(json!({ "data": pair })).await;
+                }
+                "immutable" => merge(json!({ "immutable": true })).await,
+                _ => {
+                    let other = json!({
+                        "apiVersion": "v1",
+                        "kind": "Secret",
+                        "metadata": { "name": "berth-webhook-certificates" },
+                        "type": "kubernetes.io/tls",
+                        "data": { "tls.crt": "", "tls.key": "" },
+                    });
+                    // It may be put back faster than another is made.
+                    for _ in 0..1000 {
+                        admin.delete(SECRET).await.unwrap();
+                        let made = admin
+                            .post(&format!("{NAMESPACE}/secrets"), &other)
+                            .await
+                            .unwrap();
+                        if made.code == 201 {
+                            break;
+                        }
+                        assert_eq!(made.code, 409, "{made:?}");
+                    }
+                }
+            }
+            busy.go_on(4).await;
+            let patience = Instant::now() + Duration::from_secs(60);
+            loop {
+                let secret = busy.world.get(SECRET).await;
+                if secret["data"] == data
+                    && secret["type"] == "Opaque"
+                    && secret["immutable"] != true
+                {
+                    break;
+                }
+                assert!(Instant::now() < patience, "{fault}: {secret}");
+                busy.go_on(1).await;
+            }
+            busy.go_on(4).await;
+            assert_eq!(busy.world.bundles().await, bundles, "{fault}");
+        }
+    }
+    let (tally, _gates) = busy.stop().await;
+    report.all_decided(&tally, format!("{rounds} x 7 faults"));
+}

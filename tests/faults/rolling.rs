@@ -1,0 +1,121 @@
+//! A rolling restart of three replicas, as a Deployment does it: a new one beside them, and when that is ready an old one is
+//! told to stop. Who sends connections hears of both late.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use berth_certs::issue::Authority;
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+use crate::balancer::Balancer;
+use crate::cluster::janitor::{self, Watched};
+use crate::cluster::{Cluster, Private};
+use crate::guarded::{gates_kubeconfig, install};
+use crate::in_process::HOUR;
+use crate::load::{Load, Manner, Target, trusting};
+use crate::support::{Gate, berth, where_to_serve};
+use crate::tally::Report;
+use crate::{calls, length};
+
+const NAME: &str = "gate.example.com";
+const REPLICAS: usize = 3;
+
+/// So late the balancer hears of it; a second longer replicas serve on.
+const LATE: Duration = Duration::from_millis(1500);
+const DELAY: &str = "2500ms";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn gates_are_replaced_one_after_another() {
+    replaced("gates replaced one by one", &["webhook-server"], &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hubs_are_replaced_one_after_another() {
+    let command = ["hub", "--listen", "127.0.0.1:auto"];
+    let roles = ["manifests/server/controller-role.yaml"];
+    replaced("hubs replaced one by one", &command, &roles).await;
+}
+
+/// What replicas are made of.
+struct Deployment {
+    command: Vec<String>,
+    kubeconfig: PathBuf,
+    authority: Authority,
+    _hub: Private,
+}
+
+async fn replaced(what: &'static str, command: &[&str], roles: &[&str]) {
+    let report = Report::begin(what);
+    let hub = Cluster::private().await;
+    install(&hub).await;
+    hub.apply_manifests(roles).await;
+    calls::grant(&hub).await;
+    let deployment = Deployment {
+        command: command.iter().map(|it| (*it).to_owned()).collect(),
+        kubeconfig: gates_kubeconfig(&hub).await,
+        authority: Authority::new("gates", 24 * HOUR, Timestamp::now()).unwrap(),
+        _hub: hub,
+    };
+    let balancer = Balancer::start_late(LATE).await;
+    let mut replicas = Vec::new();
+    for _ in 0..REPLICAS {
+        let replica = deployment.replica();
+        balancer.add(&replica.0);
+        replicas.push(replica);
+    }
+    balancer.knows(REPLICAS).await;
+    let trust = trusting(deployment.authority.certificate_pem());
+    let target = Target::new(balancer.port, NAME, &trust);
+    let load = Load::start(target, Manner::default());
+    load.go_on(100).await;
+    let rollouts = length::times(1);
+    let mut leaving = Vec::new();
+    for _ in 0..rollouts * REPLICAS {
+        let new = deployment.replica();
+        balancer.add(&new.0);
+        let old = replicas.remove(0);
+        replicas.push(new);
+        // It is ready: nobody waits until that is known.
+        old.0.signal("TERM");
+        load.go_on(50).await;
+        leaving.push(old);
+        if leaving.len() == REPLICAS {
+            gone(&mut leaving).await;
+        }
+    }
+    gone(&mut leaving).await;
+    load.go_on(100).await;
+    let tally = load.stop().await;
+    report.all_decided(&tally, format!("{rollouts} x {REPLICAS} replicas"));
+}
+
+async fn gone(leaving: &mut Vec<(Gate, Watched)>) {
+    for mut old in leaving.drain(..) {
+        assert_eq!(old.0.ended().await.code(), Some(0));
+    }
+}
+
+impl Deployment {
+    /// A new one, when it is ready.
+    fn replica(&self) -> (Gate, Watched) {
+        let certs = TempDir::new().unwrap();
+        janitor::remove_at_the_end(certs.path());
+        let leaf = self.authority.leaf(&[NAME], &[], HOUR, Timestamp::now());
+        leaf.unwrap().write_folder(certs.path()).unwrap();
+        let arguments: Vec<_> = self.command.iter().map(String::as_str).collect();
+        let mut command = berth(&arguments);
+        command
+            .args(["--kubeconfig", of(&self.kubeconfig)])
+            .args(["--shutdown-delay", DELAY])
+            .args(where_to_serve(certs.path()));
+        let mut gate = Gate::run(command, certs);
+        let watched = Watched::new(&gate.child);
+        gate.logged(|line| line["message"] == "ready: questions are answered");
+        (gate, watched)
+    }
+}
+
+fn of(path: &Path) -> &str {
+    path.to_str().unwrap()
+}

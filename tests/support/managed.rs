@@ -1,0 +1,180 @@
+//! A hub where gates are registered that make, renew and publish their own certificate, behind one address.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses its own part"
+)]
+
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use berth_certs::managed::{Root, verifies};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::balancer::Balancer;
+use crate::cluster::{Cluster, Person, Private, collection_of, fresh, path_of};
+use crate::guarded::{
+    AS_FROM_AFAR, RunningGate, gates_kubeconfig, install, managed_gate, registrations_with,
+};
+use crate::objects::cluster;
+
+pub const NAMESPACE: &str = "/api/v1/namespaces/open-cluster-management-hub";
+pub const SECRET: &str =
+    "/api/v1/namespaces/open-cluster-management-hub/secrets/berth-webhook-certificates";
+pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/open-cluster-management-hub/leases/berth-webhook-certificates";
+/// The name that API servers call the gate by.
+pub const SERVICE: &str = "cluster-manager-registration-webhook.open-cluster-management-hub.svc";
+pub const ROLE: &str = "manifests/server/certificates-role.yaml";
+
+/// A hub where gates are registered, behind one address.
+pub struct World {
+    pub hub: Private,
+    pub admin: Person,
+    pub balancer: Balancer,
+    pub registrations: Vec<String>,
+}
+
+impl World {
+    /// Without any certificate.
+    pub async fn new() -> Self {
+        Self::behind(Balancer::start().await).await
+    }
+
+    /// Without any certificate, and any gate behind this address.
+    pub async fn behind(balancer: Balancer) -> Self {
+        let hub = Cluster::private().await;
+        let admin = hub.admin().await;
+        let mut registrations = registrations_with(|_| {});
+        // It may have been used before.
+        let paths: Vec<_> = registrations.iter().map(path_of).collect();
+        for path in paths.iter().map(String::as_str).chain([SECRET, LEASE]) {
+            let deleted = admin.delete(path).await.unwrap();
+            assert!([200, 404].contains(&deleted.code), "{deleted:?}");
+        }
+        install(&hub).await;
+        hub.apply_manifests(&[ROLE]).await;
+        for registration in &mut registrations {
+            for webhook in registration["webhooks"].as_array_mut().unwrap() {
+                let config = &mut webhook["clientConfig"];
+                let path = config["service"]["path"].as_str().unwrap();
+                let port = balancer.port;
+                *config = json!({ "url": format!("https://{AS_FROM_AFAR}:{port}{path}") });
+            }
+        }
+        hub.apply(&registrations).await;
+        Self {
+            hub,
+            admin,
+            balancer,
+            registrations: paths,
+        }
+    }
+
+    /// A gate, which serves.
+    pub async fn gate(&self, flags: &[&str]) -> RunningGate {
+        let kubeconfig = gates_kubeconfig(&self.hub).await;
+        let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        // It blocks until there is a certificate.
+        let gate = tokio::task::spawn_blocking(move || {
+            let flags: Vec<_> = flags.iter().map(String::as_str).collect();
+            managed_gate(&kubeconfig, &flags)
+        });
+        let gate = gate.await.unwrap();
+        self.balancer.add(&gate);
+        gate
+    }
+
+    pub async fn get(&self, path: &str) -> Value {
+        self.admin.get(path).await.unwrap().body
+    }
+
+    /// The data of the Secret, decoded.
+    pub async fn stored(&self, key: &str) -> String {
+        let secret = self.get(SECRET).await;
+        let data = secret["data"][key].as_str().unwrap_or_default();
+        String::from_utf8(STANDARD.decode(data).unwrap()).unwrap()
+    }
+
+    /// What each webhook has.
+    pub async fn bundles(&self) -> Vec<String> {
+        let mut bundles = Vec::new();
+        for path in &self.registrations {
+            let registration = self.get(path).await;
+            let bundle = registration["webhooks"][0]["clientConfig"]["caBundle"].as_str();
+            let bundle = STANDARD.decode(bundle.unwrap_or_default()).unwrap();
+            bundles.push(String::from_utf8(bundle).unwrap());
+        }
+        bundles
+    }
+
+    /// Every registration has the same bundle, and it verifies what is stored.
+    pub async fn is_verified(&self) -> bool {
+        let bundles = self.bundles().await;
+        let roots = Root::all_in(bundles[0].as_bytes());
+        let leaf = self.stored("tls.crt").await;
+        let names = [AS_FROM_AFAR.to_string(), SERVICE.to_owned()];
+        let names = names.map(|name| name.try_into().unwrap());
+        bundles.iter().all(|bundle| *bundle == bundles[0])
+            && verifies(leaf.as_bytes(), &roots, &names, Timestamp::now())
+    }
+
+    /// Waits for that, and until the gate is called.
+    pub async fn until_verified(&self) {
+        let patience = Instant::now() + Duration::from_secs(60);
+        while !self.is_verified().await {
+            assert!(Instant::now() < patience, "{:?}", self.bundles().await);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let object = cluster(&fresh("probe"));
+        let path = format!("{}?dryRun=All", collection_of(&object));
+        loop {
+            let answer = self.admin.post(&path, &object).await.unwrap();
+            if answer.code == 201 {
+                return;
+            }
+            assert!(Instant::now() < patience, "{answer:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until the bundle of a registration is what it was.
+    pub async fn until_mended(&self, path: &str, bundle: &str) {
+        let patience = Instant::now() + Duration::from_secs(60);
+        loop {
+            let registration = self.get(path).await;
+            if registration["webhooks"][0]["clientConfig"]["caBundle"] == bundle {
+                return;
+            }
+            assert!(Instant::now() < patience, "{registration}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Gives the first webhook of a registration this bundle.
+    pub async fn edit(&self, path: &str, bundle: &str) {
+        let patch =
+            json!([{ "op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle }]);
+        let patched = self
+            .admin
+            .send(
+                http::Method::PATCH,
+                path,
+                "application/json-patch+json",
+                patch.to_string(),
+            )
+            .await;
+        patched.unwrap().ok();
+    }
+}
+
+/// The value of a metric of a gate, with its labels.
+pub async fn metric(gate: &RunningGate, name: &str) -> u64 {
+    let metrics = gate.metrics().await;
+    let line = metrics
+        .lines()
+        .find(|line| line.starts_with(&format!("{name} ")));
+    line.map_or(0, |line| line.rsplit_once(' ').unwrap().1.parse().unwrap())
+}
