@@ -33,8 +33,10 @@ mod writers;
 
 mod calls;
 mod length;
+mod line;
 mod load;
 mod tally;
 
 mod certificates;
+mod hub;
 mod rolling;
