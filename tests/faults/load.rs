@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use crate::calls::Call;
 use crate::in_process::Client;
@@ -43,6 +44,8 @@ pub struct Manner {
     pub patience: Duration,
     /// How long a caller waits for its next call.
     pub pause: fn() -> Duration,
+    /// How many calls are made on a connection at most.
+    pub each: usize,
 }
 
 /// Callers at work, until [`stop`](Self::stop).
@@ -63,6 +66,7 @@ struct Kept {
     sender: SendRequest<Full<Bytes>>,
     driver: AbortHandle,
     trust: Arc<ClientConfig>,
+    calls: usize,
 }
 
 /// What a caller says that it trusts: one bundle until it is told another.
@@ -90,6 +94,14 @@ impl Target {
         }
     }
 
+    /// TLS over a connection.
+    pub async fn tls(&self, tcp: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+        let trust = self.trust.borrow().clone();
+        TlsConnector::from(trust)
+            .connect(self.name.clone(), tcp)
+            .await
+    }
+
     async fn connect(&self) -> Result<Kept, String> {
         let trust = self.trust.borrow().clone();
         let words = |error: std::io::Error| error.to_string();
@@ -104,6 +116,7 @@ impl Target {
             sender,
             driver,
             trust,
+            calls: 0,
         })
     }
 }
@@ -118,6 +131,7 @@ impl Default for Manner {
             connections: 6,
             patience: Duration::from_secs(5),
             pause: || Duration::from_millis(fastrand::u64(5..25)),
+            each: usize::MAX,
         }
     }
 }
@@ -259,7 +273,8 @@ impl Shared {
                 return Outcome::Failed(Failure::Invalid, why);
             }
             let closes = head.headers.get(CONNECTION).is_some_and(|it| it == "close");
-            if !closes {
+            connection.calls += 1;
+            if !closes && connection.calls < self.manner.each {
                 *kept = Some(connection);
             }
             return call.judge(&uid, &body);

@@ -35,8 +35,10 @@ mod calls;
 mod length;
 mod line;
 mod load;
+mod served;
 mod tally;
 
 mod certificates;
+mod clients;
 mod hub;
 mod rolling;
