@@ -41,4 +41,5 @@ mod tally;
 mod certificates;
 mod clients;
 mod hub;
+mod limits;
 mod rolling;
