@@ -77,14 +77,6 @@ pub fn mix() -> Vec<Call> {
     ]
 }
 
-/// Those of them that need no hub.
-pub fn without_hub() -> Vec<Call> {
-    let alone = mix().into_iter();
-    alone
-        .filter(|call| call.right == Right::AllowedAlone)
-        .collect()
-}
-
 /// Gives the users their rights.
 pub async fn grant(hub: &Cluster) {
     let ada = hub.user(ADA, &[]).await;

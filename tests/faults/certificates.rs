@@ -1,63 +1,42 @@
 //! Certificates change, are lost and spoilt, while replicas are called: by a hub that writes, and directly by callers who
 //! hear of a new bundle as late as an API server may.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use berth_certs::issue::Authority;
 use jiff::Timestamp;
-use rustls::ClientConfig;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
-use crate::balancer::Balancer;
-use crate::cluster::{Person, wait_until_in_force};
-use crate::guarded::{AS_FROM_AFAR, RunningGate};
-use crate::load::{Load, Manner, Target, client, trusting};
-use crate::managed::{NAMESPACE, SECRET, SERVICE, World, metric};
+use crate::cluster::wait_until_in_force;
+use crate::guarded::AS_FROM_AFAR;
+use crate::length;
+use crate::load::{Load, Manner};
+use crate::managed::{NAMESPACE, SECRET, metric};
+use crate::replicas::Replicas;
 use crate::tally::{Report, Tally};
 use crate::writers::Writers;
-use crate::{calls, length};
-
-const REPLICAS: usize = 3;
-
-/// So late callers hear of another bundle, and the balancer of who is ready.
-const LATE: Duration = Duration::from_secs(1);
 
 /// Replicas, and whoever calls them.
 struct Busy {
-    world: World,
-    gates: Vec<RunningGate>,
+    replicas: Replicas,
     writers: Writers,
     load: Load,
 }
 
 impl Busy {
     async fn start(flags: &[&str]) -> Self {
-        let world = World::behind(Balancer::start_late(LATE).await).await;
-        calls::grant(&world.hub).await;
-        let gates = tokio::join!(world.gate(flags), world.gate(flags), world.gate(flags));
-        let gates = vec![gates.0, gates.1, gates.2];
-        world.balancer.knows(REPLICAS).await;
-        world.until_verified().await;
-        wait_until_in_force(&world.hub).await;
-        let bundle = world.bundles().await[0].clone();
-        let trust = trusting(&bundle);
-        let target = Target::new(world.balancer.port, SERVICE, &trust);
-        let registration = world.registrations[1].clone();
-        let admin = world.hub.admin().await;
-        tokio::spawn(hear(admin, registration, STANDARD.encode(bundle), trust));
+        let replicas = Replicas::start(flags).await;
+        wait_until_in_force(&replicas.world.hub).await;
         let manner = Manner {
             connections: 4,
             ..Manner::default()
         };
         Self {
-            load: Load::start(target, manner),
-            writers: Writers::start(&world.hub).await,
-            world,
-            gates,
+            load: Load::start(replicas.target(), manner),
+            writers: Writers::start(&replicas.world.hub).await,
+            replicas,
         }
     }
 
@@ -66,32 +45,9 @@ impl Busy {
     }
 
     /// What became of the direct calls. Those of the hub have all succeeded.
-    async fn stop(self) -> (Tally, Vec<RunningGate>) {
+    async fn stop(self) -> (Tally, Replicas) {
         self.writers.stop().await;
-        (self.load.stop().await, self.gates)
-    }
-}
-
-/// Tells callers, late, what a registration has.
-async fn hear(
-    admin: Person,
-    registration: String,
-    mut heard: String,
-    trust: watch::Sender<Arc<ClientConfig>>,
-) {
-    loop {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        let Ok(answer) = admin.get(&registration).await else {
-            continue;
-        };
-        let bundle = answer.body["webhooks"][0]["clientConfig"]["caBundle"].as_str();
-        let bundle = bundle.unwrap_or_default();
-        if bundle != heard {
-            heard = bundle.to_owned();
-            tokio::time::sleep(LATE).await;
-            let pem = STANDARD.decode(bundle).unwrap();
-            trust.send_replace(client(&String::from_utf8(pem).unwrap()));
-        }
+        (self.load.stop().await, self.replicas)
     }
 }
 
@@ -100,27 +56,28 @@ async fn certificates_and_authorities_change() {
     let report = Report::begin("leaf and authority replaced");
     let flags = ["--leaf-validity=12s", "--ca-validity=36s", "--ca-settle=3s"];
     let mut busy = Busy::start(&flags).await;
-    let mut seen = vec![busy.world.stored("ca.crt").await];
+    let mut seen = vec![busy.replicas.world.stored("ca.crt").await];
     let changes = length::times(1);
     let patience = Instant::now() + Duration::from_secs(90) * u32::try_from(changes).unwrap();
-    let logs = |busy: &Busy| -> Vec<_> { busy.gates.iter().map(|gate| gate.log()).collect() };
+    let logs =
+        |busy: &Busy| -> Vec<_> { busy.replicas.gates.iter().map(|gate| gate.log()).collect() };
     while seen.len() < 1 + changes {
         busy.go_on(4).await;
-        let authority = busy.world.stored("ca.crt").await;
+        let authority = busy.replicas.world.stored("ca.crt").await;
         if seen.last() != Some(&authority) {
             seen.push(authority);
         }
         assert!(Instant::now() < patience, "{:?}", logs(&busy));
     }
     // And the first has left the bundle.
-    while busy.world.bundles().await[0].contains(&seen[0]) {
+    while busy.replicas.world.bundles().await[0].contains(&seen[0]) {
         busy.go_on(4).await;
         assert!(Instant::now() < patience, "{:?}", logs(&busy));
     }
     busy.go_on(20).await;
-    let (tally, gates) = busy.stop().await;
+    let (tally, replicas) = busy.stop().await;
     let mut leaves = 0;
-    for gate in &gates {
+    for gate in &replicas.gates {
         leaves += metric(
             gate,
             "berth_managed_certificate_rotations_total{what=\"leaf\"}",
@@ -143,9 +100,9 @@ async fn certificates_and_authorities_change() {
 async fn a_secret_is_lost_or_spoilt_in_every_way() {
     let report = Report::begin("the Secret lost and spoilt");
     let mut busy = Busy::start(&[]).await;
-    let admin = busy.world.hub.admin().await;
-    let data = busy.world.get(SECRET).await["data"].clone();
-    let bundles = busy.world.bundles().await;
+    let admin = busy.replicas.world.hub.admin().await;
+    let data = busy.replicas.world.get(SECRET).await["data"].clone();
+    let bundles = busy.replicas.world.bundles().await;
     let merge = async |patch: Value| {
         admin.merge(SECRET, &patch).await.unwrap().ok();
     };
@@ -205,7 +162,7 @@ async fn a_secret_is_lost_or_spoilt_in_every_way() {
             busy.go_on(4).await;
             let patience = Instant::now() + Duration::from_secs(60);
             loop {
-                let secret = busy.world.get(SECRET).await;
+                let secret = busy.replicas.world.get(SECRET).await;
                 if secret["data"] == data
                     && secret["type"] == "Opaque"
                     && secret["immutable"] != true
@@ -216,9 +173,9 @@ async fn a_secret_is_lost_or_spoilt_in_every_way() {
                 busy.go_on(1).await;
             }
             busy.go_on(4).await;
-            assert_eq!(busy.world.bundles().await, bundles, "{fault}");
+            assert_eq!(busy.replicas.world.bundles().await, bundles, "{fault}");
         }
     }
-    let (tally, _gates) = busy.stop().await;
+    let (tally, _replicas) = busy.stop().await;
     report.all_decided(&tally, format!("{rounds} x 7 faults"));
 }

@@ -16,7 +16,7 @@ use crate::support::{post, send};
 use crate::tally::Report;
 
 /// Open files of a process that has few. Half of them are for connections.
-const FILES: usize = 512;
+const FILES: usize = 80;
 
 /// The largest body that is read, and a little less.
 const LARGE: usize = 7 * 1024 * 1024 - 16 * 1024;
@@ -43,7 +43,7 @@ async fn idle_connections_take_all_files_and_more() {
     let (mut most, mut count) = (0, 0);
     for _ in 0..rounds {
         let mut idle = Vec::new();
-        while idle.len() < 2 * FILES {
+        while idle.len() < 4 * FILES {
             let tcp = TcpStream::connect(served.target().address).await;
             let tcp = tcp.unwrap();
             // Each fourth gets on as far as a handshake. Some are sent away in it.

@@ -28,6 +28,9 @@ use crate::in_process::Client;
 use crate::support::post;
 use crate::tally::{Failure, Outcome, Tally};
 
+/// As long as Go's clients keep a connection that is not used.
+const IDLE: Duration = Duration::from_secs(90);
+
 /// Whom to call, and whom to believe.
 #[derive(Clone)]
 pub struct Target {
@@ -67,6 +70,7 @@ struct Kept {
     driver: AbortHandle,
     trust: Arc<ClientConfig>,
     calls: usize,
+    used: Instant,
 }
 
 /// What a caller says that it trusts: one bundle until it is told another.
@@ -117,6 +121,7 @@ impl Target {
             driver,
             trust,
             calls: 0,
+            used: Instant::now(),
         })
     }
 }
@@ -214,7 +219,8 @@ impl Shared {
             // Whoever believes others now talks to nobody whom it believed before.
             let trust = Arc::clone(&self.target.trust.borrow());
             let mut reused = true;
-            let mut connection = match kept.take().filter(|it| Arc::ptr_eq(&it.trust, &trust)) {
+            let good = |it: &Kept| Arc::ptr_eq(&it.trust, &trust) && it.used.elapsed() < IDLE;
+            let mut connection = match kept.take().filter(good) {
                 Some(connection) => connection,
                 None => {
                     reused = false;
@@ -274,6 +280,7 @@ impl Shared {
             }
             let closes = head.headers.get(CONNECTION).is_some_and(|it| it == "close");
             connection.calls += 1;
+            connection.used = Instant::now();
             if !closes && connection.calls < self.manner.each {
                 *kept = Some(connection);
             }

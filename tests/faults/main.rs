@@ -35,6 +35,7 @@ mod calls;
 mod length;
 mod line;
 mod load;
+mod replicas;
 mod served;
 mod tally;
 
@@ -43,3 +44,4 @@ mod clients;
 mod hub;
 mod limits;
 mod rolling;
+mod soak;
