@@ -10,9 +10,10 @@ use berth_certs::issue::Authority;
 use berth_certs::managed::Root;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::cluster::path_of;
-use crate::guarded::gates_kubeconfig;
+use crate::guarded::{AS_FROM_AFAR, RunningGate, gates_kubeconfig};
 use crate::managed::{LEASE, ROLE, SECRET, World, metric};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -203,6 +204,13 @@ async fn another_authoritys_gate_is_believed_until_ours_has_settled() {
     for path in &world.registrations {
         world.edit(path, &theirs).await;
     }
+    // Theirs is called, and believed.
+    let certs = TempDir::new().unwrap();
+    let leaf = other.leaf(&[], &[AS_FROM_AFAR.into()], day, Timestamp::now());
+    leaf.unwrap().write_folder(certs.path()).unwrap();
+    let kubeconfig = gates_kubeconfig(&world.hub).await;
+    let their_gate = RunningGate::run(&kubeconfig, certs, &[]);
+    world.balancer.add(&their_gate);
     let gate = world.gate(&["--ca-settle=3s"]).await;
     world.until_verified().await;
     for bundle in world.bundles().await {
@@ -221,4 +229,27 @@ async fn another_authoritys_gate_is_believed_until_ours_has_settled() {
         served.duration_since(since).as_secs() >= 3,
         "{since} {served} {log:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_secret_is_lost_and_all_gates_restart_and_they_serve_at_once() {
+    let world = World::new().await;
+    // With the time to settle as it is by default: a minute, in which each call would fail.
+    let gates = tokio::join!(world.gate(&[]), world.gate(&[]));
+    world.until_verified().await;
+    let lost = world.stored("ca.crt").await;
+    drop(gates);
+    world.admin.delete(SECRET).await.unwrap().ok();
+    // As they have it who were told to stop; who was killed has it until it runs out.
+    world.admin.delete(LEASE).await.unwrap().ok();
+    let begun = Instant::now();
+    let _gates = tokio::join!(world.gate(&[]), world.gate(&[]));
+    world.until_verified().await;
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    for bundle in world.bundles().await {
+        // Nobody is known to serve by it, and nobody is known not to.
+        assert!(bundle.contains(&lost), "{bundle}");
+        assert_eq!(Root::all_in(bundle.as_bytes()).len(), 2);
+    }
 }

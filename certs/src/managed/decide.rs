@@ -1,10 +1,15 @@
 //! The one next step towards certificates as they should be, or when to look again.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::policy::{Policy, after};
 use super::published::Published;
 use super::state::{Leaf, Reading, State};
+
+/// So long after somebody was seen to serve it is looked again.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
 
 /// What is known when it is decided.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +22,8 @@ pub struct Facts<'a> {
     pub published: Option<&'a Published>,
     /// The last good state that this process has seen.
     pub remembered: Option<&'a State>,
+    /// Whether somebody serves what the registrations believe, where they have API servers call. None: nobody has looked.
+    pub served: Option<bool>,
     /// What is wanted.
     pub policy: &'a Policy,
 }
@@ -71,6 +78,8 @@ pub enum Decision {
     Rest(Timestamp),
     /// Nothing, before it is known what the registrations have.
     Look,
+    /// Nothing, before it is known whether somebody serves what they believe.
+    Ask,
 }
 
 /// Decides.
@@ -130,13 +139,20 @@ pub fn decide(facts: &Facts<'_>) -> Decision {
     let mut wait = Wait(Timestamp::MAX);
     for old in &state.old {
         // Valid, and needed, to the end of that second.
-        wait.until(after(old.until, std::time::Duration::from_secs(1)));
+        wait.until(after(old.until, Duration::from_secs(1)));
     }
     let Some(leaf) = &state.leaf else {
         // With a successor on its way, the authority itself settled long ago.
         if has_settled || state.old.is_empty() || state.next.is_some() {
             return Decision::Do(Step::Leaf);
         }
+        // It settles for the sake of those who serve meanwhile. Without any, each call fails until there is a leaf.
+        match (published, facts.served) {
+            (Some(_), None) => return Decision::Ask,
+            (Some(_), Some(false)) => return Decision::Do(Step::Leaf),
+            _ => {}
+        }
+        wait.until(after(now, ASK_AGAIN));
         return wait.and(settled);
     };
     if state.next.is_some() && has_settled {

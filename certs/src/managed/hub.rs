@@ -16,6 +16,7 @@ use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
+use super::called::Called;
 use super::settings::{Registration, Settings};
 use super::state::ANNOTATIONS;
 use super::{Bundle, Content, Reading, State};
@@ -56,6 +57,8 @@ pub(super) struct Registered {
     version: String,
     /// What each of its webhooks has, decoded; nothing, where that is none.
     pub(super) bundles: Vec<Vec<u8>>,
+    /// Whom API servers call by it.
+    pub(super) called: Vec<Called>,
     /// Who else has written it.
     pub(super) others: Vec<String>,
 }
@@ -248,6 +251,8 @@ impl Registered {
             BASE64_STANDARD.decode(text).unwrap_or_default()
         };
         let webhooks = object.data["webhooks"].as_array();
+        let webhooks = || webhooks.into_iter().flatten();
+        let called = webhooks().filter_map(|it| Called::new(&it["clientConfig"], &bundle(it)));
         let managers = object.metadata.managed_fields.iter().flatten();
         let mut others: Vec<_> = managers
             .filter_map(|it| it.manager.clone())
@@ -257,7 +262,8 @@ impl Registered {
         Self {
             registration: registration.clone(),
             version: object.metadata.resource_version.clone().unwrap_or_default(),
-            bundles: webhooks.into_iter().flatten().map(bundle).collect(),
+            called: called.collect(),
+            bundles: webhooks().map(bundle).collect(),
             others,
         }
     }

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
+use super::called::is_anybody_believed;
 use super::follow::{follow, pause};
 use super::hub::{Failure, Hub, Registered, Stored};
 use super::reader::Memory;
@@ -128,14 +129,27 @@ impl Keeper<'_> {
                 work.remembered = Some(state.clone());
             }
             let remembered = work.remembered.clone().or_else(|| self.memory.state());
-            let facts = Facts {
+            let mut facts = Facts {
                 now,
                 stored: reading,
                 published: unseen.is_none().then_some(&published),
                 remembered: remembered.as_ref(),
+                served: None,
                 policy: &self.settings.policy,
             };
-            let again = match decide(&facts) {
+            let mut decision = decide(&facts);
+            if decision == Decision::Ask {
+                let called = registered.iter().flat_map(|it| it.called.clone());
+                let served = is_anybody_believed(called.collect()).await;
+                facts.served = Some(served);
+                decision = decide(&facts);
+                if !served {
+                    tracing::info!(
+                        "nobody serves what the registrations believe: a new authority need not settle"
+                    );
+                }
+            }
+            let again = match decision {
                 Decision::Do(step) => match self.step(work, step, &facts, &stored).await {
                     Ok(()) => continue,
                     Err(failure) if failure.is_conflict() && conflicts < MOST_CONFLICTS => {
@@ -151,7 +165,7 @@ impl Keeper<'_> {
                     }
                 },
                 Decision::Rest(again) => again,
-                Decision::Look => now,
+                Decision::Look | Decision::Ask => now,
             };
             let wrote = self
                 .publish(work, reading.state.as_ref(), &registered, now)

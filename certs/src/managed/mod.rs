@@ -11,18 +11,19 @@
 //! - [`run`]: [`Managed`], which reads on every replica, and keeps on the one that is elected;
 //! - [`settings`]: where, and what is told of it;
 //! - `reader`: the Secret by a watch, and the last good state of it; `keeper`: Secret and registrations, under a Lease;
-//! - `hub`, `follow`: requests with deadlines, and a watch on one name.
+//! - `hub`, `follow`: requests with deadlines, and a watch on one name; `called`: whether anybody is believed who is called.
 //!
 //! # Promises
 //! - A certificate is served only when its authority has been in every registration for the time to settle
 //!   ([`Policy::settle`]); what served before stays verified until it has expired. So a call fails at no moment of a
 //!   rotation, wherever its process is interrupted, if each API server knows a registration after that time.
-//! - What cannot wait does not: where nothing valid is served, the next certificate comes at once.
+//! - What cannot wait does not: where nothing is served that is believed, the next certificate comes at once.
 //! - A leaf never outlives its authority. Nothing is published whose key is not stored.
 //! - No write is under way once another process may lead; and each names the version of what it replaces.
 //! - It comes to rest: where nothing has to be done, nothing is written.
 //! - No key in any log, error or `Debug` output.
 
+mod called;
 pub mod decide;
 mod follow;
 mod hub;

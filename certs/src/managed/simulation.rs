@@ -137,18 +137,23 @@ impl World {
             self.read(self.leader);
             let (stored, published) = (self.reading(), self.published());
             let remembered = self.replicas[self.leader].memory.clone();
-            let facts = Facts {
+            let mut facts = Facts {
                 now: self.now,
                 stored: &stored,
                 published: Some(&published),
                 remembered: remembered.as_ref(),
+                served: None,
                 policy: &self.policy,
             };
-            let decision = decide(&facts);
+            let mut decision = decide(&facts);
             assert_eq!(decide(&facts), decision);
+            if decision == Decision::Ask {
+                facts.served = Some(self.is_anybody_believed());
+                decision = decide(&facts);
+            }
             let step = match decision {
                 Decision::Do(step) => step,
-                Decision::Look => panic!("everything is known"),
+                Decision::Look | Decision::Ask => panic!("everything is known"),
                 Decision::Rest(again) => {
                     assert!(again > self.now, "{again}: {:?}", self.told);
                     if self.publish(&stored, interruptions)? {
@@ -161,8 +166,10 @@ impl World {
             self.told.push(format!("{} {step:?}", self.now));
             self.steps.push(step);
             if self.forces(step, &stored) {
-                // At the last moment: what cannot be helped is forgiven.
-                self.forced += 1;
+                // At the last moment, or when nobody served: what cannot be helped is forgiven.
+                if facts.served != Some(false) {
+                    self.forced += 1;
+                }
                 for value in self.registrations.iter_mut().flatten() {
                     value.ours = false;
                 }
@@ -205,6 +212,20 @@ impl World {
             .published_since
             .map(|it| after(it, self.policy.settle));
         takes_over && settled.is_none_or(|it| it > self.now)
+    }
+
+    /// Whether a replica serves what a registration verifies.
+    fn is_anybody_believed(&self) -> bool {
+        let names = self.policy.server_names();
+        let served = self.replicas.iter().filter_map(|it| it.served.as_ref());
+        served
+            .filter(|leaf| leaf.pair.is_valid_at(self.now))
+            .any(|leaf| {
+                self.registrations.iter().any(|history| {
+                    let roots = &history.last().unwrap().roots;
+                    verifies(leaf.certificate_pem(), roots, &names, self.now)
+                })
+            })
     }
 
     /// Brings the registrations in line. Whether one was not; None: interrupted.
@@ -501,6 +522,28 @@ fn what_another_authority_verifies_goes_on_until_ours_has_settled() {
         );
         assert!(world.replicas[0].served.is_some() || world.replicas[1].served.is_some());
     }
+}
+
+#[test]
+fn when_all_is_lost_at_once_there_is_something_to_serve_at_once() {
+    let mut world = World::new(1, policy());
+    world.lead(0.0);
+    world.readers_read();
+    world.secret = None;
+    for replica in 0..world.replicas.len() {
+        world.restart(replica);
+    }
+    world.steps.clear();
+    let begun = world.now;
+    world.lead(0.0);
+    assert_eq!(world.steps[..2], [Step::Begin, Step::Leaf]);
+    assert!(
+        after(begun, world.policy.settle / 2) > world.now,
+        "{:?}",
+        world.told
+    );
+    let state = world.reading().state.unwrap();
+    assert!(world.published().all_hold(&[&state.authority.root]));
 }
 
 #[test]

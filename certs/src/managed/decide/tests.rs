@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use super::*;
 use crate::issue::Authority;
 use crate::managed::policy::before;
@@ -39,6 +37,7 @@ fn begun(at: Timestamp) -> State {
         stored: &Reading::default(),
         published: Some(&Published::default()),
         remembered: None,
+        served: None,
         policy: &policy(),
     };
     make(Step::Begin, &facts).unwrap()
@@ -55,6 +54,7 @@ fn stepped(step: Step, state: &State, at: Timestamp) -> State {
         stored: &stored,
         published: None,
         remembered: None,
+        served: None,
         policy: &policy(),
     };
     make(step, &facts).unwrap()
@@ -331,7 +331,7 @@ fn the_next_step_follows_from_what_is_there() {
             reading(&waiting),
             Some([foreign.clone()].into_iter().collect()),
             None,
-            rest(after(now(), 5 * HOUR + Duration::from_secs(1))),
+            rest(after(now(), ASK_AGAIN)),
         ),
         row(
             "beside another's, the first authority is published",
@@ -345,7 +345,7 @@ fn the_next_step_follows_from_what_is_there() {
             reading(&waited(0)),
             published(&waiting),
             None,
-            rest(after(now(), HOUR)),
+            rest(after(now(), ASK_AGAIN)),
         ),
         row(
             "beside another's, the first authority has settled",
@@ -369,6 +369,7 @@ fn the_next_step_follows_from_what_is_there() {
             stored: &row.stored,
             published: row.published.as_ref(),
             remembered: row.remembered,
+            served: Some(true),
             policy: &policy,
         };
         assert_eq!(
@@ -388,6 +389,7 @@ fn the_next_step_follows_from_what_is_there() {
             stored: &stored,
             published: Some(&published),
             remembered: None,
+            served: None,
             policy,
         })
     };
@@ -430,6 +432,52 @@ fn the_next_step_follows_from_what_is_there() {
 }
 
 #[test]
+fn a_first_authority_settles_for_the_sake_of_those_who_serve() {
+    let another = Authority::new("another's", 1000 * HOUR, ago(1)).unwrap();
+    let published: Published = [Bundle::new(another.certificate_pem().as_bytes())]
+        .into_iter()
+        .collect();
+    let (nothing, policy) = (Reading::default(), policy());
+    let mut facts = Facts {
+        now: now(),
+        stored: &nothing,
+        published: Some(&published),
+        remembered: None,
+        served: None,
+        policy: &policy,
+    };
+    let begun = make(Step::Begin, &facts).unwrap();
+    assert!(begun.leaf.is_none());
+    let stored = reading(&begun);
+    facts.stored = &stored;
+    for (sentence, published, served, decision) in [
+        ("nobody has looked", Some(&published), None, Decision::Ask),
+        (
+            "nobody serves: calls fail until somebody does",
+            Some(&published),
+            Some(false),
+            Decision::Do(Step::Leaf),
+        ),
+        (
+            "somebody serves: it settles, and it is looked again",
+            Some(&published),
+            Some(true),
+            Decision::Rest(after(now(), ASK_AGAIN)),
+        ),
+        (
+            "where registrations are unseen nobody knows whom to ask",
+            None,
+            None,
+            Decision::Rest(after(now(), ASK_AGAIN)),
+        ),
+    ] {
+        facts.published = published;
+        facts.served = served;
+        assert_eq!(decide(&facts), decision, "{sentence}");
+    }
+}
+
+#[test]
 fn an_authority_hands_over_without_a_change_of_the_bundle() {
     let first = begun(ago(1));
     let both = stepped(Step::Introduce, &first, now());
@@ -463,6 +511,7 @@ fn an_authority_stays_until_its_longest_leaf_has_expired() {
         stored: &stored,
         published: None,
         remembered: None,
+        served: None,
         policy: &short,
     };
     let second = make(Step::Leaf, &facts).unwrap();
@@ -483,6 +532,7 @@ fn what_is_published_is_taken_in_where_something_was_lost() {
         stored: &nothing,
         published: Some(&published),
         remembered: Some(&known),
+        served: None,
         policy: &policy,
     };
     let other = Root::of(&other).unwrap();

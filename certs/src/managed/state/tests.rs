@@ -39,6 +39,7 @@ fn full() -> State {
             stored: &stored,
             published: Some(&published),
             remembered: None,
+            served: None,
             policy: &policy,
         };
         stored.state = Some(make(step, &facts).unwrap());
