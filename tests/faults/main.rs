@@ -5,8 +5,8 @@
 //! AdmissionReview, or a wrong one. Where a decision could not be made, the answers that say so are counted apart.
 //!
 //! `BERTH_FAULTS` makes it long: `long` is an hour's soak, and some minutes for everything else; a duration such as `10m` is
-//! that of the soak. A table of the counts comes at the end (with `--nocapture`). The hub is devhub, or a real one where
-//! `KUBEBUILDER_ASSETS` names its programs.
+//! that of the soak. A table of the counts comes at the end. The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names
+//! its programs.
 
 #![allow(
     clippy::unwrap_used,

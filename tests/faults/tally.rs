@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -126,7 +127,8 @@ impl Report {
         });
         *at_work -= 1;
         if *at_work == 0 {
-            eprintln!("{}", printed(rows));
+            // Also when the output of tests is captured: it is the result.
+            let _ = writeln!(std::io::stderr(), "{}", printed(rows));
         }
     }
 }

@@ -196,10 +196,15 @@ fn managed(kubeconfig: &Path, flags: &[&str]) -> Command {
             .unwrap();
         serving.drain(at..at + 2);
     }
+    if !flags
+        .iter()
+        .any(|flag| flag.starts_with("--shutdown-delay"))
+    {
+        command.arg("--shutdown-delay=1s");
+    }
     command
         .args(["--kubeconfig", kubeconfig.to_str().unwrap()])
         .args(["--certificate-names", &AS_FROM_AFAR.to_string()])
-        .args(["--shutdown-delay", "1s"])
         .args(serving)
         .args(flags);
     command
