@@ -41,6 +41,7 @@ mod tally;
 
 mod certificates;
 mod clients;
+mod counting;
 mod hub;
 mod limits;
 mod rolling;
