@@ -9,47 +9,11 @@ use berth_certs::issue::Authority;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::cluster::wait_until_in_force;
 use crate::guarded::AS_FROM_AFAR;
 use crate::length;
-use crate::load::{Load, Manner};
 use crate::managed::{NAMESPACE, SECRET, metric};
-use crate::replicas::Replicas;
-use crate::tally::{Report, Tally};
-use crate::writers::Writers;
-
-/// Replicas, and whoever calls them.
-struct Busy {
-    replicas: Replicas,
-    writers: Writers,
-    load: Load,
-}
-
-impl Busy {
-    async fn start(flags: &[&str]) -> Self {
-        let replicas = Replicas::start(flags).await;
-        wait_until_in_force(&replicas.world.hub).await;
-        let manner = Manner {
-            connections: 4,
-            ..Manner::default()
-        };
-        Self {
-            load: Load::start(replicas.target(), manner),
-            writers: Writers::start(&replicas.world.hub).await,
-            replicas,
-        }
-    }
-
-    async fn go_on(&mut self, calls: usize) {
-        self.writers.go_on(calls).await;
-    }
-
-    /// What became of the direct calls. Those of the hub have all succeeded.
-    async fn stop(self) -> (Tally, Replicas) {
-        self.writers.stop().await;
-        (self.load.stop().await, self.replicas)
-    }
-}
+use crate::replicas::Busy;
+use crate::tally::Report;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn certificates_and_authorities_change() {
@@ -75,7 +39,7 @@ async fn certificates_and_authorities_change() {
         assert!(Instant::now() < patience, "{:?}", logs(&busy));
     }
     busy.go_on(20).await;
-    let (tally, replicas) = busy.stop().await;
+    let (tally, written, replicas) = busy.stop().await;
     let mut leaves = 0;
     for gate in &replicas.gates {
         leaves += metric(
@@ -92,7 +56,7 @@ async fn certificates_and_authorities_change() {
     assert!(leaves >= 3, "{leaves}");
     report.all_decided(
         &tally,
-        format!("{leaves} leaves, {} authorities", seen.len()),
+        format!("{leaves} leaves, {} authorities, {written}", seen.len()),
     );
 }
 
@@ -176,6 +140,6 @@ async fn a_secret_is_lost_or_spoilt_in_every_way() {
             assert_eq!(busy.replicas.world.bundles().await, bundles, "{fault}");
         }
     }
-    let (tally, _replicas) = busy.stop().await;
-    report.all_decided(&tally, format!("{rounds} x 7 faults"));
+    let (tally, written, _replicas) = busy.stop().await;
+    report.all_decided(&tally, format!("{rounds} x 7 faults, {written}"));
 }

@@ -11,10 +11,12 @@ use tokio::sync::watch;
 
 use crate::balancer::Balancer;
 use crate::calls;
-use crate::cluster::Person;
+use crate::cluster::{Person, wait_until_in_force};
 use crate::guarded::RunningGate;
-use crate::load::{Target, client, trusting};
+use crate::load::{Load, Manner, Target, client, trusting};
 use crate::managed::{SERVICE, World};
+use crate::tally::Tally;
+use crate::writers::Writers;
 
 const REPLICAS: usize = 3;
 
@@ -52,6 +54,41 @@ impl Replicas {
     /// All of them, for callers that believe what a registration says.
     pub fn target(&self) -> Target {
         self.target.clone()
+    }
+}
+
+/// Replicas, and whoever calls them: a hub that writes, and callers of our own.
+pub struct Busy {
+    pub replicas: Replicas,
+    writers: Writers,
+    pub load: Load,
+}
+
+impl Busy {
+    pub async fn start(flags: &[&str]) -> Self {
+        let replicas = Replicas::start(flags).await;
+        wait_until_in_force(&replicas.world.hub).await;
+        let manner = Manner {
+            connections: 4,
+            ..Manner::default()
+        };
+        Self {
+            load: Load::start(replicas.target(), manner),
+            writers: Writers::start(&replicas.world.hub).await,
+            replicas,
+        }
+    }
+
+    /// Waits until the hub has made so many more calls.
+    pub async fn go_on(&mut self, calls: usize) {
+        self.writers.go_on(calls).await;
+    }
+
+    /// What became of the direct calls, and how many the hub made, which have all succeeded.
+    pub async fn stop(self) -> (Tally, String, Replicas) {
+        let written = self.writers.stop().await;
+        let written = format!("{written} writes");
+        (self.load.stop().await, written, self.replicas)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cluster::{Cluster, Private};
 use crate::guarded::{gates_kubeconfig, install};
 use crate::in_process::HOUR;
 use crate::load::{Load, Manner, Target, trusting};
-use crate::replicas::Replicas;
+use crate::replicas::Busy;
 use crate::support::{Gate, berth, where_to_serve};
 use crate::tally::Report;
 use crate::{calls, length};
@@ -44,27 +44,27 @@ async fn gates_that_keep_their_certificates_are_replaced_one_after_another() {
     let report = Report::begin("keepers of certificates replaced");
     let delay = format!("--shutdown-delay={DELAY}");
     let flags = [delay.as_str()];
-    let mut replicas = Replicas::start(&flags).await;
-    let load = Load::start(replicas.target(), Manner::default());
-    load.go_on(100).await;
+    let mut busy = Busy::start(&flags).await;
+    busy.load.go_on(100).await;
     let rollouts = length::times(1);
     for _ in 0..rollouts {
         let mut leaving = Vec::new();
-        for _ in 0..replicas.gates.len() {
-            let new = replicas.world.gate(&flags).await;
-            let old = replicas.gates.remove(0);
-            replicas.gates.push(new);
+        for _ in 0..busy.replicas.gates.len() {
+            let new = busy.replicas.world.gate(&flags).await;
+            let old = busy.replicas.gates.remove(0);
+            busy.replicas.gates.push(new);
             old.signal("TERM");
-            load.go_on(50).await;
+            busy.go_on(20).await;
             leaving.push(old);
         }
         for mut old in leaving {
             assert_eq!(old.ended().await.code(), Some(0));
         }
     }
-    load.go_on(100).await;
-    let tally = load.stop().await;
-    report.all_decided(&tally, format!("{rollouts} x {REPLICAS} replicas"));
+    busy.go_on(20).await;
+    let (tally, written, _replicas) = busy.stop().await;
+    let beside = format!("{rollouts} x {REPLICAS} replicas, {written}");
+    report.all_decided(&tally, beside);
 }
 
 /// What replicas are made of.

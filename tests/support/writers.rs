@@ -61,12 +61,13 @@ impl Writers {
         }
     }
 
-    /// Stops the writers. Panics if any call has failed.
-    pub async fn stop(mut self) {
+    /// Stops the writers. How many calls they made, of which none has failed: that it panics at.
+    pub async fn stop(mut self) -> usize {
         self.stopped.store(true, Ordering::Relaxed);
         while let Some(ended) = self.writers.join_next().await {
             ended.unwrap().unwrap();
         }
+        self.written.load(Ordering::Relaxed)
     }
 }
 
