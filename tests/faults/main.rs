@@ -39,10 +39,11 @@ mod replicas;
 mod served;
 mod tally;
 
+// By its name the first, as it takes the longest.
+mod busy_and_quiet;
 mod certificates;
 mod clients;
 mod counting;
 mod hub;
 mod limits;
 mod rolling;
-mod soak;

@@ -23,7 +23,7 @@ const MORE_MEMORY: usize = 12 * 1024;
 const MORE_FILES: usize = 12;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn busy_and_quiet_times_go_by() {
+async fn hours_go_by() {
     let report = Report::begin("soak");
     let flags = ["--leaf-validity=12s", "--ca-validity=36s", "--ca-settle=3s"];
     let replicas = Replicas::start(&flags).await;
