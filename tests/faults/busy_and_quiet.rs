@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use futures::future::join_all;
+
 use crate::calls::mix;
 use crate::length;
 use crate::load::{Load, Manner};
@@ -21,6 +23,8 @@ fn longest_rest() -> Duration {
 /// What a replica may hold more in the end: what an allocator keeps, and files of connections that are just being made.
 const MORE_MEMORY: usize = 12 * 1024;
 const MORE_FILES: usize = 12;
+/// A few for each connection that is just being made.
+const MORE_TASKS: u64 = 30;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hours_go_by() {
@@ -50,13 +54,16 @@ async fn hours_go_by() {
         tokio::time::sleep(longest_rest()).await;
         // By now everything has been done a few times.
         if near_the_beginning.is_none() && begun.elapsed() > soak / 4 {
-            near_the_beginning = Some(held(&replicas));
+            near_the_beginning = Some((held(&replicas), tasks(&replicas).await));
         }
     }
     tally.add(&now_and_then.stop().await);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let before = near_the_beginning.unwrap();
-    let after = held(&replicas);
+    let (before, tasks_before) = near_the_beginning.unwrap();
+    let (after, tasks_after) = (held(&replicas), tasks(&replicas).await);
+    for (before, after) in tasks_before.iter().zip(&tasks_after) {
+        assert!(*after < before + MORE_TASKS, "{before} -> {after}");
+    }
     let mut leaves = 0;
     for (gate, (before, after)) in replicas.gates.iter().zip(before.iter().zip(&after)) {
         leaves += metric(
@@ -72,7 +79,7 @@ async fn hours_go_by() {
     assert!(leaves >= soak.as_secs() / 12, "{leaves}");
     let mib = |held: &[Held]| held.iter().map(|it| it.memory / 1024).collect::<Vec<_>>();
     let beside = format!(
-        "{} s, {leaves} leaves, {:?} -> {:?} MiB",
+        "{} s, {leaves} leaves, {:?} -> {:?} MiB, {tasks_before:?} -> {tasks_after:?} tasks",
         soak.as_secs(),
         mib(&before),
         mib(&after)
@@ -85,4 +92,13 @@ async fn hours_go_by() {
 fn held(replicas: &Replicas) -> Vec<Held> {
     let gates = replicas.gates.iter();
     gates.map(|gate| Held::by(gate.child.id())).collect()
+}
+
+/// How many tasks each replica has.
+async fn tasks(replicas: &Replicas) -> Vec<u64> {
+    let gates = replicas.gates.iter();
+    let tasks: Vec<_> = gates.map(|gate| metric(gate, "berth_tasks")).collect();
+    let tasks = join_all(tasks).await;
+    assert!(tasks.iter().all(|tasks| *tasks > 0), "{tasks:?}");
+    tasks
 }

@@ -14,7 +14,7 @@ use crate::reviews::{PATH, asking, text, with};
 use crate::support::{Gate, post};
 
 /// Name, type and labels of every metric. Those of the process are the system's to have.
-const METRICS: [(&str, &str, &[&str]); 12] = [
+const METRICS: [(&str, &str, &[&str]); 13] = [
     (
         "berth_admission_decisions_total",
         "counter",
@@ -41,6 +41,7 @@ const METRICS: [(&str, &str, &[&str]); 12] = [
         "counter",
         &["outcome", "part"],
     ),
+    ("berth_tasks", "gauge", &[]),
     ("berth_tls_handshakes_total", "counter", &["outcome"]),
     ("berth_webhook_connections", "gauge", &[]),
     (

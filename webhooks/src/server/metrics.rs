@@ -10,6 +10,7 @@ use prometheus::{
     Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
 };
+use tokio::runtime::Handle;
 
 use crate::review::{Verdict, Webhook};
 
@@ -33,6 +34,7 @@ pub struct Metrics {
     certificate_not_after: IntGauge,
     reloads: IntCounterVec,
     pub(super) draining: IntGauge,
+    tasks: IntGauge,
 }
 
 /// The metrics of one webhook, found without a look-up.
@@ -179,6 +181,11 @@ impl Metrics {
                 "berth_draining",
                 "1 from the moment the server was told to stop.",
             ),
+            tasks: gauge(
+                &registry,
+                "berth_tasks",
+                "Asynchronous tasks of the process that have not ended.",
+            ),
             registry,
         }
     }
@@ -190,6 +197,10 @@ impl Metrics {
 
     /// In the text format of Prometheus.
     pub fn render(&self) -> Vec<u8> {
+        if let Ok(runtime) = Handle::try_current() {
+            let tasks = runtime.metrics().num_alive_tasks();
+            self.tasks.set(i64::try_from(tasks).unwrap_or(i64::MAX));
+        }
         let mut text = Vec::new();
         // Writing to memory fails only for a family without metrics, and gathering leaves those out.
         let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
