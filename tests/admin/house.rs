@@ -10,18 +10,14 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 use crate::cluster::janitor::{self, Watched};
-use crate::cluster::{Cluster, Output, Person, Private, documents_of, rule, wait_until_in_force};
+use crate::cluster::{
+    CRDS, Cluster, Output, Person, Private, documents_of, rule, wait_until_in_force,
+};
 use crate::support::{Gate, berth, where_to_serve};
 use crate::transcript::{Stage, words};
 
 pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 pub const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
-
-pub const CRDS: [&str; 3] = [
-    "manifests/crds/cluster.open-cluster-management.io_managedclusters.yaml",
-    "manifests/crds/cluster.open-cluster-management.io_managedclustersets.yaml",
-    "manifests/crds/cluster.open-cluster-management.io_managedclustersetbindings.yaml",
-];
 
 /// What of the server matters to a process outside of the hub.
 pub const SERVER: [&str; 4] = [

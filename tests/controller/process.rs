@@ -18,18 +18,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::cluster::janitor::Watched;
-use crate::cluster::{Cluster, Person};
+use crate::cluster::{CRDS, Cluster, Person};
 use crate::support::{Logged, berth, port, send};
 
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/open-cluster-management-hub/leases/registration-controller-lock";
 pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 pub const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
-
-pub const CRDS: [&str; 3] = [
-    "manifests/crds/cluster.open-cluster-management.io_managedclusters.yaml",
-    "manifests/crds/cluster.open-cluster-management.io_managedclustersets.yaml",
-    "manifests/crds/cluster.open-cluster-management.io_managedclustersetbindings.yaml",
-];
 
 /// What of the server matters to a process outside of the hub.
 const SERVER: [&str; 4] = [

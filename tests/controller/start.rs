@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::cluster::Cluster;
-use crate::process::{CRDS, Controller, get, install, install_server};
+use crate::cluster::{CRDS, Cluster};
+use crate::process::{Controller, get, install, install_server};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kinds_that_are_not_there_yet_are_named_and_waited_for() {

@@ -18,15 +18,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::http::Answer;
-use crate::cluster::{Cluster, Person, Private, documents_of};
+use crate::cluster::{CRDS, Cluster, Person, Private, documents_of};
 pub use crate::csr::CSRS;
 use crate::proxy::Proxy;
-
-pub const CRDS: [&str; 3] = [
-    "manifests/crds/cluster.open-cluster-management.io_managedclusters.yaml",
-    "manifests/crds/cluster.open-cluster-management.io_managedclustersets.yaml",
-    "manifests/crds/cluster.open-cluster-management.io_managedclustersetbindings.yaml",
-];
 
 /// Nothing here takes longer, unless it never comes: not even under reconcilers that are killed all the time.
 const PATIENCE: Duration = Duration::from_secs(60);

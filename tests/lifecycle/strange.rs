@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::cluster::{documents_of, fresh};
-use crate::hub::{ACCEPTED, CLUSTERS, CRDS, Hub, cluster_path, condition, config, owned_paths};
+use crate::cluster::{CRDS, documents_of, fresh};
+use crate::hub::{ACCEPTED, CLUSTERS, Hub, cluster_path, condition, config, owned_paths};
 
 const GROUP: &str = "cluster.open-cluster-management.io";
 

@@ -17,15 +17,11 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 use crate::cluster::janitor::{self, Watched};
-use crate::cluster::{Cluster, Person, Private, documents_of, path_of, rule, wait_until_in_force};
+use crate::cluster::{
+    CRDS, Cluster, Person, Private, documents_of, path_of, rule, wait_until_in_force,
+};
 use crate::objects::{CLUSTER_GROUP, REGISTER_GROUP, set, stored_before_the_gate};
 use crate::support::{Gate, Logged, berth, where_to_serve};
-
-const CRDS: [&str; 3] = [
-    "manifests/crds/cluster.open-cluster-management.io_managedclusters.yaml",
-    "manifests/crds/cluster.open-cluster-management.io_managedclustersets.yaml",
-    "manifests/crds/cluster.open-cluster-management.io_managedclustersetbindings.yaml",
-];
 
 /// What of the server matters to a gate outside of the hub: there is nothing to run a Deployment.
 const SERVER: [&str; 3] = [

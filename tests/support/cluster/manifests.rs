@@ -10,6 +10,13 @@ use super::{Cluster, Person};
 /// Who applies.
 const MANAGER: &str = "tests";
 
+/// What makes a hub of a cluster.
+pub const CRDS: [&str; 3] = [
+    "manifests/crds/cluster.open-cluster-management.io_managedclusters.yaml",
+    "manifests/crds/cluster.open-cluster-management.io_managedclustersets.yaml",
+    "manifests/crds/cluster.open-cluster-management.io_managedclustersetbindings.yaml",
+];
+
 /// The documents of a YAML file of the repository.
 pub fn documents_of(path: &str) -> Vec<Value> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
