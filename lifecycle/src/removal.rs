@@ -245,7 +245,12 @@ fn remove(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan
             return;
         }
     }
-    if is_collected && cluster.has_finalizer(labels::RESOURCE_CLEANUP) {
+    // Either finalizer alone can be what holds the cluster: one that was deleted while the gate was off has only the
+    // other. Gone too early, it would leave the rest of its namespace to nobody.
+    if !is_collected {
+        return;
+    }
+    if cluster.has_finalizer(labels::RESOURCE_CLEANUP) {
         plan.changes
             .remove_finalizers
             .push(labels::RESOURCE_CLEANUP);

@@ -319,11 +319,35 @@ fn nothing_is_concluded_before_the_hub_was_asked() {
         decide(facts, hub.now(), &mut plan);
         plan
     });
-    assert_eq!(
-        second.changes.remove_finalizers,
-        [labels::API_RESOURCE_CLEANUP]
-    );
-    assert_eq!(second.writes, []);
+    assert_eq!(second, Plan::default());
+}
+
+/// Either finalizer alone holds it: the other is missing on a cluster that was deleted while the gate was off.
+#[test]
+fn nothing_is_left_behind_whichever_finalizer_holds_the_cluster() {
+    for own in [labels::API_RESOURCE_CLEANUP, labels::RESOURCE_CLEANUP] {
+        let mut hub = going();
+        hub.put(ADDONS, "a", None, false);
+        hub.put(WORKS, "w", None, false);
+        hub.cluster().finalizers = vec![own.to_owned()];
+        hub.objects
+            .retain(|(resource, _), _| resource == "namespaces");
+        // Killed when it had told what is left, and deleted nothing yet.
+        let mut first = hub.decide();
+        assert_eq!(deleted(&first), ["a"]);
+        first
+            .writes
+            .retain(|write| !matches!(write.action, Action::Delete { .. }));
+        assert_eq!(first.writes.len(), 1);
+        assert_eq!(hub.carry_out(first), []);
+        hub.run();
+        assert!(hub.cluster.is_none());
+        assert_eq!(
+            [hub.names(ADDONS), hub.names(WORKS)],
+            [[] as [&str; 0]; 2],
+            "{own}"
+        );
+    }
 }
 
 #[test]
