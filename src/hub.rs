@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::certificates::OnHub;
 use crate::controller::{Lifecycle, LifecycleArgs, WhenLost};
 use crate::feature_gates::{self, Of};
-use crate::hub_client;
+use crate::hub_client::{self, HubClient};
 use crate::signals;
 use crate::webhook_server::{GateArgs, Prepared};
 
@@ -59,8 +59,9 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         tracing::warn!("{warning}");
     }
     let common = &args.gate.common;
-    let client = hub_client::connect(common.kubeconfig.as_deref(), "").await?;
-    let answerer = Arc::new(HubAnswerer::new(client.clone())) as Arc<dyn Answerer>;
+    let HubClient { client, service } =
+        hub_client::connect(common.kubeconfig.as_deref(), "").await?;
+    let answerer = Arc::new(HubAnswerer::new(service)) as Arc<dyn Answerer>;
     let hub = OnHub {
         client: client.clone(),
         namespace: settings.namespace().to_owned(),

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use berth_webhooks::review::HubService;
 use http::HeaderValue;
 use http::header::USER_AGENT;
 use hyper_util::client::legacy;
@@ -27,12 +28,19 @@ const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(10), Duration::from
 /// Shorter than the 90 s after which API servers close idle connections: so that none is taken which is being closed.
 const IDLE: Duration = Duration::from_secs(60);
 
+/// The hub's client in two forms, over the same connections.
+pub(crate) struct HubClient {
+    pub(crate) client: Client,
+    /// What `client` stands on; for the gate, whose questions are many.
+    pub(crate) service: HubService,
+}
+
 /// A client for the hub of this kubeconfig, or for that in whose cluster this runs. `or` completes the sentence that says
 /// what to do when this does not run in one.
 ///
 /// # Errors
 /// The configuration cannot be read or is none that can be used. Whether the hub answers shows only in use.
-pub(crate) async fn connect(kubeconfig: Option<&Path>, or: &str) -> anyhow::Result<Client> {
+pub(crate) async fn connect(kubeconfig: Option<&Path>, or: &str) -> anyhow::Result<HubClient> {
     let (config, named) = match kubeconfig {
         Some(path) => {
             let named = format!("--kubeconfig {}", path.display());
@@ -55,7 +63,7 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>, or: &str) -> anyhow::Resu
 ///
 /// # Errors
 /// It cannot be used.
-pub(crate) fn of(mut config: Config) -> anyhow::Result<Client> {
+pub(crate) fn of(mut config: Config) -> anyhow::Result<HubClient> {
     if config.proxy_url.is_some() {
         // Without the URL, which may hold a password.
         anyhow::bail!(
@@ -94,5 +102,9 @@ pub(crate) fn of(mut config: Config) -> anyhow::Result<Client> {
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(http);
-    Ok(Client::new(service, config.default_namespace))
+    let service = HubService::new(service);
+    Ok(HubClient {
+        client: Client::new(service.clone(), config.default_namespace),
+        service,
+    })
 }

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::certificates::{CertificateArgs, OnHub, Source};
 use crate::common::{CommonArgs, install_namespace};
 use crate::feature_gates::{self, Of};
-use crate::hub_client;
+use crate::hub_client::{self, HubClient};
 use crate::open_files;
 use crate::ports::Port;
 use crate::signals;
@@ -430,8 +430,9 @@ fn certificates(args: &GateArgs, now: Timestamp) -> anyhow::Result<Certificates>
 async fn decides(args: &Args) -> anyhow::Result<Decides> {
     if args.hub_files.is_empty() {
         let or = ", or decide without one by --hub-files PATH";
-        let client = hub_client::connect(args.gate.common.kubeconfig.as_deref(), or).await?;
-        let answerer = Arc::new(HubAnswerer::new(client.clone()));
+        let HubClient { client, service } =
+            hub_client::connect(args.gate.common.kubeconfig.as_deref(), or).await?;
+        let answerer = Arc::new(HubAnswerer::new(service));
         let namespace = install_namespace();
         return Ok((answerer, Some(OnHub { client, namespace })));
     }

@@ -18,7 +18,7 @@ pub(crate) use lifecycle::{Lifecycle, WhenLost};
 
 use crate::common::CommonArgs;
 use crate::feature_gates::{self, Of};
-use crate::hub_client;
+use crate::hub_client::{self, HubClient};
 use crate::signals;
 
 const EXAMPLES: &str = "\
@@ -71,7 +71,8 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     registry.register(Box::new(
         prometheus::process_collector::ProcessCollector::for_self(),
     ))?;
-    let client = hub_client::connect(args.common.kubeconfig.as_deref(), "").await?;
+    let HubClient { client, .. } =
+        hub_client::connect(args.common.kubeconfig.as_deref(), "").await?;
     let lifecycle = Lifecycle::new(settings, tls, &registry, client, WhenLost::End).await?;
     tracing::info!(
         controller = %lifecycle.address()?,

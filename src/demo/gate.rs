@@ -30,7 +30,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::demo::people;
-use crate::hub_client;
+use crate::hub_client::{self, HubClient};
 
 /// Where the manifests install it.
 const NAMESPACE: &str = "open-cluster-management-hub";
@@ -94,9 +94,9 @@ impl Running {
             metrics.observer(),
             Timestamp::now(),
         )?;
-        let client = hub_client::of(own_config(admin, hub).await?)?;
+        let HubClient { client, service } = hub_client::of(own_config(admin, hub).await?)?;
         let engine = Engine::new(
-            client.clone(),
+            client,
             lifecycle_config(),
             None,
             None,
@@ -104,7 +104,7 @@ impl Running {
             lifecycle::engine::Metrics::new(metrics.registry())?,
         );
         let server = Server {
-            gate: Gate::new(Arc::new(HubAnswerer::new(client)), FeatureGates::default()),
+            gate: Gate::new(Arc::new(HubAnswerer::new(service)), FeatureGates::default()),
             opening: Opening::at_once(webhooks, Arc::new(tls)),
             metrics_port: Some(metrics_port),
             health_port: None,

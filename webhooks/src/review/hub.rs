@@ -3,85 +3,46 @@
 //! Nothing is cached and no object is kept, so that an answer is as fresh as the hub's own, and the memory of the gate
 //! does not grow with the hub.
 
+mod calls;
+
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use backon::{ExponentialBuilder, Retryable};
-use berth_api::{groups, names};
-use berth_rules::{Answer, Permission, Question, display};
+use berth_api::names;
+use berth_rules::{Answer, Permission, Question};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
-};
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, ApiResource, DynamicObject, ListParams, PostParams};
-use kube::core::GroupVersionKind;
-use kube::{Client, Error};
-use serde_json::Value;
-use tokio::sync::Semaphore;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 
+pub use self::calls::HubService;
+use self::calls::{Call, Calls, METADATA, METADATA_LIST};
 use super::single_flight::SingleFlight;
 use super::{Answerer, Finding, Requester};
-
-/// The ClusterRole of the manifests that grants the gate its own rights.
-const CLUSTER_ROLE: &str = "open-cluster-management:cluster-manager-registration:webhook";
 
 /// Names of bindings that are asked for: enough to name them in a denial.
 const BINDINGS_TOLD: u32 = 20;
 
-/// Calls to the hub at the same time; further ones wait for a place until their review's time is up.
-const CALLS_AT_ONCE: usize = 200;
-
 /// Answers by asking a hub.
 pub struct HubAnswerer {
-    hub: Hub,
-    /// Facts are asked on nobody's behalf, so that all requesters share them.
-    flights: SingleFlight<(Option<Requester>, Question), Finding>,
+    calls: Calls,
+    flights: SingleFlight<Arc<Asked>, Finding>,
 }
 
-#[derive(Clone)]
-struct Hub {
-    client: Client,
-    clusters: Api<DynamicObject>,
-    sets: Api<DynamicObject>,
-    bindings: ApiResource,
-    /// A place for each call: over HTTP/1.1 each takes a connection, and with it one of the process's open files.
-    calls: Arc<Semaphore>,
+/// What is asked. Facts are asked on nobody's behalf, so that all requesters share them.
+#[derive(PartialEq, Eq, Hash)]
+struct Asked {
+    on_behalf: Option<Requester>,
+    question: Question,
 }
 
 impl HubAnswerer {
-    /// Answers with this client's rights: `create` on `subjectaccessreviews`, `get` on `namespaces`, `managedclusters` and
+    /// Answers with this service's rights: `create` on `subjectaccessreviews`, `get` on `namespaces`, `managedclusters` and
     /// `managedclustersets`, `list` on `managedclustersetbindings`.
-    ///
-    /// The client must not try again by itself: it would sleep through the deadlines of reviews.
-    pub fn new(client: Client) -> Self {
-        let resource = |version, kind, plural| {
-            ApiResource::from_gvk_with_plural(
-                &GroupVersionKind::gvk(groups::CLUSTER, version, kind),
-                plural,
-            )
-        };
-        let hub = Hub {
-            clusters: Api::all_with(
-                client.clone(),
-                &resource("v1", "ManagedCluster", "managedclusters"),
-            ),
-            sets: Api::all_with(
-                client.clone(),
-                &resource("v1beta2", "ManagedClusterSet", "managedclustersets"),
-            ),
-            bindings: resource(
-                "v1beta2",
-                "ManagedClusterSetBinding",
-                "managedclustersetbindings",
-            ),
-            client,
-            calls: Arc::new(Semaphore::new(CALLS_AT_ONCE)),
-        };
+    pub fn new(hub: HubService) -> Self {
         Self {
-            hub,
+            calls: Calls::new(hub),
             flights: SingleFlight::new(),
         }
     }
@@ -100,14 +61,15 @@ impl Answerer for HubAnswerer {
         question: &'a Question,
     ) -> BoxFuture<'a, Finding> {
         async move {
-            let on_behalf = matches!(question, Question::Permission(_)).then(|| requester.clone());
-            let key = (on_behalf, question.clone());
+            let asked = Arc::new(Asked {
+                on_behalf: matches!(question, Question::Permission(_)).then(|| requester.clone()),
+                question: question.clone(),
+            });
             let fly = || {
-                let (hub, requester, question) =
-                    (self.hub.clone(), requester.clone(), question.clone());
-                async move { hub.find(&requester, &question).await }
+                let (calls, asked) = (self.calls.clone(), Arc::clone(&asked));
+                async move { find(&calls, &asked).await }
             };
-            let finding = self.flights.run(key, fly).await;
+            let finding = self.flights.run(Arc::clone(&asked), fly).await;
             finding.unwrap_or_else(|| Finding::unknown("the question to the hub was broken off"))
         }
         .boxed()
@@ -120,12 +82,8 @@ impl Answerer for HubAnswerer {
             ..Requester::default()
         };
         async move {
-            match self
-                .hub
-                .permission(&nobody, &Permission::join("berth-readiness-probe"))
-                .await
-                .answer
-            {
+            let join = Permission::join("berth-readiness-probe");
+            match permitted(&self.calls, &nobody, &join).await.answer {
                 Answer::Unknown(why) => Err(why),
                 _ => Ok(()),
             }
@@ -134,212 +92,246 @@ impl Answerer for HubAnswerer {
     }
 }
 
-// === impl Hub ===
-
-impl Hub {
-    /// One verb after the other, until one is granted. Almost always that is the first. All at once would be answered sooner
-    /// to those who have none of them; but a call over HTTP/1.1 that is no longer waited for costs its connection.
-    async fn permission(&self, requester: &Requester, permission: &Permission) -> Finding {
-        let mut refused: Option<Finding> = None;
-        for verb in permission.verbs {
-            let finding = self.review(requester, permission, verb).await;
-            match finding.answer {
-                Answer::Yes | Answer::Names(_) => return finding,
-                Answer::Unknown(_) => refused = Some(finding),
-                Answer::No => {
-                    refused.get_or_insert(finding);
-                }
-            }
+async fn find(calls: &Calls, asked: &Asked) -> Finding {
+    let name = asked.question.object();
+    let found = match &asked.question {
+        Question::Permission(permission) => {
+            let nobody = Requester::default();
+            let requester = asked.on_behalf.as_ref().unwrap_or(&nobody);
+            return permitted(calls, requester, permission).await;
         }
-        refused.unwrap_or_else(|| Finding::unknown("no verb was asked about"))
-    }
-
-    /// `status.allowed` alone decides: neither `denied` nor `evaluationError` makes a yes of a no.
-    async fn review(&self, requester: &Requester, permission: &Permission, verb: &str) -> Finding {
-        let api = Api::<SubjectAccessReview>::all(self.client.clone());
-        let review = subject_access_review(requester, permission, verb);
-        let params = PostParams::default();
-        let create = || api.create(&params, &review);
-        let answer = match self.call("create subjectaccessreviews", create).await {
-            Ok(review) => review,
-            Err(why) => return Finding::unknown(why),
-        };
-        let Some(status) = answer.status else {
-            return Finding::unknown("the hub answered a SubjectAccessReview without a status");
-        };
-        let said = [status.reason, status.evaluation_error]
-            .into_iter()
-            .flatten()
-            .filter(|said| !said.is_empty());
-        let said = said.collect::<Vec<_>>().join("; ");
-        let finding = Finding::sure(status.allowed);
-        if said.is_empty() {
-            finding
-        } else {
-            finding.because(format!("{verb}: {said}"))
-        }
-    }
-
-    /// Makes a call, again if the hub may only have been busy or restarting, and says in words what was in its way. All
-    /// calls only read, so that asking twice does no harm. How long it may take is for the caller to say.
-    async fn call<T, F>(&self, what: &str, call: impl FnMut() -> F) -> Result<T, String>
-    where
-        F: Future<Output = Result<T, Error>>,
-    {
-        let soon = ExponentialBuilder::default()
-            .with_min_delay(Duration::from_millis(100))
-            .with_max_times(2)
-            .with_jitter();
-        let _place = self.calls.acquire().await;
-        let called = call.retry(soon).when(may_pass).await;
-        called.map_err(|error| trouble(what, &error))
-    }
-
-    async fn find(&self, requester: &Requester, question: &Question) -> Finding {
-        let name = question.object();
-        let found = match question {
-            Question::Permission(permission) => {
-                return self.permission(requester, permission).await;
-            }
-            // The name is to be a part of a path. No object has such a name, whoever chose it.
-            _ if !names::is_dns1123_subdomain(name) => Ok(Answer::No),
-            Question::NamespaceTerminating { .. } => self.namespace_terminating(name).await,
-            Question::BindingsIn { .. } => self.bindings_in(name).await,
-            Question::AcceptedCluster { .. } => self.accepted_cluster(name).await,
-            Question::SetExists { .. } => {
-                let get = || self.sets.get_metadata_opt(name);
-                let set = self.call("get managedclustersets", get).await;
-                set.map(|set| Answer::from(set.is_some()))
-            }
-        };
-        match found {
-            Ok(answer) => Finding {
-                answer,
-                because: None,
-            },
-            Err(why) => Finding::unknown(why),
-        }
-    }
-
-    async fn accepted_cluster(&self, name: &str) -> Result<Answer, String> {
-        let cluster = self
-            .call("get managedclusters", || self.clusters.get_opt(name))
-            .await?;
-        let accepted = |cluster: DynamicObject| {
-            cluster.data.pointer("/spec/hubAcceptsClient") == Some(&Value::Bool(true))
-        };
-        Ok(Answer::from(cluster.is_some_and(accepted)))
-    }
-
-    async fn namespace_terminating(&self, name: &str) -> Result<Answer, String> {
-        let api = Api::<Namespace>::all(self.client.clone());
-        let Some(namespace) = self.call("get namespaces", || api.get_opt(name)).await? else {
-            return Ok(Answer::No);
-        };
-        let phase = namespace.status.and_then(|status| status.phase);
-        let terminating = phase.as_deref() == Some("Terminating")
-            || namespace.metadata.deletion_timestamp.is_some();
-        Ok(Answer::from(terminating))
-    }
-
-    async fn bindings_in(&self, namespace: &str) -> Result<Answer, String> {
-        let api =
-            Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &self.bindings);
-        let params = ListParams::default().limit(BINDINGS_TOLD);
-        let list = || async {
-            match api.list_metadata(&params).await {
-                Ok(bindings) => Ok(bindings.items),
-                // The hub does not know the kind, so that there are none.
-                Err(Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
-                Err(error) => Err(error),
-            }
-        };
-        let bindings = self.call("list managedclustersetbindings", list).await?;
-        let names: Vec<_> = bindings
-            .into_iter()
-            .filter_map(|binding| binding.metadata.name)
-            .collect();
-        Ok(if names.is_empty() {
-            Answer::No
-        } else {
-            Answer::Names(names)
-        })
+        // The name is to be a part of a path. No object has such a name, whoever chose it.
+        _ if !names::is_dns1123_subdomain(name) => Ok(Answer::No),
+        Question::NamespaceTerminating { .. } => namespace_terminating(calls, name).await,
+        Question::BindingsIn { .. } => bindings_in(calls, name).await,
+        Question::AcceptedCluster { .. } => accepted_cluster(calls, name).await,
+        Question::SetExists { .. } => set_exists(calls, name).await,
+    };
+    match found {
+        Ok(answer) => Finding {
+            answer,
+            because: None,
+        },
+        Err(why) => Finding::unknown(why),
     }
 }
 
-/// The review that asks whether the requester holds the permission by this verb: user, uid, groups and every extra.
-fn subject_access_review(
+/// One verb after the other, until one is granted. Almost always that is the first. All at once would be answered sooner
+/// to those who have none of them; but a call over HTTP/1.1 that is no longer waited for costs its connection.
+async fn permitted(calls: &Calls, requester: &Requester, permission: &Permission) -> Finding {
+    let mut refused: Option<Finding> = None;
+    for verb in permission.verbs {
+        let finding = review(calls, requester, permission, verb).await;
+        match finding.answer {
+            Answer::Yes | Answer::Names(_) => return finding,
+            Answer::Unknown(_) => refused = Some(finding),
+            Answer::No => {
+                refused.get_or_insert(finding);
+            }
+        }
+    }
+    refused.unwrap_or_else(|| Finding::unknown("no verb was asked about"))
+}
+
+/// `status.allowed` alone decides: neither `denied` nor `evaluationError` makes a yes of a no.
+async fn review(
+    calls: &Calls,
     requester: &Requester,
     permission: &Permission,
     verb: &str,
-) -> SubjectAccessReview {
+) -> Finding {
+    #[derive(Deserialize)]
+    struct Review {
+        kind: Kind,
+        status: Option<Status>,
+    }
+    /// Servers answer in kind. What is no review does not pass for one.
+    #[derive(Deserialize)]
+    enum Kind {
+        SubjectAccessReview,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Status {
+        allowed: Option<bool>,
+        reason: Option<String>,
+        evaluation_error: Option<String>,
+    }
+    let body = match serde_json::to_vec(&access_review(requester, permission, verb)) {
+        Ok(body) => body,
+        Err(error) => return Finding::unknown(format!("the question cannot be put: {error}")),
+    };
+    let call = Call::post(
+        "create subjectaccessreviews",
+        "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        body,
+    );
+    let status = match calls.make::<Review>(call).await {
+        Ok(Some(Review {
+            kind: Kind::SubjectAccessReview,
+            status: Some(status),
+        })) => status,
+        Ok(Some(_)) => {
+            return Finding::unknown("the hub answered a SubjectAccessReview without a status");
+        }
+        Ok(None) => return Finding::unknown("the hub does not know SubjectAccessReviews"),
+        Err(why) => return Finding::unknown(why),
+    };
+    let said = [status.reason, status.evaluation_error]
+        .into_iter()
+        .flatten()
+        .filter(|said| !said.is_empty());
+    let said = said.collect::<Vec<_>>().join("; ");
+    let finding = Finding::sure(status.allowed == Some(true));
+    if said.is_empty() {
+        finding
+    } else {
+        finding.because(format!("{verb}: {said}"))
+    }
+}
+
+async fn set_exists(calls: &Calls, name: &str) -> Result<Answer, String> {
+    let path =
+        format!("/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets/{name}");
+    let call = Call::get("get managedclustersets", path).accept(METADATA);
+    let set = calls.make::<Named>(call).await?;
+    Ok(Answer::from(set.is_some()))
+}
+
+async fn accepted_cluster(calls: &Calls, name: &str) -> Result<Answer, String> {
+    #[derive(Deserialize)]
+    struct Cluster {
+        #[serde(rename = "metadata")]
+        _metadata: Metadata,
+        spec: Option<Spec>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Spec {
+        hub_accepts_client: Option<bool>,
+    }
+    let path = format!("/apis/cluster.open-cluster-management.io/v1/managedclusters/{name}");
+    let cluster = calls.make::<Cluster>(Call::get("get managedclusters", path));
+    let spec = cluster.await?.and_then(|cluster| cluster.spec);
+    let accepted = spec.and_then(|spec| spec.hub_accepts_client);
+    Ok(Answer::from(accepted == Some(true)))
+}
+
+async fn namespace_terminating(calls: &Calls, name: &str) -> Result<Answer, String> {
+    #[derive(Deserialize)]
+    struct Namespace {
+        metadata: Metadata,
+        status: Option<Status>,
+    }
+    #[derive(Deserialize)]
+    struct Status {
+        phase: Option<String>,
+    }
+    let call = Call::get("get namespaces", format!("/api/v1/namespaces/{name}"));
+    let Some(namespace) = calls.make::<Namespace>(call).await? else {
+        return Ok(Answer::No);
+    };
+    let phase = namespace.status.and_then(|status| status.phase);
+    let terminating =
+        phase.as_deref() == Some("Terminating") || namespace.metadata.deletion_timestamp.is_some();
+    Ok(Answer::from(terminating))
+}
+
+async fn bindings_in(calls: &Calls, namespace: &str) -> Result<Answer, String> {
+    #[derive(Deserialize)]
+    struct Bindings {
+        items: Option<Vec<Named>>,
+    }
+    let path = format!(
+        "/apis/cluster.open-cluster-management.io/v1beta2/namespaces/{namespace}/managedclustersetbindings\
+         ?limit={BINDINGS_TOLD}"
+    );
+    let call = Call::get("list managedclustersetbindings", path)
+        .accept(METADATA_LIST)
+        .of_a_kind_that_may_be_missing();
+    let bindings = calls.make::<Bindings>(call).await?;
+    let bindings = bindings.and_then(|bindings| bindings.items);
+    let names: Vec<_> = (bindings.into_iter().flatten())
+        .map(|binding| binding.metadata.name)
+        .collect();
+    Ok(if names.is_empty() {
+        Answer::No
+    } else {
+        Answer::Names(names)
+    })
+}
+
+/// An object. What has no name is none, and does not pass for one that lacks what is looked for.
+#[derive(Deserialize)]
+struct Named {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: String,
+    deletion_timestamp: Option<IgnoredAny>,
+}
+
+/// A SubjectAccessReview.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AccessReview<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    spec: AccessReviewSpec<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AccessReviewSpec<'a> {
+    user: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    uid: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    groups: &'a [String],
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    extra: &'a BTreeMap<String, Vec<String>>,
+    resource_attributes: ResourceAttributes<'a>,
+}
+
+#[derive(Serialize)]
+struct ResourceAttributes<'a> {
+    group: &'a str,
+    resource: &'a str,
+    subresource: &'a str,
+    name: &'a str,
+    verb: &'a str,
+}
+
+/// The review that asks whether the requester holds the permission by this verb: user, uid, groups and every extra.
+fn access_review<'a>(
+    requester: &'a Requester,
+    permission: &'a Permission,
+    verb: &'a str,
+) -> AccessReview<'a> {
     let Requester {
         username,
         uid,
         groups,
         extra,
-    } = requester.clone();
-    let attributes = ResourceAttributes {
-        group: Some(permission.group.to_owned()),
-        resource: Some(permission.resource.to_owned()),
-        subresource: Some(permission.subresource.to_owned()),
-        name: Some(permission.name.clone()),
-        verb: Some(verb.to_owned()),
-        ..ResourceAttributes::default()
-    };
-    let spec = SubjectAccessReviewSpec {
-        user: Some(username),
-        uid: (!uid.is_empty()).then_some(uid),
-        groups: (!groups.is_empty()).then_some(groups),
-        extra: (!extra.is_empty()).then_some(extra),
-        resource_attributes: Some(attributes),
-        ..SubjectAccessReviewSpec::default()
-    };
-    SubjectAccessReview {
-        spec,
-        ..SubjectAccessReview::default()
+    } = requester;
+    AccessReview {
+        api_version: "authorization.k8s.io/v1",
+        kind: "SubjectAccessReview",
+        spec: AccessReviewSpec {
+            user: username,
+            uid,
+            groups,
+            extra,
+            resource_attributes: ResourceAttributes {
+                group: permission.group,
+                resource: permission.resource,
+                subresource: permission.subresource,
+                name: &permission.name,
+                verb,
+            },
+        },
     }
-}
-
-/// Whether it may be better the next time: another connection, another of the hub's servers.
-fn may_pass(error: &Error) -> bool {
-    match error {
-        Error::Api(status) => matches!(status.code, 429 | 502..=504),
-        error => matches!(error, Error::HyperError(_) | Error::Service(_)),
-    }
-}
-
-fn trouble(what: &str, error: &Error) -> String {
-    // The innermost error is the one that says what happened.
-    let mut innermost: &dyn std::error::Error = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    match error {
-        Error::Api(status) => {
-            let message = cut(&status.message);
-            match status.code {
-                401 => format!(
-                    "the hub does not know the gate's own credentials ({what}), \
-                     check its kubeconfig or service account: {message}"
-                ),
-                403 => format!(
-                    "the gate itself may not {what}, grant it the ClusterRole {CLUSTER_ROLE} of its manifests: {message}"
-                ),
-                code => format!("the hub answered {what} with {code} {message}"),
-            }
-        }
-        Error::SerdeError(_) | Error::FromUtf8(_) => {
-            format!("the hub's answer to {what} cannot be read: {innermost}")
-        }
-        Error::Auth(error) => {
-            format!("the gate cannot get credentials for the hub ({what}): {error}")
-        }
-        _ => format!("the hub cannot be reached ({what}): {innermost}"),
-    }
-}
-
-/// What stands between the gate and the hub may answer with whole pages.
-fn cut(message: &str) -> &str {
-    display::cut(message, 300).0.trim()
 }

@@ -22,7 +22,7 @@ mod webhook;
 pub use answer::{Evidence, Refusal, RefusalKind, Subject, Verdict};
 pub use files::FilesAnswerer;
 pub use gate::Gate;
-pub use hub::HubAnswerer;
+pub use hub::{HubAnswerer, HubService};
 pub use hub_files::{FilesError, HubFiles, Source};
 pub use port::{Answerer, Finding, Requester};
 pub use webhook::Webhook;

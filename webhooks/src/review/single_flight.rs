@@ -81,7 +81,8 @@ where
             key,
             flight,
         };
-        let future = fly();
+        // Large, and a task would be moved several times before it runs.
+        let future = Box::pin(fly());
         self.tasks.spawn(async move {
             let answer = tokio::select! {
                 answer = future => answer,
