@@ -104,6 +104,12 @@ async fn trouble_with_the_hub_is_told_apart_from_a_denial() {
             &["the hub's answer to create subjectaccessreviews cannot be read"],
         ),
         (
+            "the answer floods the gate",
+            "/namespaces/c1",
+            Fault::Flood,
+            &["the hub's answer to get namespaces cannot be read: it is longer than 8 MiB"],
+        ),
+        (
             "the answer has no status",
             REVIEWS,
             Fault::Status(|| Value::Null),

@@ -93,6 +93,8 @@ pub enum Fault {
     Garbage,
     /// 200 with JSON of another kind.
     OtherKind,
+    /// An answer without an end in sight.
+    Flood,
     /// The right answer, late.
     Slow(Duration),
     /// This instead of the right answer's status (of a SubjectAccessReview).
@@ -391,6 +393,7 @@ impl World {
             Some(Fault::Hang) => std::future::pending().await,
             Some(Fault::Drop) => Err(Dropped),
             Some(Fault::Garbage) => Ok(text(200, "<html>It works!</html>")),
+            Some(Fault::Flood) => Ok(text(200, &" ".repeat(9 << 20))),
             Some(Fault::OtherKind) => Ok(json_of(
                 200,
                 &json!({ "kind": "Pod", "apiVersion": "v1", "metadata": {} }),

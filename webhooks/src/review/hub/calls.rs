@@ -13,7 +13,7 @@ use berth_rules::display;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Request, Response};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use kube::Error;
 use kube::client::Body;
@@ -155,7 +155,7 @@ impl Calls {
         })?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), LONGEST_ANSWER).collect();
-        let body = body.await.map_err(Error::Service)?.to_bytes();
+        let body = body.await.map_err(broken_off)?.to_bytes();
         if !status.is_client_error() && !status.is_server_error() {
             return Ok(body);
         }
@@ -170,6 +170,14 @@ impl fmt::Debug for Calls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Calls").finish_non_exhaustive()
     }
+}
+
+fn broken_off(error: BoxError) -> Error {
+    if error.is::<LengthLimitError>() {
+        let longest = format_args!("it is longer than {} MiB", LONGEST_ANSWER >> 20);
+        return Error::SerdeError(serde::de::Error::custom(longest));
+    }
+    Error::Service(error)
 }
 
 /// Whether it may be better the next time: another connection, another of the hub's servers.
