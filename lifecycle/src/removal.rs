@@ -7,6 +7,7 @@
 //!   namespace itself stays.
 //! - An object is deleted only if it still is the one that was seen.
 //! - The agent may work until the last ManifestWork is gone.
+//! - Either finalizer alone holds the cluster until its namespace is clean: who forces one out takes both away.
 //! - No finalizer of ours outlives what it is for: not the gate `ResourceCleanup` being turned off, nor somebody else's
 //!   finalizer on our RBAC objects.
 

@@ -104,6 +104,32 @@ async fn trouble_with_the_hub_is_told_apart_from_a_denial() {
             &["the hub's answer to create subjectaccessreviews cannot be read"],
         ),
         (
+            "the namespace is another object",
+            "/namespaces/c1",
+            Fault::OtherKind,
+            &["the hub's answer to get namespaces cannot be read: missing field `name`"],
+        ),
+        (
+            "the list of bindings is no list",
+            "/managedclustersetbindings",
+            Fault::OtherKind,
+            &[
+                "the hub's answer to list managedclustersetbindings cannot be read: missing field `items`",
+            ],
+        ),
+        (
+            "a proxy that knows no such page does not say that there are no bindings",
+            "/managedclustersetbindings",
+            Fault::Proxy(404, "<h1>not here</h1>"),
+            &["answered list managedclustersetbindings with 404 <h1>not here</h1>"],
+        ),
+        (
+            "a proxy sends the gate somewhere else",
+            "/managedclustersetbindings",
+            Fault::Proxy(302, "{\"items\":[]}"),
+            &["answered list managedclustersetbindings with 302 {\"items\":[]}"],
+        ),
+        (
             "the answer floods the gate",
             "/namespaces/c1",
             Fault::Flood,

@@ -5,6 +5,7 @@
 //! be stopped at any time: what it has just given to a connection then is sent when it goes on.) Nothing is tried again here: the
 //! facts may have changed, so it is decided anew.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use berth_lease::Term;
@@ -12,7 +13,8 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, StatusCode};
 use kube::Client;
 use kube::client::Body;
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -186,28 +188,25 @@ impl Writer {
                 "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
             );
             let answer = self.request(request.body(Vec::new())).await;
-            let list: Value = match answer {
+            let mut list: RemainingList = match answer {
                 Err(refusal) if refusal.code == 404 => return Ok(objects),
                 Err(refusal) => return Err(refusal),
                 Ok(body) => serde_json::from_slice(&body).map_err(|error| {
                     Refusal::without_answer(format!("the answer is no list: {error}"))
                 })?,
             };
-            let text = |value: &Value| value.as_str().map(str::to_owned);
-            let items = list["items"].as_array().into_iter().flatten();
-            objects.extend(items.filter_map(|item| {
-                let metadata = &item["metadata"];
-                Some(RemainingObject {
-                    name: text(&metadata["name"])?,
-                    uid: text(&metadata["uid"])?,
-                    deleting: !metadata["deletionTimestamp"].is_null(),
-                    cleanup_priority: text(
-                        &metadata["annotations"][berth_api::labels::CLEANUP_PRIORITY],
-                    ),
-                })
+            let items = list.items.unwrap_or_default().into_iter();
+            objects.extend(items.map(|Remains { mut metadata }| {
+                RemainingObject {
+                    name: metadata.name,
+                    uid: metadata.uid,
+                    deleting: metadata.deletion_timestamp.is_some(),
+                    cleanup_priority: (metadata.annotations.as_mut())
+                        .and_then(|all| all.remove(berth_api::labels::CLEANUP_PRIORITY)),
+                }
             }));
-            match list["metadata"]["continue"].as_str() {
-                Some(token) if !token.is_empty() => next = token.to_owned(),
+            match list.metadata.continue_.take() {
+                Some(token) if !token.is_empty() => next = token,
                 _ => return Ok(objects),
             }
         }
@@ -268,6 +267,35 @@ impl Writer {
     }
 }
 
+/// A list of metadata. What is none, or holds what is no object, does not pass for an empty one.
+#[derive(Deserialize)]
+struct RemainingList {
+    metadata: ListMeta,
+    /// `null` is what Go makes of an empty one.
+    #[serde(deserialize_with = "Option::deserialize")]
+    items: Option<Vec<Remains>>,
+}
+
+#[derive(Deserialize)]
+struct ListMeta {
+    #[serde(rename = "continue")]
+    continue_: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Remains {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: String,
+    uid: String,
+    deletion_timestamp: Option<IgnoredAny>,
+    annotations: Option<BTreeMap<String, String>>,
+}
+
 // === impl Refusal ===
 
 impl Refusal {
@@ -292,6 +320,12 @@ impl Refusal {
             .char_indices()
             .nth(LONGEST_MESSAGE)
             .map_or(message.len(), |(at, _)| at);
+        // What stands between may not know the page, or have no hub for now. That something is not there is for the hub to
+        // say: in a Status, or, of a kind that it does not know, in these words.
+        let says_who = status["kind"] == "Status" || body.trim_ascii() == b"404 page not found";
+        if code == StatusCode::NOT_FOUND && !says_who {
+            return Self::without_answer(format!("404 {}", message[..cut].trim()));
+        }
         Self {
             code: code.as_u16(),
             message: message[..cut].to_owned(),

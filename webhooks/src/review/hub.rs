@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use berth_api::names;
+use berth_rules::display::Quoted;
 use berth_rules::{Answer, Permission, Question};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -195,14 +196,16 @@ async fn set_exists(calls: &Calls, name: &str) -> Result<Answer, String> {
         format!("/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets/{name}");
     let call = Call::get("get managedclustersets", path).accept(METADATA);
     let set = calls.make::<Named>(call).await?;
+    if let Some(Named { metadata }) = &set {
+        metadata.of(name)?;
+    }
     Ok(Answer::from(set.is_some()))
 }
 
 async fn accepted_cluster(calls: &Calls, name: &str) -> Result<Answer, String> {
     #[derive(Deserialize)]
     struct Cluster {
-        #[serde(rename = "metadata")]
-        _metadata: Metadata,
+        metadata: Metadata,
         spec: Option<Spec>,
     }
     #[derive(Deserialize)]
@@ -211,9 +214,12 @@ async fn accepted_cluster(calls: &Calls, name: &str) -> Result<Answer, String> {
         hub_accepts_client: Option<bool>,
     }
     let path = format!("/apis/cluster.open-cluster-management.io/v1/managedclusters/{name}");
-    let cluster = calls.make::<Cluster>(Call::get("get managedclusters", path));
-    let spec = cluster.await?.and_then(|cluster| cluster.spec);
-    let accepted = spec.and_then(|spec| spec.hub_accepts_client);
+    let call = Call::get("get managedclusters", path);
+    let Some(cluster) = calls.make::<Cluster>(call).await? else {
+        return Ok(Answer::No);
+    };
+    cluster.metadata.of(name)?;
+    let accepted = cluster.spec.and_then(|spec| spec.hub_accepts_client);
     Ok(Answer::from(accepted == Some(true)))
 }
 
@@ -231,6 +237,7 @@ async fn namespace_terminating(calls: &Calls, name: &str) -> Result<Answer, Stri
     let Some(namespace) = calls.make::<Namespace>(call).await? else {
         return Ok(Answer::No);
     };
+    namespace.metadata.of(name)?;
     let phase = namespace.status.and_then(|status| status.phase);
     let terminating =
         phase.as_deref() == Some("Terminating") || namespace.metadata.deletion_timestamp.is_some();
@@ -240,6 +247,8 @@ async fn namespace_terminating(calls: &Calls, name: &str) -> Result<Answer, Stri
 async fn bindings_in(calls: &Calls, namespace: &str) -> Result<Answer, String> {
     #[derive(Deserialize)]
     struct Bindings {
+        /// `null` is what Go makes of an empty one; what has none at all is no list.
+        #[serde(deserialize_with = "Option::deserialize")]
         items: Option<Vec<Named>>,
     }
     let path = format!(
@@ -261,7 +270,6 @@ async fn bindings_in(calls: &Calls, namespace: &str) -> Result<Answer, String> {
     })
 }
 
-/// An object. What has no name is none, and does not pass for one that lacks what is looked for.
 #[derive(Deserialize)]
 struct Named {
     metadata: Metadata,
@@ -272,6 +280,19 @@ struct Named {
 struct Metadata {
     name: String,
     deletion_timestamp: Option<IgnoredAny>,
+}
+
+impl Metadata {
+    /// Another object does not pass for the one that was asked for, and lacks what is looked for.
+    fn of(&self, name: &str) -> Result<(), String> {
+        if self.name == name {
+            return Ok(());
+        }
+        let other = Quoted(&self.name);
+        Err(format!(
+            "the hub answered with {other}, asked for \"{name}\""
+        ))
+    }
 }
 
 /// A SubjectAccessReview.

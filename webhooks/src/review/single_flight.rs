@@ -76,6 +76,8 @@ where
         });
         let landed = flight.landing.subscribe();
         boarding.insert(key.clone(), Arc::clone(&flight));
+        // What follows may drop `listed`, which takes the lock: a panic, or a runtime that takes no tasks any more.
+        drop(boarding);
         let listed = Listed {
             boarding: Arc::clone(&self.boarding),
             key,
@@ -240,6 +242,32 @@ mod tests {
                 .await,
             None
         );
+        assert!(flights.boarding.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_flight_that_cannot_depart_holds_up_nobody() {
+        let flights = Arc::new(SingleFlight::<_, ()>::new());
+        let own = Arc::clone(&flights);
+        let run = async move {
+            let fly = || -> std::future::Ready<()> { panic!("as a bug would") };
+            own.run("k", fly).await
+        };
+        assert!(tokio::spawn(run).await.is_err());
+        assert!(flights.run("k", || async {}).await.is_some());
+
+        // The runtime ends, and drops the task that it is given.
+        let own = Arc::clone(&flights);
+        let ended = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let runtime = runtime.unwrap();
+            let handle = runtime.handle().clone();
+            drop(runtime);
+            let _entered = handle.enter();
+            let mut landed = own.join("k", || async {});
+            landed.borrow_and_update().is_none()
+        });
+        assert!(ended.join().unwrap());
         assert!(flights.boarding.lock().unwrap().is_empty());
     }
 }

@@ -106,8 +106,9 @@ async fn a_conflict_with_what_is_not_there_is_a_conflict() {
         } else {
             404
         };
-        let answer = Response::builder().status(code).body(Body::empty());
-        Ok::<_, Infallible>(answer.unwrap())
+        let status = json!({"kind": "Status", "code": code}).to_string();
+        let answer = Response::builder().status(code);
+        Ok::<_, Infallible>(answer.body(Body::from(status.into_bytes())).unwrap())
     });
     let metrics = Metrics::new(&Registry::new()).unwrap();
     let writer = Writer::new(Client::new(service, "default"), None, None, metrics);
@@ -131,6 +132,50 @@ async fn a_conflict_with_what_is_not_there_is_a_conflict() {
         assert_eq!(write.target, target);
         let (failure, _) = writer.write(&write).await.unwrap_err();
         assert_eq!(failure.code, 409, "{write:?}");
+    }
+}
+
+/// What is left in a namespace, as far as this answer tells.
+async fn left(code: u16, answer: &'static str) -> Result<Vec<String>, String> {
+    let service = tower::service_fn(move |_: Request<Body>| async move {
+        let answer = Response::builder()
+            .status(code)
+            .body(Body::from(answer.as_bytes().to_vec()));
+        Ok::<_, Infallible>(answer.unwrap())
+    });
+    let metrics = Metrics::new(&Registry::new()).unwrap();
+    let writer = Writer::new(Client::new(service, "default"), None, None, metrics);
+    let leases = crate::heartbeat::lease("c1").resource;
+    let remaining = writer.remaining("c1", &leases).await.objects?;
+    Ok(remaining.into_iter().map(|object| object.name).collect())
+}
+
+#[tokio::test]
+async fn only_the_hub_says_that_nothing_is_left() {
+    let one = r#"{"metadata": {}, "items": [{"metadata": {"name": "w", "uid": "u"}}]}"#;
+    assert_eq!(left(200, one).await.unwrap(), ["w"]);
+    for (code, nothing) in [
+        (200, r#"{"metadata": {"continue": ""}, "items": []}"#),
+        (200, r#"{"metadata": {}, "items": null}"#),
+        (404, "404 page not found\n"),
+        (404, r#"{"kind": "Status", "reason": "NotFound"}"#),
+    ] {
+        assert_eq!(left(code, nothing).await.unwrap(), [] as [&str; 0]);
+    }
+    for (code, answer, why) in [
+        (404, "<h1>not here</h1>", "404 <h1>not here</h1>"),
+        (404, r#"{"error": "no hub"}"#, r#"404 {"error": "no hub"}"#),
+        (200, "{}", "no list"),
+        (200, r#"{"metadata": {}}"#, "no list"),
+        (
+            200,
+            r#"{"metadata": {}, "items": [{"metadata": {"name": "w"}}]}"#,
+            "no list",
+        ),
+        (302, r#"{"metadata": {}, "items": []}"#, "items"),
+    ] {
+        let told = left(code, answer).await.unwrap_err();
+        assert!(told.contains(why), "{answer}: {told}");
     }
 }
 
