@@ -188,7 +188,7 @@ impl Writer {
                 "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
             );
             let answer = self.request(request.body(Vec::new())).await;
-            let mut list: RemainingList = match answer {
+            let list: RemainingList = match answer {
                 Err(refusal) if refusal.code == 404 => return Ok(objects),
                 Err(refusal) => return Err(refusal),
                 Ok(body) => serde_json::from_slice(&body).map_err(|error| {
@@ -196,16 +196,16 @@ impl Writer {
                 })?,
             };
             let items = list.items.unwrap_or_default().into_iter();
-            objects.extend(items.map(|Remains { mut metadata }| {
+            objects.extend(items.map(|Remains { metadata }| {
                 RemainingObject {
                     name: metadata.name,
                     uid: metadata.uid,
                     deleting: metadata.deletion_timestamp.is_some(),
-                    cleanup_priority: (metadata.annotations.as_mut())
-                        .and_then(|all| all.remove(berth_api::labels::CLEANUP_PRIORITY)),
+                    cleanup_priority: (metadata.annotations)
+                        .and_then(|mut all| all.remove(berth_api::labels::CLEANUP_PRIORITY)),
                 }
             }));
-            match list.metadata.continue_.take() {
+            match list.metadata.continue_ {
                 Some(token) if !token.is_empty() => next = token,
                 _ => return Ok(objects),
             }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use berth_api::names;
+use berth_api::{groups, names};
 use berth_rules::display::Quoted;
 use berth_rules::{Answer, Permission, Question};
 use futures::FutureExt;
@@ -18,7 +18,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 pub use self::calls::HubService;
-use self::calls::{Call, Calls, METADATA, METADATA_LIST};
+use self::calls::{Call, Calls, METADATA};
 use super::single_flight::SingleFlight;
 use super::{Answerer, Finding, Requester};
 
@@ -34,7 +34,7 @@ pub struct HubAnswerer {
 /// What is asked. Facts are asked on nobody's behalf, so that all requesters share them.
 #[derive(PartialEq, Eq, Hash)]
 struct Asked {
-    on_behalf: Option<Requester>,
+    on_behalf: Requester,
     question: Question,
 }
 
@@ -62,8 +62,12 @@ impl Answerer for HubAnswerer {
         question: &'a Question,
     ) -> BoxFuture<'a, Finding> {
         async move {
+            let on_behalf = match question {
+                Question::Permission(_) => requester.clone(),
+                _ => Requester::default(),
+            };
             let asked = Arc::new(Asked {
-                on_behalf: matches!(question, Question::Permission(_)).then(|| requester.clone()),
+                on_behalf,
                 question: question.clone(),
             });
             let fly = || {
@@ -97,9 +101,7 @@ async fn find(calls: &Calls, asked: &Asked) -> Finding {
     let name = asked.question.object();
     let found = match &asked.question {
         Question::Permission(permission) => {
-            let nobody = Requester::default();
-            let requester = asked.on_behalf.as_ref().unwrap_or(&nobody);
-            return permitted(calls, requester, permission).await;
+            return permitted(calls, &asked.on_behalf, permission).await;
         }
         // The name is to be a part of a path. No object has such a name, whoever chose it.
         _ if !names::is_dns1123_subdomain(name) => Ok(Answer::No),
@@ -192,52 +194,28 @@ async fn review(
 }
 
 async fn set_exists(calls: &Calls, name: &str) -> Result<Answer, String> {
-    let path =
-        format!("/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets/{name}");
+    let path = format!(
+        "/apis/{}/v1beta2/managedclustersets/{name}",
+        groups::CLUSTER
+    );
     let call = Call::get("get managedclustersets", path).accept(METADATA);
-    let set = calls.make::<Named>(call).await?;
-    if let Some(Named { metadata }) = &set {
-        metadata.of(name)?;
-    }
+    let set = object(calls, call, name).await?;
     Ok(Answer::from(set.is_some()))
 }
 
 async fn accepted_cluster(calls: &Calls, name: &str) -> Result<Answer, String> {
-    #[derive(Deserialize)]
-    struct Cluster {
-        metadata: Metadata,
-        spec: Option<Spec>,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Spec {
-        hub_accepts_client: Option<bool>,
-    }
-    let path = format!("/apis/cluster.open-cluster-management.io/v1/managedclusters/{name}");
-    let call = Call::get("get managedclusters", path);
-    let Some(cluster) = calls.make::<Cluster>(call).await? else {
-        return Ok(Answer::No);
-    };
-    cluster.metadata.of(name)?;
-    let accepted = cluster.spec.and_then(|spec| spec.hub_accepts_client);
+    let path = format!("/apis/{}/v1/managedclusters/{name}", groups::CLUSTER);
+    let cluster = object(calls, Call::get("get managedclusters", path), name).await?;
+    let spec = cluster.and_then(|cluster| cluster.spec);
+    let accepted = spec.and_then(|spec| spec.hub_accepts_client);
     Ok(Answer::from(accepted == Some(true)))
 }
 
 async fn namespace_terminating(calls: &Calls, name: &str) -> Result<Answer, String> {
-    #[derive(Deserialize)]
-    struct Namespace {
-        metadata: Metadata,
-        status: Option<Status>,
-    }
-    #[derive(Deserialize)]
-    struct Status {
-        phase: Option<String>,
-    }
     let call = Call::get("get namespaces", format!("/api/v1/namespaces/{name}"));
-    let Some(namespace) = calls.make::<Namespace>(call).await? else {
+    let Some(namespace) = object(calls, call, name).await? else {
         return Ok(Answer::No);
     };
-    namespace.metadata.of(name)?;
     let phase = namespace.status.and_then(|status| status.phase);
     let terminating =
         phase.as_deref() == Some("Terminating") || namespace.metadata.deletion_timestamp.is_some();
@@ -249,15 +227,13 @@ async fn bindings_in(calls: &Calls, namespace: &str) -> Result<Answer, String> {
     struct Bindings {
         /// `null` is what Go makes of an empty one; what has none at all is no list.
         #[serde(deserialize_with = "Option::deserialize")]
-        items: Option<Vec<Named>>,
+        items: Option<Vec<Object>>,
     }
     let path = format!(
-        "/apis/cluster.open-cluster-management.io/v1beta2/namespaces/{namespace}/managedclustersetbindings\
-         ?limit={BINDINGS_TOLD}"
+        "/apis/{}/v1beta2/namespaces/{namespace}/managedclustersetbindings?limit={BINDINGS_TOLD}",
+        groups::CLUSTER
     );
-    let call = Call::get("list managedclustersetbindings", path)
-        .accept(METADATA_LIST)
-        .of_a_kind_that_may_be_missing();
+    let call = Call::list("list managedclustersetbindings", path);
     let bindings = calls.make::<Bindings>(call).await?;
     let bindings = bindings.and_then(|bindings| bindings.items);
     let names: Vec<_> = (bindings.into_iter().flatten())
@@ -270,9 +246,26 @@ async fn bindings_in(calls: &Calls, namespace: &str) -> Result<Answer, String> {
     })
 }
 
+/// Reads the object of this name. Another one does not pass for it, and lacks what is looked for.
+async fn object(calls: &Calls, call: Call, name: &str) -> Result<Option<Object>, String> {
+    let object = calls.make::<Object>(call).await?;
+    match &object {
+        Some(Object { metadata, .. }) if metadata.name != name => {
+            let other = Quoted(&metadata.name);
+            Err(format!(
+                "the hub answered with {other}, asked for \"{name}\""
+            ))
+        }
+        _ => Ok(object),
+    }
+}
+
+/// As much of any object as decides.
 #[derive(Deserialize)]
-struct Named {
+struct Object {
     metadata: Metadata,
+    spec: Option<Spec>,
+    status: Option<Status>,
 }
 
 #[derive(Deserialize)]
@@ -282,17 +275,17 @@ struct Metadata {
     deletion_timestamp: Option<IgnoredAny>,
 }
 
-impl Metadata {
-    /// Another object does not pass for the one that was asked for, and lacks what is looked for.
-    fn of(&self, name: &str) -> Result<(), String> {
-        if self.name == name {
-            return Ok(());
-        }
-        let other = Quoted(&self.name);
-        Err(format!(
-            "the hub answered with {other}, asked for \"{name}\""
-        ))
-    }
+/// A ManagedCluster's.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    hub_accepts_client: Option<bool>,
+}
+
+/// A Namespace's.
+#[derive(Deserialize)]
+struct Status {
+    phase: Option<String>,
 }
 
 /// A SubjectAccessReview.

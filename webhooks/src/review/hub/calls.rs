@@ -4,7 +4,6 @@
 //! object of most answers: a fifth of what a question costs.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,7 +43,7 @@ const LONGEST_ANSWER: usize = 8 << 20;
 /// Only metadata of an object, or of those in a list.
 pub(super) const METADATA: HeaderValue =
     HeaderValue::from_static("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
-pub(super) const METADATA_LIST: HeaderValue =
+const METADATA_LIST: HeaderValue =
     HeaderValue::from_static("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -85,10 +84,12 @@ impl Call {
         Self { accept, ..self }
     }
 
-    pub(super) fn of_a_kind_that_may_be_missing(self) -> Self {
+    /// The metadata of all; a hub that does not know the kind has none.
+    pub(super) fn list(what: &'static str, path: String) -> Self {
         Self {
+            accept: METADATA_LIST,
             kind_may_be_missing: true,
-            ..self
+            ..Self::get(what, path)
         }
     }
 
@@ -175,12 +176,6 @@ impl Calls {
             .filter(Status::is_failure)
             .unwrap_or_else(|| Status::failure(cut(&String::from_utf8_lossy(&body)), "NoStatus"));
         Err(Error::Api(Box::new(refusal.with_code(status.as_u16()))))
-    }
-}
-
-impl fmt::Debug for Calls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Calls").finish_non_exhaustive()
     }
 }
 
