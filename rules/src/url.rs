@@ -2,8 +2,8 @@
 //!
 //! OCM checks client configs with Go's `url.Parse`, and every consumer of a client config is a Go program. So a URL is
 //! good when Go finds the scheme `https` and a host name in it. Documented at <https://pkg.go.dev/net/url#Parse>. In
-//! brackets there must be an IPv6 address, and a host without brackets has one colon at most, as Go reads it since
-//! 1.25 and 1.26.
+//! brackets there must be an IPv6 address, and an opening bracket stands at the beginning of a host only, as Go reads it
+//! since 1.25; a host without brackets has one colon at most, as Go reads it since 1.26.
 
 use std::net::Ipv6Addr;
 
@@ -43,10 +43,15 @@ fn https_host(url: &str) -> Option<&str> {
 fn host_name(host: &str) -> Option<&str> {
     if let Some(bracketed) = host.strip_prefix('[') {
         let (address, port) = bracketed.rsplit_once(']')?;
-        let (address, zone) = address.split_once("%25").unwrap_or((address, ""));
+        let (address, zone) = match address.split_once("%25") {
+            Some((address, zone)) => (address, Some(zone)),
+            None => (address, None),
+        };
         address.parse::<Ipv6Addr>().ok()?;
-        return (is_port(port) && zone.bytes().all(is_host_byte) && escapes_are_complete(zone))
-            .then_some(address);
+        return (is_port(port) && zone.is_none_or(is_zone)).then_some(address);
+    }
+    if host.contains('[') {
+        return None;
     }
     let (name, port) = host
         .find(':')
@@ -63,6 +68,15 @@ fn is_port(port: &str) -> bool {
             .is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// The zone of an IPv6 address. What is escaped there is a percent sign, a space (Windows' zones have some), or an ASCII
+/// byte that could stand there unescaped.
+fn is_zone(zone: &str) -> bool {
+    let allowed = |byte: u8| byte == b'%' || byte == b' ' || (byte < 0x80 && is_host_byte(byte));
+    !zone.is_empty()
+        && zone.bytes().all(is_host_byte)
+        && escapes(zone).all(|escape| escape.is_some_and(allowed))
+}
+
 fn is_userinfo(userinfo: &str) -> bool {
     userinfo
         .bytes()
@@ -75,9 +89,9 @@ fn is_host_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b >= 0x80 || b"-_.~!$&'()*+,;=:[]<>\"%".contains(&b)
 }
 
-/// In a host Go takes escapes for bytes beyond ASCII only.
+/// In a host Go takes escapes for bytes beyond ASCII, and for the percent sign, only.
 fn host_escapes_are_allowed(host: &str) -> bool {
-    escapes(host).all(|escape| escape.is_some_and(|byte| byte >= 0x80))
+    escapes(host).all(|escape| escape.is_some_and(|byte| byte >= 0x80 || byte == b'%'))
 }
 
 fn escapes_are_complete(text: &str) -> bool {
@@ -154,6 +168,107 @@ mod tests {
             (false, "ht+tps://h", "another scheme with a sign"),
         ] {
             assert_eq!(is_https_with_host(url), good, "{url:?}: {why}");
+        }
+    }
+
+    /// What Go's own tests of `net/url` (`src/net/url/url_test.go`) say of hosts and ports, with the scheme `https`, and
+    /// where Go has become stricter since, what Go 1.26 says.
+    #[test]
+    fn gos_own_cases_are_read_as_go_reads_them() {
+        let good = [
+            "https://www.google.com/file%20one%26two",
+            "https://www.google.com/#file%20one%26two",
+            "https://john%20doe@www.google.com/",
+            "https://www.google.com/?",
+            "https://www.google.com/?foo=bar?",
+            "https://www.google.com/?q=go%20language",
+            "https://www.google.com/a%20b?q=c+d",
+            "https://www.google.com/?q=go+language#foo%26bar",
+            "https://user:password@google.com",
+            "https://j@ne:password@google.com/p@th?q=@go",
+            "https://jane:p@ssword@google.com",
+            "https://%3Fam:pa%3Fsword@google.com",
+            "https://192.168.0.1:8080/",
+            "https://192.168.0.2:/foo",
+            "https://[fe80::1]/",
+            "https://[fe80::1]:8080/",
+            "https://[fe80::1%25en0]:8080/",
+            "https://[fe80::1%25%65%6e%301-._~]:8080/",
+            "https://[2020::2020:20:2020:2020%25Windows%20Loves%20Spaces]:2020",
+            "https://[2b01:e34:ef40:7730:8e70:5aff:fefe:edac]:/foo",
+            "https://[::ffff:192.0.2.1]:8080",
+            "https://rest.rsc.io/foo%2fbar/baz%2Fquux?alt=media",
+            "https://a,b,c/bar",
+            "https://!$&'()*+,;=hello!:1/path",
+            "https://host/!$&'()*+,;=:@[hello]",
+            "https://example.com/oid/[order_id]",
+            "https://hello.世界.com/foo",
+            "https://hello.%e4%b8%96%e7%95%8c.com/foo",
+            "https://example.com//foo",
+            "https://authority<\"hi\">/foo",
+            "https://h]",
+            "https://h%25",
+            "https://h%25:443/",
+        ];
+        let bad = [
+            // No authority.
+            "https:www.google.com/?q=go+language",
+            "https:%2f%2fwww.google.com/?q=go+language",
+            "https:///home/adg/rabbits",
+            "https:?xt=urn:btih:c12fe1c06bba",
+            "//user@foo/path?a=b",
+            "/foo?query=https://bad",
+            "*",
+            // Escapes of ASCII bytes.
+            "https://192.168.0.%31/",
+            "https://192.168.0.%31:8080/",
+            "https://[fe80::%31]/",
+            "https://[fe80::%31%25en0]:8080/",
+            "https://not.a.user@%66%6f%6f.com/just/a/path/also",
+            // A zone without an escaped percent sign, an empty one, and what a zone cannot hold.
+            "https://[fe80::1%en0]/",
+            "https://[fe80::1%25]/",
+            "https://[fe80::1%25en%2f0]/",
+            "https://[fe80::1%25%c3%bc]/",
+            "https://[fe80::1%25en%]/",
+            // Brackets.
+            "https://[::1",
+            "https://h[",
+            "https://h[::1]",
+            "https://h[::1]:8080",
+            "https://[[::1]]",
+            "https://[::1][::1]",
+            "https://[]",
+            "https://[192.0.2.1]",
+            "https://[192.0.2.1%25eth0]",
+            "https://[example.com]",
+            "https://[a%20b]",
+            // Ports.
+            "https://[::1]:namedport",
+            "https://[::1]%23",
+            "https://x:namedport",
+            "https://x:-1",
+            "https://:80:",
+            "https://2b01:e34:ef40:7730:8e70:5aff:fefe:edac:8080/foo",
+            "https://a:b:c",
+            // Bytes that stand nowhere.
+            " https://foo.com",
+            "https://a b.com/",
+            "https://\x7f.com/",
+            "https://foo.com/\r\n",
+            "https://foo\\bar",
+            "https://a`b",
+            "https://a{b}",
+            "https://u{ser@h",
+            "https://%zz@h",
+            "https://h/%",
+            "https://h/%1",
+            "https://h#%zz",
+        ];
+        for (urls, expected) in [(&good[..], true), (&bad[..], false)] {
+            for url in urls {
+                assert_eq!(is_https_with_host(url), expected, "{url:?}");
+            }
         }
     }
 
