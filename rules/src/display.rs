@@ -50,6 +50,31 @@ impl fmt::Display for ShellWord<'_> {
     }
 }
 
+/// The last argument of a command, quoted as [`ShellWord`] is. One that begins with `-` follows `--`, so that no program
+/// reads it as a flag.
+#[derive(Clone, Copy, Debug)]
+pub struct LastArgument<'a>(pub &'a str);
+
+impl fmt::Display for LastArgument<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let separator = if self.0.starts_with('-') { "-- " } else { "" };
+        write!(f, "{separator}{}", ShellWord(self.0))
+    }
+}
+
+/// A long flag of a command and its value, quoted as [`ShellWord`] is. A value that begins with `-` is joined to the flag
+/// by `=`, so that no program reads it as another flag.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag<'a>(pub &'a str, pub &'a str);
+
+impl fmt::Display for Flag<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(flag, value) = self;
+        let between = if value.starts_with('-') { '=' } else { ' ' };
+        write!(f, "{flag}{between}{}", ShellWord(value))
+    }
+}
+
 /// The first items, separated, and how many more there are.
 pub fn first_of<I>(items: I, separator: &str) -> String
 where
@@ -115,6 +140,20 @@ mod tests {
             ("~root", "'~root'"),
         ] {
             assert_eq!(ShellWord(word).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn arguments_that_begin_with_a_dash_are_no_flags() {
+        for (name, last, flag) in [
+            ("c1", "c1", "--as c1"),
+            ("-x", "-- -x", "--as=-x"),
+            ("--as", "-- --as", "--as=--as"),
+            ("-a b", "-- '-a b'", "--as='-a b'"),
+            ("", "''", "--as ''"),
+        ] {
+            assert_eq!(LastArgument(name).to_string(), last);
+            assert_eq!(Flag("--as", name).to_string(), flag);
         }
     }
 

@@ -5,7 +5,7 @@
 
 use berth_api::groups;
 
-use crate::display::{Quoted, ShellWord, first_of};
+use crate::display::{Flag, LastArgument, Quoted, ShellWord, first_of};
 use crate::{Denial, Permission, Reason, Undecided};
 
 /// The requester may not accept this cluster, nor take the acceptance back.
@@ -60,7 +60,7 @@ pub(crate) fn namespace_terminating(cluster: &str) -> Denial {
     let why = format!(
         "cluster namespace {} is terminating: wait until it is gone, then accept again; check: kubectl get namespace {}",
         Quoted(cluster),
-        ShellWord(cluster)
+        LastArgument(cluster)
     );
     denial(
         Reason::NamespaceTerminating,
@@ -74,10 +74,10 @@ pub(crate) fn namespace_terminating(cluster: &str) -> Denial {
 pub(crate) fn bindings_held(cluster: &str, bindings: &[String]) -> Denial {
     let why = format!(
         "namespace {} holds ManagedClusterSetBindings, and would become the namespace of the cluster's agent: \
-         delete {} first; check: kubectl get managedclustersetbindings -n {}",
+         delete {} first; check: kubectl get managedclustersetbindings {}",
         Quoted(cluster),
         first_of(bindings.iter().map(|name| Quoted(name)), ", "),
-        ShellWord(cluster)
+        Flag("-n", cluster)
     );
     denial(
         Reason::BindingsHeld,
@@ -92,7 +92,7 @@ pub(crate) fn cluster_namespace(set: &str, namespace: &str) -> Denial {
     let why = format!(
         "namespace {ns} belongs to the accepted ManagedCluster {ns}, whose agent works in it: \
          bind the set in another namespace; check: kubectl get managedcluster {}",
-        ShellWord(namespace),
+        LastArgument(namespace),
         ns = Quoted(namespace)
     );
     denial(
@@ -161,7 +161,7 @@ fn missing(permission: &Permission) -> String {
     let needs = format!("needs verb {verb:?} on {resource}/{subresource}");
     if *group == groups::REGISTER {
         // The group is not in discovery, so that kubectl would ask about a resource of the core group.
-        let check = format!("berth can-i {subresource} {}", ShellWord(name));
+        let check = format!("berth can-i {subresource} {}", LastArgument(name));
         return format!(
             "{needs} in API group {group}, name {}; check: {check}",
             Quoted(name)

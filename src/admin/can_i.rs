@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use berth_api::{ManagedCluster, ManagedClusterSet, groups};
-use berth_rules::display::{Quoted, ShellWord};
+use berth_rules::display::{Flag, LastArgument, Quoted};
 use berth_rules::{Permission, Requirement};
 use clap_complete::engine::ArgValueCandidates;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
@@ -194,11 +194,13 @@ fn command(args: &Args, user: &str) -> String {
         What::Join => "join",
         What::Bind => "bind",
     };
-    format!(
-        "berth can-i {what} {} --as {} -o yaml | kubectl apply -f -",
-        ShellWord(&args.name),
-        ShellWord(user)
-    )
+    let user = Flag("--as", user);
+    let name = LastArgument(&args.name);
+    if args.name.starts_with('-') {
+        format!("berth can-i {what} {user} -o yaml {name} | kubectl apply -f -")
+    } else {
+        format!("berth can-i {what} {name} {user} -o yaml | kubectl apply -f -")
+    }
 }
 
 /// Says so when what the permission names is not there: it can be held all the same. What cannot be found out is not said.

@@ -293,3 +293,96 @@ Error: [..] is forbidden: User \"{nobody}\" cannot impersonate[..] (Forbidden)
         )
         .await;
 }
+
+/// The line as somebody pastes it into a shell.
+async fn pasted(person: &Person, line: &str) -> std::process::Output {
+    let berth = std::path::Path::new(env!("CARGO_BIN_EXE_berth"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [berth.parent().unwrap().to_owned()]
+        .into_iter()
+        .chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders).unwrap();
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg(line);
+    shell
+        .env("PATH", path)
+        .env("KUBECONFIG", &person.kubeconfig);
+    let output = tokio::task::spawn_blocking(move || shell.output());
+    output.await.unwrap().unwrap()
+}
+
+/// The check that the gate's denial of an acceptance names.
+async fn hint_about(cluster: &str) -> String {
+    use berth_rules::FeatureGates;
+    use berth_webhooks::review::{FilesAnswerer, Gate, HubFiles, Webhook};
+    let gate = Gate::new(
+        std::sync::Arc::new(FilesAnswerer::new(HubFiles::default())),
+        FeatureGates::default(),
+    );
+    let object = |accepted: bool| {
+        json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1",
+            "kind": "ManagedCluster",
+            "metadata": {"name": cluster},
+            "spec": {"hubAcceptsClient": accepted},
+        })
+    };
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u",
+            "resource": {"group": GROUP, "version": "v1", "resource": "managedclusters"},
+            "name": cluster,
+            "operation": "UPDATE",
+            "userInfo": {"username": "dev"},
+            "object": object(true),
+            "oldObject": object(false),
+        },
+    });
+    let body = review.to_string().into_bytes();
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
+    let now = jiff::Timestamp::now();
+    let verdict = gate.examine(Webhook::ValidateCluster, &body, now, deadline);
+    let message = verdict.await.message();
+    assert!(
+        message.contains("cannot update the HubAcceptsClient field"),
+        "{message}"
+    );
+    message.rsplit_once("; check: ").unwrap().1.to_owned()
+}
+
+#[tokio::test]
+async fn commands_survive_a_shell_whatever_the_names() {
+    let house = House::shared().await;
+    let nobody = house.cluster.user(&fresh("nobody"), &[]).await;
+    for name in ["-x", "--as", "--help", "-", "--", "-a b", "c'1", "$(id)"] {
+        let hint = hint_about(name).await;
+        for (person, code, begins) in [(&house.admin, 0, "yes\n"), (&nobody, 1, "no\n")] {
+            let output = pasted(person, &hint).await;
+            let stdout = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(output.status.code(), Some(code), "{hint}: {stdout}");
+            assert!(stdout.starts_with(begins), "{hint}: {stdout}");
+        }
+        // What berth itself prints, for a user with such a name.
+        let user = format!("{name}-user");
+        let asked = house
+            .admin
+            .berth(&["can-i", "accept", &format!("--as={user}"), "--", name]);
+        let asked = asked.await;
+        let grants = asked.stdout.lines().find_map(|line| {
+            let command = line.strip_prefix("Who may grant it does so by: ")?;
+            command.strip_suffix(" | kubectl apply -f -")
+        });
+        let grants = grants.unwrap_or_else(|| panic!("{asked:?}"));
+        let printed = pasted(&house.admin, grants).await;
+        let manifests = String::from_utf8(printed.stdout).unwrap();
+        let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&manifests).unwrap();
+        assert_eq!(
+            documents[0]["rules"][0]["resourceNames"],
+            json!([name]),
+            "{grants}"
+        );
+        assert_eq!(documents[1]["subjects"][0]["name"], user, "{grants}");
+    }
+}
