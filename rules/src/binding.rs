@@ -32,12 +32,13 @@ pub fn decide(change: &Change<'_, Binding<'_>>, answers: Answers<'_>) -> Decisio
         );
     }
     let mut findings = Findings::new(change.user, answers);
-    findings.require(bind(change), || sentences::bind(change.user, set(change)));
-    findings.refuse_if(
-        &accepted_cluster(change),
-        "there is an accepted ManagedCluster",
-        |_| sentences::cluster_namespace(set(change), change.namespace),
-    );
+    if findings.require(bind(change), || sentences::bind(change.user, set(change))) {
+        findings.refuse_if(
+            &accepted_cluster(change),
+            "there is an accepted ManagedCluster",
+            |_| sentences::cluster_namespace(set(change), change.namespace),
+        );
+    }
     findings.decision()
 }
 

@@ -21,17 +21,23 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// The requester must hold the permission.
-    pub(crate) fn require(&mut self, permission: Permission, denial: impl FnOnce() -> Denial) {
+    /// The requester must hold the permission. Returns whether that is sure: facts about the hub are for those only.
+    #[must_use]
+    pub(crate) fn require(
+        &mut self,
+        permission: Permission,
+        denial: impl FnOnce() -> Denial,
+    ) -> bool {
         let question = Question::Permission(permission.clone());
         match self.answers.to(&question) {
-            Known::Yes(_) => {}
+            Known::Yes(_) => return true,
             Known::No => self.denials.push(denial()),
             Known::Unknown(why) => {
                 self.undecided
                     .push(sentences::permission_unknown(self.user, &permission, why));
             }
         }
+        false
     }
 
     /// It must not be so; `what` says in words what, before the name of the object asked about.

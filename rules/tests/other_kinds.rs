@@ -252,11 +252,18 @@ fn bindings_need_the_permission_and_a_workspace() {
             "403 cluster-namespace",
         ),
         (
-            "both are told",
+            "which is told only to those who may bind the set",
             None,
             bound("prod"),
             &["accepted"],
-            "403 bind cluster-namespace",
+            "403 bind",
+        ),
+        (
+            "and not where that is not known",
+            None,
+            bound("prod"),
+            &["?bind:prod", "accepted"],
+            "500 x1",
         ),
         (
             "another name than the set's",

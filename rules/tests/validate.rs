@@ -108,8 +108,22 @@ fn acceptance_needs_the_permission_in_both_directions() {
             "everything that is missing is told, in OCM's order",
             None,
             cluster(in_set("a"), json!({ "hubAcceptsClient": true })),
+            &["accept", "terminating", "binding:a"],
+            "403 namespace-terminating bindings-held join",
+        ),
+        (
+            "what is on the hub is told only to those who may accept",
+            None,
+            cluster(in_set("a"), json!({ "hubAcceptsClient": true })),
             &["terminating", "binding:a"],
-            "403 namespace-terminating accept bindings-held join ~1",
+            "403 accept join",
+        ),
+        (
+            "a permission that is not known is not one",
+            None,
+            accepted(),
+            &["?accept", "terminating", "binding:a"],
+            "500 x1",
         ),
         (
             "turning it on needs the permission",
@@ -300,6 +314,20 @@ fn set_membership_needs_join_on_both_sets() {
             member("a"),
             &["join:a"],
             "allow ~1",
+        ),
+        (
+            "whether it exists is told only to those who may join it",
+            None,
+            member("a"),
+            &[],
+            "403 join",
+        ),
+        (
+            "and not to those who may join the old set only",
+            Some(member("a")),
+            member("b"),
+            &["join:a"],
+            "403 join",
         ),
         (
             "a set that may exist is none",
@@ -593,5 +621,5 @@ fn a_question_that_nobody_answered_allows_nothing() {
         old: None,
     };
     let decision = validate::decide(&change, FeatureGates::default(), Answers::default());
-    assert_eq!(short(&decision), "500 x3");
+    assert_eq!(short(&decision), "500 x1");
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::cluster::fresh;
-use crate::guarded::Guarded;
+use crate::guarded::{Guarded, may_accept};
 use crate::objects::{SET_LABEL, binding, member, namespace, set};
 use crate::sentences::{
     VALIDATORS, bindings_held, cannot_accept, cannot_join, namespace_terminating,
@@ -26,19 +26,22 @@ async fn everything_that_is_missing_is_named_in_ocms_order(by: By) {
     admin.create(&cluster).await.ok();
     admin.delete(&namespace(&name)).await.ok();
 
-    let dev = hub.developer(&user, &[]).await;
     let labels = json!({ SET_LABEL: prod });
     let patch = json!({ "metadata": { "labels": labels }, "spec": { "hubAcceptsClient": true } });
+    let [join_test, join_prod] = [cannot_join(&test, &user), cannot_join(&prod, &user)];
+
+    let dev = hub.developer(&user, &[]).await;
     let written = dev.by(by).merge(&cluster, &patch).await;
-    let lines = [
-        namespace_terminating(&name),
-        cannot_accept(&name, &user),
-        bindings_held(&name, &format!("\"{test}\"")),
-        cannot_join(&test, &user),
-        cannot_join(&prod, &user),
-    ];
-    let lines = lines.each_ref().map(String::as_str);
-    written.denied(VALIDATORS, 403, "Forbidden", &lines);
+    let lines = [&cannot_accept(&name, &user), &join_test, &join_prod];
+    written.denied(VALIDATORS, 403, "Forbidden", &lines.map(String::as_str));
+
+    // What there is on the hub is told only to those who may accept.
+    hub.cluster.grant(&dev, &[may_accept(&name)]).await;
+    let written = dev.by(by).merge(&cluster, &patch).await;
+    let terminating = namespace_terminating(&name);
+    let held_by = bindings_held(&name, &format!("\"{test}\""));
+    let lines = [&terminating, &held_by, &join_test, &join_prod];
+    written.denied(VALIDATORS, 403, "Forbidden", &lines.map(String::as_str));
 
     let release = json!({ "metadata": { "finalizers": null } });
     admin.merge(&held, &release).await.ok();

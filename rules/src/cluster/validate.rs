@@ -58,19 +58,16 @@ pub fn decide(
     }
     let mut findings = Findings::new(change.user, answers);
     let acceptance = acceptance(change, gates);
-    if acceptance == Acceptance::TurnedOn {
+    let may_accept = acceptance != Acceptance::Unguarded
+        && findings.require(Permission::accept(change.name), || {
+            sentences::accept(change.user, change.name)
+        });
+    if may_accept && acceptance == Acceptance::TurnedOn {
         findings.refuse_if(
             &namespace_terminating(change),
             "there is a terminating namespace",
             |_| sentences::namespace_terminating(change.name),
         );
-    }
-    if acceptance != Acceptance::Unguarded {
-        findings.require(Permission::accept(change.name), || {
-            sentences::accept(change.user, change.name)
-        });
-    }
-    if acceptance == Acceptance::TurnedOn {
         findings.refuse_if(
             &bindings_in(change),
             "there are ManagedClusterSetBindings in namespace",
@@ -78,13 +75,16 @@ pub fn decide(
         );
     }
     let (old, new) = sets(change);
+    let mut may_join = false;
     if old != new {
         for set in [old, new].into_iter().filter(|set| !set.is_empty()) {
-            findings.require(Permission::join(set), || sentences::join(change.user, set));
+            // The last one asked about is the new set, if there is one.
+            may_join =
+                findings.require(Permission::join(set), || sentences::join(change.user, set));
         }
     }
     Decision {
-        warnings: warnings(change, answers),
+        warnings: warnings(change, answers, may_join),
         ..findings.decision()
     }
 }
@@ -239,8 +239,9 @@ fn count<'t>(taints: &'t [Taint<'_>]) -> BTreeMap<(&'t str, &'t str), usize> {
     counts
 }
 
-/// What the requester should know, but is not refused for.
-fn warnings(change: &Change<'_, Cluster<'_>>, answers: Answers<'_>) -> Vec<String> {
+/// What the requester should know, but is not refused for. `may_join`: the requester may join the new set; only then is
+/// it said whether the set exists.
+fn warnings(change: &Change<'_, Cluster<'_>>, answers: Answers<'_>, may_join: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let (old, new) = sets(change);
     if old != new && !new.is_empty() {
@@ -251,7 +252,7 @@ fn warnings(change: &Change<'_, Cluster<'_>>, answers: Answers<'_>) -> Vec<Strin
                 Quoted(new)
             )),
             Some(question) => {
-                if let Known::No = answers.to(&question) {
+                if may_join && matches!(answers.to(&question), Known::No) {
                     warnings.push(format!(
                         "ManagedClusterSet {} does not exist; until it does, ManagedCluster {} is in no set",
                         Quoted(new),
