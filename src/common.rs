@@ -7,11 +7,12 @@ use tokio::runtime::Builder;
 
 use crate::logging::{self, Format};
 use crate::open_files;
+use crate::reserved::ReservedArgs;
 
 /// Where a pod finds the namespace it runs in.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 /// The namespace that OCM installs its hub in.
-const DEFAULT_NAMESPACE: &str = "open-cluster-management-hub";
+pub(crate) const DEFAULT_NAMESPACE: &str = "open-cluster-management-hub";
 
 /// The namespace of the hub's components, unless a flag says otherwise: the one this runs in, or OCM's.
 pub(crate) fn install_namespace() -> String {
@@ -49,6 +50,8 @@ pub(crate) struct CommonArgs {
         hide_default_value = true
     )]
     verbosity: u8,
+    #[command(flatten)]
+    pub(crate) reserved: ReservedArgs,
     #[command(flatten)]
     ignored: Ignored,
 }

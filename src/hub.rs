@@ -54,7 +54,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 async fn work(args: &Args) -> anyhow::Result<()> {
     let gates = feature_gates::parse(&args.feature_gates, Of::Hub)?;
-    let settings = args.lifecycle.settings(gates.lifecycle)?;
+    let settings = {
+        let prefixes = args.gate.common.reserved.prefixes();
+        args.lifecycle.settings(gates.lifecycle, prefixes)?
+    };
     for warning in gates.warnings.iter().chain(&settings.warnings) {
         tracing::warn!("{warning}");
     }

@@ -14,6 +14,7 @@ mod hub_client;
 mod logging;
 mod open_files;
 mod ports;
+mod reserved;
 mod review;
 mod signals;
 mod webhook_server;

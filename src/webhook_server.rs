@@ -15,7 +15,7 @@ use berth_certs::issue::write_self_signed;
 use berth_certs::managed::Managed;
 use berth_certs::options::TlsOptions;
 use berth_certs::serving::{PairSource, ServingTls};
-use berth_rules::FeatureGates;
+use berth_rules::{FeatureGates, Settings};
 use berth_webhooks::review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles, Webhook};
 use berth_webhooks::server::{Limits, Metrics, Open, Opening, Server};
 use jiff::{SignedDuration, Timestamp};
@@ -201,6 +201,13 @@ impl Prepared {
             );
         }
         let (answerer, hub) = decides().await?;
+        let settings = Settings {
+            gates,
+            hub_namespace: hub
+                .as_ref()
+                .map_or_else(install_namespace, |hub| hub.namespace.clone()),
+            reserved_prefixes: args.common.reserved.prefixes(),
+        };
         let address = args.bind_address;
         let door = match folder {
             Some((tls, certificates)) => Door::Folder {
@@ -235,7 +242,7 @@ impl Prepared {
             ..limits
         };
         Ok(Self {
-            gate: Gate::new(answerer, gates),
+            gate: Gate::new(answerer, settings),
             metrics_port,
             health_port,
             metrics,

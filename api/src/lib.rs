@@ -12,6 +12,7 @@ pub mod crds;
 pub mod groups;
 pub mod labels;
 pub mod names;
+pub mod reserved;
 pub mod selector;
 
 mod schema;

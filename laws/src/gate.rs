@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use berth_rules::{Answer, FeatureGates, Question};
+use berth_rules::{Answer, FeatureGates, Namespace, Question};
 use berth_webhooks::review::{
     Answerer, FilesAnswerer, Finding, Gate, HubFiles, Requester, Webhook,
 };
@@ -211,6 +211,10 @@ impl Answerer for Constant {
         );
         let finding = match (self.0, question) {
             (Hub::Silent, _) => Finding::unknown("the hub is silent"),
+            (hub, Question::Namespace { .. }) => Finding::found(Answer::Namespace(Namespace {
+                terminating: hub == Hub::Closed,
+                of_cluster: hub == Hub::Open,
+            })),
             (Hub::Open, _) => Finding::sure(good),
             (_, Question::BindingsIn { .. }) => Finding {
                 answer: Answer::Names(vec!["held".to_owned()]),

@@ -15,11 +15,12 @@ mod tests;
 
 use std::time::Duration;
 
+use berth_api::reserved::Reservation;
 use berth_api::{conditions, labels, names as kubernetes};
 use jiff::Timestamp;
 
 use crate::facts::{Cluster, ClusterFacts, Now, Owned};
-use crate::names::{self, managers};
+use crate::names::managers;
 use crate::plan::{Action, Event, Failure, Plan, Write};
 use crate::removal::{self, Works};
 use crate::roles;
@@ -38,20 +39,11 @@ const DENIED: &str = "Denied by hub cluster admin";
 
 const HUB_ACCEPTED: &str = conditions::cluster::HUB_ACCEPTED;
 
-/// Namespaces that Kubernetes or the hub itself lives in. No cluster gets one, not even if it has been labelled as its own.
-const RESERVED: [&str; 8] = [
-    "default",
-    "kube-system",
-    "kube-public",
-    "kube-node-lease",
-    "open-cluster-management",
-    "open-cluster-management-hub",
-    "open-cluster-management-agent",
-    "open-cluster-management-agent-addon",
-];
+/// What is said of an accepted cluster.
+const ACCEPTED: &str = "Accepted by hub cluster admin";
 
-/// Starts of the names that Kubernetes and OCM keep for themselves.
-const RESERVED_PREFIXES: [&str; 2] = ["kube-", "open-cluster-management-agent"];
+/// What to do about a cluster whose name is reserved.
+const RENAME: &str = "delete this ManagedCluster, and register the cluster under another name";
 
 /// What is due for a cluster that is not being deleted.
 pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
@@ -142,28 +134,22 @@ pub(crate) fn refusal(facts: &ClusterFacts<'_>) -> Option<String> {
     let adopted = owned.namespace.is_some()
         || owned.registration_binding.is_some()
         || owned.work_binding.is_some();
-    let rename = "delete this ManagedCluster, and register the cluster under another name";
     if let Some(reason) = kubernetes::dns1123_label(name).first() {
         return Some(format!(
-            "Not accepted: {name:?} cannot be the name of a namespace: {reason}; {rename}"
+            "Not accepted: {name:?} cannot be the name of a namespace: {reason}; {RENAME}"
         ));
     }
-    if [names::REGISTRATION_ROLE, names::WORK_ROLE].contains(&&*names::cluster_role(name)) {
-        return Some(format!(
-            "Not accepted: the ClusterRole of a cluster of the name {name:?} would be that of all agents; {rename}"
-        ));
-    }
-    let reserved = name == facts.config.namespace
-        || RESERVED.contains(&name)
-        || (!adopted
-            && RESERVED_PREFIXES
-                .iter()
-                .any(|start| name.starts_with(start)));
-    if reserved {
-        return Some(format!(
-            "Not accepted: namespace {name:?} is reserved for Kubernetes or the hub itself, and cannot become the \
-             cluster's; {rename}"
-        ));
+    if let Some(reservation) = facts.config.reservation(name) {
+        let kept = match reservation {
+            Reservation::AllAgents => false,
+            Reservation::Namespace | Reservation::SharedRole => is_provisioned(facts),
+            Reservation::Prefix(_) => adopted,
+        };
+        if !kept {
+            return Some(format!(
+                "Not accepted: the name {name:?} {reservation}; {RENAME}"
+            ));
+        }
     }
     if !adopted && let Some(first) = facts.bindings.iter().min() {
         let more = match facts.bindings.len() - 1 {
@@ -172,10 +158,24 @@ pub(crate) fn refusal(facts: &ClusterFacts<'_>) -> Option<String> {
         };
         return Some(format!(
             "Not accepted: namespace {name:?} is a workspace: it holds ManagedClusterSetBinding {first:?}{more}, which the \
-             cluster's agent must not get at; delete the bindings, or {rename}"
+             cluster's agent must not get at; delete the bindings, or {RENAME}"
         ));
     }
     None
+}
+
+/// Whether the cluster has role bindings on the hub: whoever let it in did so before its name was reserved. A label on a
+/// namespace is not enough, as it may be on any namespace of Kubernetes.
+fn is_provisioned(facts: &ClusterFacts<'_>) -> bool {
+    let owned = facts.owned;
+    owned.cluster_role_binding.is_some()
+        || owned.registration_binding.is_some()
+        || owned.work_binding.is_some()
+}
+
+/// Whether what is bound to the agents of this cluster is bound to all agents: the cluster must have no rights.
+fn is_all_agents(facts: &ClusterFacts<'_>) -> bool {
+    facts.config.reservation(facts.name) == Some(Reservation::AllAgents)
 }
 
 /// What keeps an accepted cluster from being given anything at all, for a person.
@@ -227,6 +227,9 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Pla
         ..
     } = *facts;
     if let Some(message) = obstacle(facts) {
+        if is_all_agents(facts) {
+            removal::take_back(facts, NAME, false, now, plan);
+        }
         // A namespace can only go when the work binding's finalizer does.
         if refusal(facts).is_none() {
             removal::release_work_binding(facts, NAME, now, plan);
@@ -240,6 +243,11 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Pla
             now,
             plan,
         );
+        return;
+    }
+    if config.reservation(name) == Some(Reservation::SharedRole) {
+        // Its ClusterRole is one that all agents share, and not to be written for one of them.
+        accepted(facts, now, plan);
         return;
     }
     let has_finalizer = cluster.has_finalizer(labels::API_RESOURCE_CLEANUP);
@@ -310,22 +318,7 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Pla
         }
     }
     if ready {
-        let message = "Accepted by hub cluster admin".to_owned();
-        let event = Event {
-            warning: false,
-            reason: "ManagedClusterAccepted",
-            note: format!("managed cluster {name} is accepted by hub cluster admin"),
-            namespace: None,
-        };
-        set(
-            facts,
-            conditions::TRUE,
-            conditions::cluster::HUB_CLUSTER_ADMIN_ACCEPTED,
-            message,
-            vec![event],
-            now,
-            plan,
-        );
+        accepted(facts, now, plan);
         return;
     }
     // Only what nobody here can do anything about is told, and only of a cluster that has not been accepted before.
@@ -354,6 +347,45 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Pla
     }
 }
 
+/// Tells that the cluster has what it needs; and of one with a reserved name, that it is only kept.
+fn accepted(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
+    let name = facts.name;
+    let reservation = facts.config.reservation(name);
+    let kept = reservation.filter(|reservation| reservation.is_exact());
+    let (message, event) = match kept {
+        None => {
+            let event = Event {
+                warning: false,
+                reason: "ManagedClusterAccepted",
+                note: format!("managed cluster {name} is accepted by hub cluster admin"),
+                namespace: None,
+            };
+            (ACCEPTED.to_owned(), event)
+        }
+        Some(reservation) => {
+            let warning = format!(
+                "the name {name:?} {reservation}; the cluster is kept, as it was accepted before; to be safe, {RENAME}"
+            );
+            let event = Event {
+                warning: true,
+                reason: "ManagedClusterNameReserved",
+                note: warning.clone(),
+                namespace: None,
+            };
+            (format!("{ACCEPTED}. Warning: {warning}"), event)
+        }
+    };
+    set(
+        facts,
+        conditions::TRUE,
+        conditions::cluster::HUB_CLUSTER_ADMIN_ACCEPTED,
+        message,
+        vec![event],
+        now,
+        plan,
+    );
+}
+
 /// Takes from a cluster what its acceptance gave it.
 fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) {
     let ClusterFacts {
@@ -368,7 +400,9 @@ fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) 
     let has_role = owned.cluster_role.is_some() || owned.cluster_role_binding.is_some();
     let before = plan.writes.len();
     // One that was refused never had any permissions, and gets none.
-    if is_accepted || has_role {
+    if is_all_agents(facts) {
+        removal::take_back(facts, NAME, false, now, plan);
+    } else if is_accepted || has_role {
         let role = roles::cluster_role(config, name, false);
         let binding = roles::cluster_role_binding(config, name);
         // Also if it is being deleted, and somebody holds it: it grants what it says until it is gone.
@@ -382,7 +416,9 @@ fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) 
             make(binding);
         }
     }
-    removal::take_back_bindings(facts, NAME, false, now, plan);
+    if !is_all_agents(facts) {
+        removal::take_back_bindings(facts, NAME, false, now, plan);
+    }
     if plan.writes.len() > before {
         return;
     }

@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_api::reserved::{Reservation, ReservedPrefixes};
+
 /// Settings of all reconcilers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// The namespace the hub's own components run in; no cluster may have its name.
     pub namespace: String,
+    /// Starts of names that are kept from clusters (`--reserved-prefixes`).
+    pub reserved_prefixes: ReservedPrefixes,
     /// Labels on everything that is made for a cluster, beside our own (`--labels`).
     pub labels: BTreeMap<String, String>,
     /// Which features are on.
@@ -38,6 +42,16 @@ pub struct GroupVersionResource {
     pub version: String,
     /// The plural name.
     pub resource: String,
+}
+
+// === impl Config ===
+
+impl Config {
+    /// Why no cluster can have this name; `None` if it can.
+    #[must_use]
+    pub fn reservation(&self, name: &str) -> Option<Reservation<'_>> {
+        self.reserved_prefixes.reservation(name, &self.namespace)
+    }
 }
 
 // === impl Gates ===

@@ -16,6 +16,7 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
+use berth_api::reserved::Reservation;
 use berth_api::{conditions, labels};
 use serde_json::json;
 
@@ -98,7 +99,7 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
         None if has_permissions(facts.owned) => {
             let collected = collect(facts, now, plan);
             // The work binding is what remembers, after a restart, that something is left to be done.
-            take_back(facts, collected != Collected::Yes, now, plan);
+            take_back(facts, NAME, collected != Collected::Yes, now, plan);
         }
         _ => {}
     }
@@ -179,6 +180,12 @@ pub(crate) fn release_work_binding(
     if !binding.deleting || !binding.work_finalizer {
         return;
     }
+    if facts.config.reservation(facts.name) == Some(Reservation::AllAgents) {
+        // It gives rights to all agents: no work of one cluster is worth the wait.
+        plan.writes
+            .push(without_work_finalizer(facts, binding, reconciler));
+        return;
+    }
     match works(facts) {
         Works::NotAsked => {}
         Works::Left(0) => plan
@@ -226,7 +233,7 @@ pub(crate) fn works<'a>(facts: &ClusterFacts<'a>) -> Works<'a> {
 fn remove(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) {
     let before = plan.writes.len();
     let collected = collect(facts, now, plan);
-    take_back(facts, false, now, plan);
+    take_back(facts, NAME, false, now, plan);
     // What failed stays told until it succeeds: while there is something to be deleted, nobody knows whether it can be.
     let failed_before = cluster
         .condition(DELETING)
@@ -268,7 +275,13 @@ fn remove(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan
 }
 
 /// Deletes the RBAC objects of a cluster.
-fn take_back(facts: &ClusterFacts<'_>, held: bool, now: Now, plan: &mut Plan) {
+pub(crate) fn take_back(
+    facts: &ClusterFacts<'_>,
+    reconciler: &'static str,
+    held: bool,
+    now: Now,
+    plan: &mut Plan,
+) {
     let ClusterFacts {
         config,
         name,
@@ -285,10 +298,11 @@ fn take_back(facts: &ClusterFacts<'_>, held: bool, now: Now, plan: &mut Plan) {
         if let Some(there) = there
             && !there.deleting
         {
-            plan.writes.push(roles::delete(&body, &there.uid, NAME));
+            plan.writes
+                .push(roles::delete(&body, &there.uid, reconciler));
         }
     }
-    take_back_bindings(facts, NAME, held, now, plan);
+    take_back_bindings(facts, reconciler, held, now, plan);
 }
 
 /// Deletes, of the first kind of which something is left, the objects whose turn it is.

@@ -2,6 +2,8 @@
 
 use crate::Question;
 
+const UNANSWERED: &str = "the question was not answered";
+
 /// What is known about a [`Question`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -11,8 +13,19 @@ pub enum Answer {
     No,
     /// The objects asked for, by name; [`Answer::No`] when there are none.
     Names(Vec<String>),
+    /// The namespace asked for; [`Answer::No`] when there is none.
+    Namespace(Namespace),
     /// It could not be found out, and why, in words for the requester.
     Unknown(String),
+}
+
+/// What is known about a namespace that exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Namespace {
+    /// It is being terminated.
+    pub terminating: bool,
+    /// It bears the label of the cluster of its name: the hub made it for that cluster, or adopted it.
+    pub of_cluster: bool,
 }
 
 impl From<bool> for Answer {
@@ -38,8 +51,20 @@ impl<'a> Answers<'a> {
             Some((_, Answer::No)) => Known::No,
             Some((_, Answer::Names(names))) if names.is_empty() => Known::No,
             Some((_, Answer::Names(names))) => Known::Yes(names),
+            Some((_, Answer::Namespace(_))) => Known::Yes(&[]),
             Some((_, Answer::Unknown(why))) => Known::Unknown(why),
-            None => Known::Unknown("the question was not answered"),
+            None => Known::Unknown(UNANSWERED),
+        }
+    }
+
+    /// What is known about a namespace; one that does not exist is neither terminating nor anybody's.
+    pub(crate) fn to_namespace(&self, question: &Question) -> Result<Namespace, &'a str> {
+        match self.0.iter().find(|(asked, _)| asked == question) {
+            Some((_, Answer::Namespace(namespace))) => Ok(*namespace),
+            Some((_, Answer::No)) => Ok(Namespace::default()),
+            Some((_, Answer::Unknown(why))) => Err(why),
+            Some((_, Answer::Yes | Answer::Names(_))) => Err("the answer is not about a namespace"),
+            None => Err(UNANSWERED),
         }
     }
 

@@ -3,7 +3,7 @@
 use json_patch::Patch;
 use serde::Serialize;
 
-use crate::{Answer, Answers};
+use crate::{Answer, Answers, Namespace};
 
 /// What becomes of a change.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,6 +67,8 @@ pub struct Undecided {
 pub enum Reason {
     /// The name of a ManagedCluster is no DNS label.
     ClusterName,
+    /// The name of a ManagedCluster is reserved.
+    ReservedName,
     /// The URL of a client config is not `https` with a host.
     ClientConfigUrl,
     /// The CA bundle of a client config holds no certificate.
@@ -155,6 +157,14 @@ impl Decision {
                 Answer::No => "no",
                 Answer::Names(names) if names.is_empty() => "no",
                 Answer::Names(_) => "yes",
+                Answer::Namespace(Namespace {
+                    terminating,
+                    of_cluster,
+                }) => match (terminating, of_cluster) {
+                    (true, _) => "terminating",
+                    (false, true) => "the cluster's",
+                    (false, false) => "yes",
+                },
                 Answer::Unknown(_) => "unknown",
             };
             let (requirement, object) = (
@@ -209,8 +219,9 @@ impl Fault {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::ClusterName,
+        Self::ReservedName,
         Self::ClientConfigUrl,
         Self::ClientConfigCaBundle,
         Self::LeaseDuration,
@@ -231,6 +242,7 @@ impl Reason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ClusterName => "cluster-name",
+            Self::ReservedName => "reserved-name",
             Self::ClientConfigUrl => "client-config-url",
             Self::ClientConfigCaBundle => "client-config-ca-bundle",
             Self::LeaseDuration => "lease-duration",

@@ -57,6 +57,14 @@ impl<'a> Findings<'a> {
         }
     }
 
+    pub(crate) fn deny(&mut self, denial: Denial) {
+        self.denials.push(denial);
+    }
+
+    pub(crate) fn leave_open(&mut self, undecided: Undecided) {
+        self.undecided.push(undecided);
+    }
+
     /// The decision they make.
     pub(crate) fn decision(self) -> Decision {
         Decision::from_findings(Vec::new(), self.denials, self.undecided)

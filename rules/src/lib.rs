@@ -28,8 +28,8 @@ mod question;
 mod sentences;
 pub mod url;
 
-pub use answers::{Answer, Answers};
+pub use answers::{Answer, Answers, Namespace};
 pub use change::{Change, Operation};
 pub use decision::{Annotations, Decision, Denial, Fault, Outcome, Reason, Undecided};
-pub use gates::FeatureGates;
+pub use gates::{FeatureGates, Settings};
 pub use question::{Permission, Question, Requirement};

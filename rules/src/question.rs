@@ -7,10 +7,11 @@ use berth_api::groups;
 pub enum Question {
     /// Does the requester hold this permission?
     Permission(Permission),
-    /// Is this namespace being terminated? A namespace that does not exist is not.
-    NamespaceTerminating {
+    /// Is there this namespace, is it being terminated, and is it that of the cluster of its name? The answer is
+    /// [`Answer::Namespace`](crate::Answer::Namespace), or no.
+    Namespace {
         /// The namespace.
-        namespace: String,
+        name: String,
     },
     /// Which ManagedClusterSetBindings does this namespace hold?
     BindingsIn {
@@ -38,8 +39,8 @@ pub enum Requirement {
     Join,
     /// The permission `managedclustersets/bind`.
     Bind,
-    /// [`Question::NamespaceTerminating`].
-    NamespaceTerminating,
+    /// [`Question::Namespace`].
+    Namespace,
     /// [`Question::BindingsIn`].
     BindingsIn,
     /// [`Question::AcceptedCluster`].
@@ -72,7 +73,7 @@ impl Question {
     pub fn requirement(&self) -> Requirement {
         match self {
             Self::Permission(permission) => permission.requirement,
-            Self::NamespaceTerminating { .. } => Requirement::NamespaceTerminating,
+            Self::Namespace { .. } => Requirement::Namespace,
             Self::BindingsIn { .. } => Requirement::BindingsIn,
             Self::AcceptedCluster { .. } => Requirement::AcceptedCluster,
             Self::SetExists { .. } => Requirement::SetExists,
@@ -83,9 +84,10 @@ impl Question {
     pub fn object(&self) -> &str {
         match self {
             Self::Permission(Permission { name, .. })
+            | Self::Namespace { name }
             | Self::AcceptedCluster { name }
             | Self::SetExists { name } => name,
-            Self::NamespaceTerminating { namespace } | Self::BindingsIn { namespace } => namespace,
+            Self::BindingsIn { namespace } => namespace,
         }
     }
 }
@@ -137,7 +139,7 @@ impl Requirement {
         Self::Accept,
         Self::Join,
         Self::Bind,
-        Self::NamespaceTerminating,
+        Self::Namespace,
         Self::BindingsIn,
         Self::AcceptedCluster,
         Self::SetExists,
@@ -149,7 +151,7 @@ impl Requirement {
             Self::Accept => "accept",
             Self::Join => "join",
             Self::Bind => "bind",
-            Self::NamespaceTerminating => "namespace-terminating",
+            Self::Namespace => "namespace",
             Self::BindingsIn => "bindings-in-namespace",
             Self::AcceptedCluster => "accepted-cluster",
             Self::SetExists => "set-exists",

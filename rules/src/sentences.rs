@@ -4,6 +4,7 @@
 //! how to check it. What could not be decided says that it is no denial.
 
 use berth_api::groups;
+use berth_api::reserved::Reservation;
 
 use crate::display::{Flag, LastArgument, Quoted, ShellWord, first_of};
 use crate::{Denial, Permission, Reason, Undecided};
@@ -21,6 +22,26 @@ pub(crate) fn accept(user: &str, cluster: &str) -> Denial {
         cluster,
         &format!("{sentence}: {missing}"),
     )
+}
+
+/// No cluster can have this name. It is told to anybody: it says nothing about the hub.
+pub(crate) fn reserved_name(cluster: &str, reservation: Reservation<'_>) -> Denial {
+    let why = format!("the name {reservation}; register the cluster under another name");
+    denial(Reason::ReservedName, "managedclusters", cluster, &why)
+}
+
+/// Whether a name may be kept could not be found out.
+pub(crate) fn reserved_name_unknown(
+    cluster: &str,
+    reservation: Reservation<'_>,
+    why: &str,
+) -> Undecided {
+    Undecided {
+        message: format!(
+            "cannot decide whether namespace {} is the cluster's already, whose name {reservation}: {why}: {NO_DENIAL}",
+            Quoted(cluster)
+        ),
+    }
 }
 
 /// The requester may not change the members of this set.

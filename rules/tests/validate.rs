@@ -6,7 +6,7 @@ mod support;
 
 use berth_rules::cluster::validate;
 use berth_rules::object::Cluster;
-use berth_rules::{Answers, Change, Decision, FeatureGates, Outcome};
+use berth_rules::{Answers, Change, Decision, FeatureGates, Outcome, Settings};
 use serde_json::{Value, json};
 use support::{answered, cluster, deleting, in_set, short};
 
@@ -27,8 +27,12 @@ fn decide_named(
             .as_deref()
             .map(|old| serde_json::from_str::<Cluster<'_>>(old).unwrap()),
     };
-    let answers = answered(validate::questions(&change, gates), facts);
-    validate::decide(&change, gates, Answers::new(&answers))
+    let settings = Settings {
+        hub_namespace: "my-hub".to_owned(),
+        ..Settings::from(gates)
+    };
+    let answers = answered(validate::questions(&change, &settings), facts);
+    validate::decide(&change, &settings, Answers::new(&answers))
 }
 
 fn decide(old: Option<&Value>, new: &Value, facts: &[&str]) -> Decision {
@@ -185,7 +189,7 @@ fn acceptance_needs_the_permission_in_both_directions() {
             "nor is an unknown namespace an acceptance",
             None,
             accepted(),
-            &["accept", "?terminating"],
+            &["accept", "?namespace"],
             "500 x1",
         ),
         (
@@ -199,7 +203,7 @@ fn acceptance_needs_the_permission_in_both_directions() {
             "a sure denial beats what is not known",
             None,
             accepted(),
-            &["?terminating", "?bindings"],
+            &["?namespace", "?bindings"],
             "403 accept",
         ),
     ] {
@@ -575,6 +579,156 @@ fn the_name_is_a_dns_label_on_create() {
 }
 
 #[test]
+fn reserved_names_are_refused_when_they_are_introduced() {
+    let deleted = deleting(accepted());
+    for (case, name, old, new, facts, expected) in [
+        (
+            "an exact name is not made",
+            "kube-system",
+            None,
+            denied(),
+            &[][..],
+            "403 reserved-name",
+        ),
+        (
+            "whatever there is on the hub",
+            "kube-system",
+            None,
+            accepted(),
+            &["accept", "own"],
+            "403 reserved-name",
+        ),
+        (
+            "nor accepted",
+            "managed-clusters",
+            Some(denied()),
+            accepted(),
+            &["accept", "own"],
+            "403 reserved-name",
+        ),
+        (
+            "the hub's own namespace",
+            "my-hub",
+            None,
+            denied(),
+            &[],
+            "403 reserved-name",
+        ),
+        (
+            "a prefix is not made",
+            "kube-edge",
+            None,
+            denied(),
+            &[],
+            "403 reserved-name",
+        ),
+        (
+            "nor accepted",
+            "openshift-edge",
+            Some(denied()),
+            accepted(),
+            &["accept"],
+            "403 reserved-name",
+        ),
+        (
+            "unless the namespace is the cluster's already",
+            "kube-edge",
+            None,
+            denied(),
+            &["own"],
+            "allow",
+        ),
+        (
+            "which is no acceptance",
+            "kube-edge",
+            Some(denied()),
+            accepted(),
+            &["own"],
+            "403 accept",
+        ),
+        (
+            "with it, it is let in",
+            "kube-edge",
+            Some(denied()),
+            accepted(),
+            &["own", "accept"],
+            "allow",
+        ),
+        (
+            "but not while its namespace terminates",
+            "kube-edge",
+            Some(denied()),
+            accepted(),
+            &["own", "accept", "terminating"],
+            "403 namespace-terminating",
+        ),
+        (
+            "everything that is missing is told",
+            "kube-edge",
+            None,
+            accepted(),
+            &[],
+            "403 reserved-name accept",
+        ),
+        (
+            "a namespace that is not known allows nothing",
+            "kube-edge",
+            None,
+            denied(),
+            &["?namespace"],
+            "500 x1",
+        ),
+        (
+            "a stored one may change",
+            "kube-edge",
+            Some(denied()),
+            leased(30),
+            &[],
+            "allow",
+        ),
+        (
+            "one that is accepted is kept with a warning",
+            "managed-clusters",
+            Some(accepted()),
+            cluster(
+                json!({}),
+                json!({ "hubAcceptsClient": true, "leaseDurationSeconds": 30 }),
+            ),
+            &[],
+            "allow ~1",
+        ),
+        (
+            "and may be denied",
+            "managed-clusters",
+            Some(accepted()),
+            denied(),
+            &["accept"],
+            "allow",
+        ),
+        (
+            "its finalizers come off without a word",
+            "managed-clusters",
+            Some(deleted.clone()),
+            deleted,
+            &[],
+            "allow",
+        ),
+        (
+            "content goes first",
+            "kube-system",
+            None,
+            leased(-1),
+            &[],
+            "400 lease-duration",
+        ),
+    ] {
+        let gates = FeatureGates::default();
+        let decision = decide_named(name, old.as_ref(), &new, facts, gates);
+        assert_eq!(short(&decision), expected, "{name}: {case}");
+    }
+}
+
+#[test]
 fn denials_begin_with_ocms_sentence_and_say_what_is_missing() {
     let new = cluster(in_set("prod"), json!({ "hubAcceptsClient": true }));
     let Outcome::Denied(denials) = decide(None, &new, &["set:prod"]).outcome else {
@@ -620,6 +774,6 @@ fn a_question_that_nobody_answered_allows_nothing() {
         new: serde_json::from_str(&new).unwrap(),
         old: None,
     };
-    let decision = validate::decide(&change, FeatureGates::default(), Answers::default());
+    let decision = validate::decide(&change, &Settings::default(), Answers::default());
     assert_eq!(short(&decision), "500 x1");
 }

@@ -1,6 +1,7 @@
 //! The flags of the lifecycle, and what they come to.
 
 use anyhow::{Context, bail};
+use berth_api::reserved::ReservedPrefixes;
 use berth_lease::LeaseParams;
 use berth_lifecycle::config::{Config, Gates};
 use berth_lifecycle::engine::Limit;
@@ -109,7 +110,11 @@ impl LifecycleArgs {
     ///
     /// # Errors
     /// Names the flag, and what is wrong with its value.
-    pub(crate) fn settings(&self, gates: Gates) -> anyhow::Result<Settings> {
+    pub(crate) fn settings(
+        &self,
+        gates: Gates,
+        reserved_prefixes: ReservedPrefixes,
+    ) -> anyhow::Result<Settings> {
         let identity = berth_lease::identity();
         let mut warnings = self.ignored.warnings();
         for driver in lists::entries(&self.enabled_registration_drivers) {
@@ -145,6 +150,7 @@ impl LifecycleArgs {
             instance: pod_name().unwrap_or(identity),
             config: Config {
                 namespace,
+                reserved_prefixes,
                 labels: lists::labels(&self.labels)?,
                 gates,
                 auto_approved_users: users,

@@ -59,7 +59,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 async fn work(args: &Args) -> anyhow::Result<()> {
     let gates = feature_gates::parse(&args.feature_gates, Of::Controller)?;
     let (tls, tls_warnings) = args.common.tls()?;
-    let settings = args.lifecycle.settings(gates.lifecycle)?;
+    let settings = args
+        .lifecycle
+        .settings(gates.lifecycle, args.common.reserved.prefixes())?;
     let common = args.common.warnings();
     for warnings in [&gates.warnings, &tls_warnings, &common, &settings.warnings] {
         for warning in warnings {

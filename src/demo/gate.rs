@@ -16,7 +16,7 @@ use berth_devhub::Hub;
 use berth_lifecycle as lifecycle;
 use berth_lifecycle::config::{Config as LifecycleConfig, GroupVersionResource};
 use berth_lifecycle::engine::{Ended, Engine};
-use berth_rules::FeatureGates;
+use berth_rules::Settings;
 use berth_webhooks::review::{Gate, HubAnswerer};
 use berth_webhooks::server::{Limits, Metrics, Opening, ServeError, Server};
 use jiff::Timestamp;
@@ -104,7 +104,13 @@ impl Running {
             lifecycle::engine::Metrics::new(metrics.registry())?,
         );
         let server = Server {
-            gate: Gate::new(Arc::new(HubAnswerer::new(service)), FeatureGates::default()),
+            gate: Gate::new(
+                Arc::new(HubAnswerer::new(service)),
+                Settings {
+                    hub_namespace: NAMESPACE.to_owned(),
+                    ..Settings::default()
+                },
+            ),
             opening: Opening::at_once(webhooks, Arc::new(tls)),
             metrics_port: Some(metrics_port),
             health_port: None,

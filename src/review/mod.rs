@@ -9,12 +9,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use berth_rules::Settings;
 use berth_webhooks::review::{FilesAnswerer, Gate, HubFiles};
 use chain::Chain;
 use clap::ValueEnum;
 use jiff::Timestamp;
 
+use crate::common::DEFAULT_NAMESPACE;
 use crate::feature_gates::{self, Of};
+use crate::reserved::ReservedArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,6 +58,8 @@ pub(crate) struct Args {
     /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
+    #[command(flatten)]
+    reserved: ReservedArgs,
     /// How to print decisions
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -72,7 +77,12 @@ enum Output {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let gates = feature_gates::parse(&args.feature_gates, Of::Webhooks)?.webhooks;
     let hub = HubFiles::read(&args.hub_files)?;
-    let gate = Gate::new(Arc::new(FilesAnswerer::new(hub)), gates);
+    let settings = Settings {
+        gates,
+        hub_namespace: DEFAULT_NAMESPACE.to_owned(),
+        reserved_prefixes: args.reserved.prefixes(),
+    };
+    let gate = Gate::new(Arc::new(FilesAnswerer::new(hub)), settings);
     let reviews = input::reviews(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -102,6 +102,19 @@ fn asked(verdict: &Verdict<'_>) -> Vec<String> {
                 Answer::No if matches!(question, Question::BindingsIn { .. }) => "none".to_owned(),
                 Answer::No => "no".to_owned(),
                 Answer::Names(names) => names.join(", "),
+                Answer::Namespace(namespace) => format!(
+                    "yes, {}, {}",
+                    if namespace.terminating {
+                        "it terminates"
+                    } else {
+                        "it does not terminate"
+                    },
+                    if namespace.of_cluster {
+                        "it is the cluster's"
+                    } else {
+                        "it is not the cluster's"
+                    },
+                ),
                 Answer::Unknown(why) => format!("not known: {why}"),
             };
             let because = evidence
@@ -130,7 +143,9 @@ fn in_words(user: &str, question: &Question) -> String {
                 Quoted(user)
             )
         }
-        Question::NamespaceTerminating { .. } => format!("is namespace {name} terminating?"),
+        Question::Namespace { .. } => {
+            format!("is there a namespace {name}, does it terminate, and is it the cluster's?")
+        }
         Question::BindingsIn { .. } => {
             format!("which ManagedClusterSetBindings does namespace {name} hold?")
         }

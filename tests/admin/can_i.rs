@@ -366,10 +366,9 @@ async fn commands_survive_a_shell_whatever_the_names() {
         }
         // What berth itself prints, for a user with such a name.
         let user = format!("{name}-user");
-        let asked = house
-            .admin
-            .berth(&["can-i", "accept", &format!("--as={user}"), "--", name]);
-        let asked = asked.await;
+        let as_user = format!("--as={user}");
+        let asked = ["can-i", "accept", &as_user, "--", name];
+        let asked = house.admin.berth(&asked).await;
         let grants = asked.stdout.lines().find_map(|line| {
             let command = line.strip_prefix("Who may grant it does so by: ")?;
             command.strip_suffix(" | kubectl apply -f -")

@@ -1,4 +1,5 @@
 use super::*;
+use crate::names;
 use crate::plan::{ClusterChanges, Target};
 use crate::testing::{ADDONS, Hub, Stored, WORKS, again_after, condition, kind};
 use serde_json::{Value, json};
@@ -463,6 +464,99 @@ fn what_is_reserved_or_a_workspace_is_refused() {
                 assert!(!hub.cluster().has_finalizer(api), "{row}");
             }
         }
+    }
+}
+
+#[test]
+fn names_of_shared_groups_and_roles_are_refused_always() {
+    assert_eq!(names::agent_group("managed-clusters"), names::ALL_AGENTS);
+    assert_eq!(
+        names::cluster_role("registration"),
+        names::REGISTRATION_ROLE
+    );
+    assert_eq!(names::cluster_role("work"), names::WORK_ROLE);
+    for (name, why) in [
+        ("managed-clusters", "the group of all agents"),
+        ("registration", "one that all agents share"),
+        ("work", "one that all agents share"),
+        ("openshift-x", "begin with \"openshift-\""),
+    ] {
+        let mut hub = Hub::new(name);
+        hub.cluster().accepted = true;
+        hub.run();
+        let (status, reason, message) = hub_accepted(&hub).expect("it is told");
+        assert_eq!((status, reason), ("False", "Error"), "{name}");
+        assert!(message.contains(why), "{name}: {message}");
+        assert!(hub.objects.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_cluster_that_was_accepted_before_its_name_was_reserved_is_kept_with_a_warning() {
+    for name in ["default", "kube-system", "hub", "registration", "work"] {
+        let mut hub = Hub::accepted("c1");
+        // As another hub has made it.
+        hub.name = name.to_owned();
+        hub.objects.clear();
+        for body in [
+            roles::namespace(&hub.config, name),
+            roles::cluster_role_binding(&hub.config, name),
+            roles::registration_binding(&hub.config, name),
+            roles::work_binding(&hub.config, name),
+        ] {
+            hub.insert(body);
+        }
+        hub.run();
+        let (status, reason, message) = hub_accepted(&hub).expect("it is told");
+        assert_eq!((status, reason), (ACCEPTED.0, ACCEPTED.1), "{name}");
+        assert!(message.starts_with(ACCEPTED.2), "{name}: {message}");
+        assert!(message.contains("is reserved"), "{name}: {message}");
+        assert_eq!(reasons(&hub), ["ManagedClusterNameReserved"], "{name}");
+        assert!(hub.events[0].warning);
+        for object in ["registration", "work"] {
+            let binding = format!("open-cluster-management:managedcluster:{name}:{object}");
+            assert!(hub.object("rolebindings", &binding).is_some(), "{name}");
+        }
+        // The roles that all agents share are not overwritten for one of them.
+        let role = names::cluster_role(name);
+        let shared = ["registration", "work"].contains(&name);
+        let own = hub.object("clusterroles", &role);
+        assert_eq!(own.is_none(), shared, "{name}");
+    }
+}
+
+#[test]
+fn the_cluster_whose_group_is_that_of_all_agents_loses_all_rights_at_once() {
+    let name = "managed-clusters";
+    for (accepted, deleting) in [(true, false), (false, false), (true, true)] {
+        let mut hub = Hub::accepted("c1");
+        hub.name = name.to_owned();
+        hub.objects.clear();
+        for body in [
+            roles::namespace(&hub.config, name),
+            roles::cluster_role(&hub.config, name, true),
+            roles::cluster_role_binding(&hub.config, name),
+            roles::registration_binding(&hub.config, name),
+            roles::work_binding(&hub.config, name),
+        ] {
+            hub.insert(body);
+        }
+        // Work that nobody takes down does not hold it.
+        hub.put(WORKS, "work", None, true);
+        hub.cluster().accepted = accepted;
+        hub.cluster().deleting = deleting;
+        hub.run();
+        let left: Vec<_> = hub.objects.keys().map(|(kind, _)| &**kind).collect();
+        assert_eq!(left, ["namespaces"], "accepted: {accepted}");
+        if deleting {
+            continue;
+        }
+        let (status, _, message) = hub_accepted(&hub).expect("it is told");
+        assert_eq!(status, "False", "accepted: {accepted}");
+        assert!(
+            !accepted || message.contains("the group of all agents"),
+            "{message}"
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use berth_api::reserved::Reservation;
 use berth_api::{labels, names};
 
 use super::{is_being_deleted, old_set};
@@ -11,21 +12,26 @@ use crate::findings::Findings;
 use crate::object::{ClientConfig, Cluster, Taint};
 use crate::{
     Answers, Change, Decision, Fault, FeatureGates, Operation, Permission, Question, Reason,
-    ca_bundle, sentences, url,
+    Settings, ca_bundle, sentences, url,
 };
 
 /// The longest lease duration in seconds: a day. Five of them are the grace a silent cluster gets.
 pub const LONGEST_LEASE: i64 = 86_400;
 
-/// What must be known, in the order in which denials are told. An object that is malformed raises no question.
-pub fn questions(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Vec<Question> {
+/// What must be known, in the order in which denials are told. An object that is malformed raises no question, nor does
+/// one whose name is reserved whatever there is on the hub.
+pub fn questions(change: &Change<'_, Cluster<'_>>, settings: &Settings) -> Vec<Question> {
     let mut questions = Vec::new();
     if !faults(change).is_empty() {
         return questions;
     }
-    let acceptance = acceptance(change, gates);
-    if acceptance == Acceptance::TurnedOn {
-        questions.push(namespace_terminating(change));
+    let acceptance = acceptance(change, settings.gates);
+    let reservation = reservation(change, acceptance, settings);
+    if reservation.is_some_and(|reservation| reservation.is_exact()) {
+        return questions;
+    }
+    if acceptance == Acceptance::TurnedOn || reservation.is_some() {
+        questions.push(namespace(change));
     }
     if acceptance != Acceptance::Unguarded {
         questions.push(accept(change));
@@ -49,7 +55,7 @@ pub fn questions(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Vec<Q
 /// Whether the change is admitted.
 pub fn decide(
     change: &Change<'_, Cluster<'_>>,
-    gates: FeatureGates,
+    settings: &Settings,
     answers: Answers<'_>,
 ) -> Decision {
     let faults = faults(change);
@@ -57,17 +63,39 @@ pub fn decide(
         return Decision::from_findings(faults, Vec::new(), Vec::new());
     }
     let mut findings = Findings::new(change.user, answers);
-    let acceptance = acceptance(change, gates);
+    let acceptance = acceptance(change, settings.gates);
+    let namespace = answers.to_namespace(&namespace(change));
+    if let Some(reservation) = reservation(change, acceptance, settings) {
+        let refused = sentences::reserved_name(change.name, reservation);
+        match namespace {
+            _ if reservation.is_exact() => {
+                return Decision::from_findings(Vec::new(), vec![refused], Vec::new());
+            }
+            Ok(namespace) if namespace.of_cluster => {}
+            Ok(_) => findings.deny(refused),
+            Err(why) => findings.leave_open(sentences::reserved_name_unknown(
+                change.name,
+                reservation,
+                why,
+            )),
+        }
+    }
     let may_accept = acceptance != Acceptance::Unguarded
         && findings.require(Permission::accept(change.name), || {
             sentences::accept(change.user, change.name)
         });
     if may_accept && acceptance == Acceptance::TurnedOn {
-        findings.refuse_if(
-            &namespace_terminating(change),
-            "there is a terminating namespace",
-            |_| sentences::namespace_terminating(change.name),
-        );
+        match namespace {
+            Ok(namespace) if namespace.terminating => {
+                findings.deny(sentences::namespace_terminating(change.name));
+            }
+            Ok(_) => {}
+            Err(why) => findings.leave_open(sentences::fact_unknown(
+                "there is a terminating namespace",
+                change.name,
+                why,
+            )),
+        }
         findings.refuse_if(
             &bindings_in(change),
             "there are ManagedClusterSetBindings in namespace",
@@ -83,8 +111,10 @@ pub fn decide(
                 findings.require(Permission::join(set), || sentences::join(change.user, set));
         }
     }
+    let mut warnings = warnings(change, answers, may_join);
+    warnings.extend(kept_warning(change, settings));
     Decision {
-        warnings: warnings(change, answers, may_join),
+        warnings,
         ..findings.decision()
     }
 }
@@ -110,13 +140,40 @@ fn acceptance(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Acceptan
     }
 }
 
+/// Why the cluster cannot have its name, as far as the change introduces it: by making the cluster, or by accepting it.
+fn reservation<'s>(
+    change: &Change<'_, Cluster<'_>>,
+    acceptance: Acceptance,
+    settings: &'s Settings,
+) -> Option<Reservation<'s>> {
+    let introduced = change.operation() == Operation::Create || acceptance == Acceptance::TurnedOn;
+    introduced
+        .then(|| settings.reservation(change.name))
+        .flatten()
+}
+
+/// A cluster that was accepted before its name was reserved stays writable.
+fn kept_warning(change: &Change<'_, Cluster<'_>>, settings: &Settings) -> Option<String> {
+    let old = change.old.as_ref()?;
+    let stays = old.spec.hub_accepts_client
+        && change.new.spec.hub_accepts_client
+        && !is_being_deleted(change);
+    let reservation = settings.reservation(change.name)?;
+    (stays && reservation.is_exact()).then(|| {
+        format!(
+            "the name of ManagedCluster {} {reservation}; register the cluster under another name",
+            Quoted(change.name)
+        )
+    })
+}
+
 fn sets<'c>(change: &'c Change<'_, Cluster<'_>>) -> (&'c str, &'c str) {
     (old_set(change), change.new.metadata.labels.set())
 }
 
-fn namespace_terminating(change: &Change<'_, Cluster<'_>>) -> Question {
-    Question::NamespaceTerminating {
-        namespace: change.name.to_owned(),
+fn namespace(change: &Change<'_, Cluster<'_>>) -> Question {
+    Question::Namespace {
+        name: change.name.to_owned(),
     }
 }
 

@@ -6,11 +6,11 @@
     reason = "each test binary uses its own part"
 )]
 
-use berth_rules::{Answer, Decision, Outcome, Question};
+use berth_rules::{Answer, Decision, Namespace, Outcome, Question};
 use serde_json::{Value, json};
 
-/// What is so on the hub of a table's row, in words: `accept`, `join:SET`, `bind:SET`, `terminating`, `binding:NAME`,
-/// `accepted`, `set:NAME`; a `?` in front makes it unknown.
+/// What is so on the hub of a table's row, in words: `accept`, `join:SET`, `bind:SET`, `terminating`, `own` (the namespace is the cluster's),
+/// `binding:NAME`, `accepted`, `set:NAME`; a `?` in front makes it unknown.
 pub fn answer(question: &Question, facts: &[&str]) -> Answer {
     let fact = match question {
         Question::Permission(permission) if permission.subresource == "accept" => {
@@ -19,7 +19,18 @@ pub fn answer(question: &Question, facts: &[&str]) -> Answer {
         Question::Permission(permission) => {
             format!("{}:{}", permission.subresource, permission.name)
         }
-        Question::NamespaceTerminating { .. } => "terminating".to_owned(),
+        Question::Namespace { .. } => {
+            let namespace = Namespace {
+                terminating: facts.contains(&"terminating"),
+                of_cluster: facts.contains(&"own"),
+            };
+            if facts.contains(&"?namespace") {
+                return Answer::Unknown("the hub is away".to_owned());
+            } else if namespace == Namespace::default() {
+                return Answer::No;
+            }
+            return Answer::Namespace(namespace);
+        }
         Question::BindingsIn { .. } => {
             let names = facts
                 .iter()

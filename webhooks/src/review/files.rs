@@ -23,11 +23,9 @@ impl FilesAnswerer {
         let hub = &self.hub;
         match question {
             Question::Permission(permission) => self.permission(requester, permission),
-            Question::NamespaceTerminating { namespace } => match hub.namespaces.get(namespace) {
-                Some(terminating) => Finding::sure(*terminating),
-                None => {
-                    Finding::sure(false).because(format!("there is no Namespace {namespace:?}"))
-                }
+            Question::Namespace { name } => match hub.namespaces.get(name) {
+                Some(namespace) => Finding::found(Answer::Namespace(*namespace)),
+                None => Finding::sure(false).because(format!("there is no Namespace {name:?}")),
             },
             Question::BindingsIn { namespace } => {
                 let names: Vec<_> = hub
@@ -37,14 +35,11 @@ impl FilesAnswerer {
                     .flatten()
                     .cloned()
                     .collect();
-                Finding {
-                    answer: if names.is_empty() {
-                        Answer::No
-                    } else {
-                        Answer::Names(names)
-                    },
-                    because: None,
-                }
+                Finding::found(if names.is_empty() {
+                    Answer::No
+                } else {
+                    Answer::Names(names)
+                })
             }
             Question::AcceptedCluster { name } => match hub.clusters.get(name) {
                 Some(accepted) => Finding::sure(*accepted),

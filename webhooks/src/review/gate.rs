@@ -6,7 +6,7 @@ use std::time::Duration;
 use berth_rules::display::Quoted;
 use berth_rules::object::{Binding, ClusterSet, Object};
 use berth_rules::{
-    Answer, Answers, Change, Decision, FeatureGates, Question, binding, cluster, cluster_set,
+    Answer, Answers, Change, Decision, Question, Settings, binding, cluster, cluster_set,
 };
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
@@ -20,13 +20,16 @@ use super::{Answerer, Finding, Requester, Webhook};
 #[derive(Clone, Debug)]
 pub struct Gate {
     answerer: Arc<dyn Answerer>,
-    gates: FeatureGates,
+    settings: Settings,
 }
 
 impl Gate {
     /// A gate whose questions this answerer answers.
-    pub fn new(answerer: Arc<dyn Answerer>, gates: FeatureGates) -> Self {
-        Self { answerer, gates }
+    pub fn new(answerer: Arc<dyn Answerer>, settings: impl Into<Settings>) -> Self {
+        Self {
+            answerer,
+            settings: settings.into(),
+        }
     }
 
     /// Who answers its questions.
@@ -54,13 +57,17 @@ impl Gate {
             deadline,
         };
         let examined = match webhook {
-            Webhook::MutateCluster => {
-                context.examine(body, cluster::mutate::questions, cluster::mutate::decide)
-            }
+            Webhook::MutateCluster => context.examine(
+                body,
+                |change, settings| cluster::mutate::questions(change, settings.gates),
+                |change, settings, answers, now| {
+                    cluster::mutate::decide(change, settings.gates, answers, now)
+                },
+            ),
             Webhook::ValidateCluster => context.examine(
                 body,
                 cluster::validate::questions,
-                |change, gates, answers, _| cluster::validate::decide(change, gates, answers),
+                |change, settings, answers, _| cluster::validate::decide(change, settings, answers),
             ),
             Webhook::ValidateClusterSet => context.examine(
                 body,
@@ -129,8 +136,8 @@ impl<'a> Context<'a> {
     fn examine<O: Object<'a> + Send + Sync + 'a>(
         self,
         body: &'a [u8],
-        questions: fn(&Change<'_, O>, FeatureGates) -> Vec<Question>,
-        decide: fn(&Change<'_, O>, FeatureGates, Answers<'_>, Timestamp) -> Decision,
+        questions: fn(&Change<'_, O>, &Settings) -> Vec<Question>,
+        decide: fn(&Change<'_, O>, &Settings, Answers<'_>, Timestamp) -> Decision,
     ) -> Examined<'a> {
         let refused = |header, subject, refusal| {
             Examined::Decided(Verdict::refused(header, subject, refusal))
@@ -153,9 +160,9 @@ impl<'a> Context<'a> {
             ..
         } = self;
         let change = change(&subject, new, old);
-        let questions = questions(&change, gate.gates);
+        let questions = questions(&change, &gate.settings);
         if questions.is_empty() {
-            let decision = decide(&change, gate.gates, Answers::default(), now);
+            let decision = decide(&change, &gate.settings, Answers::default(), now);
             return Examined::Decided(Verdict::decided(header, subject, decision));
         }
         let requester = match user_info.requester() {
@@ -166,7 +173,7 @@ impl<'a> Context<'a> {
         Examined::Asking(Box::pin(async move {
             let (answers, evidence) = gate.answers(&requester, questions, deadline).await;
             let change = self::change(&subject, new, old);
-            let decision = decide(&change, gate.gates, Answers::new(&answers), now);
+            let decision = decide(&change, &gate.settings, Answers::new(&answers), now);
             Verdict {
                 answers,
                 evidence,

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use berth_api::{groups, names};
+use berth_api::{groups, labels, names};
 use berth_rules::display::Quoted;
-use berth_rules::{Answer, Permission, Question};
+use berth_rules::{Answer, Namespace, Permission, Question};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::de::IgnoredAny;
@@ -105,16 +105,13 @@ async fn find(calls: &Calls, asked: &Asked) -> Finding {
         }
         // The name is to be a part of a path. No object has such a name, whoever chose it.
         _ if !names::is_dns1123_subdomain(name) => Ok(Answer::No),
-        Question::NamespaceTerminating { .. } => namespace_terminating(calls, name).await,
+        Question::Namespace { .. } => namespace(calls, name).await,
         Question::BindingsIn { .. } => bindings_in(calls, name).await,
         Question::AcceptedCluster { .. } => accepted_cluster(calls, name).await,
         Question::SetExists { .. } => set_exists(calls, name).await,
     };
     match found {
-        Ok(answer) => Finding {
-            answer,
-            because: None,
-        },
+        Ok(answer) => Finding::found(answer),
         Err(why) => Finding::unknown(why),
     }
 }
@@ -211,7 +208,7 @@ async fn accepted_cluster(calls: &Calls, name: &str) -> Result<Answer, String> {
     Ok(Answer::from(accepted == Some(true)))
 }
 
-async fn namespace_terminating(calls: &Calls, name: &str) -> Result<Answer, String> {
+async fn namespace(calls: &Calls, name: &str) -> Result<Answer, String> {
     let call = Call::get("get namespaces", format!("/api/v1/namespaces/{name}"));
     let Some(namespace) = object(calls, call, name).await? else {
         return Ok(Answer::No);
@@ -219,7 +216,12 @@ async fn namespace_terminating(calls: &Calls, name: &str) -> Result<Answer, Stri
     let phase = namespace.status.and_then(|status| status.phase);
     let terminating =
         phase.as_deref() == Some("Terminating") || namespace.metadata.deletion_timestamp.is_some();
-    Ok(Answer::from(terminating))
+    let own = namespace.metadata.labels.unwrap_or_default();
+    let of_cluster = own.get(labels::CLUSTER_NAME).is_some_and(|it| it == name);
+    Ok(Answer::Namespace(Namespace {
+        terminating,
+        of_cluster,
+    }))
 }
 
 async fn bindings_in(calls: &Calls, namespace: &str) -> Result<Answer, String> {
@@ -273,6 +275,7 @@ struct Object {
 struct Metadata {
     name: String,
     deletion_timestamp: Option<IgnoredAny>,
+    labels: Option<BTreeMap<String, String>>,
 }
 
 /// A ManagedCluster's.

@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 use berth_api::cluster::ManagedCluster;
 use berth_api::cluster_set::ManagedClusterSet;
 use berth_api::cluster_set_binding::ManagedClusterSetBinding;
-use berth_api::groups;
+use berth_api::{groups, labels};
 use berth_rbac::Policy;
+use berth_rules::Namespace as Known;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use serde::de::DeserializeOwned;
@@ -36,8 +37,7 @@ const UNBOUNDED: usize = 1 << 28;
 #[derive(Debug)]
 pub struct HubFiles {
     pub(super) policy: Policy,
-    /// Whether each namespace terminates.
-    pub(super) namespaces: BTreeMap<String, bool>,
+    pub(super) namespaces: BTreeMap<String, Known>,
     /// Whether each cluster is accepted.
     pub(super) clusters: BTreeMap<String, bool>,
     pub(super) sets: BTreeSet<String>,
@@ -191,12 +191,18 @@ impl HubFiles {
                 return Err(at.fault(format!("{path}items: a List needs a sequence of objects")));
             }
             ("", "v1", "Namespace") => {
-                let namespace: Namespace = self.typed(at, path, &kind, object)?;
-                let phase = namespace.status.and_then(|status| status.phase);
-                let terminating = phase.as_deref() == Some("Terminating")
-                    || namespace.metadata.deletion_timestamp.is_some();
+                let Namespace {
+                    metadata, status, ..
+                } = self.typed(at, path, &kind, object)?;
+                let phase = status.and_then(|status| status.phase);
+                let labels = metadata.labels.unwrap_or_default();
+                let known = Known {
+                    terminating: phase.as_deref() == Some("Terminating")
+                        || metadata.deletion_timestamp.is_some(),
+                    of_cluster: labels.get(labels::CLUSTER_NAME) == metadata.name.as_ref(),
+                };
                 self.namespaces
-                    .insert(namespace.metadata.name.unwrap_or_default(), terminating);
+                    .insert(metadata.name.unwrap_or_default(), known);
             }
             (RBAC, "v1", "ClusterRole") => {
                 let role: ClusterRole = self.typed(at, path, &kind, object)?;

@@ -59,6 +59,14 @@ impl Finding {
         }
     }
 
+    /// This answer, whatever it rests on.
+    pub fn found(answer: Answer) -> Self {
+        Self {
+            answer,
+            because: None,
+        }
+    }
+
     /// It could not be found out.
     pub fn unknown(why: impl Into<String>) -> Self {
         Self {

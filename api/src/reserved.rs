@@ -1,0 +1,183 @@
+//! Names that a managed cluster cannot have: the namespace of its name, or the group and the role that are made of it,
+//! would be somebody else's.
+//!
+//! The gate refuses them when a ManagedCluster is created and when it is accepted; the lifecycle gives such a cluster
+//! nothing. Both go by this one list.
+
+use std::fmt;
+
+/// Namespaces that Kubernetes or the hub itself lives in.
+const NAMESPACES: [&str; 6] = [
+    "default",
+    "kube-system",
+    "kube-public",
+    "kube-node-lease",
+    "open-cluster-management",
+    "open-cluster-management-hub",
+];
+
+/// Start of the names of the namespaces that OCM's agents live in.
+const AGENT_NAMESPACES: &str = "open-cluster-management-agent";
+
+/// The cluster of this name would have the group of all agents for its own: whatever is bound to it is bound to all.
+const ALL_AGENTS: &str = "managed-clusters";
+
+/// The ClusterRole of a cluster of one of these names would be one that all agents share.
+const SHARED_ROLES: [&str; 2] = ["registration", "work"];
+
+/// Starts of names that are reserved by default, for Kubernetes and for OpenShift.
+pub const DEFAULT_PREFIXES: [&str; 2] = ["kube-", "openshift-"];
+
+/// Starts of names that are kept from clusters. An admin decides about them; exact names are always reserved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReservedPrefixes(Vec<String>);
+
+/// Why a name is reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reservation<'p> {
+    /// The namespace of this name is one of Kubernetes or of the hub itself.
+    Namespace,
+    /// The group of the cluster's agents would be that of all agents.
+    AllAgents,
+    /// The ClusterRole of the cluster would be one that all agents share.
+    SharedRole,
+    /// The name begins with one of the [`ReservedPrefixes`]. A cluster that has the namespace of this name already may
+    /// keep the name.
+    Prefix(&'p str),
+}
+
+// === impl ReservedPrefixes ===
+
+impl ReservedPrefixes {
+    /// These prefixes. Empty ones would reserve every name, and are left out.
+    pub fn new<I>(prefixes: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        let prefixes = prefixes.into_iter().map(Into::into);
+        Self(prefixes.filter(|prefix| !prefix.is_empty()).collect())
+    }
+
+    /// Why no cluster can have this name; `None` if it can. `hub_namespace`: where the hub's own components run.
+    #[must_use]
+    pub fn reservation(&self, name: &str, hub_namespace: &str) -> Option<Reservation<'_>> {
+        if name == ALL_AGENTS {
+            Some(Reservation::AllAgents)
+        } else if SHARED_ROLES.contains(&name) {
+            Some(Reservation::SharedRole)
+        } else if name == hub_namespace
+            || NAMESPACES.contains(&name)
+            || name.starts_with(AGENT_NAMESPACES)
+        {
+            Some(Reservation::Namespace)
+        } else {
+            let prefix = self.0.iter().find(|prefix| name.starts_with(&***prefix));
+            prefix.map(|prefix| Reservation::Prefix(prefix))
+        }
+    }
+}
+
+impl Default for ReservedPrefixes {
+    fn default() -> Self {
+        Self::new(DEFAULT_PREFIXES)
+    }
+}
+
+// === impl Reservation ===
+
+impl Reservation<'_> {
+    /// Whether the name is reserved even for a cluster that has the namespace of this name already.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        !matches!(self, Self::Prefix(_))
+    }
+}
+
+/// What the name is reserved for, as the rest of a sentence about it.
+impl fmt::Display for Reservation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Namespace => f.write_str(
+                "is reserved: the namespace of this name is for Kubernetes or the hub itself",
+            ),
+            Self::AllAgents => f.write_str(
+                "is reserved: the group of the cluster's agents would be the group of all agents",
+            ),
+            Self::SharedRole => f.write_str(
+                "is reserved: the ClusterRole of the cluster would be one that all agents share",
+            ),
+            Self::Prefix(prefix) => {
+                write!(
+                    f,
+                    "is reserved: names that begin with {prefix:?} are kept from clusters"
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_reserved_exactly_or_by_their_beginning() {
+        use Reservation::{AllAgents, Namespace, Prefix, SharedRole};
+        let prefixes = ReservedPrefixes::default();
+        for (name, expected) in [
+            ("c1", None),
+            ("default", Some(Namespace)),
+            ("default2", None),
+            ("kube-system", Some(Namespace)),
+            ("kube-public", Some(Namespace)),
+            ("kube-node-lease", Some(Namespace)),
+            ("kube-node-lease2", Some(Prefix("kube-"))),
+            ("kube-", Some(Prefix("kube-"))),
+            ("kube", None),
+            ("kubernetes", None),
+            ("openshift-monitoring", Some(Prefix("openshift-"))),
+            ("openshift", None),
+            ("open-cluster-management", Some(Namespace)),
+            ("open-cluster-management-hub", Some(Namespace)),
+            ("open-cluster-management-hub2", None),
+            ("open-cluster-management-agent", Some(Namespace)),
+            ("open-cluster-management-agent-addon", Some(Namespace)),
+            ("open-cluster-management-agent2", Some(Namespace)),
+            ("my-hub", Some(Namespace)),
+            ("my-hub2", None),
+            ("managed-clusters", Some(AllAgents)),
+            ("managed-cluster", None),
+            ("registration", Some(SharedRole)),
+            ("work", Some(SharedRole)),
+            ("work2", None),
+            ("", None),
+        ] {
+            assert_eq!(prefixes.reservation(name, "my-hub"), expected, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn prefixes_are_the_admins_and_exact_names_are_not() {
+        let none = ReservedPrefixes::new([""]);
+        assert_eq!(none.reservation("kube-edge", "hub"), None);
+        assert_eq!(
+            none.reservation("kube-system", "hub"),
+            Some(Reservation::Namespace)
+        );
+        let others = ReservedPrefixes::new(["team-", "kube-"]);
+        assert_eq!(
+            others.reservation("team-a", "hub"),
+            Some(Reservation::Prefix("team-"))
+        );
+        assert_eq!(others.reservation("openshift-edge", "hub"), None);
+        for (reservation, exact) in [
+            (Reservation::Namespace, true),
+            (Reservation::AllAgents, true),
+            (Reservation::SharedRole, true),
+            (Reservation::Prefix("team-"), false),
+        ] {
+            assert_eq!(reservation.is_exact(), exact);
+        }
+    }
+}
