@@ -582,13 +582,15 @@ async fn what_is_wrong_with_sets_bindings_and_clusters_is_found_one_by_one() {
     ward.admin.delete(&path).await.unwrap().ok();
     ward.is_sound().await;
 
-    // 8. A cluster whose name is the hub's own.
+    // 8. A cluster whose name is the hub's own, from before the gate was there.
+    ward.unregister(OF_CLUSTERS).await;
     ward.make(CLUSTERS, cluster("kube-c", true)).await;
+    ward.register().await;
     let expected = Expected {
         check: "accepted-clusters",
         severity: "fault",
         object: "kube-c",
-        says: "it is accepted, and does not get what it needs (Error): Not accepted: namespace",
+        says: "it is accepted, and does not get what it needs (Error): Not accepted: the name",
         remedy: "kubectl describe managedcluster kube-c",
     };
     ward.finds(expected, &[]).await;

@@ -41,6 +41,7 @@ mod membership;
 mod outage;
 mod pasted;
 mod people;
+mod reserved_names;
 mod rotation;
 mod service;
 mod sets;

@@ -45,6 +45,13 @@ pub fn bindings_held(cluster: &str, bindings: &str) -> String {
     )
 }
 
+pub fn reserved(cluster: &str, why: &str) -> String {
+    format!(
+        "managedclusters.cluster.open-cluster-management.io \"{cluster}\" is forbidden: the name is reserved: {why}; register the \
+         cluster under another name"
+    )
+}
+
 /// A warning.
 pub fn not_in_default(cluster: &str, user: &str) -> String {
     format!(

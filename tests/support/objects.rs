@@ -82,6 +82,7 @@ pub fn stored_before_the_gate() -> Vec<Value> {
             }
             objects.push(cluster);
         }
+        objects.push(cluster(&format!("openshift-{by}")));
         for name in ["tainted", "again"] {
             let mut cluster = member(&format!("{name}-{by}"), "default");
             cluster["spec"]["taints"] = json!([

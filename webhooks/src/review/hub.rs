@@ -123,7 +123,7 @@ async fn permitted(calls: &Calls, requester: &Requester, permission: &Permission
     for verb in permission.verbs {
         let finding = review(calls, requester, permission, verb).await;
         match finding.answer {
-            Answer::Yes | Answer::Names(_) => return finding,
+            Answer::Yes | Answer::Names(_) | Answer::Namespace(_) => return finding,
             Answer::Unknown(_) => refused = Some(finding),
             Answer::No => {
                 refused.get_or_insert(finding);

@@ -242,7 +242,7 @@ impl Metrics {
 
     fn checked(&self, question: &Question, answer: &Answer, took: Duration) {
         let outcome = match answer {
-            Answer::Yes | Answer::Names(_) => "yes",
+            Answer::Yes | Answer::Names(_) | Answer::Namespace(_) => "yes",
             Answer::No => "no",
             Answer::Unknown(_) => "unknown",
         };
