@@ -66,6 +66,10 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
                 parsed.webhooks.unguarded_denial = on;
                 Of::Webhooks
             }
+            "GuardedSelectors" => {
+                parsed.webhooks.guarded_selectors = on;
+                Of::Webhooks
+            }
             "ManagedClusterAutoApproval" => {
                 parsed.lifecycle.auto_approval = on;
                 Of::Controller
@@ -112,10 +116,10 @@ impl Of {
 
     fn gates(self) -> &'static str {
         match self {
-            Self::Webhooks => "DefaultClusterSet and UnguardedDenial",
+            Self::Webhooks => "DefaultClusterSet, GuardedSelectors and UnguardedDenial",
             Self::Controller => "DefaultClusterSet, ManagedClusterAutoApproval and ResourceCleanup",
             Self::Hub => {
-                "DefaultClusterSet, ManagedClusterAutoApproval, ResourceCleanup and UnguardedDenial"
+                "DefaultClusterSet, GuardedSelectors, ManagedClusterAutoApproval, ResourceCleanup and UnguardedDenial"
             }
         }
     }
@@ -159,6 +163,20 @@ mod tests {
         ] {
             assert_eq!(gates(values), Ok(expected), "{values:?}");
         }
+    }
+
+    #[test]
+    fn selectors_are_guarded_unless_an_admin_says_otherwise() {
+        for (values, guarded) in [(&[][..], true), (&["GuardedSelectors=false"], false)] {
+            let parsed = parsed(values, Of::Webhooks).unwrap();
+            assert_eq!(parsed.webhooks.guarded_selectors, guarded);
+            assert!(parsed.warnings.is_empty());
+        }
+        let elsewhere = parsed(&["GuardedSelectors=false"], Of::Controller).unwrap();
+        assert_eq!(
+            elsewhere.warnings,
+            ["feature gate GuardedSelectors has no effect on the controller"]
+        );
     }
 
     #[test]

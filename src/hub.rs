@@ -37,8 +37,8 @@ Signals: SIGTERM and SIGINT hand the Lease on, drain and end it, the second one 
 pub(crate) struct Args {
     #[command(flatten)]
     gate: GateArgs,
-    /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), ManagedClusterAutoApproval (off),
-    /// ResourceCleanup (on), UnguardedDenial (off)
+    /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), GuardedSelectors (on),
+    /// ManagedClusterAutoApproval (off), ResourceCleanup (on), UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]

@@ -64,7 +64,8 @@ pub(crate) struct Args {
     /// to decide by instead of a hub's (repeatable)
     #[arg(long, value_name = "PATH", conflicts_with = "kubeconfig")]
     hub_files: Vec<PathBuf>,
-    /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), UnguardedDenial (off)
+    /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), GuardedSelectors (on),
+    /// UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
 }

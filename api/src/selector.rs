@@ -9,6 +9,7 @@
 //! everything. Only the caller knows which it has.
 
 pub mod text;
+mod wider;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,20 +1,54 @@
-//! ManagedClusterSet: a set that nothing can belong to is refused, with the reason.
+//! ManagedClusterSet: a set that nothing can belong to is refused, and so is one that somebody widens without the
+//! permission to put any cluster into any set.
 //!
-//! OCM has no such rule: there a set with an invalid selector is stored, and makes the set lookup of every cluster
-//! fail.
+//! OCM has no such rules: there a set with an invalid selector is stored, and makes the set lookup of every cluster
+//! fail; and whoever may write one set can make every cluster a member of it.
 
+use berth_api::labels;
 use berth_api::selector::Selector;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::display::Quoted;
-use crate::object::ClusterSet;
-use crate::{Change, Decision, Fault, Operation, Reason};
+use crate::findings::Findings;
+use crate::object::{ClusterSelector, ClusterSet};
+use crate::{
+    Answers, Change, Decision, Fault, FeatureGates, Operation, Permission, Question, Reason,
+    sentences,
+};
 
 /// The longest name that fits the value of a label, by which clusters name their set.
 pub const LONGEST_NAME: usize = 63;
 
-/// Whether the change is admitted. It raises no questions.
-pub fn decide(change: &Change<'_, ClusterSet<'_>>) -> Decision {
+/// What must be known: whether the requester may join all sets, when the set may have more members by its selector. An
+/// object that is malformed raises no question.
+pub fn questions(change: &Change<'_, ClusterSet<'_>>, gates: FeatureGates) -> Vec<Question> {
+    if !is_widened(change, gates) || !faults(change).is_empty() {
+        return Vec::new();
+    }
+    vec![Question::Permission(Permission::join_all())]
+}
+
+/// Whether the change is admitted.
+pub fn decide(
+    change: &Change<'_, ClusterSet<'_>>,
+    gates: FeatureGates,
+    answers: Answers<'_>,
+) -> Decision {
+    let faults = faults(change);
+    if !faults.is_empty() {
+        return Decision::from_findings(faults, Vec::new(), Vec::new());
+    }
+    let mut findings = Findings::new(change.user, answers);
+    if is_widened(change, gates) {
+        let _told_by_the_findings = findings.require(Permission::join_all(), || {
+            sentences::widen(change.user, change.name)
+        });
+    }
+    findings.decision()
+}
+
+/// What is wrong with the object, as far as the change introduces it.
+fn faults(change: &Change<'_, ClusterSet<'_>>) -> Vec<Fault> {
     let mut faults = Vec::new();
     if change.operation() == Operation::Create && change.name.len() > LONGEST_NAME {
         let message = format!(
@@ -28,10 +62,46 @@ pub fn decide(change: &Change<'_, ClusterSet<'_>>) -> Decision {
     let introduced = change.old.as_ref().is_none_or(|old| {
         old.metadata.deletion_timestamp.is_none() && old.spec.cluster_selector != *selector
     });
-    if introduced && selector.selector_type.as_str() == "LabelSelector" {
+    if introduced && selects_by_labels(selector) {
         faults.extend(selector_faults(selector.label_selector.as_ref()));
     }
-    Decision::from_findings(faults, Vec::new(), Vec::new())
+    faults
+}
+
+/// Whether clusters may belong to the set by their labels after the change, that did not before. Also of a set that is
+/// being deleted: it has members as long as a finalizer holds it.
+///
+/// The set `global` holds every cluster on every hub; that is its content, whoever writes it.
+fn is_widened(change: &Change<'_, ClusterSet<'_>>, gates: FeatureGates) -> bool {
+    let new = &change.new.spec.cluster_selector;
+    if !gates.guarded_selectors || !selects_by_labels(new) {
+        return false;
+    }
+    let Some(selector) = &new.label_selector else {
+        // It selects nothing.
+        return false;
+    };
+    if change.name == labels::GLOBAL_SET && *selector == LabelSelector::default() {
+        return false;
+    }
+    let old = change.old.as_ref().map(|old| &old.spec.cluster_selector);
+    let Some(old) = old.filter(|old| selects_by_labels(old)) else {
+        return true;
+    };
+    let Some(old) = &old.label_selector else {
+        return true;
+    };
+    // Nobody can tell what an invalid selector selects.
+    *old != *selector
+        && match (Selector::parse(selector), Selector::parse(old)) {
+            (Ok(new), Ok(old)) => new.is_wider_than(&old),
+            _ => true,
+        }
+}
+
+/// A set of another type has those clusters that name it, each of which somebody with the permission has put there.
+fn selects_by_labels(selector: &ClusterSelector<'_>) -> bool {
+    selector.selector_type.as_str() == "LabelSelector"
 }
 
 fn selector_faults(selector: Option<&LabelSelector>) -> Vec<Fault> {

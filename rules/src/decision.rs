@@ -3,6 +3,7 @@
 use json_patch::Patch;
 use serde::Serialize;
 
+use crate::display::ObjectOrAll;
 use crate::{Answer, Answers, Namespace};
 
 /// What becomes of a change.
@@ -79,6 +80,8 @@ pub enum Reason {
     Taint,
     /// The time of a taint was set by the requester.
     TaintTimeAdded,
+    /// The permission to widen the selector of a set is missing.
+    WidenSet,
     /// The name of a ManagedClusterSet does not fit a label.
     SetName,
     /// The selector of a ManagedClusterSet is missing or invalid.
@@ -167,10 +170,8 @@ impl Decision {
                 },
                 Answer::Unknown(_) => "unknown",
             };
-            let (requirement, object) = (
-                question.requirement().as_str(),
-                crate::display::Quoted(question.object()),
-            );
+            let requirement = question.requirement().as_str();
+            let object = ObjectOrAll(question.object());
             requirements.push_str(&format!("{requirement} {object}: {answer}"));
         }
         Annotations {
@@ -219,7 +220,7 @@ impl Fault {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::ClusterName,
         Self::ReservedName,
         Self::ClientConfigUrl,
@@ -227,6 +228,7 @@ impl Reason {
         Self::LeaseDuration,
         Self::Taint,
         Self::TaintTimeAdded,
+        Self::WidenSet,
         Self::SetName,
         Self::SetSelector,
         Self::BindingName,
@@ -248,6 +250,7 @@ impl Reason {
             Self::LeaseDuration => "lease-duration",
             Self::Taint => "taint",
             Self::TaintTimeAdded => "taint-time-added",
+            Self::WidenSet => "widen-set",
             Self::SetName => "set-name",
             Self::SetSelector => "set-selector",
             Self::BindingName => "binding-name",

@@ -26,6 +26,19 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
+/// The name of an object, as [`Quoted`] shows it; without one, all objects are meant.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectOrAll<'a>(pub Option<&'a str>);
+
+impl fmt::Display for ObjectOrAll<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(name) => Quoted(name).fmt(f),
+            None => f.write_str("(all)"),
+        }
+    }
+}
+
 /// A word of a POSIX shell command, quoted only where a shell would interpret it, and cut as [`Quoted`] is.
 #[derive(Clone, Copy, Debug)]
 pub struct ShellWord<'a>(pub &'a str);

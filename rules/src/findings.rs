@@ -51,8 +51,11 @@ impl<'a> Findings<'a> {
             Known::Yes(names) => self.denials.push(denial(names)),
             Known::No => {}
             Known::Unknown(why) => {
-                self.undecided
-                    .push(sentences::fact_unknown(what, question.object(), why));
+                self.undecided.push(sentences::fact_unknown(
+                    what,
+                    question.object().unwrap_or_default(),
+                    why,
+                ));
             }
         }
     }

@@ -10,6 +10,8 @@ pub struct FeatureGates {
     /// `UnguardedDenial` (Berth, off by default): as in OCM, `hubAcceptsClient` may be turned off without the
     /// permission to accept.
     pub unguarded_denial: bool,
+    /// `GuardedSelectors` (Berth, on by default): who widens the selector of a set needs the permission to join all sets.
+    pub guarded_selectors: bool,
 }
 
 /// All settings of the gate's rules.
@@ -30,6 +32,7 @@ impl Default for FeatureGates {
         Self {
             default_cluster_set: true,
             unguarded_denial: false,
+            guarded_selectors: true,
         }
     }
 }

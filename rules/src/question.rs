@@ -62,8 +62,8 @@ pub struct Permission {
     pub resource: &'static str,
     /// The subresource.
     pub subresource: &'static str,
-    /// The name of the object.
-    pub name: String,
+    /// The name of the object; `None` for all there are.
+    pub name: Option<String>,
 }
 
 // === impl Question ===
@@ -80,14 +80,14 @@ impl Question {
         }
     }
 
-    /// The name of the object the question is about.
-    pub fn object(&self) -> &str {
+    /// The name of the object the question is about; `None` for all there are.
+    pub fn object(&self) -> Option<&str> {
         match self {
-            Self::Permission(Permission { name, .. })
-            | Self::Namespace { name }
+            Self::Permission(Permission { name, .. }) => name.as_deref(),
+            Self::Namespace { name }
             | Self::AcceptedCluster { name }
-            | Self::SetExists { name } => name,
-            Self::BindingsIn { namespace } => namespace,
+            | Self::SetExists { name } => Some(name),
+            Self::BindingsIn { namespace } => Some(namespace),
         }
     }
 }
@@ -105,13 +105,21 @@ impl Permission {
             group: groups::REGISTER,
             resource: "managedclusters",
             subresource: "accept",
-            name: cluster.to_owned(),
+            name: Some(cluster.to_owned()),
         }
     }
 
     /// The permission to add clusters to a set, or to take them out.
     pub fn join(set: &str) -> Self {
         Self::on_set(Requirement::Join, "join", set)
+    }
+
+    /// The permission to add clusters to any set, or to take them out.
+    pub fn join_all() -> Self {
+        Self {
+            name: None,
+            ..Self::join("")
+        }
     }
 
     /// The permission to bind a set to a namespace.
@@ -126,7 +134,7 @@ impl Permission {
             group: groups::CLUSTER,
             resource: "managedclustersets",
             subresource,
-            name: set.to_owned(),
+            name: Some(set.to_owned()),
         }
     }
 }

@@ -6,7 +6,7 @@
 use berth_api::groups;
 use berth_api::reserved::Reservation;
 
-use crate::display::{Flag, LastArgument, Quoted, ShellWord, first_of};
+use crate::display::{Flag, LastArgument, ObjectOrAll, Quoted, ShellWord, first_of};
 use crate::{Denial, Permission, Reason, Undecided};
 
 /// The requester may not accept this cluster, nor take the acceptance back.
@@ -54,6 +54,22 @@ pub(crate) fn join(user: &str, set: &str) -> Denial {
     let missing = missing(&Permission::join(set));
     denial(
         Reason::Join,
+        "managedclustersets/join",
+        set,
+        &format!("{sentence}: {missing}"),
+    )
+}
+
+/// The requester may not have a set select more clusters.
+pub(crate) fn widen(user: &str, set: &str) -> Denial {
+    let sentence = format!(
+        "user {} cannot widen the selector of ManagedClusterSet {}",
+        Quoted(user),
+        Quoted(set)
+    );
+    let missing = missing(&Permission::join_all());
+    denial(
+        Reason::WidenSet,
         "managedclustersets/join",
         set,
         &format!("{sentence}: {missing}"),
@@ -138,7 +154,7 @@ pub(crate) fn permission_unknown(user: &str, permission: &Permission, why: &str)
             "cannot decide whether user {} may {} {resource}/{subresource}.{group} {}: {why}: {NO_DENIAL}",
             Quoted(user),
             permission.verbs.join(" or "),
-            Quoted(name)
+            ObjectOrAll(name.as_deref())
         ),
     }
 }
@@ -180,18 +196,24 @@ fn missing(permission: &Permission) -> String {
     } = permission;
     let verb = verbs[0];
     let needs = format!("needs verb {verb:?} on {resource}/{subresource}");
+    let (of, object) = match name {
+        Some(name) => (
+            format!("name {}", Quoted(name)),
+            format!("{resource}.{group}/{name}"),
+        ),
+        None => ("for all names".to_owned(), format!("{resource}.{group}")),
+    };
     if *group == groups::REGISTER {
         // The group is not in discovery, so that kubectl would ask about a resource of the core group.
-        let check = format!("berth can-i {subresource} {}", LastArgument(name));
-        return format!(
-            "{needs} in API group {group}, name {}; check: {check}",
-            Quoted(name)
-        );
+        let check = match name {
+            Some(name) => format!("berth can-i {subresource} {}", LastArgument(name)),
+            None => format!("berth can-i {subresource} --all"),
+        };
+        return format!("{needs} in API group {group}, {of}; check: {check}");
     }
-    let object = format!("{resource}.{group}/{name}");
     let check = format!(
         "kubectl auth can-i {verb} {} --subresource={subresource} -A",
         ShellWord(&object)
     );
-    format!("{needs}, name {}; check: {check}", Quoted(name))
+    format!("{needs}, {of}; check: {check}")
 }

@@ -419,25 +419,236 @@ fn sets_are_such_that_clusters_can_belong_to_them() {
         ),
     ] {
         assert_eq!(
-            short(&decide_set("s", old.as_ref(), &new)),
+            short(&decide_set("s", old.as_ref(), &new, &["join:*"])),
             expected,
             "{case}"
         );
     }
     let plain = json!({ "metadata": { "name": "s" } });
-    assert_eq!(short(&decide_set(&"s".repeat(63), None, &plain)), "allow");
     assert_eq!(
-        short(&decide_set(&"s".repeat(64), None, &plain)),
+        short(&decide_set(&"s".repeat(63), None, &plain, &[])),
+        "allow"
+    );
+    assert_eq!(
+        short(&decide_set(&"s".repeat(64), None, &plain, &[])),
         "400 set-name"
     );
     assert_eq!(
-        short(&decide_set(&"s".repeat(64), Some(&plain), &plain)),
+        short(&decide_set(&"s".repeat(64), Some(&plain), &plain, &[])),
         "allow",
         "a stored name may stay"
     );
 }
 
-fn decide_set(name: &str, old: Option<&Value>, new: &Value) -> Decision {
+#[test]
+fn widening_a_selector_takes_the_permission_to_join_all_sets() {
+    let set = |selector: Value| json!({ "metadata": { "name": "s" }, "spec": { "clusterSelector": selector } });
+    let selects = |selector: Value| {
+        set(json!({ "selectorType": "LabelSelector", "labelSelector": selector }))
+    };
+    let values = |values: Value| {
+        selects(
+            json!({ "matchExpressions": [{ "key": "env", "operator": "In", "values": values }] }),
+        )
+    };
+    let exclusive = set(json!({ "selectorType": "ExclusiveClusterSetLabel" }));
+    let without = set(json!({ "selectorType": "LabelSelector" }));
+    let invalid = selects(json!({ "matchExpressions": [{ "key": "env", "operator": "Like" }] }));
+    for (case, name, old, new, facts, expected) in [
+        (
+            "making one",
+            "s",
+            None,
+            values(json!(["a"])),
+            &[][..],
+            "403 widen-set",
+        ),
+        (
+            "with the permission",
+            "s",
+            None,
+            values(json!(["a"])),
+            &["join:*"],
+            "allow",
+        ),
+        (
+            "the permission for one set is not enough",
+            "s",
+            None,
+            values(json!(["a"])),
+            &["join:s"],
+            "403 widen-set",
+        ),
+        (
+            "nobody knows",
+            "s",
+            None,
+            values(json!(["a"])),
+            &["?join:*"],
+            "500 x1",
+        ),
+        (
+            "an exclusive set is free",
+            "s",
+            None,
+            exclusive.clone(),
+            &[],
+            "allow",
+        ),
+        (
+            "global by its content",
+            "global",
+            None,
+            selects(json!({})),
+            &[],
+            "allow",
+        ),
+        (
+            "global from anything",
+            "global",
+            Some(exclusive.clone()),
+            selects(json!({})),
+            &[],
+            "allow",
+        ),
+        (
+            "no other selects all",
+            "globe",
+            None,
+            selects(json!({})),
+            &[],
+            "403 widen-set",
+        ),
+        (
+            "global with another content",
+            "global",
+            None,
+            values(json!(["a"])),
+            &[],
+            "403 widen-set",
+        ),
+        (
+            "default as exclusive set",
+            "default",
+            Some(values(json!(["a"]))),
+            exclusive.clone(),
+            &[],
+            "allow",
+        ),
+        (
+            "default by labels",
+            "default",
+            Some(exclusive.clone()),
+            values(json!(["a"])),
+            &[],
+            "403 widen-set",
+        ),
+        (
+            "an exclusive one turned",
+            "s",
+            Some(exclusive.clone()),
+            values(json!(["a"])),
+            &[],
+            "403 widen-set",
+        ),
+        (
+            "more values",
+            "s",
+            Some(values(json!(["a"]))),
+            values(json!(["a", "b"])),
+            &[],
+            "403 widen-set",
+        ),
+        (
+            "fewer values",
+            "s",
+            Some(values(json!(["a", "b"]))),
+            values(json!(["a"])),
+            &[],
+            "allow",
+        ),
+        (
+            "the same values",
+            "s",
+            Some(values(json!(["a", "b"]))),
+            values(json!(["b", "a"])),
+            &[],
+            "allow",
+        ),
+        (
+            "every cluster",
+            "s",
+            Some(values(json!(["a"]))),
+            selects(json!({})),
+            &[],
+            "403 widen-set",
+        ),
+        (
+            "what selected nothing",
+            "s",
+            Some(without.clone()),
+            values(json!(["a"])),
+            &[],
+            "403 widen-set",
+        ),
+        (
+            "what was invalid",
+            "s",
+            Some(invalid.clone()),
+            values(json!(["a"])),
+            &[],
+            "403 widen-set",
+        ),
+        (
+            "what stays as it is",
+            "s",
+            Some(invalid.clone()),
+            invalid.clone(),
+            &[],
+            "allow",
+        ),
+        (
+            "while it is being deleted",
+            "s",
+            Some(deleting(values(json!(["a"])))),
+            deleting(selects(json!({}))),
+            &[],
+            "403 widen-set",
+        ),
+        (
+            "even to what is invalid",
+            "s",
+            Some(deleting(values(json!(["a"])))),
+            invalid,
+            &[],
+            "403 widen-set",
+        ),
+        (
+            "malformed comes first",
+            "s",
+            Some(exclusive.clone()),
+            without,
+            &[],
+            "400 set-selector",
+        ),
+    ] {
+        let decision = decide_set(name, old.as_ref(), &new, facts);
+        assert_eq!(short(&decision), expected, "{case}");
+    }
+    let berth_rules::Outcome::Denied(denials) =
+        decide_set("s", None, &values(json!(["a"])), &[]).outcome
+    else {
+        panic!()
+    };
+    assert_eq!(
+        denials[0].message,
+        "managedclustersets/join.cluster.open-cluster-management.io \"s\" is forbidden: user \"dev\" cannot widen the \
+         selector of ManagedClusterSet \"s\": needs verb \"create\" on managedclustersets/join, for all names; \
+         check: kubectl auth can-i create managedclustersets.cluster.open-cluster-management.io --subresource=join -A"
+    );
+}
+
+fn decide_set(name: &str, old: Option<&Value>, new: &Value, facts: &[&str]) -> Decision {
     let (old, new) = (old.map(Value::to_string), new.to_string());
     let change = Change {
         name,
@@ -448,5 +659,15 @@ fn decide_set(name: &str, old: Option<&Value>, new: &Value) -> Decision {
             .as_deref()
             .map(|old| serde_json::from_str::<ClusterSet<'_>>(old).unwrap()),
     };
-    cluster_set::decide(&change)
+    let gates = FeatureGates::default();
+    let answers = answered(cluster_set::questions(&change, gates), facts);
+    let decision = cluster_set::decide(&change, gates, Answers::new(&answers));
+    let off = FeatureGates {
+        guarded_selectors: false,
+        ..gates
+    };
+    let unguarded = cluster_set::decide(&change, off, Answers::default());
+    let faulty = short(&decision).starts_with("400");
+    assert_eq!(faulty, short(&unguarded) != "allow", "without the gate");
+    decision
 }

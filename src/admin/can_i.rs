@@ -47,8 +47,11 @@ pub(crate) struct Args {
     /// What to do
     what: What,
     /// The name of the cluster, or of the set
-    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::guarded))]
-    name: String,
+    #[arg(value_name = "NAME", required_unless_present = "all", add = ArgValueCandidates::new(complete::guarded))]
+    name: Option<String>,
+    /// Ask for all clusters, or for all sets: to widen a set's selector, the gate asks for the permission to join all sets
+    #[arg(long, conflicts_with = "name")]
+    all: bool,
     /// Print nothing but the ClusterRole and the ClusterRoleBinding that grant it
     #[arg(short, long, value_name = "json|yaml", hide_possible_values = true)]
     output: Option<OutcomeFormat>,
@@ -78,11 +81,17 @@ struct Answer {
 // === impl What ===
 
 impl What {
-    fn permission(self, name: &str) -> Permission {
-        match self {
-            Self::Accept => Permission::accept(name),
-            Self::Join => Permission::join(name),
-            Self::Bind => Permission::bind(name),
+    /// The permission for the object of this name, or for all.
+    fn permission(self, name: Option<&str>) -> Permission {
+        let of = name.unwrap_or_default();
+        let permission = match self {
+            Self::Accept => Permission::accept(of),
+            Self::Join => Permission::join(of),
+            Self::Bind => Permission::bind(of),
+        };
+        Permission {
+            name: name.map(str::to_owned),
+            ..permission
         }
     }
 }
@@ -93,7 +102,7 @@ impl What {
 /// Those of the hub.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let hub = Hub::of(&args.hub).await?;
-    let permission = args.what.permission(&args.name);
+    let permission = args.what.permission(args.name.as_deref());
     let answer = ask(&hub, &permission).await?;
     if let Some(note) = missing_object(&hub, &permission).await {
         // With nowhere to write it to, the command goes on.
@@ -183,8 +192,11 @@ fn needed(permission: &Permission) -> String {
     for other in &verbs[1..] {
         verb.push_str(&format!(" (or {other:?})"));
     }
-    let name = Quoted(name);
-    format!("{verb} on {resource}/{subresource} in API group {group}, name {name}")
+    let of = match name {
+        Some(name) => format!("name {}", Quoted(name)),
+        None => "for all names".to_owned(),
+    };
+    format!("{verb} on {resource}/{subresource} in API group {group}, {of}")
 }
 
 /// The command that grants it.
@@ -195,8 +207,12 @@ fn command(args: &Args, user: &str) -> String {
         What::Bind => "bind",
     };
     let user = Flag("--as", user);
-    let name = LastArgument(&args.name);
-    if args.name.starts_with('-') {
+    let Some(name) = args.name.as_deref() else {
+        return format!("berth can-i {what} --all {user} -o yaml | kubectl apply -f -");
+    };
+    let is_like_a_flag = name.starts_with('-');
+    let name = LastArgument(name);
+    if is_like_a_flag {
         format!("berth can-i {what} {user} -o yaml {name} | kubectl apply -f -")
     } else {
         format!("berth can-i {what} {name} {user} -o yaml | kubectl apply -f -")
@@ -205,7 +221,7 @@ fn command(args: &Args, user: &str) -> String {
 
 /// Says so when what the permission names is not there: it can be held all the same. What cannot be found out is not said.
 async fn missing_object(hub: &Hub, permission: &Permission) -> Option<String> {
-    let name = &permission.name;
+    let name = permission.name.as_ref()?;
     let resource = format!("{}.{}", permission.resource, groups::CLUSTER);
     let names = if permission.requirement == Requirement::Accept {
         let found = hub.get::<ManagedCluster>(None, name).await;

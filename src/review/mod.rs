@@ -55,7 +55,8 @@ pub(crate) struct Args {
     /// Group the user is in (repeatable). Those that the name implies are added, as a hub adds them
     #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
     groups: Vec<String>,
-    /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), UnguardedDenial (off)
+    /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), GuardedSelectors (on),
+    /// UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use berth_rules::display::Quoted;
+use berth_rules::display::{ObjectOrAll, Quoted};
 use berth_rules::{Answer, Permission, Question};
 use berth_webhooks::review::Verdict;
 
@@ -128,7 +128,7 @@ fn asked(verdict: &Verdict<'_>) -> Vec<String> {
 }
 
 fn in_words(user: &str, question: &Question) -> String {
-    let name = Quoted(question.object());
+    let name = ObjectOrAll(question.object());
     match question {
         Question::Permission(Permission {
             verbs,

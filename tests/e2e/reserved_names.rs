@@ -60,7 +60,8 @@ async fn a_reserved_prefix_passes_where_the_namespace_is_the_clusters_already(by
     admin.create(&own).await.ok();
     let written = admin.create(&accepted(&name)).await;
     written.denied(VALIDATORS, 403, "Forbidden", &[&denial]);
-    let label = json!({ "metadata": { "labels": { "open-cluster-management.io/cluster-name": name } } });
+    let label =
+        json!({ "metadata": { "labels": { "open-cluster-management.io/cluster-name": name } } });
     admin.merge(&own, &label).await.ok();
     let stored = admin.create(&accepted(&name)).await.ok();
     assert_eq!(stored["spec"]["hubAcceptsClient"], true);

@@ -21,6 +21,14 @@ pub fn cannot_join(set: &str, user: &str) -> String {
     )
 }
 
+pub fn cannot_widen(set: &str, user: &str) -> String {
+    format!(
+        "managedclustersets/join.cluster.open-cluster-management.io \"{set}\" is forbidden: user \"{user}\" cannot widen the \
+         selector of ManagedClusterSet \"{set}\": needs verb \"create\" on managedclustersets/join, for all names; \
+         check: kubectl auth can-i create managedclustersets.cluster.open-cluster-management.io --subresource=join -A"
+    )
+}
+
 pub fn cannot_bind(set: &str, user: &str) -> String {
     format!(
         "managedclustersets/bind.cluster.open-cluster-management.io \"{set}\" is forbidden: user \"{user}\" is not allowed to \

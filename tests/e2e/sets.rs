@@ -1,14 +1,18 @@
-//! A set that nothing could belong to is refused.
+//! A set that nothing could belong to is refused; and who may have it select more clusters.
 
 use serde_json::{Value, json};
 
 use crate::cluster::fresh;
-use crate::guarded::Guarded;
+use crate::guarded::{Guarded, may_join, may_join_all};
 use crate::objects::set;
-use crate::sentences::SET_VALIDATORS;
+use crate::sentences::{SET_VALIDATORS, cannot_widen};
 use crate::writes::{By, by_each_client};
 
-by_each_client![a_name_fits_a_label, a_selector_can_select];
+by_each_client![
+    a_name_fits_a_label,
+    a_selector_can_select,
+    widening_a_selector_takes_the_permission_to_join_all_sets,
+];
 
 async fn a_name_fits_a_label(by: By) {
     let hub = Guarded::shared().await;
@@ -26,7 +30,7 @@ async fn a_name_fits_a_label(by: By) {
 
 async fn a_selector_can_select(by: By) {
     let hub = Guarded::shared().await;
-    let dev = hub.developer(&fresh("dev"), &[]).await;
+    let dev = hub.developer(&fresh("dev"), &[may_join_all()]).await;
     let dev = dev.by(by);
     let selecting = |name: &str, selector: Value| {
         let mut set = set(name);
@@ -45,4 +49,47 @@ async fn a_selector_can_select(by: By) {
     let written = dev.merge(&set(&name), &patch).await;
     let fault = "spec.clusterSelector.labelSelector: Required value: a set of selectorType LabelSelector needs one";
     written.denied(SET_VALIDATORS, 400, "BadRequest", &[fault]);
+}
+
+async fn widening_a_selector_takes_the_permission_to_join_all_sets(by: By) {
+    let hub = Guarded::shared().await;
+    let (name, user) = (fresh("set"), fresh("dev"));
+    let dev = hub.developer(&user, &[may_join(&name)]).await;
+    let (dev_by, denial) = (dev.by(by), cannot_widen(&name, &user));
+    let selecting = |values: &[&str]| {
+        let mut set = set(&name);
+        set["spec"]["clusterSelector"] = json!({
+            "selectorType": "LabelSelector",
+            "labelSelector": { "matchExpressions": [{ "key": "env", "operator": "In", "values": values }] },
+        });
+        set
+    };
+    let selector = |selector: Value| json!({ "spec": { "clusterSelector": selector } });
+
+    let written = dev_by.create(&selecting(&["a"])).await;
+    written.denied(SET_VALIDATORS, 403, "Forbidden", &[&denial]);
+    // A set of those that name it takes the permission to join it, of whoever puts one there.
+    dev_by.create(&set(&name)).await.ok();
+    let turned = selecting(&["a", "b"])["spec"].clone();
+    let written = dev_by.merge(&set(&name), &json!({ "spec": turned })).await;
+    written.denied(SET_VALIDATORS, 403, "Forbidden", &[&denial]);
+
+    let admin = hub.cluster.admin().await;
+    let widened = json!({ "spec": turned });
+    admin.by(by).merge(&set(&name), &widened).await.ok();
+    let every = selector(json!({ "labelSelector": { "matchExpressions": null } }));
+    let written = dev_by.merge(&set(&name), &every).await;
+    written.denied(SET_VALIDATORS, 403, "Forbidden", &[&denial]);
+    let narrower = json!({ "spec": selecting(&["b"])["spec"] });
+    dev_by.merge(&set(&name), &narrower).await.ok();
+    dev_by
+        .merge(
+            &set(&name),
+            &json!({ "metadata": { "labels": { "a": "b" } } }),
+        )
+        .await
+        .ok();
+
+    hub.cluster.grant(&dev, &[may_join_all()]).await;
+    dev_by.merge(&set(&name), &every).await.ok();
 }

@@ -444,7 +444,7 @@ fn writes_of_sets_call_the_gate_only_about_their_selector() {
                 "a deleted set's selector is changed",
                 being_deleted,
                 by_label.clone(),
-                NONE,
+                set,
             ),
             ("a set gets a selector", json!({}), by_label.clone(), set),
             (

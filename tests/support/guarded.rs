@@ -299,6 +299,12 @@ pub fn may_join(set: &str) -> Value {
     )
 }
 
+/// To put clusters into any set, and to have a set select more clusters.
+pub fn may_join_all() -> Value {
+    let join = ["managedclustersets/join"];
+    rule(&["create"], CLUSTER_GROUP, &join, &[])
+}
+
 /// To bind a set to namespaces.
 pub fn may_bind(set: &str) -> Value {
     rule(

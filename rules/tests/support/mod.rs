@@ -9,7 +9,7 @@
 use berth_rules::{Answer, Decision, Namespace, Outcome, Question};
 use serde_json::{Value, json};
 
-/// What is so on the hub of a table's row, in words: `accept`, `join:SET`, `bind:SET`, `terminating`, `own` (the namespace is the cluster's),
+/// What is so on the hub of a table's row, in words: `accept`, `join:SET`, `join:*`, `bind:SET`, `terminating`, `own` (the namespace is the cluster's),
 /// `binding:NAME`, `accepted`, `set:NAME`; a `?` in front makes it unknown.
 pub fn answer(question: &Question, facts: &[&str]) -> Answer {
     let fact = match question {
@@ -17,7 +17,8 @@ pub fn answer(question: &Question, facts: &[&str]) -> Answer {
             "accept".to_owned()
         }
         Question::Permission(permission) => {
-            format!("{}:{}", permission.subresource, permission.name)
+            let name = permission.name.as_deref().unwrap_or("*");
+            format!("{}:{name}", permission.subresource)
         }
         Question::Namespace { .. } => {
             let namespace = Namespace {

@@ -27,19 +27,26 @@ impl Grant {
             name,
             ..
         } = permission;
-        let role_name = format!("berth:{subresource}:{}", part(name));
+        // No object has the empty name.
+        let role_name = format!(
+            "berth:{subresource}:{}",
+            part(name.as_deref().unwrap_or_default())
+        );
+        let mut rule = json!({
+            "apiGroups": [group],
+            "resources": [format!("{resource}/{subresource}")],
+            "verbs": [permission.verbs[0]],
+        });
+        if let Some(name) = name {
+            rule["resourceNames"] = json!([name]);
+        }
         let binding_name = format!("{role_name}:{}", part(user));
         Self {
             role: json!({
                 "apiVersion": format!("{RBAC}/v1"),
                 "kind": "ClusterRole",
                 "metadata": {"name": role_name},
-                "rules": [{
-                    "apiGroups": [group],
-                    "resources": [format!("{resource}/{subresource}")],
-                    "resourceNames": [name],
-                    "verbs": [permission.verbs[0]],
-                }],
+                "rules": [rule],
             }),
             binding: json!({
                 "apiVersion": format!("{RBAC}/v1"),

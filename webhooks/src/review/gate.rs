@@ -71,8 +71,10 @@ impl Gate {
             ),
             Webhook::ValidateClusterSet => context.examine(
                 body,
-                |_: &Change<'_, ClusterSet<'_>>, _| Vec::new(),
-                |change, _, _, _| cluster_set::decide(change),
+                |change: &Change<'_, ClusterSet<'_>>, settings| {
+                    cluster_set::questions(change, settings.gates)
+                },
+                |change, settings, answers, _| cluster_set::decide(change, settings.gates, answers),
             ),
             Webhook::ValidateBinding => context.examine(
                 body,

@@ -98,7 +98,8 @@ impl Answerer for HubAnswerer {
 }
 
 async fn find(calls: &Calls, asked: &Asked) -> Finding {
-    let name = asked.question.object();
+    // Only permissions can be about all objects.
+    let name = asked.question.object().unwrap_or_default();
     let found = match &asked.question {
         Question::Permission(permission) => {
             return permitted(calls, &asked.on_behalf, permission).await;
@@ -318,7 +319,9 @@ struct ResourceAttributes<'a> {
     group: &'a str,
     resource: &'a str,
     subresource: &'a str,
-    name: &'a str,
+    /// Without it, the permission must be for all names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
     verb: &'a str,
 }
 
@@ -346,7 +349,7 @@ fn access_review<'a>(
                 group: permission.group,
                 resource: permission.resource,
                 subresource: permission.subresource,
-                name: &permission.name,
+                name: permission.name.as_deref(),
                 verb,
             },
         },

@@ -1,0 +1,189 @@
+//! Whether one selector selects more than another.
+//!
+//! A selector says, key by key, which values an object may have there, and whether it may lack the key; all of that must
+//! hold. So it is compared key by key, in time that grows with the number of values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Selector, Test};
+
+/// What all requirements on one key allow together.
+struct Allowed<'s> {
+    absent: bool,
+    values: Values<'s>,
+}
+
+enum Values<'s> {
+    Only(BTreeSet<&'s str>),
+    AllBut(BTreeSet<&'s str>),
+}
+
+impl Selector {
+    /// Whether there can be an object that this selector selects and `old` does not.
+    ///
+    /// # Guarantees
+    /// If not, each object that this selector selects is selected by `old`, too.
+    #[must_use]
+    pub fn is_wider_than(&self, old: &Self) -> bool {
+        let (new, old) = (self.allowed(), old.allowed());
+        let selects_nothing = new.values().any(Allowed::is_nothing);
+        let kept = |(key, before): (&&str, &Allowed<'_>)| {
+            // A key without requirements may have any value, which no requirement allows.
+            new.get(key).is_some_and(|now| now.is_within(before))
+        };
+        !selects_nothing && !old.iter().all(kept)
+    }
+
+    fn allowed(&self) -> BTreeMap<&str, Allowed<'_>> {
+        let mut allowed: BTreeMap<&str, Allowed<'_>> = BTreeMap::new();
+        for requirement in &self.requirements {
+            allowed
+                .entry(&requirement.key)
+                .or_insert_with(Allowed::anything)
+                .restrict(&requirement.test);
+        }
+        allowed
+    }
+}
+
+impl<'s> Allowed<'s> {
+    fn anything() -> Self {
+        Self {
+            absent: true,
+            values: Values::AllBut(BTreeSet::new()),
+        }
+    }
+
+    fn is_nothing(&self) -> bool {
+        !self.absent && matches!(&self.values, Values::Only(values) if values.is_empty())
+    }
+
+    fn restrict(&mut self, test: &'s Test) {
+        match test {
+            Test::In(values) => {
+                self.absent = false;
+                match &mut self.values {
+                    Values::Only(only) => only.retain(|value| values.contains(*value)),
+                    Values::AllBut(but) => {
+                        let values = values.iter().map(String::as_str);
+                        let only = values.filter(|value| !but.contains(value)).collect();
+                        self.values = Values::Only(only);
+                    }
+                }
+            }
+            Test::NotIn(values) => match &mut self.values {
+                Values::Only(only) => only.retain(|value| !values.contains(*value)),
+                Values::AllBut(but) => but.extend(values.iter().map(String::as_str)),
+            },
+            Test::Exists => self.absent = false,
+            Test::DoesNotExist => self.values = Values::Only(BTreeSet::new()),
+        }
+    }
+
+    fn is_within(&self, other: &Self) -> bool {
+        let values = match (&self.values, &other.values) {
+            (Values::Only(own), Values::Only(others)) => own.is_subset(others),
+            (Values::Only(own), Values::AllBut(but)) => own.is_disjoint(but),
+            (Values::AllBut(own), Values::AllBut(others)) => others.is_subset(own),
+            // No list holds all values there are.
+            (Values::AllBut(_), Values::Only(_)) => false,
+        };
+        values && (other.absent || !self.absent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::selector::{Selector, text};
+
+    fn selector(typed: &str) -> Selector {
+        Selector::parse(&text::label_selector(typed).expect(typed)).expect(typed)
+    }
+
+    #[test]
+    fn a_selector_is_wider_where_it_does_not_keep_what_it_required() {
+        for (sentence, old, new, wider) in [
+            ("the same", "env=dev", "env=dev", false),
+            ("the same in other words", "env=dev", "env in (dev)", false),
+            ("more requirements", "env=dev", "env=dev,region=eu", false),
+            ("fewer requirements", "env=dev,region=eu", "env=dev", true),
+            ("no requirement left", "env=dev", "", true),
+            ("none before", "", "env=dev", false),
+            ("none at all", "", "", false),
+            ("fewer values", "env in (dev,test)", "env in (dev)", false),
+            ("more values", "env in (dev)", "env in (dev,test)", true),
+            ("another value", "env=dev", "env=prod", true),
+            ("another key", "env=dev", "region=dev", true),
+            (
+                "fewer values left out",
+                "env notin (a,b)",
+                "env notin (a)",
+                true,
+            ),
+            (
+                "more values left out",
+                "env notin (a)",
+                "env notin (a,b)",
+                false,
+            ),
+            ("a value in place of any", "env", "env=dev", false),
+            ("any value in place of one", "env=dev", "env", true),
+            (
+                "no key in place of any other value",
+                "env notin (a)",
+                "!env",
+                false,
+            ),
+            (
+                "any other value in place of no key",
+                "!env",
+                "env notin (a)",
+                true,
+            ),
+            (
+                "a value that was left out",
+                "env notin (a)",
+                "env in (a,b)",
+                true,
+            ),
+            ("one that was not", "env notin (a)", "env in (b)", false),
+            (
+                "the key may be missing now",
+                "env,env notin (a)",
+                "env notin (a)",
+                true,
+            ),
+            (
+                "or must be there now",
+                "env notin (a)",
+                "env,env notin (a)",
+                false,
+            ),
+            (
+                "requirements on a key hold together",
+                "env in (a,b),env in (b,c)",
+                "env=b",
+                false,
+            ),
+            (
+                "and none of their values more",
+                "env in (a,b),env in (b,c)",
+                "env in (a,b)",
+                true,
+            ),
+            (
+                "what selects nothing selects no more",
+                "env=a",
+                "region=eu,env in (b),env in (c)",
+                false,
+            ),
+            ("from nothing to something", "env=a,env=b", "env=a", true),
+        ] {
+            assert_eq!(
+                selector(new).is_wider_than(&selector(old)),
+                wider,
+                "{sentence}: {old:?} -> {new:?}"
+            );
+        }
+    }
+}
