@@ -3,6 +3,19 @@
 //! Each kind has a module of its own; a reason stands under the condition type that it explains. The names are OCM's:
 //! `kubectl wait`, dashboards and agents rely on them.
 
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+/// Go's zero time. Kubernetes takes it for no time at all.
+pub const NO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
+
+/// Since when the condition has this status. None, if it has another one, or if its time is missing.
+pub fn since(condition: Option<&Condition>, status: &str) -> Option<Time> {
+    condition
+        .filter(|old| old.status == status && old.last_transition_time.0 != NO_TIME)
+        .map(|old| old.last_transition_time.clone())
+}
+
 /// `status` of a condition that holds.
 pub const TRUE: &str = "True";
 /// `status` of a condition that does not hold.
@@ -45,6 +58,13 @@ pub mod cluster {
     pub const NO_RESOURCE: &str = "NoResource";
     /// Reason of [`DELETING`]: false, the clean-up failed and is tried again.
     pub const DELETING_ERROR: &str = "DeletingError";
+
+    /// All fields of the ManagedCluster can be read. Written only for a cluster of which a field could not. Not one of OCM's.
+    pub const READABLE: &str = "ManagedClusterReadable";
+    /// Reason of [`READABLE`]: true.
+    pub const ALL_FIELDS_READABLE: &str = "AllFieldsReadable";
+    /// Reason of [`READABLE`]: false. The message names the fields.
+    pub const UNREADABLE_FIELDS: &str = "UnreadableFields";
 
     /// The hub installed the agent on the cluster by itself.
     pub const IMPORT_SUCCEEDED: &str = "ManagedClusterImportSucceeded";

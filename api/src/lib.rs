@@ -11,6 +11,7 @@ pub mod conditions;
 pub mod crds;
 pub mod groups;
 pub mod labels;
+pub mod lenient;
 pub mod names;
 pub mod reserved;
 pub mod selector;

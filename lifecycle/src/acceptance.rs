@@ -50,7 +50,7 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
     let Some(cluster) = facts.cluster.filter(|cluster| !cluster.deleting) else {
         return;
     };
-    if facts.unreadable || accept_automatically(facts, cluster, now, plan) {
+    if accept_automatically(facts, cluster, now, plan) {
         return;
     }
     if cluster.accepted {
@@ -74,7 +74,7 @@ pub fn report(
     let Some(cluster) = facts.cluster else {
         return;
     };
-    if cluster.deleting || !cluster.accepted || facts.unreadable || obstacle(facts).is_some() {
+    if cluster.deleting || !cluster.accepted || obstacle(facts).is_some() {
         return;
     }
     let was_accepted = cluster.condition_status(HUB_ACCEPTED) == Some(conditions::TRUE);
@@ -205,7 +205,8 @@ fn accept_automatically(
     }
     // Once there is such a condition, somebody has decided before.
     let undecided = cluster.condition(HUB_ACCEPTED).is_none();
-    let trusted = facts.trusted_request && undecided && obstacle(facts).is_none();
+    let readable = cluster.unreadable.is_empty();
+    let trusted = facts.trusted_request && undecided && readable && obstacle(facts).is_none();
     if !cluster.accepted && !trusted {
         return false;
     }

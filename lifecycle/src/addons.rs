@@ -59,9 +59,7 @@ fn says_the_same(addon: &Addon, of_cluster: &Condition) -> bool {
 /// The add-on's condition becomes its cluster's.
 fn unknown(cluster: &str, name: &str, addon: &Addon, of_cluster: &Condition, now: Now) -> Write {
     let before = addon.available.as_ref();
-    let since = before
-        .filter(|own| own.status == of_cluster.status)
-        .map_or(Time(now.wall), |own| own.last_transition_time.clone());
+    let since = conditions::since(before, &of_cluster.status).unwrap_or(Time(now.wall));
     let condition = Condition {
         type_: AVAILABLE.to_owned(),
         last_transition_time: since,

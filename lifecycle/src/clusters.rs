@@ -2,14 +2,11 @@
 
 use crate::facts::{ClusterFacts, Now};
 use crate::plan::Plan;
-use crate::{acceptance, addons, clock, heartbeat, managed_namespaces, removal, taints};
+use crate::{acceptance, addons, clock, heartbeat, managed_namespaces, readable, removal, taints};
 
 /// What is due for the cluster.
 pub fn decide(facts: &ClusterFacts<'_>, now: Now) -> Plan {
     let mut plan = Plan::default();
-    if facts.unreadable {
-        return plan;
-    }
     removal::decide(facts, now, &mut plan);
     if facts.cluster.is_some_and(|cluster| !cluster.deleting) {
         acceptance::decide(facts, now, &mut plan);
@@ -20,6 +17,7 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now) -> Plan {
     }
     if facts.cluster.is_some() {
         heartbeat::decide(facts, now, &mut plan);
+        readable::decide(facts, now, &mut plan);
     }
     plan
 }

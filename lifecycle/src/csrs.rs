@@ -49,6 +49,8 @@ pub mod reasons {
     pub const ALTERNATIVE_NAMES: &str = "AlternativeNames";
     /// An agent wants to renew its certificate, and the hub does not let it.
     pub const RENEWAL_FORBIDDEN: &str = "RenewalForbidden";
+    /// Fields of the ManagedCluster cannot be read.
+    pub const CLUSTER_UNREADABLE: &str = "ClusterUnreadable";
     /// A first request, and the gate is off: the usual way.
     pub const AUTO_APPROVAL_OFF: &str = "AutoApprovalOff";
     /// A first request of somebody who is not listed: the usual way.
@@ -97,6 +99,13 @@ pub fn decide(
         Ok(common_name) => common_name,
         Err(refusal) => return leave(request, refusal.reason, &refusal.words),
     };
+    if let Some(cluster) = cluster.filter(|cluster| !cluster.unreadable.is_empty()) {
+        let why = format!(
+            "fields of the ManagedCluster cannot be read: {}",
+            cluster.unreadable
+        );
+        return leave(request, reasons::CLUSTER_UNREADABLE, &why);
+    }
     if request.username == common_name {
         return match may_renew {
             None => Decision::Ask(Box::new(renewal_review(request))),

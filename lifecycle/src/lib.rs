@@ -26,6 +26,7 @@ pub mod managed_namespaces;
 mod merge_patch;
 pub mod names;
 pub mod plan;
+pub mod readable;
 pub mod removal;
 pub mod roles;
 #[cfg(test)]

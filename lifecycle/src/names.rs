@@ -31,6 +31,8 @@ pub mod managers {
     pub const CLOCK: &str = "berth-clock";
     /// `Available` of a ManagedClusterAddOn, when its cluster's is unknown.
     pub const ADDONS: &str = "berth-addons";
+    /// `ManagedClusterReadable`
+    pub const READABLE: &str = "berth-readable";
     /// `Deleting`
     pub const REMOVAL: &str = "berth-removal";
     /// `status.managedNamespaces`

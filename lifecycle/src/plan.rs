@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use berth_api::cluster::Taint;
-use berth_api::groups;
+use berth_api::{conditions as stored, groups};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
@@ -218,7 +218,7 @@ pub fn with_condition(conditions: &[Condition], condition: Condition) -> Option<
     {
         return None;
     }
-    let since = (old.status == condition.status).then(|| old.last_transition_time.clone());
+    let since = stored::since(Some(old), &condition.status);
     *old = condition;
     if let Some(since) = since {
         old.last_transition_time = since;

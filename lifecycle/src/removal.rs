@@ -68,9 +68,6 @@ enum Collected {
 ///
 /// An answer is good for one decision: after the writes that it led to, the hub must be asked again.
 pub fn questions(facts: &ClusterFacts<'_>) -> Vec<GroupVersionResource> {
-    if facts.unreadable {
-        return Vec::new();
-    }
     let mut kinds = if is_collected(facts) {
         facts.config.gc_resources.clone()
     } else {
@@ -87,9 +84,6 @@ pub fn questions(facts: &ClusterFacts<'_>) -> Vec<GroupVersionResource> {
 
 /// What is due: the finalizer of a cluster that is there; the removal of one that is deleted or gone.
 pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
-    if facts.unreadable {
-        return;
-    }
     let gate = facts.config.gates.resource_cleanup;
     match facts.cluster {
         Some(cluster) if cluster.deleting => remove(facts, cluster, now, plan),
@@ -115,7 +109,7 @@ pub fn report(
     now: Now,
     plan: &mut Plan,
 ) {
-    if facts.unreadable || !facts.cluster.is_some_and(|cluster| cluster.deleting) {
+    if !facts.cluster.is_some_and(|cluster| cluster.deleting) {
         return;
     }
     let told: Vec<&Failure> = failures

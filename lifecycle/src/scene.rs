@@ -79,7 +79,6 @@ impl Scene {
             name: NAME,
             cluster: self.cluster.as_ref(),
             was_there: true,
-            unreadable: false,
             owned: &self.owned,
             common_roles: true,
             common_roles_failure: None,

@@ -1,6 +1,6 @@
 //! One condition of a ManagedCluster, applied by the one reconciler that owns it.
 
-use berth_api::groups;
+use berth_api::{conditions, groups};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::{Value, json};
 
@@ -46,9 +46,7 @@ pub(crate) fn set(
     }) {
         return;
     }
-    let since = old
-        .filter(|old| old.status == wanted.status)
-        .map_or(Time(now.wall), |old| old.last_transition_time.clone());
+    let since = conditions::since(old, wanted.status).unwrap_or(Time(now.wall));
     let condition = Condition {
         type_: wanted.type_.to_owned(),
         status: wanted.status.to_owned(),

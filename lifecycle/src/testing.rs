@@ -26,7 +26,6 @@ pub(crate) struct Hub {
     pub(crate) name: String,
     pub(crate) cluster: Option<Cluster>,
     pub(crate) was_there: bool,
-    pub(crate) unreadable: bool,
     /// Namespace and RBAC, by resource and name.
     pub(crate) objects: BTreeMap<(String, String), Stored>,
     /// What is in the namespace, by kind.
@@ -101,7 +100,6 @@ impl Hub {
                 ..Cluster::default()
             }),
             was_there: true,
-            unreadable: false,
             objects: BTreeMap::new(),
             content: BTreeMap::new(),
             unlistable: BTreeMap::new(),
@@ -216,7 +214,6 @@ impl Hub {
             name: &self.name,
             cluster: self.cluster.as_ref(),
             was_there: self.was_there,
-            unreadable: self.unreadable,
             owned: &owned,
             common_roles: self.common_roles,
             common_roles_failure: self.common_roles_failure.as_deref(),

@@ -1064,7 +1064,7 @@ fn no_reserved_name_is_accepted_automatically() {
 }
 
 #[test]
-fn a_cluster_that_is_deleted_gone_or_unreadable_is_not_looked_at() {
+fn a_cluster_that_is_deleted_or_gone_is_not_looked_at() {
     let mut hub = Hub::accepted("c1");
     hub.objects.clear();
     let mut deleted = hub.clone();
@@ -1073,10 +1073,6 @@ fn a_cluster_that_is_deleted_gone_or_unreadable_is_not_looked_at() {
     let mut gone = hub.clone();
     gone.cluster = None;
     assert_eq!(decided(&gone), Plan::default());
-    hub.unreadable = true;
-    hub.cluster = None;
-    assert_eq!(hub.decide(), Plan::default());
-    assert_eq!(hub.with_facts(true, removal::questions), []);
 }
 
 // Failures.

@@ -182,6 +182,24 @@ fn an_agent_renews_if_the_hub_lets_it() {
 }
 
 #[test]
+fn no_request_is_approved_for_a_cluster_that_cannot_be_read_wholly() {
+    let strange = json!({
+        "spec": {"hubAcceptsClient": true},
+        "status": {"conditions": [{"type": "A", "lastTransitionTime": "9999-12-31T23:59:59Z"}]},
+    });
+    let cluster = Cluster::read(&strange);
+    let request = renewal(good_pem());
+    for may_renew in [None, Some(true)] {
+        let (reason, note) = left(decide(&config(true), &request, Some(&cluster), may_renew));
+        assert_eq!(reason, reasons::CLUSTER_UNREADABLE);
+        assert!(
+            note.contains("status.conditions[0].lastTransitionTime"),
+            "{note}"
+        );
+    }
+}
+
+#[test]
 fn an_agent_that_may_not_renew_is_told_why() {
     let denied = Cluster::default();
     let accepted = cluster(&[]);

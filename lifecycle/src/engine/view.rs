@@ -3,7 +3,7 @@
 //! # Guarantees
 //! - What a write was answered with is seen at once, so that nothing is written twice while a watch is on its way. Neither
 //!   a watch nor an answer that is late takes back something newer.
-//! - An object that cannot be read concerns itself only. A ManagedCluster that cannot be read is left alone altogether.
+//! - An object that cannot be read concerns itself only. Every ManagedCluster is read: fields that cannot be count as absent.
 
 mod by_cluster;
 mod changes;
@@ -94,7 +94,6 @@ struct Progress {
 struct Entry {
     cluster: Option<Cluster>,
     was_there: bool,
-    unreadable: bool,
     owned: OwnedObjects,
     lease: Option<Lease>,
     addons: BTreeMap<Box<str>, Addon>,
@@ -230,7 +229,6 @@ impl View {
             name,
             cluster: entry.cluster.as_ref(),
             was_there: entry.was_there,
-            unreadable: entry.unreadable,
             owned: &entry.owned,
             common_roles: self.has_common_roles(),
             common_roles_failure: self.common_roles_failure.as_deref(),
@@ -309,12 +307,12 @@ impl View {
         use berth_api::conditions::{TRUE, UNKNOWN, cluster as types};
         let mut census = Census::default();
         for entry in self.clusters.values() {
-            census.unreadable += usize::from(entry.unreadable);
             let Some(cluster) = &entry.cluster else {
                 continue;
             };
             let is = |type_, status| cluster.condition_status(type_) == Some(status);
             let of = |counted: bool| usize::from(counted);
+            census.unreadable += of(!cluster.unreadable.is_empty());
             let accepted = is(types::HUB_ACCEPTED, TRUE);
             census.accepted += of(accepted);
             census.not_accepted += of(!accepted);

@@ -1,7 +1,9 @@
 //! A ManagedClusterAddOn.
 
+use berth_api::lenient;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::addons::AVAILABLE;
 
@@ -26,10 +28,10 @@ pub struct Addon {
 /// As it is stored; the same in every version of the group.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ManagedClusterAddOn {
+struct ManagedClusterAddOn {
     #[serde(default)]
     api_version: Option<String>,
-    pub(crate) metadata: ObjectMeta,
+    metadata: ObjectMeta,
     #[serde(default)]
     status: Option<Status>,
 }
@@ -38,6 +40,16 @@ pub(crate) struct ManagedClusterAddOn {
 struct Status {
     #[serde(default)]
     conditions: Option<Vec<Condition>>,
+}
+
+impl Addon {
+    /// Reads a ManagedClusterAddOn. Its agent writes the status, so that each condition is read on its own.
+    ///
+    /// # Errors
+    /// It is not an object with metadata.
+    pub(crate) fn read(object: &Value) -> Result<Self, serde_json::Error> {
+        lenient::with_conditions::<ManagedClusterAddOn>(object).map(|read| read.object.into())
+    }
 }
 
 impl From<ManagedClusterAddOn> for Addon {
@@ -92,7 +104,7 @@ mod tests {
                     { "type": "Available", "status": "False", "reason": "R", "message": "", "lastTransitionTime": since },
                 ] },
             });
-            let addon = Addon::from(serde_json::from_value::<ManagedClusterAddOn>(object).unwrap());
+            let addon = Addon::read(&object).unwrap();
             assert_eq!(&*addon.version, expected, "{api_version}");
             assert_eq!(addon.available.unwrap().status, "False");
         }

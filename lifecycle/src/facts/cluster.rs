@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use berth_api::cluster::{ClusterSetManagedNamespaceConfig, Taint};
+use berth_api::lenient::{self, Read, Unreadable};
 use berth_api::{ManagedCluster, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde_json::Value;
 
 /// A ManagedCluster.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,11 +35,22 @@ pub struct Cluster {
     pub conditions: Vec<Condition>,
     /// status.managedNamespaces
     pub managed_namespaces: Vec<ClusterSetManagedNamespaceConfig>,
+    /// Fields that could not be read, and count as absent.
+    pub unreadable: Unreadable,
 }
 
 // === impl Cluster ===
 
 impl Cluster {
+    /// Reads a ManagedCluster, whatever its fields hold.
+    pub fn read(object: &Value) -> Self {
+        let Read { object, unreadable } = lenient::cluster(object);
+        Self {
+            unreadable,
+            ..Self::from(object)
+        }
+    }
+
     /// The condition of this type.
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
         self.conditions
@@ -77,6 +90,7 @@ impl From<ManagedCluster> for Cluster {
             taints: object.spec.taints,
             conditions: status.conditions,
             managed_namespaces: status.managed_namespaces,
+            unreadable: Unreadable::default(),
         }
     }
 }

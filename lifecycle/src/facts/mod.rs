@@ -1,7 +1,7 @@
 //! What the hub's objects say, as far as decisions need it.
 //!
 //! The rest of an object (managed fields, claims, capacities, annotations of others) is not kept: a hub has ten thousand
-//! clusters. Reading is lenient, and one object that cannot be read concerns that object only.
+//! clusters. Reading is lenient (see [`berth_api::lenient`]), and one object that cannot be read concerns that object only.
 
 mod addon;
 mod binding;
@@ -12,7 +12,6 @@ mod owned;
 mod set;
 
 pub use addon::Addon;
-pub(crate) use addon::ManagedClusterAddOn;
 pub use binding::Binding;
 pub use cluster::Cluster;
 pub use csr::{CertificateRequest, Standing};
@@ -45,13 +44,11 @@ pub struct ClusterFacts<'a> {
     pub config: &'a Config,
     /// The cluster's name, and its namespace's.
     pub name: &'a str,
-    /// The ManagedCluster. None: there is none (any more), or it cannot be read.
+    /// The ManagedCluster. None: there is none (any more).
     pub cluster: Option<&'a Cluster>,
     /// The ManagedCluster was seen, and is gone since. What a restored hub has of a cluster that is not there *yet* is none
     /// of a gone one's.
     pub was_there: bool,
-    /// A ManagedCluster is there, but is none that can be read: nothing of it may be changed or taken away.
-    pub unreadable: bool,
     /// Namespace and RBAC, as far as they bear the cluster's label.
     pub owned: &'a OwnedObjects,
     /// The ClusterRoles that all agents share are there: role bindings that refer to them are refused before.

@@ -500,16 +500,6 @@ fn a_gone_cluster_without_permissions_left_leaves_its_namespace_alone() {
 }
 
 #[test]
-fn what_cannot_be_read_is_left_alone() {
-    let mut hub = Hub::accepted("c1");
-    hub.put(WORKS, "w", None, false);
-    hub.cluster = None;
-    hub.unreadable = true;
-    assert_eq!(asked(&hub), []);
-    assert_eq!(decided(&hub), Plan::default());
-}
-
-#[test]
 fn a_cluster_made_again_with_the_name_of_a_gone_one_keeps_what_is_there() {
     let mut hub = Hub::accepted("c1");
     let objects = hub.objects.clone();

@@ -10,7 +10,7 @@ use crate::admin::hub::Item;
 pub(super) enum Passed {
     /// It had been accepted, and was turned out.
     TurnedOut,
-    /// It cannot be read.
+    /// Some of it cannot be read.
     Unreadable,
 }
 
@@ -20,7 +20,7 @@ pub(super) fn pending(items: &[Item<ManagedCluster>]) -> (Vec<String>, Vec<(Stri
     for item in items {
         let name = item.name();
         let cluster = Cluster::from(item.object.clone());
-        if item.unreadable.is_some() {
+        if item.unreadable.is_some() || !item.fields.is_empty() {
             passed.push((name, Passed::Unreadable));
         } else if cluster.accepted || cluster.deleting {
         } else if was_turned_out(&cluster) {
@@ -51,7 +51,9 @@ impl Passed {
             Self::TurnedOut => format!(
                 "{name} is passed over: it was accepted once, and turned out; 'berth accept {name}' accepts it again"
             ),
-            Self::Unreadable => format!("{name} is passed over: it cannot be read"),
+            Self::Unreadable => format!(
+                "{name} is passed over: fields of it cannot be read; 'berth accept {name}' accepts it all the same"
+            ),
         }
     }
 }

@@ -104,6 +104,11 @@ impl Target {
             teller.failed(&name, format!("the ManagedCluster cannot be read: {why}"))?;
             return Ok(Step::Finished);
         }
+        if !item.fields.is_empty() && !self.acceptance_told {
+            let fields = &item.fields;
+            let words = format!("these fields of ManagedCluster {name} cannot be read: {fields}");
+            teller.note(&words);
+        }
         let annotations = item.object.metadata.annotations.as_ref();
         let by_aws = annotations.is_some_and(|annotations| annotations.contains_key(BY_AWS));
         let cluster = Cluster::from(item.object);

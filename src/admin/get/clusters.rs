@@ -162,7 +162,10 @@ impl View for Clusters {
             };
             cells.extend([
                 cell(|cluster| status(cluster, conditions::JOINED)),
-                cell(|cluster| reason(cluster).unwrap_or_default()),
+                match item.fields.is_empty() {
+                    true => cell(|cluster| reason(cluster).unwrap_or_default()),
+                    false => conditions::UNREADABLE_FIELDS.to_owned(),
+                },
                 cell(taints),
                 cell(urls),
                 age_of(item.object.meta(), now),

@@ -1,17 +1,22 @@
 //! An object as the hub has it, and as we understand it.
 
+use berth_api::ManagedCluster;
+use berth_api::lenient::{self, Read, Unreadable};
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// An object of the hub: all of it, to be shown, and what this version of Berth knows of it.
 ///
-/// One that does not parse is still listed, by its metadata: the rest of `object` is then empty, and `unreadable` says why.
+/// Of one that does not parse, as much is kept as can be read: of a ManagedCluster each field on its own, of others the
+/// metadata. `unreadable` says why the rest of `object` is empty.
 #[derive(Clone, Debug)]
 pub(crate) struct Item<K> {
     pub(crate) value: Value,
     pub(crate) object: K,
     pub(crate) unreadable: Option<String>,
+    /// Fields that cannot be read, and are empty in `object`.
+    pub(crate) fields: Unreadable,
 }
 
 impl<K> Item<K>
@@ -31,6 +36,13 @@ where
                 value,
                 object,
                 unreadable: None,
+                fields: Unreadable::default(),
+            },
+            Err(_) if let Some((object, fields)) = spared::<K>(&value) => Self {
+                value,
+                object,
+                unreadable: None,
+                fields,
             },
             Err(error) => {
                 let mut object = K::default();
@@ -40,6 +52,7 @@ where
                     value,
                     object,
                     unreadable: Some(error.to_string()),
+                    fields: Unreadable::default(),
                 }
             }
         }
@@ -50,21 +63,56 @@ where
     }
 }
 
+/// What can be read of an object that does not parse, and what cannot. None: nothing but perhaps its metadata.
+fn spared<K>(value: &Value) -> Option<(K, Unreadable)>
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    let kind = (K::group(&()), K::kind(&()));
+    if kind != (ManagedCluster::group(&()), ManagedCluster::kind(&())) {
+        let Read { object, unreadable } = lenient::with_conditions(value).ok()?;
+        return Some((object, unreadable));
+    }
+    let Read { object, unreadable } = lenient::cluster(value);
+    let object = serde_json::to_value(object).ok()?;
+    Some((K::deserialize(object).ok()?, unreadable))
+}
+
 #[cfg(test)]
 mod tests {
-    use berth_api::ManagedCluster;
+    use berth_api::{ManagedClusterSet, ManagedClusterSetBinding};
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn an_object_that_does_not_parse_keeps_its_name() {
-        let value = json!({"metadata": {"name": "c1"}, "spec": {"hubAcceptsClient": "yes"}});
+        let value = json!({"metadata": {"name": "s1"}, "spec": {"clusterSelector": []}});
+        let item = Item::<ManagedClusterSetBinding>::of(json!({
+            "metadata": {"name": "s1"}, "spec": {"clusterSet": []},
+        }));
+        assert_eq!(
+            (item.name().as_str(), item.unreadable.is_some()),
+            ("s1", true)
+        );
+        let item = Item::<ManagedClusterSet>::of(value);
+        assert_eq!(item.name(), "s1");
+        assert_eq!(item.value["kind"], "ManagedClusterSet");
+    }
+
+    #[test]
+    fn of_a_cluster_all_that_can_be_read_is_kept() {
+        let value = json!({
+            "metadata": {"name": "c1", "managedFields": [{"time": "9999-12-31T23:59:59Z"}]},
+            "spec": {"hubAcceptsClient": true},
+            "status": {"conditions": [{"type": "A", "lastTransitionTime": "2026-01-01T00:00:00-26:00"}]},
+        });
         let item = Item::<ManagedCluster>::of(value);
-        assert_eq!(item.name(), "c1");
-        assert!(
-            item.unreadable.unwrap().contains("hubAcceptsClient")
-                || item.value["kind"] == "ManagedCluster"
+        assert_eq!((item.name().as_str(), item.unreadable), ("c1", None));
+        assert!(item.object.spec.hub_accepts_client);
+        assert_eq!(
+            item.fields.to_string(),
+            "status.conditions[0].lastTransitionTime"
         );
     }
 }

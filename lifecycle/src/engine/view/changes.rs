@@ -173,7 +173,6 @@ impl View {
                 };
                 let old = entry.cluster.take();
                 entry.was_there |= old.is_some();
-                entry.unreadable = false;
                 self.membership_changed(name, old.as_ref(), None);
                 self.wake_cluster(name);
             }

@@ -76,7 +76,7 @@ impl View {
         };
         match kind {
             Kind::Cluster => clusters
-                .filter(|(_, entry)| entry.cluster.is_some() || entry.unreadable)
+                .filter(|(_, entry)| entry.cluster.is_some())
                 .map(|(name, _)| (none.clone(), name.clone()))
                 .collect(),
             Kind::Set => {

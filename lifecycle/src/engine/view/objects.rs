@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, labels};
+use berth_api::{ManagedClusterSet, ManagedClusterSetBinding, labels, lenient};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 
@@ -18,26 +18,26 @@ use crate::{clock, csrs, heartbeat, names, roles};
 
 impl View {
     pub(super) fn cluster_changed(&mut self, name: &Arc<str>, object: &Object) {
-        let (new, unreadable) = match object.read::<ManagedCluster>() {
-            Ok(cluster) => (Some(Cluster::from(cluster)), false),
-            Err(error) => {
-                tracing::warn!(cluster = %name, error, "ManagedCluster cannot be read and is left alone");
-                (None, true)
-            }
-        };
+        let new = Cluster::read(&object.value);
         let entry = self.clusters.entry(name.clone()).or_default();
         let mut old = entry.cluster.take();
-        if let (Some(old), Some(new)) = (&mut old, &new) {
+        let mut known_unreadable = None;
+        if let Some(old) = &mut old {
             // That alone is no change: agents report much that does not matter here.
             old.resource_version.clone_from(&new.resource_version);
+            known_unreadable = Some(&old.unreadable);
         }
-        let changed = old != new || entry.unreadable != unreadable;
-        entry.cluster.clone_from(&new);
-        entry.unreadable = unreadable;
-        if changed {
-            self.membership_changed(name, old.as_ref(), new.as_ref());
-            self.wake_cluster(name);
+        if !new.unreadable.is_empty() && known_unreadable != Some(&new.unreadable) {
+            let fields = &new.unreadable;
+            tracing::warn!(cluster = %name, %fields, "fields of the ManagedCluster cannot be read and count as absent");
         }
+        if old.as_ref() == Some(&new) {
+            entry.cluster = Some(new);
+            return;
+        }
+        entry.cluster = Some(new.clone());
+        self.membership_changed(name, old.as_ref(), Some(&new));
+        self.wake_cluster(name);
     }
 
     /// Counts the members of sets, and wakes what acceptance and existence of a cluster concern.
@@ -88,10 +88,10 @@ impl View {
     }
 
     pub(super) fn set_changed(&mut self, name: Arc<str>, object: &Object) {
-        let set = match object.read::<ManagedClusterSet>() {
-            Ok(set) => ClusterSet::from(set),
+        let set = match lenient::with_conditions::<ManagedClusterSet>(&object.value) {
+            Ok(set) => ClusterSet::from(set.object),
             Err(error) => {
-                tracing::warn!(set = %name, error, "ManagedClusterSet cannot be read and is left alone");
+                tracing::warn!(set = %name, %error, "ManagedClusterSet cannot be read and is left alone");
                 return;
             }
         };
@@ -146,10 +146,10 @@ impl View {
     }
 
     pub(super) fn binding_changed(&mut self, namespace: Arc<str>, name: Arc<str>, object: &Object) {
-        let binding = match object.read::<ManagedClusterSetBinding>() {
-            Ok(binding) => Binding::from(binding),
+        let binding = match lenient::with_conditions::<ManagedClusterSetBinding>(&object.value) {
+            Ok(binding) => Binding::from(binding.object),
             Err(error) => {
-                tracing::warn!(%namespace, binding = %name, error, "ManagedClusterSetBinding cannot be read");
+                tracing::warn!(%namespace, binding = %name, %error, "ManagedClusterSetBinding cannot be read");
                 // It holds its namespace all the same.
                 Binding {
                     deleting: true,
@@ -165,13 +165,13 @@ impl View {
     }
 
     pub(super) fn addon_changed(&mut self, namespace: &str, name: &str, object: &Object) {
-        let addon = match object.read::<crate::facts::ManagedClusterAddOn>() {
-            Ok(addon) => Addon::from(addon),
+        let addon = match Addon::read(&object.value) {
+            Ok(addon) => addon,
             Err(error) => {
                 tracing::warn!(
                     cluster = namespace,
                     addon = name,
-                    error,
+                    %error,
                     "ManagedClusterAddOn cannot be read"
                 );
                 return;
@@ -229,7 +229,10 @@ impl View {
         let request = match object.read::<CertificateSigningRequest>() {
             Ok(request) => request,
             Err(error) => {
-                tracing::warn!(csr = %name, error, "CertificateSigningRequest cannot be read");
+                tracing::warn!(csr = %name, error, "CertificateSigningRequest cannot be read and is left to a person");
+                // What was read of it before is out of date.
+                self.trusted.remove(&name);
+                self.request_decided(&name);
                 return;
             }
         };
@@ -327,7 +330,6 @@ impl View {
     pub(super) fn forget_empty(&mut self, name: &str) {
         let is_empty = |entry: &Entry| {
             entry.cluster.is_none()
-                && !entry.unreadable
                 && entry.owned == Default::default()
                 && entry.lease.is_none()
                 && entry.addons.is_empty()

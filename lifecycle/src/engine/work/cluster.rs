@@ -104,7 +104,7 @@ impl Work {
         let lasted = self.lane(Lane::Clusters).failing_for(&key, now.instant);
         let mut plan = Plan::default();
         self.view().with_cluster(name, None, |facts| {
-            if facts.cluster.is_some() && !facts.unreadable {
+            if facts.cluster.is_some() {
                 acceptance::report(facts, failures, lasted, now, &mut plan);
                 removal::report(facts, failures, lasted, now, &mut plan);
             }

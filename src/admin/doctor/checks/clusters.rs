@@ -35,8 +35,13 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         let cluster = Cluster::from(item.object.clone());
         let found = if let Some(why) = &item.unreadable {
             let message = format!("it cannot be read: {}", plain(why));
-            let remedy = format!("kubectl edit managedcluster {name}");
-            Some(Check::AcceptedClusters.fault(message).remedy(remedy))
+            Some(Check::AcceptedClusters.fault(message).remedy(edit(&name)))
+        } else if !item.fields.is_empty() {
+            let message = format!(
+                "these fields cannot be read, and count as absent: {}; the certificate of its agent is not renewed",
+                item.fields
+            );
+            Some(Check::AcceptedClusters.fault(message).remedy(edit(&name)))
         } else if cluster.deleting {
             None
         } else if cluster.accepted {
@@ -64,6 +69,13 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         )));
     }
     findings
+}
+
+fn edit(name: &str) -> String {
+    let name = ShellWord(name);
+    format!(
+        "kubectl edit managedcluster {name} --subresource=status, or without it; if its agent wrote them: berth deny {name}"
+    )
 }
 
 /// A cluster that is not accepted; one that was turned out waits for nobody.
@@ -215,7 +227,11 @@ mod tests {
                 cluster("c1", true, &[good, (AVAILABLE, "Unknown", "x")]),
                 &["warning: nobody hears of the agent of \"c1\""],
             ),
-            ("unreadable", unreadable, &["fault: it cannot be read"]),
+            (
+                "unreadable",
+                unreadable,
+                &["fault: these fields cannot be read, and count as absent: spec.taints"],
+            ),
         ];
         for (sentence, value, expected) in table {
             assert_eq!(
