@@ -18,6 +18,7 @@ use std::time::Duration;
 use berth_api::{conditions, labels, names as kubernetes};
 use jiff::Timestamp;
 
+use crate::config::Config;
 use crate::facts::{Cluster, ClusterFacts, Now, Owned};
 use crate::names::{self, managers};
 use crate::plan::{Action, Event, Failure, Plan, Write};
@@ -125,7 +126,9 @@ pub fn report(
                     && !there.deleting
                     && roles::target(&body) == failure.target
                 {
-                    plan.writes.push(roles::delete(&body, &there.uid, NAME));
+                    let why = "it refers to another role, which cannot be changed: it is made anew";
+                    plan.writes
+                        .push(roles::delete(&body, &there.uid, NAME, why));
                 }
             }
         }
@@ -176,6 +179,11 @@ pub(crate) fn refusal(facts: &ClusterFacts<'_>) -> Option<String> {
         ));
     }
     None
+}
+
+/// Whether the namespace of this name is reserved whatever it bears: no cluster was ever given anything there.
+pub(crate) fn is_reserved(config: &Config, name: &str) -> bool {
+    name == config.namespace || RESERVED.contains(&name)
 }
 
 /// What keeps an accepted cluster from being given anything at all, for a person.
@@ -367,8 +375,11 @@ fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) 
     // Denial leaves these two in place, so they tell a restarted process what it was about.
     let has_role = owned.cluster_role.is_some() || owned.cluster_role_binding.is_some();
     let before = plan.writes.len();
-    // One that was refused never had any permissions, and gets none.
-    if is_accepted || has_role {
+    if names::is_of_all_agents(name) {
+        // OCM accepts such a name. What it made for the cluster goes; nothing is written to what all agents share.
+        removal::take_back_roles(facts, NAME, plan);
+    } else if is_accepted || has_role {
+        // One that was refused never had any permissions, and gets none.
         let role = roles::cluster_role(config, name, false);
         let binding = roles::cluster_role_binding(config, name);
         // Also if it is being deleted, and somebody holds it: it grants what it says until it is gone.

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use berth_api::{conditions, labels};
 use serde_json::json;
 
+use crate::acceptance;
 use crate::config::GroupVersionResource;
 use crate::facts::{Cluster, ClusterFacts, Now, Owned, OwnedObjects, Remaining, RemainingObject};
 use crate::names::managers;
@@ -95,7 +96,10 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
         Some(cluster) if gate && !cluster.has_finalizer(labels::RESOURCE_CLEANUP) => {
             plan.changes.add_finalizers.push(labels::RESOURCE_CLEANUP);
         }
-        None if has_permissions(facts.owned) => {
+        // Of a cluster that is gone only the names are left to go by: in a reserved namespace they are others'.
+        None if has_permissions(facts.owned)
+            && !acceptance::is_reserved(facts.config, facts.name) =>
+        {
             let collected = collect(facts, now, plan);
             // The work binding is what remembers, after a restart, that something is left to be done.
             take_back(facts, collected != Collected::Yes, now, plan);
@@ -158,7 +162,7 @@ pub(crate) fn take_back_bindings(
             && !there.deleting
         {
             plan.writes
-                .push(roles::delete(&body, &there.uid, reconciler));
+                .push(roles::delete(&body, &there.uid, reconciler, why(facts)));
         }
     }
     if !held {
@@ -269,6 +273,12 @@ fn remove(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan
 
 /// Deletes the RBAC objects of a cluster.
 fn take_back(facts: &ClusterFacts<'_>, held: bool, now: Now, plan: &mut Plan) {
+    take_back_roles(facts, NAME, plan);
+    take_back_bindings(facts, NAME, held, now, plan);
+}
+
+/// Deletes the cluster's ClusterRole and ClusterRoleBinding.
+pub(crate) fn take_back_roles(facts: &ClusterFacts<'_>, reconciler: &'static str, plan: &mut Plan) {
     let ClusterFacts {
         config,
         name,
@@ -285,10 +295,10 @@ fn take_back(facts: &ClusterFacts<'_>, held: bool, now: Now, plan: &mut Plan) {
         if let Some(there) = there
             && !there.deleting
         {
-            plan.writes.push(roles::delete(&body, &there.uid, NAME));
+            plan.writes
+                .push(roles::delete(&body, &there.uid, reconciler, why(facts)));
         }
     }
-    take_back_bindings(facts, NAME, held, now, plan);
 }
 
 /// Deletes, of the first kind of which something is left, the objects whose turn it is.
@@ -325,6 +335,7 @@ fn collect(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) -> Collected {
                 },
                 action: Action::Delete {
                     uid: object.uid.clone(),
+                    why: why(facts),
                 },
                 reconciler: NAME,
                 events: Vec::new(),
@@ -349,6 +360,15 @@ fn is_collected(facts: &ClusterFacts<'_>) -> bool {
             cluster.deleting && (cluster.has_finalizer(labels::RESOURCE_CLEANUP) || !is_done)
         }
         None => facts.was_there && has_permissions(facts.owned),
+    }
+}
+
+/// Why something of the cluster is deleted.
+fn why(facts: &ClusterFacts<'_>) -> &'static str {
+    match facts.cluster {
+        None => "there is no such ManagedCluster any more",
+        Some(cluster) if cluster.deleting => "the ManagedCluster is being deleted",
+        Some(_) => "the ManagedCluster is denied",
     }
 }
 

@@ -340,7 +340,7 @@ impl Hub {
             }
             Action::ApplyStatus { body, .. } => self.apply_status(body),
             Action::Patch { body, .. } => self.patch(&write.target, body),
-            Action::Delete { uid } => self.delete(&write.target, uid),
+            Action::Delete { uid, .. } => self.delete(&write.target, uid),
             other => panic!("none of ours: {other:?}"),
         };
         let is_cluster = write.target.resource.resource == "managedclusters";

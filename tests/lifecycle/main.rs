@@ -30,6 +30,7 @@ mod csrs;
 mod failover;
 mod heartbeat;
 mod killed;
+mod ownership;
 mod removal;
 mod sets;
 mod strange;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::objects::owned;
+use super::objects::{is_owned, owned};
 use super::{Blind, Key, View};
 use crate::engine::kinds::Kind;
 use crate::engine::object::{Object, Renewal};
@@ -117,8 +117,8 @@ impl View {
             Kind::Lease => self.lease_changed(object, object.renew_time(), source, now),
             Kind::Csr => self.request_changed(name, object),
             Kind::Namespace | Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => {
-                let owned = owned(&self.config, object);
-                self.owned_changed(kind, &namespace, &name, Some(owned));
+                let owned = is_owned(kind, object).then(|| owned(&self.config, object));
+                self.owned_changed(kind, &namespace, &name, owned);
             }
         }
     }

@@ -37,7 +37,7 @@ impl View {
             }
             Kind::Namespace => &owned(name)?.namespace.as_ref()?.resource_version,
             Kind::RoleBinding => {
-                let owned = owned(namespace)?;
+                let owned = owned(owner(kind, namespace, name)?)?;
                 let slot = if name == names::work_binding(namespace) {
                     &owned.work_binding
                 } else {
@@ -143,11 +143,16 @@ impl View {
     }
 }
 
-/// Whose it is, of what the hub keeps for clusters.
+/// The cluster whose namespace or RBAC object has exactly this name.
+///
+/// Others may have objects whose names begin the same way, such as a role for those who look after one cluster.
 pub(super) fn owner<'a>(kind: Kind, namespace: &'a str, name: &'a str) -> Option<&'a str> {
     match kind {
         Kind::Namespace => Some(name),
-        Kind::RoleBinding => Some(namespace),
+        Kind::RoleBinding => [names::registration_binding, names::work_binding]
+            .iter()
+            .any(|binding| binding(namespace) == name)
+            .then_some(namespace),
         Kind::ClusterRole | Kind::ClusterRoleBinding => names::cluster_of_role(name),
         _ => None,
     }

@@ -249,7 +249,11 @@ impl View {
         match read {
             Some((request, Standing::Pending)) => {
                 self.pending.insert(&name, &request.cluster);
-                self.requests.insert(name.clone(), request);
+                let uid = request.metadata.uid.clone();
+                let old = self.requests.insert(name.clone(), request);
+                if old.is_some_and(|old| old.metadata.uid != uid) {
+                    self.told.remove(&name);
+                }
                 self.wakes.push(Key::Csr(name));
             }
             _ => self.request_decided(&name),
@@ -263,7 +267,8 @@ impl View {
         self.told.remove(name);
     }
 
-    /// What the hub keeps for a cluster has changed, or is gone. Whose it is, its name says; a wrong label is mended.
+    /// What the hub keeps for a cluster has changed, or is gone. An object with another cluster's label counts as gone: it
+    /// is applied again if the cluster needs it, and otherwise left alone.
     pub(super) fn owned_changed(
         &mut self,
         kind: Kind,
@@ -303,11 +308,7 @@ impl View {
             Kind::RoleBinding if name == names::registration_binding(owner) => {
                 &mut owned.registration_binding
             }
-            Kind::RoleBinding if name == names::work_binding(owner) => &mut owned.work_binding,
-            _ => {
-                self.forget_empty(owner);
-                return;
-            }
+            _ => &mut owned.work_binding,
         };
         let mut old = std::mem::replace(slot, new.clone());
         if let (Some(old), Some(new)) = (&mut old, &new) {
@@ -336,6 +337,17 @@ impl View {
             self.clusters.remove(name);
         }
     }
+}
+
+/// Whether the hub keeps this object for a cluster: it has exactly the name of one of the cluster's objects, and the
+/// cluster's label. The ClusterRoles that all agents share are told by their names.
+pub(super) fn is_owned(kind: Kind, object: &Object) -> bool {
+    let (namespace, name) = (object.namespace(), object.name());
+    let shared =
+        kind == Kind::ClusterRole && [names::REGISTRATION_ROLE, names::WORK_ROLE].contains(&name);
+    shared
+        || owner(kind, namespace, name)
+            .is_some_and(|cluster| object.label(labels::CLUSTER_NAME) == cluster)
 }
 
 pub(super) fn owned(config: &Config, object: &Object) -> Owned {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Done, Outcome, Work, failed};
+use super::{Done, Outcome, ROUNDS, Work, failed};
 use crate::csrs::{self, Decision, reasons};
 use crate::engine::queue::now;
 use crate::facts::Now;
@@ -18,9 +18,10 @@ impl Work {
             again: None,
             pause: None,
         };
-        let mut may_renew = None;
-        loop {
-            let (decision, regarding) = {
+        // The answer belongs to one object: its sender may delete it, and another send one of the same name.
+        let mut answer: Option<(Option<String>, bool)> = None;
+        for _ in 0..ROUNDS {
+            let (decision, uid, regarding) = {
                 let view = self.view();
                 let Some(request) = view.request(name) else {
                     return SETTLED;
@@ -35,11 +36,14 @@ impl Work {
                         "resourceVersion": request.metadata.resource_version,
                     },
                 });
+                let uid = request.metadata.uid.clone();
+                let may_renew = answer.as_ref().filter(|(of, _)| *of == uid);
+                let may_renew = may_renew.map(|(_, allowed)| *allowed);
                 let decision = csrs::decide(&self.config, request, cluster, may_renew);
-                (decision, regarding)
+                (decision, uid, regarding)
             };
             match decision {
-                Decision::Ask(review) if may_renew.is_none() => {
+                Decision::Ask(review) => {
                     let body = json!({
                         "apiVersion": "authorization.k8s.io/v1",
                         "kind": "SubjectAccessReview",
@@ -47,7 +51,7 @@ impl Work {
                     });
                     let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
                     match self.writer.post(path, &body).await {
-                        Ok(answer) => may_renew = Some(answer["status"]["allowed"] == true),
+                        Ok(review) => answer = Some((uid, review["status"]["allowed"] == true)),
                         Err(refusal) => {
                             tracing::warn!(
                                 csr = name,
@@ -83,8 +87,9 @@ impl Work {
                     let again = (reason == reasons::RENEWAL_FORBIDDEN).then(|| now() + AGAIN);
                     return Done::Settled { again, pause: None };
                 }
-                Decision::Ask(_) | Decision::Wait | Decision::Ignore => return SETTLED,
+                Decision::Wait | Decision::Ignore => return SETTLED,
             }
         }
+        Done::Failed { wait: None }
     }
 }
