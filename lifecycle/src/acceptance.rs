@@ -18,6 +18,7 @@ use std::time::Duration;
 use berth_api::{conditions, labels, names as kubernetes};
 use jiff::Timestamp;
 
+use crate::automatic;
 use crate::config::Config;
 use crate::facts::{Cluster, ClusterFacts, Now, Owned};
 use crate::names::{self, managers};
@@ -62,10 +63,16 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
     if facts.unreadable || accept_automatically(facts, cluster, now, plan) {
         return;
     }
+    let before = plan.writes.len();
     if cluster.accepted {
         provide(facts, cluster, now, plan);
     } else {
         deny(facts, cluster, now, plan);
+    }
+    // Rights come first, as long as the role stays to tell of the denial.
+    let has_role = facts.owned.cluster_role.is_some() || facts.owned.cluster_role_binding.is_some();
+    if !has_role || plan.writes.len() == before {
+        automatic::remember(facts, cluster, now, plan);
     }
 }
 
@@ -187,7 +194,7 @@ pub(crate) fn is_reserved(config: &Config, name: &str) -> bool {
 }
 
 /// What keeps an accepted cluster from being given anything at all, for a person.
-fn obstacle(facts: &ClusterFacts<'_>) -> Option<String> {
+pub(crate) fn obstacle(facts: &ClusterFacts<'_>) -> Option<String> {
     refusal(facts).or_else(|| {
         let namespace = facts.owned.namespace.as_ref()?;
         namespace.deleting.then(|| {
@@ -199,7 +206,8 @@ fn obstacle(facts: &ClusterFacts<'_>) -> Option<String> {
     })
 }
 
-/// OCM's ManagedClusterAutoApproval, but only for those who are trusted with it. Returns whether it comes to a write.
+/// OCM's ManagedClusterAutoApproval, but only for those who are trusted with it ([`automatic`]). Returns whether it comes
+/// to a write.
 ///
 /// With the annotation, whoever denies the cluster later has the last word; so one that a person accepted gets it, too.
 fn accept_automatically(
@@ -211,19 +219,20 @@ fn accept_automatically(
     if !facts.config.gates.auto_approval || cluster.auto_accepted_on.is_some() {
         return false;
     }
-    // Once there is such a condition, somebody has decided before.
-    let undecided = cluster.condition(HUB_ACCEPTED).is_none();
-    let trusted = facts.trusted_request && undecided && obstacle(facts).is_none();
-    if !cluster.accepted && !trusted {
-        return false;
+    if !cluster.accepted && !automatic::may_accept(facts, plan) {
+        return !plan.writes.is_empty();
     }
-    // To the second, as Kubernetes writes times.
-    let time = Timestamp::from_second(now.wall.as_second()).unwrap_or(now.wall);
     plan.changes
         .annotations
-        .insert(labels::AUTO_ACCEPTED_ON.to_owned(), time.to_string());
+        .insert(labels::AUTO_ACCEPTED_ON.to_owned(), written(now));
     plan.changes.accept |= !cluster.accepted;
     !cluster.accepted
+}
+
+/// The time, to the second, as Kubernetes writes times.
+pub(crate) fn written(now: Now) -> String {
+    let time = Timestamp::from_second(now.wall.as_second()).unwrap_or(now.wall);
+    time.to_string()
 }
 
 /// Gives an accepted cluster what it needs.

@@ -139,6 +139,12 @@ impl LifecycleArgs {
                     .to_owned(),
             );
         }
+        if gates.auto_rebootstrap && !gates.auto_approval {
+            warnings.push(
+                "feature gate ManagedClusterAutoRebootstrap has no effect without ManagedClusterAutoApproval"
+                    .to_owned(),
+            );
+        }
         Ok(Settings {
             listen: self.listen,
             election: self.election.params(&namespace, &identity)?,

@@ -264,6 +264,7 @@ async fn listed_users_bring_clusters_that_are_new_or_silent_and_no_others() {
     let mut hub = Hub::private(Config {
         gates: Gates {
             auto_approval: true,
+            auto_rebootstrap: true,
             ..Gates::default()
         },
         auto_approved_users: BTreeSet::from([listed.clone()]),

@@ -26,6 +26,7 @@ mod proxy;
 
 mod acceptance;
 mod addons;
+mod auto_approval;
 mod csrs;
 mod failover;
 mod heartbeat;

@@ -915,6 +915,7 @@ fn clusters_are_accepted_automatically_once_and_only_for_trusted_senders() {
         let mut hub = Hub::new("c1");
         hub.config.gates.auto_approval = gate;
         hub.trusted_request = trusted;
+        hub.insert(roles::namespace(&hub.config, "c1"));
         let cluster = hub.cluster();
         cluster.accepted = accepted;
         cluster.auto_accepted_on = annotated.then(|| "2020-01-01T00:00:00Z".to_owned());

@@ -173,6 +173,7 @@ impl View {
                 };
                 let old = entry.cluster.take();
                 entry.was_there |= old.is_some();
+                entry.namespace_taken = None;
                 entry.unreadable = false;
                 self.membership_changed(name, old.as_ref(), None);
                 self.wake_cluster(name);
@@ -209,6 +210,7 @@ impl View {
             Kind::Csr => {
                 self.request_decided(name);
                 self.trusted.remove(name);
+                self.refused.remove(name);
             }
             Kind::Namespace | Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => {
                 self.owned_changed(kind, namespace, name, None);

@@ -101,7 +101,8 @@ impl View {
                 .map(|(name, _)| of_cluster(names::CLUSTER_LEASE.to_owned(), name, true))
                 .collect(),
             Kind::Csr => {
-                let names: BTreeSet<_> = self.requests.keys().chain(self.trusted.names()).collect();
+                let names = self.requests.keys().chain(self.trusted.names());
+                let names: BTreeSet<_> = names.chain(self.refused.names()).collect();
                 let names = names.into_iter();
                 names.map(|name| (none.clone(), name.clone())).collect()
             }

@@ -66,8 +66,7 @@ impl View {
             self.wakes.extend(keys);
         }
         // Whoever may be trusted with a new cluster has perhaps asked already.
-        self.wakes
-            .extend(self.pending.of(name).cloned().map(Key::Csr));
+        self.wake_requests(name);
         let (old, new) = (
             old.map(|cluster| &cluster.labels),
             new.map(|cluster| &cluster.labels),
@@ -234,17 +233,24 @@ impl View {
             }
         };
         let read = CertificateRequest::read(request);
-        // One that is none of an agent's, or that a person refused, vouches for no cluster, whoever sent it.
-        let vouches = read.as_ref().is_some_and(|(request, standing)| {
-            *standing != Standing::Refused && csrs::is_from_listed_user(&self.config, request)
-        });
-        if vouches {
-            let cluster = object.label(labels::CLUSTER_NAME);
-            if self.trusted.insert(&name, cluster) {
-                self.wake_cluster(cluster);
+        // One that is none of an agent's vouches for no cluster, whoever sent it. One that a person denied speaks against it.
+        let vouches = read
+            .as_ref()
+            .filter(|(request, _)| csrs::is_from_listed_user(&self.config, request));
+        let denied = vouches.is_some_and(|(request, _)| request.is_denied());
+        let vouches = vouches.is_some_and(|(_, standing)| *standing != Standing::Refused);
+        let cluster = object.label(labels::CLUSTER_NAME);
+        let mut changed = false;
+        for (all, is) in [(&mut self.trusted, vouches), (&mut self.refused, denied)] {
+            if is {
+                changed |= all.insert(&name, cluster);
+            } else {
+                all.remove(&name);
             }
-        } else {
-            self.trusted.remove(&name);
+        }
+        if changed {
+            self.wake_cluster(cluster);
+            self.wake_requests(cluster);
         }
         match read {
             Some((request, Standing::Pending)) => {
@@ -316,6 +322,9 @@ impl View {
         }
         if old != new {
             self.wake_cluster(owner);
+            if kind == Kind::Namespace {
+                self.wake_requests(owner);
+            }
         }
     }
 
@@ -323,6 +332,11 @@ impl View {
         if let Some((name, _)) = self.clusters.get_key_value(name) {
             self.wakes.push(Key::Cluster(name.clone()));
         }
+    }
+
+    pub(super) fn wake_requests(&mut self, cluster: &str) {
+        self.wakes
+            .extend(self.pending.of(cluster).cloned().map(Key::Csr));
     }
 
     pub(super) fn forget_empty(&mut self, name: &str) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{Done, Outcome, ROUNDS, Work, failed};
+use crate::automatic;
 use crate::csrs::{self, Decision, reasons};
 use crate::engine::queue::now;
 use crate::facts::Now;
@@ -27,6 +28,8 @@ impl Work {
                     return SETTLED;
                 };
                 let cluster = view.cluster(&request.cluster);
+                let obstacle = view.with_cluster(&request.cluster, None, automatic::obstacle);
+                let obstacle = obstacle.flatten();
                 let regarding = json!({
                     "apiVersion": "certificates.k8s.io/v1",
                     "kind": "CertificateSigningRequest",
@@ -39,7 +42,8 @@ impl Work {
                 let uid = request.metadata.uid.clone();
                 let may_renew = answer.as_ref().filter(|(of, _)| *of == uid);
                 let may_renew = may_renew.map(|(_, allowed)| *allowed);
-                let decision = csrs::decide(&self.config, request, cluster, may_renew);
+                let decision =
+                    csrs::decide(&self.config, request, cluster, obstacle.as_ref(), may_renew);
                 (decision, uid, regarding)
             };
             match decision {

@@ -64,7 +64,13 @@ pub(super) fn why_not_approved(
     };
     let new = is_new(facts, pending.created);
     // What the controller is told to approve by itself is not known here: without that, a person approves.
-    match csrs::decide(&Config::default(), &pending.request, cluster, may_renew) {
+    match csrs::decide(
+        &Config::default(),
+        &pending.request,
+        cluster,
+        None,
+        may_renew,
+    ) {
         Decision::Ignore | Decision::Ask(_) | Decision::Wait => None,
         Decision::Approve(_) if new => None,
         Decision::Approve(_) => {
