@@ -10,6 +10,7 @@
 //! could speak for every cluster of the hub. With the gate `ManagedClusterAutoRebootstrap` a cluster that has joined gets
 //! another certificate when its agent has been silent for long enough.
 
+mod foreign;
 mod request;
 
 #[cfg(test)]
@@ -17,6 +18,7 @@ pub(crate) mod tests;
 
 use std::fmt;
 
+pub use foreign::is_foreign;
 pub use request::{Refusal, validate};
 
 use berth_api::{conditions, groups};
@@ -91,11 +93,18 @@ pub enum Decision {
     /// It may be approved once there is a ManagedCluster of its name, and it is accepted: decide again when that changes.
     /// Agents send the request and create the cluster in no order, so there is nothing to tell.
     Wait,
+    /// Take its label from it, whatever state it is in: it counts against a cluster whose agent did not send it.
+    Unlabel {
+        /// Takes it.
+        write: Box<Write>,
+        /// What to tell if the hub does not let us.
+        kept: Box<Event>,
+    },
     /// None of ours.
     Ignore,
 }
 
-/// Decides about a pending request. `cluster`: the ManagedCluster that its label names; `obstacle`: why that one is left to
+/// Decides about a pending request, or one that [`is_foreign`]. `cluster`: the ManagedCluster that its label names; `obstacle`: why that one is left to
 /// a person ([`crate::automatic`]); `may_renew`: the answer to [`Decision::Ask`].
 pub fn decide(
     config: &Config,
@@ -104,6 +113,9 @@ pub fn decide(
     obstacle: Option<&Obstacle>,
     may_renew: Option<bool>,
 ) -> Decision {
+    if is_foreign(request) {
+        return foreign::unlabel(request);
+    }
     if request.signer != SIGNER {
         return Decision::Ignore;
     }
@@ -271,15 +283,7 @@ pub fn approval(request: &CertificateRequest, reason: &str, message: &str) -> Va
 
 fn approve(request: &CertificateRequest, event: &'static str, note: String) -> Decision {
     Decision::Approve(Box::new(Write {
-        target: Target {
-            resource: GroupVersionResource {
-                group: "certificates.k8s.io".to_owned(),
-                version: "v1".to_owned(),
-                resource: "certificatesigningrequests".to_owned(),
-            },
-            namespace: None,
-            name: request.name.clone(),
-        },
+        target: csr_target(&request.name),
         action: Action::Replace {
             subresource: "approval",
             body: approval(
@@ -296,6 +300,18 @@ fn approve(request: &CertificateRequest, event: &'static str, note: String) -> D
             namespace: None,
         }],
     }))
+}
+
+fn csr_target(name: &str) -> Target {
+    Target {
+        resource: GroupVersionResource {
+            group: "certificates.k8s.io".to_owned(),
+            version: "v1".to_owned(),
+            resource: "certificatesigningrequests".to_owned(),
+        },
+        namespace: None,
+        name: name.to_owned(),
+    }
 }
 
 fn leave(request: &CertificateRequest, reason: &'static str, why: &str) -> Decision {

@@ -27,7 +27,8 @@ pub(crate) struct LifecycleArgs {
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Option<String>,
     /// Users whose CSRs are approved, and whose clusters are accepted, by themselves (repeatable); needs the gate
-    /// ManagedClusterAutoApproval
+    /// ManagedClusterAutoApproval. Never for a cluster that a person denied, whose namespace exists without its label, or
+    /// that is in another set than default; for one that has joined only with the gate ManagedClusterAutoRebootstrap
     #[arg(long, value_name = "USERS")]
     auto_approved_csr_users: Vec<String>,
     /// The former name of --auto-approved-csr-users.

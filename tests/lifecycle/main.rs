@@ -29,6 +29,7 @@ mod addons;
 mod auto_approval;
 mod csrs;
 mod failover;
+mod foreign_labels;
 mod heartbeat;
 mod killed;
 mod ownership;

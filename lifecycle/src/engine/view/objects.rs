@@ -253,7 +253,9 @@ impl View {
             self.wake_requests(cluster);
         }
         match read {
-            Some((request, Standing::Pending)) => {
+            Some((request, standing))
+                if standing == Standing::Pending || csrs::is_foreign(&request) =>
+            {
                 self.pending.insert(&name, &request.cluster);
                 let uid = request.metadata.uid.clone();
                 let old = self.requests.insert(name.clone(), request);

@@ -13,6 +13,9 @@ use crate::facts::Now;
 /// When a renewal that was refused is looked at again.
 const AGAIN: Duration = Duration::from_secs(60);
 
+/// When to try again what the hub does not let us write: an admin may have granted it.
+const FORBIDDEN_AGAIN: Duration = Duration::from_secs(600);
+
 impl Work {
     pub(super) async fn csr(&self, name: &str) -> Done {
         const SETTLED: Done = Done::Settled {
@@ -90,6 +93,28 @@ impl Work {
                     // An authorizer may be behind, and nothing tells when it no longer is.
                     let again = (reason == reasons::RENEWAL_FORBIDDEN).then(|| now() + AGAIN);
                     return Done::Settled { again, pause: None };
+                }
+                Decision::Unlabel { write, kept } => {
+                    return match self.carry_out(vec![*write]).await {
+                        Outcome::Failed(failures)
+                            if failures.iter().all(|(it, _)| it.code == 403) =>
+                        {
+                            if self.view().told(name, kept.reason) {
+                                tracing::warn!(csr = name, note = kept.note, "event");
+                                self.metrics.request_decided("label_kept");
+                                self.events.tell(&kept, &regarding, Now::from_clocks().wall);
+                            }
+                            Done::Settled {
+                                again: Some(now() + FORBIDDEN_AGAIN),
+                                pause: None,
+                            }
+                        }
+                        Outcome::Failed(failures) => failed(&failures),
+                        Outcome::Nothing | Outcome::Written => {
+                            self.metrics.request_decided("label_removed");
+                            SETTLED
+                        }
+                    };
                 }
                 Decision::Wait | Decision::Ignore => return SETTLED,
             }

@@ -72,6 +72,8 @@ pub(super) fn why_not_approved(
         may_renew,
     ) {
         Decision::Ignore | Decision::Ask(_) | Decision::Wait => None,
+        Decision::Unlabel { .. } if new => None,
+        Decision::Unlabel { kept, .. } => Some(plain(&kept.note)),
         Decision::Approve(_) if new => None,
         Decision::Approve(_) => {
             Some("the hub's controller should have approved the request, and has not".to_owned())
