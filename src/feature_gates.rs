@@ -74,6 +74,10 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
                 parsed.lifecycle.auto_approval = on;
                 Of::Controller
             }
+            "ManagedClusterAutoRebootstrap" => {
+                parsed.lifecycle.auto_rebootstrap = on;
+                Of::Controller
+            }
             "ResourceCleanup" => {
                 parsed.lifecycle.resource_cleanup = on;
                 Of::Controller
@@ -117,9 +121,12 @@ impl Of {
     fn gates(self) -> &'static str {
         match self {
             Self::Webhooks => "DefaultClusterSet, GuardedSelectors and UnguardedDenial",
-            Self::Controller => "DefaultClusterSet, ManagedClusterAutoApproval and ResourceCleanup",
+            Self::Controller => {
+                "DefaultClusterSet, ManagedClusterAutoApproval, ManagedClusterAutoRebootstrap and ResourceCleanup"
+            }
             Self::Hub => {
-                "DefaultClusterSet, GuardedSelectors, ManagedClusterAutoApproval, ResourceCleanup and UnguardedDenial"
+                "DefaultClusterSet, GuardedSelectors, ManagedClusterAutoApproval, ManagedClusterAutoRebootstrap, \
+                 ResourceCleanup and UnguardedDenial"
             }
         }
     }
@@ -184,17 +191,23 @@ mod tests {
         let on = Gates {
             default_cluster_set: true,
             auto_approval: true,
+            auto_rebootstrap: true,
             resource_cleanup: true,
         };
         let off = Gates {
             default_cluster_set: false,
             auto_approval: false,
+            auto_rebootstrap: false,
             resource_cleanup: false,
         };
         let nothing: &[&str] = &[];
         for (values, gates, warnings) in [
             (&[][..], Gates::default(), nothing),
-            (&["ManagedClusterAutoApproval=true"], on, nothing),
+            (
+                &["ManagedClusterAutoApproval=true,ManagedClusterAutoRebootstrap=true"],
+                on,
+                nothing,
+            ),
             (
                 &["DefaultClusterSet=false", "ResourceCleanup=false"],
                 off,

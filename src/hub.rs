@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     gate: GateArgs,
     /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), GuardedSelectors (on),
-    /// ManagedClusterAutoApproval (off), ResourceCleanup (on), UnguardedDenial (off)
+    /// ManagedClusterAutoApproval (off), ManagedClusterAutoRebootstrap (off), ResourceCleanup (on), UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! Labels, annotations, finalizers and taint keys that the hub, its agents and its users exchange.
 //!
-//! They are OCM's, to the letter: agents and scripts in the field read and write them.
+//! They are OCM's, to the letter: agents and scripts in the field read and write them. Those that OCM does not know say so.
 
 // Labels.
 
@@ -28,6 +28,9 @@ pub const GLOBAL_SET: &str = "global";
 
 /// On a ManagedCluster: when (RFC 3339) it was accepted without a person's doing. Set once, so a later denial sticks.
 pub const AUTO_ACCEPTED_ON: &str = "open-cluster-management.io/automatically-accepted-on";
+/// On a ManagedCluster, of Berth's own: when (RFC 3339) the hub saw that a person had denied the cluster or a request of its
+/// agent. It is then never let in without a person again.
+pub const DENIED_ON: &str = "open-cluster-management.io/denied-on";
 /// On an object in a cluster's namespace: when a deleted cluster's objects go, low numbers (0 to 100) go first.
 pub const CLEANUP_PRIORITY: &str = "open-cluster-management.io/cleanup-priority";
 /// On a ManagedCluster, value `true`: its clock is not compared with the hub's.

@@ -19,6 +19,7 @@ use berth_api::reserved::Reservation;
 use berth_api::{conditions, labels, names as kubernetes};
 use jiff::Timestamp;
 
+use crate::automatic;
 use crate::facts::{Cluster, ClusterFacts, Now, Owned};
 use crate::names::managers;
 use crate::plan::{Action, Event, Failure, Plan, Write};
@@ -53,10 +54,16 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
     if accept_automatically(facts, cluster, now, plan) {
         return;
     }
+    let before = plan.writes.len();
     if cluster.accepted {
         provide(facts, cluster, now, plan);
     } else {
         deny(facts, cluster, now, plan);
+    }
+    // Rights come first, as long as the role stays to tell of the denial.
+    let has_role = facts.owned.cluster_role.is_some() || facts.owned.cluster_role_binding.is_some();
+    if !has_role || plan.writes.len() == before {
+        automatic::remember(facts, cluster, now, plan);
     }
 }
 
@@ -117,7 +124,9 @@ pub fn report(
                     && !there.deleting
                     && roles::target(&body) == failure.target
                 {
-                    plan.writes.push(roles::delete(&body, &there.uid, NAME));
+                    let why = "it refers to another role, which cannot be changed: it is made anew";
+                    plan.writes
+                        .push(roles::delete(&body, &there.uid, NAME, why));
                 }
             }
         }
@@ -179,7 +188,7 @@ fn is_all_agents(facts: &ClusterFacts<'_>) -> bool {
 }
 
 /// What keeps an accepted cluster from being given anything at all, for a person.
-fn obstacle(facts: &ClusterFacts<'_>) -> Option<String> {
+pub(crate) fn obstacle(facts: &ClusterFacts<'_>) -> Option<String> {
     refusal(facts).or_else(|| {
         let namespace = facts.owned.namespace.as_ref()?;
         namespace.deleting.then(|| {
@@ -191,7 +200,8 @@ fn obstacle(facts: &ClusterFacts<'_>) -> Option<String> {
     })
 }
 
-/// OCM's ManagedClusterAutoApproval, but only for those who are trusted with it. Returns whether it comes to a write.
+/// OCM's ManagedClusterAutoApproval, but only for those who are trusted with it ([`automatic`]). Returns whether it comes
+/// to a write.
 ///
 /// With the annotation, whoever denies the cluster later has the last word; so one that a person accepted gets it, too.
 fn accept_automatically(
@@ -203,20 +213,20 @@ fn accept_automatically(
     if !facts.config.gates.auto_approval || cluster.auto_accepted_on.is_some() {
         return false;
     }
-    // Once there is such a condition, somebody has decided before.
-    let undecided = cluster.condition(HUB_ACCEPTED).is_none();
-    let readable = cluster.unreadable.is_empty();
-    let trusted = facts.trusted_request && undecided && readable && obstacle(facts).is_none();
-    if !cluster.accepted && !trusted {
-        return false;
+    if !cluster.accepted && !automatic::may_accept(facts, plan) {
+        return !plan.writes.is_empty();
     }
-    // To the second, as Kubernetes writes times.
-    let time = Timestamp::from_second(now.wall.as_second()).unwrap_or(now.wall);
     plan.changes
         .annotations
-        .insert(labels::AUTO_ACCEPTED_ON.to_owned(), time.to_string());
+        .insert(labels::AUTO_ACCEPTED_ON.to_owned(), written(now));
     plan.changes.accept |= !cluster.accepted;
     !cluster.accepted
+}
+
+/// The time, to the second, as Kubernetes writes times.
+pub(crate) fn written(now: Now) -> String {
+    let time = Timestamp::from_second(now.wall.as_second()).unwrap_or(now.wall);
+    time.to_string()
 }
 
 /// Gives an accepted cluster what it needs.
@@ -400,10 +410,14 @@ fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) 
     // Denial leaves these two in place, so they tell a restarted process what it was about.
     let has_role = owned.cluster_role.is_some() || owned.cluster_role_binding.is_some();
     let before = plan.writes.len();
-    // One that was refused never had any permissions, and gets none.
-    if is_all_agents(facts) {
-        removal::take_back(facts, NAME, false, now, plan);
+    if matches!(
+        config.reservation(name),
+        Some(Reservation::AllAgents | Reservation::SharedRole)
+    ) {
+        // OCM accepts such a name. What it made for the cluster goes; nothing is written to what all agents share.
+        removal::take_back_roles(facts, NAME, plan);
     } else if is_accepted || has_role {
+        // One that was refused never had any permissions, and gets none.
         let role = roles::cluster_role(config, name, false);
         let binding = roles::cluster_role_binding(config, name);
         // Also if it is being deleted, and somebody holds it: it grants what it says until it is gone.
@@ -417,9 +431,7 @@ fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) 
             make(binding);
         }
     }
-    if !is_all_agents(facts) {
-        removal::take_back_bindings(facts, NAME, false, now, plan);
-    }
+    removal::take_back_bindings(facts, NAME, false, now, plan);
     if plan.writes.len() > before {
         return;
     }

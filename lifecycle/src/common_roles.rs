@@ -32,7 +32,9 @@ pub fn decide(
             // Whoever holds it back lets it go some day; then it is made anew, if it is needed.
             Some(there) if there.deleting => {}
             Some(there) if !any_cluster => {
-                plan.writes.push(roles::delete(&body, &there.uid, NAME));
+                let why = "the hub has no ManagedCluster any more";
+                plan.writes
+                    .push(roles::delete(&body, &there.uid, NAME, why));
             }
             Some(there) if there.fingerprint == roles::fingerprint(config, &body) => {}
             None if !any_cluster => {}
@@ -65,7 +67,7 @@ mod tests {
                         assert_eq!(body["metadata"]["name"], write.target.name);
                         "apply".to_owned()
                     }
-                    Action::Delete { uid } => format!("delete {uid}"),
+                    Action::Delete { uid, .. } => format!("delete {uid}"),
                     other => panic!("{other:?}"),
                 };
                 format!("{verb} {}", write.target.name)

@@ -29,6 +29,9 @@ pub struct Gates {
     pub default_cluster_set: bool,
     /// `ManagedClusterAutoApproval`
     pub auto_approval: bool,
+    /// `ManagedClusterAutoRebootstrap`: a listed user gets a certificate for a cluster that has joined, too, when its agent
+    /// is silent. Counts only with `auto_approval`.
+    pub auto_rebootstrap: bool,
     /// `ResourceCleanup`: what is in a removed cluster's namespace is deleted in order.
     pub resource_cleanup: bool,
 }
@@ -61,6 +64,7 @@ impl Default for Gates {
         Self {
             default_cluster_set: true,
             auto_approval: false,
+            auto_rebootstrap: false,
             resource_cleanup: true,
         }
     }

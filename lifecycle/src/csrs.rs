@@ -5,9 +5,12 @@
 //! stays for a person to decide.
 //!
 //! Unlike OCM's, a request is read strictly (one PEM block, a plain subject, an agent's usages, no alternative names, a
-//! good signature), and a listed user gets no identity of a cluster that is in use: a bootstrap token is shared, and who
-//! has it could speak for every cluster of the hub.
+//! good signature), and a listed user gets an identity of an accepted cluster only that no person denied, that is in no
+//! other set than `default` ([`crate::automatic`]), and that has not joined: a bootstrap token is shared, and who has it
+//! could speak for every cluster of the hub. With the gate `ManagedClusterAutoRebootstrap` a cluster that has joined gets
+//! another certificate when its agent has been silent for long enough.
 
+mod foreign;
 mod request;
 
 #[cfg(test)]
@@ -15,12 +18,14 @@ pub(crate) mod tests;
 
 use std::fmt;
 
+pub use foreign::is_foreign;
 pub use request::{Refusal, validate};
 
 use berth_api::{conditions, groups};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReviewSpec};
 use serde_json::{Value, json};
 
+use crate::automatic::Obstacle;
 use crate::config::{Config, GroupVersionResource};
 use crate::facts::{CertificateRequest, Cluster};
 use crate::names;
@@ -57,6 +62,16 @@ pub mod reasons {
     pub const USER_NOT_LISTED: &str = "UserNotListed";
     /// A first request for a cluster that is being removed.
     pub const CLUSTER_DELETING: &str = "ClusterDeleting";
+    /// A first request for a cluster that a person denied, or of which a person denied a request.
+    pub const CLUSTER_DENIED: &str = "ClusterDenied";
+    /// A first request for a cluster whose labels put it into another set than `default`.
+    pub const OTHER_SET: &str = "OtherClusterSet";
+    /// A first request for a cluster that gets nothing on this hub, for its name or its namespace.
+    pub const CLUSTER_REFUSED: &str = "ClusterRefused";
+    /// A first request for a cluster in the place of whose namespace there is another.
+    pub const NAMESPACE_TAKEN: &str = "NamespaceTaken";
+    /// A first request for a cluster that has joined, and the gate `ManagedClusterAutoRebootstrap` is off.
+    pub const CLUSTER_JOINED: &str = "ClusterJoined";
     /// A first request for a cluster that has joined, and whose agent is heard of.
     pub const CLUSTER_IN_USE: &str = "ClusterInUse";
 }
@@ -77,21 +92,32 @@ pub enum Decision {
         /// For a person.
         note: String,
     },
-    /// It may be approved once there is a ManagedCluster of its name: decide again when there is. Agents send the
-    /// request and create the cluster in no order, so there is nothing to tell.
+    /// It may be approved once there is a ManagedCluster of its name, and it is accepted: decide again when that changes.
+    /// Agents send the request and create the cluster in no order, so there is nothing to tell.
     Wait,
+    /// Take its label from it, whatever state it is in: it counts against a cluster whose agent did not send it.
+    Unlabel {
+        /// Takes it.
+        write: Box<Write>,
+        /// What to tell if the hub does not let us.
+        kept: Box<Event>,
+    },
     /// None of ours.
     Ignore,
 }
 
-/// Decides about a pending request. `cluster`: the ManagedCluster that its label names; `may_renew`: the answer to
-/// [`Decision::Ask`].
+/// Decides about a pending request, or one that [`is_foreign`]. `cluster`: the ManagedCluster that its label names; `obstacle`: why that one is left to
+/// a person ([`crate::automatic`]); `may_renew`: the answer to [`Decision::Ask`].
 pub fn decide(
     config: &Config,
     request: &CertificateRequest,
     cluster: Option<&Cluster>,
+    obstacle: Option<&Obstacle>,
     may_renew: Option<bool>,
 ) -> Decision {
+    if is_foreign(request) {
+        return foreign::unlabel(request);
+    }
     if request.signer != SIGNER {
         return Decision::Ignore;
     }
@@ -132,12 +158,25 @@ pub fn decide(
         let why = "the user is not listed in --auto-approved-csr-users";
         return leave_to_approve(request, reasons::USER_NOT_LISTED, why);
     }
+    if let Some(obstacle) = obstacle
+        && cluster.is_some_and(|cluster| !cluster.deleting)
+    {
+        return leave_to_approve(request, obstacle.reason, &obstacle.words);
+    }
     match cluster {
         None => Decision::Wait,
         Some(cluster) if cluster.deleting => leave(
             request,
             reasons::CLUSTER_DELETING,
             "the ManagedCluster is being deleted",
+        ),
+        // An identity is handed out for what has been let in, and for nothing else.
+        Some(cluster) if !cluster.accepted => Decision::Wait,
+        Some(cluster) if has_joined(cluster) && !config.gates.auto_rebootstrap => leave_to_approve(
+            request,
+            reasons::CLUSTER_JOINED,
+            "the cluster has joined already; another certificate for it is given to a listed user only with feature gate \
+             ManagedClusterAutoRebootstrap",
         ),
         Some(cluster) if is_in_use(cluster) => leave_to_approve(
             request,
@@ -180,9 +219,14 @@ impl Decision {
     }
 }
 
+/// An agent has spoken for the cluster.
+fn has_joined(cluster: &Cluster) -> bool {
+    cluster.condition_status(conditions::cluster::JOINED) == Some(conditions::TRUE)
+}
+
 /// Somebody speaks for the cluster, as far as the hub knows.
 pub fn is_in_use(cluster: &Cluster) -> bool {
-    cluster.condition_status(conditions::cluster::JOINED) == Some(conditions::TRUE)
+    has_joined(cluster)
         && cluster.condition_status(conditions::cluster::AVAILABLE) != Some(conditions::UNKNOWN)
 }
 
@@ -248,15 +292,7 @@ pub fn approval(request: &CertificateRequest, reason: &str, message: &str) -> Va
 
 fn approve(request: &CertificateRequest, event: &'static str, note: String) -> Decision {
     Decision::Approve(Box::new(Write {
-        target: Target {
-            resource: GroupVersionResource {
-                group: "certificates.k8s.io".to_owned(),
-                version: "v1".to_owned(),
-                resource: "certificatesigningrequests".to_owned(),
-            },
-            namespace: None,
-            name: request.name.clone(),
-        },
+        target: csr_target(&request.name),
         action: Action::Replace {
             subresource: "approval",
             body: approval(
@@ -273,6 +309,18 @@ fn approve(request: &CertificateRequest, event: &'static str, note: String) -> D
             namespace: None,
         }],
     }))
+}
+
+fn csr_target(name: &str) -> Target {
+    Target {
+        resource: GroupVersionResource {
+            group: "certificates.k8s.io".to_owned(),
+            version: "v1".to_owned(),
+            resource: "certificatesigningrequests".to_owned(),
+        },
+        namespace: None,
+        name: name.to_owned(),
+    }
 }
 
 fn leave(request: &CertificateRequest, reason: &'static str, why: &str) -> Decision {

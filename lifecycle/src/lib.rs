@@ -11,6 +11,7 @@
 
 pub mod acceptance;
 pub mod addons;
+pub mod automatic;
 pub mod bindings;
 pub mod clock;
 pub mod clusters;

@@ -1,5 +1,7 @@
 //! Names of what the hub keeps for its clusters. They are OCM's, to the letter.
 
+use berth_api::names::is_dns1123_label;
+
 /// The group of roles and their bindings.
 pub(crate) const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -46,9 +48,10 @@ pub fn cluster_role(cluster: &str) -> String {
     format!("{MANAGED_CLUSTER}{cluster}")
 }
 
-/// Whose ClusterRole or ClusterRoleBinding has this name.
+/// The cluster whose ClusterRole or ClusterRoleBinding has this name.
 pub fn cluster_of_role(name: &str) -> Option<&str> {
     name.strip_prefix(MANAGED_CLUSTER)
+        .filter(|cluster| is_dns1123_label(cluster))
 }
 
 /// The RoleBinding in a cluster's namespace by which its agent registers.

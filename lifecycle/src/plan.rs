@@ -126,6 +126,8 @@ pub enum Action {
     Delete {
         /// Only the object that has it.
         uid: String,
+        /// Why it is deleted: the log says so of each deletion.
+        why: &'static str,
     },
 }
 

@@ -90,7 +90,10 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
         Some(cluster) if gate && !cluster.has_finalizer(labels::RESOURCE_CLEANUP) => {
             plan.changes.add_finalizers.push(labels::RESOURCE_CLEANUP);
         }
-        None if has_permissions(facts.owned) => {
+        // Of a cluster that is gone only the names are left to go by: in a reserved namespace they are others'.
+        None if has_permissions(facts.owned)
+            && facts.config.reservation(facts.name) != Some(Reservation::Namespace) =>
+        {
             let collected = collect(facts, now, plan);
             // The work binding is what remembers, after a restart, that something is left to be done.
             take_back(facts, NAME, collected != Collected::Yes, now, plan);
@@ -153,7 +156,7 @@ pub(crate) fn take_back_bindings(
             && !there.deleting
         {
             plan.writes
-                .push(roles::delete(&body, &there.uid, reconciler));
+                .push(roles::delete(&body, &there.uid, reconciler, why(facts)));
         }
     }
     if !held {
@@ -276,6 +279,12 @@ pub(crate) fn take_back(
     now: Now,
     plan: &mut Plan,
 ) {
+    take_back_roles(facts, reconciler, plan);
+    take_back_bindings(facts, reconciler, held, now, plan);
+}
+
+/// Deletes the cluster's ClusterRole and ClusterRoleBinding.
+pub(crate) fn take_back_roles(facts: &ClusterFacts<'_>, reconciler: &'static str, plan: &mut Plan) {
     let ClusterFacts {
         config,
         name,
@@ -293,10 +302,9 @@ pub(crate) fn take_back(
             && !there.deleting
         {
             plan.writes
-                .push(roles::delete(&body, &there.uid, reconciler));
+                .push(roles::delete(&body, &there.uid, reconciler, why(facts)));
         }
     }
-    take_back_bindings(facts, reconciler, held, now, plan);
 }
 
 /// Deletes, of the first kind of which something is left, the objects whose turn it is.
@@ -333,6 +341,7 @@ fn collect(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) -> Collected {
                 },
                 action: Action::Delete {
                     uid: object.uid.clone(),
+                    why: why(facts),
                 },
                 reconciler: NAME,
                 events: Vec::new(),
@@ -357,6 +366,15 @@ fn is_collected(facts: &ClusterFacts<'_>) -> bool {
             cluster.deleting && (cluster.has_finalizer(labels::RESOURCE_CLEANUP) || !is_done)
         }
         None => facts.was_there && has_permissions(facts.owned),
+    }
+}
+
+/// Why something of the cluster is deleted.
+fn why(facts: &ClusterFacts<'_>) -> &'static str {
+    match facts.cluster {
+        None => "there is no such ManagedCluster any more",
+        Some(cluster) if cluster.deleting => "the ManagedCluster is being deleted",
+        Some(_) => "the ManagedCluster is denied",
     }
 }
 

@@ -224,12 +224,18 @@ pub(crate) fn apply(body: Value, manager: &'static str, reconciler: &'static str
     }
 }
 
-/// The write that deletes it, if it still is the one with this uid.
-pub(crate) fn delete(body: &Value, uid: &str, reconciler: &'static str) -> Write {
+/// The write that deletes it, if it still is the one with this uid. `why` is for the log.
+pub(crate) fn delete(
+    body: &Value,
+    uid: &str,
+    reconciler: &'static str,
+    why: &'static str,
+) -> Write {
     Write {
         target: target(body),
         action: Action::Delete {
             uid: uid.to_owned(),
+            why,
         },
         reconciler,
         events: Vec::new(),

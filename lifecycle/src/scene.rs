@@ -89,6 +89,8 @@ impl Scene {
             bindings: &[],
             leases_watched: true,
             trusted_request: false,
+            refused_request: false,
+            namespace_taken: None,
             remaining: None,
         };
         let mut plan = Plan::default();

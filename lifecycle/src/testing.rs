@@ -12,7 +12,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::{Value, json};
 
 use crate::config::{Config, GroupVersionResource};
-use crate::facts::{Cluster, ClusterFacts, Now, Owned, OwnedObjects, Remaining, RemainingObject};
+use crate::facts::{
+    Cluster, ClusterFacts, ClusterSet, Now, Owned, OwnedObjects, Remaining, RemainingObject,
+};
 use crate::plan::{Action, ClusterChanges, Event, Failure, Plan, Target, Write};
 use crate::{acceptance, names, removal, roles};
 
@@ -34,6 +36,8 @@ pub(crate) struct Hub {
     pub(crate) unlistable: BTreeMap<GroupVersionResource, String>,
     pub(crate) bindings: Vec<String>,
     pub(crate) trusted_request: bool,
+    pub(crate) refused_request: bool,
+    pub(crate) sets: Vec<ClusterSet>,
     /// The ClusterRoles that all agents share are there.
     pub(crate) common_roles: bool,
     pub(crate) common_roles_failure: Option<String>,
@@ -105,6 +109,8 @@ impl Hub {
             unlistable: BTreeMap::new(),
             bindings: Vec::new(),
             trusted_request: false,
+            refused_request: false,
+            sets: Vec::new(),
             common_roles: true,
             common_roles_failure: None,
             events: Vec::new(),
@@ -209,6 +215,10 @@ impl Hub {
         let owned = self.owned();
         let addons = BTreeMap::new();
         let bindings: Vec<&str> = self.bindings.iter().map(String::as_str).collect();
+        let labels = self.cluster.as_ref().map(|cluster| &cluster.labels);
+        let sets: Vec<&ClusterSet> = (self.sets.iter())
+            .filter(|set| labels.is_some_and(|labels| set.selects(labels)))
+            .collect();
         let mut facts = ClusterFacts {
             config: &self.config,
             name: &self.name,
@@ -219,11 +229,13 @@ impl Hub {
             common_roles_failure: self.common_roles_failure.as_deref(),
             lease: None,
             addons: &addons,
-            sets: &[],
+            sets: &sets,
             undecided_sets: &[],
             bindings: &bindings,
             leases_watched: true,
             trusted_request: self.trusted_request,
+            refused_request: self.refused_request,
+            namespace_taken: Some(self.has_foreign_namespace()),
             remaining: None,
         };
         let questions = removal::questions(&facts);
@@ -317,6 +329,7 @@ impl Hub {
         if let Some(time) = changes.annotations.get(labels::AUTO_ACCEPTED_ON) {
             cluster.auto_accepted_on = Some(time.clone());
         }
+        cluster.denied |= changes.annotations.contains_key(labels::DENIED_ON);
         cluster.accepted |= changes.accept;
         self.events.extend(changes.events);
         if cluster.deleting && cluster.finalizers.is_empty() {
@@ -335,9 +348,13 @@ impl Hub {
             Action::Apply { body, .. } | Action::CreateOrUpdate { body } => {
                 self.apply(&write.target, body)
             }
+            Action::Create { body } => match self.has_foreign_namespace() {
+                true => Err((409, "it is there already")),
+                false => self.apply(&write.target, body),
+            },
             Action::ApplyStatus { body, .. } => self.apply_status(body),
             Action::Patch { body, .. } => self.patch(&write.target, body),
-            Action::Delete { uid } => self.delete(&write.target, uid),
+            Action::Delete { uid, .. } => self.delete(&write.target, uid),
             other => panic!("none of ours: {other:?}"),
         };
         let is_cluster = write.target.resource.resource == "managedclusters";
@@ -437,6 +454,11 @@ impl Hub {
             .map(|content| content.object.name.clone())
             .collect();
         json!({ "objects": objects, "cluster": cluster, "content": content })
+    }
+
+    /// There is a namespace of the cluster's name without its label.
+    fn has_foreign_namespace(&self) -> bool {
+        self.object("namespaces", &self.name).is_some() && self.owned().namespace.is_none()
     }
 
     fn owned(&self) -> OwnedObjects {

@@ -28,7 +28,8 @@ pub(crate) struct LifecycleArgs {
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Option<String>,
     /// Users whose CSRs are approved, and whose clusters are accepted, by themselves (repeatable); needs the gate
-    /// ManagedClusterAutoApproval
+    /// ManagedClusterAutoApproval. Never for a cluster that a person denied, whose namespace exists without its label, or
+    /// that is in another set than default; for one that has joined only with the gate ManagedClusterAutoRebootstrap
     #[arg(long, value_name = "USERS")]
     auto_approved_csr_users: Vec<String>,
     /// The former name of --auto-approved-csr-users.
@@ -141,6 +142,12 @@ impl LifecycleArgs {
         if !users.is_empty() && !gates.auto_approval {
             warnings.push(
                 "--auto-approved-csr-users has no effect without --feature-gates=ManagedClusterAutoApproval=true"
+                    .to_owned(),
+            );
+        }
+        if gates.auto_rebootstrap && !gates.auto_approval {
+            warnings.push(
+                "feature gate ManagedClusterAutoRebootstrap has no effect without ManagedClusterAutoApproval"
                     .to_owned(),
             );
         }

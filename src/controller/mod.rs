@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     common: CommonArgs,
     /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), ManagedClusterAutoApproval (off),
-    /// ResourceCleanup (on)
+    /// ManagedClusterAutoRebootstrap (off), ResourceCleanup (on)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]

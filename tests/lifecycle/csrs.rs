@@ -228,15 +228,6 @@ async fn nobody_gets_more_than_an_agents_certificate() {
         assert!(note.contains(&name), "{what}: {note}");
     }
 
-    // Who has one cluster's certificate, and asks for another's with its label, is anybody.
-    let csr = Csr::new(&other, "agent1").sent_by(&agent).await;
-    let (kind, note) = hub.left(&csr).await;
-    assert_eq!(kind, "Normal");
-    assert!(
-        note.contains("waits for `kubectl certificate approve"),
-        "{note}"
-    );
-
     // Requests to others are others' business, as are add-ons', and those without a cluster.
     let mut foreign = Csr::new(&name, "agent1");
     foreign.body["spec"]["signerName"] = json!("example.com/signer");
@@ -264,6 +255,7 @@ async fn listed_users_bring_clusters_that_are_new_or_silent_and_no_others() {
     let mut hub = Hub::private(Config {
         gates: Gates {
             auto_approval: true,
+            auto_rebootstrap: true,
             ..Gates::default()
         },
         auto_approved_users: BTreeSet::from([listed.clone()]),

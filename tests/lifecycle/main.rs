@@ -26,10 +26,13 @@ mod proxy;
 
 mod acceptance;
 mod addons;
+mod auto_approval;
 mod csrs;
 mod failover;
+mod foreign_labels;
 mod heartbeat;
 mod killed;
+mod ownership;
 mod removal;
 mod sets;
 mod strange;

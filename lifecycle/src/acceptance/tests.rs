@@ -1009,6 +1009,7 @@ fn clusters_are_accepted_automatically_once_and_only_for_trusted_senders() {
         let mut hub = Hub::new("c1");
         hub.config.gates.auto_approval = gate;
         hub.trusted_request = trusted;
+        hub.insert(roles::namespace(&hub.config, "c1"));
         let cluster = hub.cluster();
         cluster.accepted = accepted;
         cluster.auto_accepted_on = annotated.then(|| "2020-01-01T00:00:00Z".to_owned());
@@ -1279,4 +1280,34 @@ fn what_is_invalid_for_another_reason_is_not_deleted() {
         plan.writes.iter().map(said).collect::<Vec<_>>(),
         ["status managedclusters c1"]
     );
+}
+
+/// As OCM lets it in, whose denial writes the rules of a denied cluster over the role of all agents.
+#[test]
+fn denying_a_name_of_all_agents_takes_what_it_has_and_writes_nothing_to_the_shared_roles() {
+    for name in ["registration", "work", "managed-clusters"] {
+        let mut hub = Hub::new(name);
+        let config = hub.config.clone();
+        hub.cluster().conditions =
+            vec![condition(HUB_ACCEPTED, ACCEPTED.0, ACCEPTED.1, ACCEPTED.2)];
+        if name == "managed-clusters" {
+            hub.insert(roles::cluster_role(&config, name, true));
+        } else {
+            let role = json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "ClusterRole",
+                "metadata": {"name": names::cluster_role(name), "labels": {(labels::CLUSTER_NAME): ""}},
+                "rules": [],
+            });
+            hub.insert(role);
+        }
+        hub.insert(roles::cluster_role_binding(&config, name));
+        hub.insert(roles::registration_binding(&config, name));
+        let shared = hub.object("clusterroles", &names::cluster_role(name));
+        let shared = shared.filter(|_| name != "managed-clusters").cloned();
+        hub.run();
+        let left: Vec<_> = hub.objects.values().cloned().collect();
+        assert_eq!(left, Vec::from_iter(shared), "{name}");
+        assert_eq!(hub_accepted(&hub), Some(DENIED), "{name}");
+    }
 }

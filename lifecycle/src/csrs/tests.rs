@@ -128,7 +128,7 @@ fn approved(decision: Decision) -> Write {
 fn an_agent_renews_if_the_hub_lets_it() {
     let request = renewal(good_pem());
     // Neither gate nor cluster matters.
-    let Decision::Ask(review) = decide(&config(false), &request, None, None) else {
+    let Decision::Ask(review) = decide(&config(false), &request, None, None, None) else {
         panic!("the hub is to be asked");
     };
     assert_eq!(
@@ -147,7 +147,7 @@ fn an_agent_renews_if_the_hub_lets_it() {
         })
     );
 
-    let write = approved(decide(&config(false), &request, None, Some(true)));
+    let write = approved(decide(&config(false), &request, None, None, Some(true)));
     assert_eq!(write.target.name, "c1-x7k2p");
     assert_eq!(write.events[0].reason, "ManagedClusterCSRAutoApproved");
     assert_eq!(
@@ -190,7 +190,13 @@ fn no_request_is_approved_for_a_cluster_that_cannot_be_read_wholly() {
     let cluster = Cluster::read(&strange);
     let request = renewal(good_pem());
     for may_renew in [None, Some(true)] {
-        let (reason, note) = left(decide(&config(true), &request, Some(&cluster), may_renew));
+        let (reason, note) = left(decide(
+            &config(true),
+            &request,
+            Some(&cluster),
+            None,
+            may_renew,
+        ));
         assert_eq!(reason, reasons::CLUSTER_UNREADABLE);
         assert!(
             note.contains("status.conditions[0].lastTransitionTime"),
@@ -219,7 +225,7 @@ fn an_agent_that_may_not_renew_is_told_why() {
         // It is not tried as a first request then, as in OCM.
         let mut config = config(true);
         config.auto_approved_users.insert(AGENT.to_owned());
-        let decision = decide(&config, &renewal(good_pem()), cluster, Some(false));
+        let decision = decide(&config, &renewal(good_pem()), cluster, None, Some(false));
         assert!(decision.event().unwrap().warning, "{sentence}");
         let (reason, note) = left(decision);
         assert_eq!(reason, reasons::RENEWAL_FORBIDDEN, "{sentence}");
@@ -233,66 +239,91 @@ fn an_agent_that_may_not_renew_is_told_why() {
 #[test]
 fn a_listed_user_gets_a_first_certificate_of_a_cluster_that_nobody_uses() {
     use conditions::cluster::{AVAILABLE, JOINED};
-    for (sentence, conditions) in [
-        ("a new cluster", &[][..]),
-        ("one that has not joined", &[(JOINED, "False")]),
+    let mut again = config(true);
+    again.gates.auto_rebootstrap = true;
+    let joined = Some(reasons::CLUSTER_JOINED);
+    let in_use = Some(reasons::CLUSTER_IN_USE);
+    // conditions, then: why it is left to a person, without the gate for clusters that have joined, and with it
+    for (sentence, conditions, without, with) in [
+        ("a new cluster", &[][..], None, None),
+        ("one that has not joined", &[(JOINED, "False")], None, None),
         (
             "one that has not joined, whatever else",
             &[(AVAILABLE, "True")],
+            None,
+            None,
         ),
         (
             "one whose agent is silent",
             &[(JOINED, "True"), (AVAILABLE, "Unknown")],
-        ),
-    ] {
-        // The hub's answer about renewals is not asked for.
-        let decision = decide(
-            &config(true),
-            &bootstrap(),
-            Some(&cluster(conditions)),
+            joined,
             None,
-        );
-        let write = approved(decision);
-        assert_eq!(
-            write.events[0].reason, "ManagedClusterAutoApproved",
-            "{sentence}"
-        );
-        assert_eq!(
-            write.events[0].note,
-            "managed cluster \"c1\" is auto approved."
-        );
-    }
-    for (sentence, conditions) in [
+        ),
         (
             "one that works",
-            &[(JOINED, "True"), (AVAILABLE, "True")][..],
+            &[(JOINED, "True"), (AVAILABLE, "True")],
+            joined,
+            in_use,
         ),
         (
             "one that is heard of",
             &[(JOINED, "True"), (AVAILABLE, "False")],
+            joined,
+            in_use,
         ),
-        ("one that has just joined", &[(JOINED, "True")]),
+        (
+            "one that has just joined",
+            &[(JOINED, "True")],
+            joined,
+            in_use,
+        ),
     ] {
-        let decision = decide(
-            &config(true),
-            &bootstrap(),
-            Some(&cluster(conditions)),
-            None,
-        );
-        assert!(decision.event().unwrap().warning, "{sentence}");
+        let cluster = cluster(conditions);
+        for (config, expected) in [(&config(true), without), (&again, with)] {
+            // The hub's answer about renewals is not asked for.
+            let decision = decide(config, &bootstrap(), Some(&cluster), None, None);
+            let Some(expected) = expected else {
+                let write = approved(decision);
+                let event = &write.events[0];
+                assert_eq!(event.reason, "ManagedClusterAutoApproved", "{sentence}");
+                assert_eq!(event.note, "managed cluster \"c1\" is auto approved.");
+                continue;
+            };
+            assert!(decision.event().unwrap().warning, "{sentence}");
+            let (reason, note) = left(decision);
+            assert_eq!(reason, expected, "{sentence}");
+            assert!(note.contains("the cluster has joined already"), "{note}");
+            assert!(
+                note.contains("`kubectl certificate approve c1-x7k2p`"),
+                "{note}"
+            );
+        }
+    }
+    let waiting = Cluster::default();
+    let decision = decide(&again, &bootstrap(), Some(&waiting), None, None);
+    assert_eq!(decision, Decision::Wait, "acceptance comes first");
+    for cluster in [cluster(&[]), waiting] {
+        let obstacle = Obstacle {
+            reason: reasons::OTHER_SET,
+            words: "it is elsewhere".to_owned(),
+        };
+        let decision = decide(&again, &bootstrap(), Some(&cluster), Some(&obstacle), None);
+        assert!(decision.event().unwrap().warning);
         let (reason, note) = left(decision);
-        assert_eq!(reason, reasons::CLUSTER_IN_USE, "{sentence}");
-        assert!(note.contains("the cluster has joined already"), "{note}");
-        assert!(
-            note.contains("`kubectl certificate approve c1-x7k2p`"),
-            "{note}"
-        );
+        assert_eq!(reason, reasons::OTHER_SET);
+        assert!(note.ends_with("c1-x7k2p`: it is elsewhere"), "{note}");
     }
     let deleting = Cluster {
         deleting: true,
         ..cluster(&[])
     };
-    let (reason, note) = left(decide(&config(true), &bootstrap(), Some(&deleting), None));
+    let (reason, note) = left(decide(
+        &config(true),
+        &bootstrap(),
+        Some(&deleting),
+        None,
+        None,
+    ));
     assert_eq!(reason, reasons::CLUSTER_DELETING);
     assert!(
         note.ends_with("the ManagedCluster is being deleted"),
@@ -302,7 +333,7 @@ fn a_listed_user_gets_a_first_certificate_of_a_cluster_that_nobody_uses() {
 
 #[test]
 fn a_request_that_came_before_its_cluster_waits_in_silence() {
-    let decision = decide(&config(true), &bootstrap(), None, None);
+    let decision = decide(&config(true), &bootstrap(), None, None, None);
     assert_eq!(decision, Decision::Wait);
     assert_eq!(decision.event(), None);
     assert!(is_from_listed_user(&config(true), &bootstrap()));
@@ -335,7 +366,7 @@ fn all_other_first_requests_wait_for_a_person_and_say_so() {
         ),
     ] {
         for cluster in [None, Some(&cluster(&[]))] {
-            let decision = decide(&config(auto_approval), request, cluster, None);
+            let decision = decide(&config(auto_approval), request, cluster, None, None);
             assert!(!decision.event().unwrap().warning, "{sentence}");
             let (why, note) = left(decision);
             assert_eq!(why, reason, "{sentence}");
@@ -351,7 +382,7 @@ fn nobody_else_s_name_becomes_part_of_a_command() {
             name: name.to_owned(),
             ..bootstrap()
         };
-        let (_, note) = left(decide(&config(false), &request, None, None));
+        let (_, note) = left(decide(&config(false), &request, None, None, None));
         assert!(note.contains("waits for a person's approval"), "{note}");
         assert!(!note.contains("kubectl"), "{note}");
     }
@@ -366,12 +397,12 @@ fn notes_are_no_longer_than_an_event_takes() {
             username: long.clone(),
             ..bootstrap()
         };
-        left(decide(&config(false), &request, None, None));
+        left(decide(&config(false), &request, None, None, None));
         let odd_cluster = CertificateRequest {
             cluster: long.clone(),
             ..request.clone()
         };
-        left(decide(&config(true), &odd_cluster, None, None));
+        left(decide(&config(true), &odd_cluster, None, None, None));
         let cut: String = long.chars().take(200).collect();
         for subject in [
             subject(&[&cut, &cut, &cut, &cut], AGENT),
@@ -381,14 +412,14 @@ fn notes_are_no_longer_than_an_event_takes() {
                 request: pem(&signed(&subject, &[])),
                 ..request.clone()
             };
-            left(decide(&config(false), &request, None, None));
+            left(decide(&config(false), &request, None, None, None));
         }
         let in_use = cluster(&[(conditions::cluster::JOINED, "True")]);
         let request = CertificateRequest {
             name: "x".repeat(LONGEST_NAME),
             ..bootstrap()
         };
-        left(decide(&config(true), &request, Some(&in_use), None));
+        left(decide(&config(true), &request, Some(&in_use), None, None));
     }
 }
 
@@ -404,7 +435,7 @@ fn requests_to_other_signers_are_none_of_ours() {
             signer: signer.to_owned(),
             ..bootstrap()
         };
-        let decision = decide(&config(true), &request, None, Some(true));
+        let decision = decide(&config(true), &request, None, None, Some(true));
         assert_eq!(decision, Decision::Ignore, "{signer}");
         assert!(!is_from_listed_user(&config(true), &request));
     }
@@ -507,7 +538,7 @@ fn conditions_of_others_stay() {
         }],
         ..renewal(good_pem())
     };
-    let write = approved(decide(&config(false), &request, None, Some(true)));
+    let write = approved(decide(&config(false), &request, None, None, Some(true)));
     let Action::Replace { body, .. } = write.action else {
         panic!("approval is replaced");
     };

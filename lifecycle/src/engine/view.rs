@@ -62,6 +62,8 @@ pub(crate) struct View {
     pending: ByCluster,
     /// CSRs, decided or not, that users sent whose clusters are accepted without a person's doing.
     trusted: ByCluster,
+    /// CSRs of those users that a person denied.
+    refused: ByCluster,
     blind: Option<Blind>,
     /// Why a pending CSR was not approved, as was told.
     told: HashMap<Arc<str>, &'static str>,
@@ -95,6 +97,7 @@ struct Entry {
     cluster: Option<Cluster>,
     was_there: bool,
     owned: OwnedObjects,
+    namespace_taken: Option<bool>,
     lease: Option<Lease>,
     addons: BTreeMap<Box<str>, Addon>,
 }
@@ -136,6 +139,7 @@ impl View {
             requests: HashMap::new(),
             pending: ByCluster::default(),
             trusted: ByCluster::default(),
+            refused: ByCluster::default(),
             blind: None,
             told: HashMap::new(),
             watches: HashMap::new(),
@@ -239,8 +243,19 @@ impl View {
             bindings: &bindings,
             leases_watched: self.blind.is_none(),
             trusted_request: self.trusted.of(name).next().is_some(),
+            refused_request: self.refused.of(name).next().is_some(),
+            namespace_taken: entry.namespace_taken,
             remaining,
         })
+    }
+
+    /// Notes whether there is a namespace of the cluster's name without its label; None, if nobody can tell.
+    pub(crate) fn namespace_is_taken(&mut self, cluster: &str, taken: Option<bool>) {
+        if let Some(entry) = self.clusters.get_mut(cluster)
+            && std::mem::replace(&mut entry.namespace_taken, taken) != taken
+        {
+            self.wake_requests(cluster);
+        }
     }
 
     pub(crate) fn cluster(&self, name: &str) -> Option<&Cluster> {

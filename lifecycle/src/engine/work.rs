@@ -305,6 +305,16 @@ impl Work {
             (None, _) => {}
         }
         self.wake(view, now.instant);
+        if let Action::Delete { why, .. } = write.action {
+            tracing::info!(
+                reconciler = write.reconciler,
+                resource = target.resource.resource,
+                namespace,
+                name = target.name,
+                why,
+                "deleted"
+            );
+        }
         if tells_silence(write) {
             self.metrics.expired();
         }

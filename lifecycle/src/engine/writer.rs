@@ -424,7 +424,7 @@ fn request_of(target: &Target, action: &Action) -> Result<Request<Vec<u8>>, http
             let path = format!("{}?fieldManager={patches}", path(&kind, None));
             (Method::POST, path, JSON, body.to_string())
         }
-        Action::Delete { uid } => {
+        Action::Delete { uid, .. } => {
             let options = json!({
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",

@@ -21,6 +21,8 @@ pub struct Cluster {
     pub labels: BTreeMap<String, String>,
     /// When it was accepted without a person's doing, as annotated.
     pub auto_accepted_on: Option<String>,
+    /// A person denied it, or a request of its agent, as annotated.
+    pub denied: bool,
     /// The annotation that keeps its clock from being compared is `true`.
     pub skip_clock_check: bool,
     /// metadata.finalizers
@@ -81,6 +83,7 @@ impl From<ManagedCluster> for Cluster {
             deleting: metadata.deletion_timestamp.is_some(),
             labels: metadata.labels.unwrap_or_default(),
             auto_accepted_on: annotations.get(labels::AUTO_ACCEPTED_ON).cloned(),
+            denied: annotations.contains_key(labels::DENIED_ON),
             skip_clock_check: annotations
                 .get(labels::SKIP_CLOCK_SYNC_CHECK)
                 .is_some_and(|value| value == "true"),

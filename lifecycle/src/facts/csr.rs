@@ -49,6 +49,12 @@ pub enum Standing {
 // === impl CertificateRequest ===
 
 impl CertificateRequest {
+    /// Whether a person denied it.
+    pub fn is_denied(&self) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.any(|condition| condition.type_ == "Denied")
+    }
+
     /// None, if it is being deleted, or names no cluster.
     pub fn read(object: CertificateSigningRequest) -> Option<(Self, Standing)> {
         let ObjectMeta {

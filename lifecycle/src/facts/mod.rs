@@ -69,6 +69,11 @@ pub struct ClusterFacts<'a> {
     pub leases_watched: bool,
     /// A good first CSR of this cluster, pending or approved, was sent by one of [`Config::auto_approved_users`].
     pub trusted_request: bool,
+    /// Such a CSR was denied by a person.
+    pub refused_request: bool,
+    /// Answer to [`crate::automatic::asks_for_namespace`]: the namespace of the cluster's name is there without the
+    /// cluster's label. None: not asked yet, or it cannot be told.
+    pub namespace_taken: Option<bool>,
     /// Answer to [`crate::removal::questions`], in its order. None: not asked yet.
     pub remaining: Option<&'a [Remaining]>,
 }

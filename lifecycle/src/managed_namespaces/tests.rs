@@ -74,6 +74,8 @@ fn plan(object: &ManagedCluster, sets: &[ClusterSet]) -> Plan {
         bindings: &[],
         leases_watched: true,
         trusted_request: false,
+        refused_request: false,
+        namespace_taken: None,
         remaining: None,
     };
     let mut plan = Plan::default();

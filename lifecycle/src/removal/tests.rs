@@ -152,7 +152,7 @@ fn permissions_go_at_once_but_for_the_works() {
         .iter()
         .filter(|write| write.target.resource.group == "rbac.authorization.k8s.io")
         .map(|write| {
-            assert!(matches!(&write.action, Action::Delete { uid } if !uid.is_empty()));
+            assert!(matches!(&write.action, Action::Delete { uid, .. } if !uid.is_empty()));
             &*write.target.resource.resource
         })
         .collect();
@@ -663,5 +663,18 @@ proptest! {
             cleanup_priority: Some(value),
         };
         prop_assert!(priority(&object) <= 100);
+    }
+}
+
+#[test]
+fn a_cluster_that_is_gone_loses_its_permissions_and_a_reserved_namespace_none() {
+    for (name, left) in [("c1", 0), ("default", 2), ("kube-system", 2), ("hub", 2)] {
+        let mut hub = Hub::new(name);
+        hub.cluster = None;
+        let config = hub.config.clone();
+        hub.insert(roles::cluster_role(&config, name, true));
+        hub.insert(roles::registration_binding(&config, name));
+        hub.run();
+        assert_eq!(hub.objects.len(), left, "{name}");
     }
 }

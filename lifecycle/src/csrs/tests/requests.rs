@@ -22,6 +22,7 @@ fn assert_left(sentence: &str, request: &CertificateRequest, reason: &str, words
             &config(true),
             &request,
             Some(&cluster(&[])),
+            None,
             Some(true),
         ));
         assert_eq!(why, reason, "{sentence}: {note}");
@@ -60,7 +61,7 @@ fn subjects_of_agents_are_taken_and_all_others_are_not() {
         }),
     ] {
         let request = renewal(pem(&signed(&der, &[])));
-        let decision = decide(&config(false), &request, None, Some(true));
+        let decision = decide(&config(false), &request, None, None, Some(true));
         assert!(
             matches!(decision, Decision::Approve(_)),
             "{sentence}: {decision:?}"
@@ -274,7 +275,7 @@ fn usages_are_those_of_an_agent() {
         &["client auth", "digital signature"],
         &["key encipherment", "client auth", "digital signature"],
     ] {
-        let decision = decide(&config(false), &with(usages), None, Some(true));
+        let decision = decide(&config(false), &with(usages), None, None, Some(true));
         assert!(matches!(decision, Decision::Approve(_)), "{usages:?}");
     }
     for (usages, words) in [
@@ -310,7 +311,7 @@ fn no_alternative_names_of_any_kind() {
         &[&[0x06, 3, 0x55, 0x1d, 0x0f], &*element(4, &[3, 2, 5, 0xa0])].concat(),
     );
     let request = renewal(pem(&signed(&good, &extension_request(&key_usage))));
-    let decision = decide(&config(false), &request, None, Some(true));
+    let decision = decide(&config(false), &request, None, None, Some(true));
     assert!(
         matches!(decision, Decision::Approve(_)),
         "an extension that the signer does not look at: {decision:?}"
@@ -416,7 +417,7 @@ fn what_is_not_one_good_request_is_not_read_further() {
         assert_left(sentence, &renewal(bytes), reasons::INVALID_REQUEST, words);
     }
     let windows = text.replace('\n', "\r\n").into_bytes();
-    let decision = decide(&config(false), &renewal(windows), None, Some(true));
+    let decision = decide(&config(false), &renewal(windows), None, None, Some(true));
     assert!(matches!(decision, Decision::Approve(_)), "{decision:?}");
 }
 
@@ -427,7 +428,7 @@ fn no_change_of_one_byte_makes_another_subject_of_a_good_request() {
         for flip in [0x01, 0x04, 0x20, 0x80] {
             let mut bytes = good.clone();
             bytes[at] ^= flip;
-            match decide(&config(false), &renewal(bytes), None, Some(true)) {
+            match decide(&config(false), &renewal(bytes), None, None, Some(true)) {
                 Decision::Leave { .. } => {}
                 // Such as a line feed that became another character which base64 passes over: `validate` compared the
                 // subject with the cluster of the label and the user.
@@ -442,9 +443,9 @@ proptest! {
     #[test]
     fn no_bytes_panic(bytes: Vec<u8>) {
         let whole = renewal(bytes.clone());
-        prop_assert!(decide(&config(true), &whole, None, Some(true)).event().is_some());
+        prop_assert!(decide(&config(true), &whole, None, None, Some(true)).event().is_some());
         let inside = renewal(pem(&bytes));
-        prop_assert!(decide(&config(true), &inside, None, Some(true)).event().is_some());
+        prop_assert!(decide(&config(true), &inside, None, None, Some(true)).event().is_some());
     }
 
     #[test]

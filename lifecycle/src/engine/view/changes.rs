@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::objects::owned;
+use super::objects::{is_owned, owned};
 use super::{Blind, Key, View};
 use crate::engine::kinds::Kind;
 use crate::engine::object::{Object, Renewal};
@@ -117,8 +117,8 @@ impl View {
             Kind::Lease => self.lease_changed(object, object.renew_time(), source, now),
             Kind::Csr => self.request_changed(name, object),
             Kind::Namespace | Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => {
-                let owned = owned(&self.config, object);
-                self.owned_changed(kind, &namespace, &name, Some(owned));
+                let owned = is_owned(kind, object).then(|| owned(&self.config, object));
+                self.owned_changed(kind, &namespace, &name, owned);
             }
         }
     }
@@ -173,6 +173,7 @@ impl View {
                 };
                 let old = entry.cluster.take();
                 entry.was_there |= old.is_some();
+                entry.namespace_taken = None;
                 self.membership_changed(name, old.as_ref(), None);
                 self.wake_cluster(name);
             }
@@ -208,6 +209,7 @@ impl View {
             Kind::Csr => {
                 self.request_decided(name);
                 self.trusted.remove(name);
+                self.refused.remove(name);
             }
             Kind::Namespace | Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => {
                 self.owned_changed(kind, namespace, name, None);

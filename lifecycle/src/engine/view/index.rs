@@ -37,7 +37,7 @@ impl View {
             }
             Kind::Namespace => &owned(name)?.namespace.as_ref()?.resource_version,
             Kind::RoleBinding => {
-                let owned = owned(namespace)?;
+                let owned = owned(owner(kind, namespace, name)?)?;
                 let slot = if name == names::work_binding(namespace) {
                     &owned.work_binding
                 } else {
@@ -101,7 +101,8 @@ impl View {
                 .map(|(name, _)| of_cluster(names::CLUSTER_LEASE.to_owned(), name, true))
                 .collect(),
             Kind::Csr => {
-                let names: BTreeSet<_> = self.requests.keys().chain(self.trusted.names()).collect();
+                let names = self.requests.keys().chain(self.trusted.names());
+                let names: BTreeSet<_> = names.chain(self.refused.names()).collect();
                 let names = names.into_iter();
                 names.map(|name| (none.clone(), name.clone())).collect()
             }
@@ -143,11 +144,16 @@ impl View {
     }
 }
 
-/// Whose it is, of what the hub keeps for clusters.
+/// The cluster whose namespace or RBAC object has exactly this name.
+///
+/// Others may have objects whose names begin the same way, such as a role for those who look after one cluster.
 pub(super) fn owner<'a>(kind: Kind, namespace: &'a str, name: &'a str) -> Option<&'a str> {
     match kind {
         Kind::Namespace => Some(name),
-        Kind::RoleBinding => Some(namespace),
+        Kind::RoleBinding => [names::registration_binding, names::work_binding]
+            .iter()
+            .any(|binding| binding(namespace) == name)
+            .then_some(namespace),
         Kind::ClusterRole | Kind::ClusterRoleBinding => names::cluster_of_role(name),
         _ => None,
     }

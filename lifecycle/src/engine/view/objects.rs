@@ -66,8 +66,7 @@ impl View {
             self.wakes.extend(keys);
         }
         // Whoever may be trusted with a new cluster has perhaps asked already.
-        self.wakes
-            .extend(self.pending.of(name).cloned().map(Key::Csr));
+        self.wake_requests(name);
         let (old, new) = (
             old.map(|cluster| &cluster.labels),
             new.map(|cluster| &cluster.labels),
@@ -237,22 +236,35 @@ impl View {
             }
         };
         let read = CertificateRequest::read(request);
-        // One that is none of an agent's, or that a person refused, vouches for no cluster, whoever sent it.
-        let vouches = read.as_ref().is_some_and(|(request, standing)| {
-            *standing != Standing::Refused && csrs::is_from_listed_user(&self.config, request)
-        });
-        if vouches {
-            let cluster = object.label(labels::CLUSTER_NAME);
-            if self.trusted.insert(&name, cluster) {
-                self.wake_cluster(cluster);
+        // One that is none of an agent's vouches for no cluster, whoever sent it. One that a person denied speaks against it.
+        let vouches = read
+            .as_ref()
+            .filter(|(request, _)| csrs::is_from_listed_user(&self.config, request));
+        let denied = vouches.is_some_and(|(request, _)| request.is_denied());
+        let vouches = vouches.is_some_and(|(_, standing)| *standing != Standing::Refused);
+        let cluster = object.label(labels::CLUSTER_NAME);
+        let mut changed = false;
+        for (all, is) in [(&mut self.trusted, vouches), (&mut self.refused, denied)] {
+            if is {
+                changed |= all.insert(&name, cluster);
+            } else {
+                all.remove(&name);
             }
-        } else {
-            self.trusted.remove(&name);
+        }
+        if changed {
+            self.wake_cluster(cluster);
+            self.wake_requests(cluster);
         }
         match read {
-            Some((request, Standing::Pending)) => {
+            Some((request, standing))
+                if standing == Standing::Pending || csrs::is_foreign(&request) =>
+            {
                 self.pending.insert(&name, &request.cluster);
-                self.requests.insert(name.clone(), request);
+                let uid = request.metadata.uid.clone();
+                let old = self.requests.insert(name.clone(), request);
+                if old.is_some_and(|old| old.metadata.uid != uid) {
+                    self.told.remove(&name);
+                }
                 self.wakes.push(Key::Csr(name));
             }
             _ => self.request_decided(&name),
@@ -266,7 +278,8 @@ impl View {
         self.told.remove(name);
     }
 
-    /// What the hub keeps for a cluster has changed, or is gone. Whose it is, its name says; a wrong label is mended.
+    /// What the hub keeps for a cluster has changed, or is gone. An object with another cluster's label counts as gone: it
+    /// is applied again if the cluster needs it, and otherwise left alone.
     pub(super) fn owned_changed(
         &mut self,
         kind: Kind,
@@ -306,11 +319,7 @@ impl View {
             Kind::RoleBinding if name == names::registration_binding(owner) => {
                 &mut owned.registration_binding
             }
-            Kind::RoleBinding if name == names::work_binding(owner) => &mut owned.work_binding,
-            _ => {
-                self.forget_empty(owner);
-                return;
-            }
+            _ => &mut owned.work_binding,
         };
         let mut old = std::mem::replace(slot, new.clone());
         if let (Some(old), Some(new)) = (&mut old, &new) {
@@ -318,6 +327,9 @@ impl View {
         }
         if old != new {
             self.wake_cluster(owner);
+            if kind == Kind::Namespace {
+                self.wake_requests(owner);
+            }
         }
     }
 
@@ -325,6 +337,11 @@ impl View {
         if let Some((name, _)) = self.clusters.get_key_value(name) {
             self.wakes.push(Key::Cluster(name.clone()));
         }
+    }
+
+    pub(super) fn wake_requests(&mut self, cluster: &str) {
+        self.wakes
+            .extend(self.pending.of(cluster).cloned().map(Key::Csr));
     }
 
     pub(super) fn forget_empty(&mut self, name: &str) {
@@ -338,6 +355,17 @@ impl View {
             self.clusters.remove(name);
         }
     }
+}
+
+/// Whether the hub keeps this object for a cluster: it has exactly the name of one of the cluster's objects, and the
+/// cluster's label. The ClusterRoles that all agents share are told by their names.
+pub(super) fn is_owned(kind: Kind, object: &Object) -> bool {
+    let (namespace, name) = (object.namespace(), object.name());
+    let shared =
+        kind == Kind::ClusterRole && [names::REGISTRATION_ROLE, names::WORK_ROLE].contains(&name);
+    shared
+        || owner(kind, namespace, name)
+            .is_some_and(|cluster| object.label(labels::CLUSTER_NAME) == cluster)
 }
 
 pub(super) fn owned(config: &Config, object: &Object) -> Owned {

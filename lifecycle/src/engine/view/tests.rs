@@ -605,6 +605,7 @@ fn why_the_roles_of_all_agents_fail_concerns_the_clusters_that_wait_for_them() {
     let binding = object(json!({
         "metadata": {
             "name": crate::names::registration_binding("runs"), "namespace": "runs", "resourceVersion": "4",
+            "labels": {"open-cluster-management.io/cluster-name": "runs"},
         },
     }));
     view.apply(Kind::RoleBinding, &binding, Source::Watch, now);
@@ -629,5 +630,63 @@ fn why_the_roles_of_all_agents_fail_concerns_the_clusters_that_wait_for_them() {
         };
         assert_eq!(view.wakes(), expected, "{why:?}");
         assert_eq!(said(&view), Some(why.map(str::to_owned)));
+    }
+}
+
+#[test]
+fn only_exact_names_with_the_clusters_label_are_the_hubs() {
+    let role = |rest: &str| format!("open-cluster-management:managedcluster:{rest}");
+    let (cr, crb, rb, ns) = (
+        Kind::ClusterRole,
+        Kind::ClusterRoleBinding,
+        Kind::RoleBinding,
+        Kind::Namespace,
+    );
+    for (sentence, kind, namespace, name, label, ours) in [
+        ("a cluster's role", cr, "", role("c1"), "c1", true),
+        ("its binding", crb, "", role("c1"), "c1", true),
+        ("to register", rb, "c1", role("c1:registration"), "c1", true),
+        ("to work", rb, "c1", role("c1:work"), "c1", true),
+        ("its namespace", ns, "", "c1".to_owned(), "c1", true),
+        ("a role for viewers", cr, "", role("c1:viewer"), "c1", false),
+        ("their binding", crb, "", role("c1:viewer"), "c1", false),
+        ("another's label", cr, "", role("c1"), "c2", false),
+        ("its binding", crb, "", role("c1"), "c2", false),
+        ("no cluster's label", cr, "", role("c1"), "", false),
+        ("a namespace", ns, "", "c1".to_owned(), "c2", false),
+        ("with more rights", rb, "c1", role("c1:viewer"), "c1", false),
+        ("elsewhere", rb, "default", role("c1:work"), "c1", false),
+        (
+            "in default",
+            rb,
+            "default",
+            role("default:work"),
+            "c1",
+            false,
+        ),
+        ("relabelled", rb, "c1", role("c1:work"), "c2", false),
+    ] {
+        let (mut view, now) = (view(), now());
+        let object = |label: &str, version: u64| {
+            object(json!({"metadata": {
+                "name": name, "namespace": namespace, "uid": "u", "resourceVersion": version.to_string(),
+                "labels": {"open-cluster-management.io/cluster-name": label},
+            }}))
+        };
+        let known = |view: &View| {
+            let all = view.clusters.values();
+            all.map(|entry| entry.owned.clone())
+                .filter(|owned| *owned != OwnedObjects::default())
+                .count()
+        };
+        view.apply(kind, &object(label, 1), Source::Watch, now);
+        assert_eq!(known(&view), usize::from(ours), "{sentence}");
+        assert_eq!(view.wakes().len(), usize::from(ours), "{sentence}");
+        // One that loses its label is as good as gone, and the cluster is looked at.
+        view.apply(kind, &object("c3", 2), Source::Watch, now);
+        assert_eq!(known(&view), 0, "{sentence}");
+        view.gone(kind, &object("c3", 3), Source::Watch);
+        assert_eq!(known(&view), 0, "{sentence}");
+        assert!(view.clusters.is_empty() || ours, "{sentence}");
     }
 }

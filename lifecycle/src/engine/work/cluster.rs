@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use berth_api::labels;
 use futures::future::join_all;
 use serde_json::{Map, Value, json};
 
@@ -10,10 +11,13 @@ use crate::engine::kinds::Kind;
 use crate::engine::view::{Key, Source};
 use crate::facts::{Cluster, Now};
 use crate::plan::{Action, ClusterChanges, Failure, Plan, Write};
-use crate::{acceptance, clusters, heartbeat, names, removal, status};
+use crate::{acceptance, automatic, clusters, heartbeat, names, removal, roles, status};
 
 /// An agent whose hub takes so long to answer may be as late with its renewals.
 const SLOW: Duration = Duration::from_secs(1);
+
+/// When to look again whether a namespace is in the way: one without the label is not watched.
+const NAMESPACE_AGAIN: Duration = Duration::from_secs(60);
 
 impl Work {
     pub(super) async fn cluster(&self, name: &str) -> Done {
@@ -39,14 +43,20 @@ impl Work {
     }
 
     async fn plan(&self, name: &str, now: Now) -> Plan {
-        let questions = {
+        let (questions, asks_for_namespace) = {
             let mut view = self.view();
             if view.is_blind(now) {
                 tracing::debug!(cluster = name, "leases are not watched now");
             }
-            view.with_cluster(name, None, removal::questions)
+            let questions = view.with_cluster(name, None, |facts| {
+                (
+                    removal::questions(facts),
+                    automatic::asks_for_namespace(facts),
+                )
+            });
+            questions.unwrap_or_default()
         };
-        let questions = questions.unwrap_or_default();
+        let is_free = !asks_for_namespace || self.ask_for_namespace(name, now).await;
         let remaining = if questions.is_empty() {
             None
         } else {
@@ -61,9 +71,35 @@ impl Work {
             if let Some(at) = view.sight().filter(|_| facts.lease.is_some()) {
                 plan.look_again(at);
             }
+            if !is_free {
+                plan.look_again(now.instant + NAMESPACE_AGAIN);
+            }
             plan
         });
         plan.unwrap_or_default()
+    }
+
+    /// Asks whether there is a namespace of this name that is not the cluster's, and notes the answer. True: there is none.
+    async fn ask_for_namespace(&self, name: &str, now: Now) -> bool {
+        let target = roles::target(&roles::namespace(&self.config, name));
+        let taken = match self.writer.read(&target).await {
+            // The watch tells of one with the label.
+            Ok((namespace, _)) => (namespace.label(labels::CLUSTER_NAME) != name).then_some(true),
+            Err(refusal) if refusal.code == 404 => Some(false),
+            Err(refusal) => {
+                tracing::warn!(
+                    cluster = name,
+                    code = refusal.code,
+                    error = refusal.message,
+                    "the namespace cannot be read: the cluster is not accepted automatically"
+                );
+                None
+            }
+        };
+        let mut view = self.view();
+        view.namespace_is_taken(name, taken);
+        self.wake(view, now.instant);
+        taken == Some(false)
     }
 
     /// Whether the hub says of this cluster's lease what the watch did, whose own silence may be all there is.

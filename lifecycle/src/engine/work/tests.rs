@@ -70,3 +70,76 @@ fn that_somebody_deleted_the_cluster_is_no_fault() {
         assert_eq!(is_passing(&failure(target, code)), passing, "{code}");
     }
 }
+
+/// The hub is asked about one request; before it answers, its sender deletes that one, and another user sends one of the
+/// same name.
+#[tokio::test]
+async fn the_answer_about_a_request_is_not_anothers_of_the_same_name() {
+    use std::sync::OnceLock;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use prometheus::Registry;
+
+    fn request(uid: &str, version: u64, user_uid: &str) -> Object {
+        serde_json::from_value(json!({
+            "apiVersion": "certificates.k8s.io/v1",
+            "kind": "CertificateSigningRequest",
+            "metadata": {
+                "name": "csr1", "uid": uid, "resourceVersion": version.to_string(),
+                "labels": {"open-cluster-management.io/cluster-name": "c1"},
+            },
+            "spec": {
+                "request": k8s_openapi::ByteString(crate::csrs::tests::good_pem()),
+                "signerName": crate::csrs::SIGNER,
+                "username": "system:open-cluster-management:c1:a1",
+                "uid": user_uid,
+                "usages": ["client auth"],
+            },
+        }))
+        .unwrap()
+    }
+
+    let shared: Arc<OnceLock<Arc<Work>>> = Arc::default();
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (hub, log) = (Arc::clone(&shared), Arc::clone(&asked));
+    let service = tower::service_fn(move |request_: Request<Body>| {
+        let (hub, log) = (Arc::clone(&hub), Arc::clone(&log));
+        async move {
+            let (parts, body) = request_.into_parts();
+            let body: Value = serde_json::from_slice(&body.collect_bytes().await.unwrap()).unwrap();
+            let mut log = log.lock().unwrap();
+            let user = body["spec"]["uid"].as_str();
+            log.push(format!(
+                "{} {}",
+                parts.method,
+                user.unwrap_or(parts.uri.path())
+            ));
+            // The first one may, the second may not.
+            let allowed = log.len() == 1;
+            if allowed {
+                let again = request("second", 2, "second-user");
+                let mut view = hub.get().unwrap().view();
+                view.apply(Kind::Csr, &again, Source::Watch, Now::from_clocks());
+            }
+            let mut answer = body;
+            answer["status"] = json!({"allowed": allowed});
+            let answer = Body::from(answer.to_string().into_bytes());
+            Ok::<_, std::convert::Infallible>(Response::new(answer))
+        }
+    });
+    let client = Client::new(service, "default");
+    let metrics = Metrics::new(&Registry::new()).unwrap();
+    let writer = Arc::new(Writer::new(client.clone(), None, None, metrics.clone()));
+    let (events, _) = Events::new("test", Arc::clone(&writer), metrics.clone());
+    let work = Work::new(Arc::default(), client, writer, events, metrics);
+    let work = Arc::new(work);
+    let _ = shared.set(Arc::clone(&work));
+    let first = request("first", 1, "first-user");
+    (work.view()).apply(Kind::Csr, &first, Source::Watch, Now::from_clocks());
+    assert!(matches!(work.csr("csr1").await, Done::Settled { .. }));
+    assert_eq!(
+        *asked.lock().unwrap(),
+        ["POST first-user", "POST second-user"]
+    );
+}

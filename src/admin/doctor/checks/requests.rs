@@ -64,8 +64,16 @@ pub(super) fn why_not_approved(
     };
     let new = is_new(facts, pending.created);
     // What the controller is told to approve by itself is not known here: without that, a person approves.
-    match csrs::decide(&Config::default(), &pending.request, cluster, may_renew) {
+    match csrs::decide(
+        &Config::default(),
+        &pending.request,
+        cluster,
+        None,
+        may_renew,
+    ) {
         Decision::Ignore | Decision::Ask(_) | Decision::Wait => None,
+        Decision::Unlabel { .. } if new => None,
+        Decision::Unlabel { kept, .. } => Some(plain(&kept.note)),
         Decision::Approve(_) if new => None,
         Decision::Approve(_) => {
             Some("the hub's controller should have approved the request, and has not".to_owned())

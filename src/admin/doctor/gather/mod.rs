@@ -247,7 +247,7 @@ async fn requests(hub: &Hub) -> Fact<Vec<Pending>> {
     let questions: Vec<_> = pending
         .iter_mut()
         .filter_map(
-            |pending| match csrs::decide(&config, &pending.request, None, None) {
+            |pending| match csrs::decide(&config, &pending.request, None, None, None) {
                 Decision::Ask(question) => Some((pending, *question)),
                 _ => None,
             },
