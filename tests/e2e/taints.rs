@@ -15,6 +15,7 @@ by_each_client![
     a_changed_taint_gets_a_new_time_also_when_the_old_one_is_echoed,
     a_taint_that_is_written_again_without_its_time_keeps_it,
     a_second_application_changes_nothing,
+    what_is_stale_is_refused_for_its_content_before_its_version_is_compared,
 ];
 
 fn tainted(name: &str, taints: Value) -> Value {
@@ -105,4 +106,31 @@ async fn a_second_application_changes_nothing(by: By) {
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     let second = dev.apply(&manifest).await.ok();
     assert_eq!(second, first);
+}
+
+/// So a controller must look whether what it wrote was stale before it takes the refusal for the last word.
+async fn what_is_stale_is_refused_for_its_content_before_its_version_is_compared(by: By) {
+    let hub = Guarded::shared().await;
+    let dev = hub.developer(&fresh("dev"), &[may_join("default")]).await;
+    let (dev, name) = (dev.by(by), fresh("c"));
+    let taints = json!([{ "key": "gpu", "effect": "NoSelect" }]);
+    let stored = dev.create(&tainted(&name, taints)).await.ok();
+    // Somebody takes the taint away; the patch is decided from what was there before, and keeps it with its time.
+    let without = json!({ "spec": { "taints": [] } });
+    dev.merge(&stored, &without).await.ok();
+    let mut taints = stored["spec"]["taints"].clone();
+    taints[0]["timeAdded"] = json!(LONG_AGO);
+    let version = &stored["metadata"]["resourceVersion"];
+    let stale = json!({ "metadata": { "resourceVersion": version }, "spec": { "taints": taints } });
+    let fault = "It is not allowed to set TimeAdded of Taint \"gpu\".";
+    let written = dev.merge(&stored, &stale).await;
+    written.denied(MUTATORS, 400, "BadRequest", &[fault]);
+    // With nothing in it that anybody refuses it is a conflict.
+    let stale = json!({ "metadata": { "resourceVersion": version }, "spec": { "taints": [] } });
+    let written = dev.merge(&stored, &stale).await;
+    let message = format!(
+        "Operation cannot be fulfilled on managedclusters.cluster.open-cluster-management.io \"{name}\": the object has \
+         been modified; please apply your changes to the latest version and try again"
+    );
+    written.refused(409, "Conflict", &message);
 }

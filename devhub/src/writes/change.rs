@@ -71,7 +71,7 @@ async fn attempt(
         warnings: told,
     } = make(&old)?;
     warnings.extend(told);
-    let names_version = check_version(writer, change, &mut object, &old)?;
+    check_uid(writer, change, &object, &old)?;
     metadata::carry_over(resource, writer.subresource, &mut object, &old);
     if track {
         let api_version = resource.api_version();
@@ -86,6 +86,8 @@ async fn attempt(
         .admission
         .mutate(world, &write, Some(&mut object), &settle, warnings)
         .await?;
+    // As an API server, which asks the mutating webhooks first: what they refuse of a stale change is no conflict.
+    let names_version = check_version(writer, change, &mut object, &old)?;
     metadata::carry_over(resource, writer.subresource, &mut object, &old);
     let to = writer.to(&key);
     resource.behaviour.prepare(&to, &mut object, Some(&old));
@@ -136,6 +138,25 @@ async fn attempt(
     }
 }
 
+/// An object that is put in the place of another must be the same one, if it says which it is.
+fn check_uid(
+    writer: &Writer<'_>,
+    change: &Change<'_>,
+    object: &Object,
+    old: &Object,
+) -> Result<(), ApiError> {
+    let resource = writer.resource;
+    // A patch of it is a change that cannot be.
+    if change.replaces && !object.uid().is_empty() && object.uid() != old.uid() {
+        let (sent, is) = (object.uid(), old.uid());
+        let why =
+            format!("Precondition failed: UID in precondition: {sent}, UID in object meta: {is}");
+        let (group, name) = (&resource.group, &resource.name);
+        return Err(ApiError::conflict(group, name, change.name, &why));
+    }
+    Ok(())
+}
+
 /// Whether the change names the version it is for; and if so, that it is this one. The object has that version afterwards.
 fn check_version(
     writer: &Writer<'_>,
@@ -144,15 +165,6 @@ fn check_version(
     old: &Object,
 ) -> Result<bool, ApiError> {
     let resource = writer.resource;
-    let conflict =
-        |why: &str| ApiError::conflict(&resource.group, &resource.name, change.name, why);
-    // A patch of it is a change that cannot be.
-    if change.replaces && !object.uid().is_empty() && object.uid() != old.uid() {
-        let (sent, is) = (object.uid(), old.uid());
-        return Err(conflict(&format!(
-            "Precondition failed: UID in precondition: {sent}, UID in object meta: {is}"
-        )));
-    }
     let version = object.resource_version();
     if version == old.resource_version() {
         // A patch has the version of what it was applied to, whether it named one or not.

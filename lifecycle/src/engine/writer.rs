@@ -108,6 +108,9 @@ impl Writer {
         {
             answer = unless_absent(self.update(&write.target, body).await, answer);
         }
+        if let Err(refusal) = answer {
+            answer = Err(self.or_stale(write, refusal).await);
+        }
         let deletes = matches!(write.action, Action::Delete { .. });
         let written = match answer {
             Err(refusal) if deletes && refusal.code == 404 => Ok(Written::Gone),
@@ -131,6 +134,30 @@ impl Writer {
             };
             (failure, refusal)
         })
+    }
+
+    /// The refusal, or that of a conflict if the write was decided from an object that has changed since.
+    ///
+    /// An API server applies a patch to the object that it has, asks the webhooks what they say of the result, and only then
+    /// compares resourceVersions. So what is stale may be refused for its content: taints with times of yesterday, say, which
+    /// nobody may set.
+    async fn or_stale(&self, write: &Write, refusal: Refusal) -> Refusal {
+        let (Some(decided_from), 400 | 403 | 422) = (decided_from(&write.action), refusal.code)
+        else {
+            return refusal;
+        };
+        let is_stale = match self.read(&write.target).await {
+            Ok((stored, _)) => stored.metadata.resource_version.as_deref() != Some(decided_from),
+            Err(unread) => unread.code == 404,
+        };
+        if !is_stale {
+            return refusal;
+        }
+        Refusal {
+            code: StatusCode::CONFLICT.as_u16(),
+            message: format!("it has changed since this was decided: {}", refusal.message),
+            ..refusal
+        }
     }
 
     /// Reads an object, and writes it with this merged in. If somebody else writes it in between, that is a conflict.
@@ -348,6 +375,18 @@ fn unless_absent(
         Err(refusal) if refusal.code == 404 => first,
         second => second,
     }
+}
+
+/// The resourceVersion that a write names.
+fn decided_from(action: &Action) -> Option<&str> {
+    let (Action::Apply { body, .. }
+    | Action::ApplyStatus { body, .. }
+    | Action::Patch { body, .. }
+    | Action::Replace { body, .. }) = action
+    else {
+        return None;
+    };
+    body["metadata"]["resourceVersion"].as_str()
 }
 
 /// What went wrong, down to the cause.

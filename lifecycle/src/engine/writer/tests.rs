@@ -210,3 +210,101 @@ async fn a_hub_that_never_answers_is_given_up_and_others_get_their_turn() {
         );
     }
 }
+
+/// An API server asks webhooks before it compares resourceVersions.
+#[tokio::test]
+async fn a_write_that_is_refused_for_what_was_stale_in_it_is_a_conflict() {
+    let stored =
+        |version: &str| Some(json!({"metadata": {"name": "c1", "resourceVersion": version}}));
+    let taints = |version: Value| Action::Patch {
+        subresource: None,
+        body: json!({
+            "metadata": {"uid": "u", "resourceVersion": version},
+            "spec": {"taints": [{"key": "a", "effect": "NoSelect", "timeAdded": "2026-01-01T00:00:00Z"}]},
+        }),
+    };
+    for (sentence, refused, stored, decided_from, code, reads) in [
+        (
+            "it was written since",
+            400,
+            stored("8"),
+            json!("7"),
+            409,
+            true,
+        ),
+        (
+            "a denial of what is gone",
+            403,
+            stored("8"),
+            json!("7"),
+            409,
+            true,
+        ),
+        (
+            "it cannot be any more",
+            422,
+            stored("8"),
+            json!("7"),
+            409,
+            true,
+        ),
+        ("it is gone", 400, None, json!("7"), 409, true),
+        (
+            "it is wrong by itself",
+            400,
+            stored("7"),
+            json!("7"),
+            400,
+            true,
+        ),
+        ("it is not allowed", 403, stored("7"), json!("7"), 403, true),
+        (
+            "it names no version",
+            400,
+            stored("8"),
+            Value::Null,
+            400,
+            false,
+        ),
+        (
+            "a conflict already",
+            409,
+            stored("8"),
+            json!("7"),
+            409,
+            false,
+        ),
+        ("the hub is busy", 429, stored("8"), json!("7"), 429, false),
+    ] {
+        let asked: Arc<Mutex<Vec<Method>>> = Arc::default();
+        let log = Arc::clone(&asked);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            log.lock().unwrap().push(request.method().clone());
+            let (code, body) = match (request.method(), &stored) {
+                (&Method::GET, Some(stored)) => (200, stored.clone()),
+                (&Method::GET, None) => (404, json!({"kind": "Status", "code": 404})),
+                _ => (refused, json!({"kind": "Status", "message": "no"})),
+            };
+            let body = Body::from(body.to_string().into_bytes());
+            let answer = Response::builder().status(code).body(body).unwrap();
+            async move { Ok::<_, Infallible>(answer) }
+        });
+        let metrics = Metrics::new(&Registry::new()).unwrap();
+        let writer = Writer::new(Client::new(service, "default"), None, None, metrics);
+        let write = Write {
+            action: taints(decided_from),
+            ..made(&json!({}))
+        };
+        let (failure, _) = writer.write(&write).await.unwrap_err();
+        assert_eq!(failure.code, code, "{sentence}: {failure:?}");
+        assert_eq!(
+            failure.is_transient(),
+            [409, 429].contains(&code),
+            "{sentence}"
+        );
+        assert!(failure.message.ends_with("no"), "{sentence}: {failure:?}");
+        let methods = asked.lock().unwrap();
+        assert_eq!(methods.contains(&Method::GET), reads, "{sentence}");
+        assert_eq!(methods.len(), 1 + usize::from(reads), "{sentence}");
+    }
+}
