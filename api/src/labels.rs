@@ -28,6 +28,9 @@ pub const GLOBAL_SET: &str = "global";
 
 /// On a ManagedCluster: when (RFC 3339) it was accepted without a person's doing. Set once, so a later denial sticks.
 pub const AUTO_ACCEPTED_ON: &str = "open-cluster-management.io/automatically-accepted-on";
+/// On a ManagedCluster, value `true`: while the cluster is not accepted, its agent has no right to work either, though
+/// ManifestWorks are left. Not one of OCM's.
+pub const DENY_NOW: &str = "open-cluster-management.io/deny-now";
 /// On an object in a cluster's namespace: when a deleted cluster's objects go, low numbers (0 to 100) go first.
 pub const CLEANUP_PRIORITY: &str = "open-cluster-management.io/cleanup-priority";
 /// On a ManagedCluster, value `true`: its clock is not compared with the hub's.

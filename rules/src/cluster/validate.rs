@@ -27,7 +27,7 @@ pub fn questions(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Vec<Q
     if acceptance == Acceptance::TurnedOn {
         questions.push(namespace_terminating(change));
     }
-    if acceptance != Acceptance::Unguarded {
+    if acceptance != Acceptance::Unguarded || is_denied_now(change) {
         questions.push(accept(change));
     }
     if acceptance == Acceptance::TurnedOn {
@@ -69,6 +69,10 @@ pub fn decide(
         findings.require(Permission::accept(change.name), || {
             sentences::accept(change.user, change.name)
         });
+    } else if is_denied_now(change) {
+        findings.require(Permission::accept(change.name), || {
+            sentences::deny_now(change.user, change.name)
+        });
     }
     if acceptance == Acceptance::TurnedOn {
         findings.refuse_if(
@@ -108,6 +112,14 @@ fn acceptance(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Acceptan
         (true, false) if !gates.unguarded_denial => Acceptance::TurnedOff,
         _ => Acceptance::Unguarded,
     }
+}
+
+/// Whether the change adds [`labels::DENY_NOW`], or gives it another value. To take it away is free: it stops nothing that
+/// has begun.
+fn is_denied_now(change: &Change<'_, Cluster<'_>>) -> bool {
+    let new = change.new.metadata.annotations.deny_now.as_ref();
+    let old = change.old.as_ref();
+    new.is_some() && new != old.and_then(|old| old.metadata.annotations.deny_now.as_ref())
 }
 
 fn sets<'c>(change: &'c Change<'_, Cluster<'_>>) -> (&'c str, &'c str) {
