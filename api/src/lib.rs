@@ -13,6 +13,7 @@ pub mod groups;
 pub mod labels;
 pub mod lenient;
 pub mod names;
+pub mod room;
 pub mod selector;
 
 mod schema;

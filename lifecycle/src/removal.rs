@@ -250,8 +250,8 @@ fn remove(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan
     if let Some(wanted) = wanted.filter(|_| !keeps_condition) {
         let writes = plan.writes.len();
         set(facts, wanted, now, plan);
-        // After the finalizers there may be no object to tell anything by.
-        if plan.writes.len() > writes {
+        // After the finalizers there may be no object to tell anything by. One that takes nothing more is told nothing.
+        if plan.writes.len() > writes && !facts.full {
             return;
         }
     }

@@ -14,6 +14,8 @@
 mod cluster;
 #[path = "../support/csr.rs"]
 mod csr;
+#[path = "../support/filled.rs"]
+mod filled;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -29,6 +31,7 @@ mod addons;
 mod csrs;
 mod failover;
 mod heartbeat;
+mod hostile;
 mod killed;
 mod removal;
 mod sets;
