@@ -29,8 +29,8 @@ use crate::admin::targets::ClusterNames;
 /// cluster, its agent can neither update nor remove it any more, and the ManifestWorks keep their finalizers: a ManagedCluster
 /// that is deleted waits for them until somebody takes the finalizers off.
 ///
-/// A ManagedCluster may be as large as the hub stores objects, so that not even its denial fits. Then what its agent wrote is
-/// taken off first (claims, annotations, what it reports), and it is said what.
+/// A ManagedCluster may be as large as the hub stores objects, so that not even its denial fits. Then the command first takes
+/// off what the agent wrote (claims, annotations, what it reports), and says what it took off.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
