@@ -31,6 +31,9 @@ pub const AUTO_ACCEPTED_ON: &str = "open-cluster-management.io/automatically-acc
 /// On a ManagedCluster, of Berth's own: when (RFC 3339) the hub saw that a person had denied the cluster or a request of its
 /// agent. It is then never let in without a person again.
 pub const DENIED_ON: &str = "open-cluster-management.io/denied-on";
+/// On a ManagedCluster, value `true`: while the cluster is not accepted, its agent has no right to work either, though
+/// ManifestWorks are left. Not one of OCM's.
+pub const DENY_NOW: &str = "open-cluster-management.io/deny-now";
 /// On an object in a cluster's namespace: when a deleted cluster's objects go, low numbers (0 to 100) go first.
 pub const CLEANUP_PRIORITY: &str = "open-cluster-management.io/cleanup-priority";
 /// On a ManagedCluster, value `true`: its clock is not compared with the hub's.

@@ -14,6 +14,7 @@ pub mod labels;
 pub mod lenient;
 pub mod names;
 pub mod reserved;
+pub mod room;
 pub mod selector;
 
 mod schema;

@@ -341,6 +341,11 @@ impl ApiError {
         }
     }
 
+    /// 500 without a reason: what etcd answers, in its words.
+    pub fn of_storage(error: &dyn std::error::Error) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", error.to_string())
+    }
+
     /// 501: something Kubernetes has and devhub has not. The message says what.
     pub fn not_implemented(what: &str) -> Self {
         let message = format!(

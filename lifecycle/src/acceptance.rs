@@ -7,7 +7,7 @@
 //! # Guarantees
 //! - A cluster whose name or namespace is somebody else's gets nothing, and is told why.
 //! - An agent that has been denied keeps its permission to work only until the last ManifestWork is gone, and all others
-//!   not at all, no matter how far its acceptance had got.
+//!   not at all, no matter how far its acceptance had got. One that has been denied now ([`labels::DENY_NOW`]) keeps none.
 //! - A cluster is accepted without a person's doing at most once: a later denial stands.
 
 #[cfg(test)]

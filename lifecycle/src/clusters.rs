@@ -1,8 +1,10 @@
 //! All that is due for one cluster, by every decider that has a say.
 
 use crate::facts::{ClusterFacts, Now};
-use crate::plan::Plan;
-use crate::{acceptance, addons, clock, heartbeat, managed_namespaces, readable, removal, taints};
+use crate::plan::{ClusterChanges, Plan};
+use crate::{
+    acceptance, addons, clock, heartbeat, managed_namespaces, readable, removal, status, taints,
+};
 
 /// What is due for the cluster.
 pub fn decide(facts: &ClusterFacts<'_>, now: Now) -> Plan {
@@ -18,6 +20,15 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now) -> Plan {
     if facts.cluster.is_some() {
         heartbeat::decide(facts, now, &mut plan);
         readable::decide(facts, now, &mut plan);
+    }
+    if facts.full {
+        // What would make it larger is refused each time.
+        plan.writes
+            .retain(|write| write.target != status::cluster_target(facts.name));
+        plan.changes = ClusterChanges {
+            remove_finalizers: std::mem::take(&mut plan.changes.remove_finalizers),
+            ..ClusterChanges::default()
+        };
     }
     plan
 }

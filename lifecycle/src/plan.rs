@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use berth_api::cluster::Taint;
-use berth_api::{conditions as stored, groups};
+use berth_api::{conditions as stored, groups, room};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
@@ -174,12 +174,18 @@ impl Plan {
 // === impl Failure ===
 
 impl Failure {
+    /// Whether the object would be larger than the hub stores objects.
+    pub fn is_too_large(&self) -> bool {
+        room::is_too_large(self.code, &self.message)
+    }
+
     /// Whether the next try may go well though nobody does anything.
     ///
     /// There was no answer; the hub is busy, or has an error of its own; somebody else wrote the object at the same time, or
     /// deleted the ManagedCluster; or the hub's authorizer has not yet seen the role that a binding names.
     pub fn is_transient(&self) -> bool {
         match self.code {
+            _ if self.is_too_large() => false,
             0 | 409 | 429 | 500.. => true,
             404 => {
                 let kind = (

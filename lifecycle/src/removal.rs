@@ -6,7 +6,7 @@
 //! - Only a namespace that bears the cluster's label is cleaned up, and only of the kinds that an admin listed. The
 //!   namespace itself stays.
 //! - An object is deleted only if it still is the one that was seen.
-//! - The agent may work until the last ManifestWork is gone.
+//! - The agent may work until the last ManifestWork is gone, unless the cluster is denied now ([`labels::DENY_NOW`]).
 //! - Either finalizer alone holds the cluster until its namespace is clean: who forces one out takes both away.
 //! - No finalizer of ours outlives what it is for: not the gate `ResourceCleanup` being turned off, nor somebody else's
 //!   finalizer on our RBAC objects.
@@ -74,8 +74,9 @@ pub fn questions(facts: &ClusterFacts<'_>) -> Vec<GroupVersionResource> {
         Vec::new()
     };
     let works = manifest_works();
-    let waits = (facts.owned.work_binding.as_ref())
-        .is_some_and(|binding| binding.deleting && binding.work_finalizer);
+    let waits = !is_denied_now(facts)
+        && (facts.owned.work_binding.as_ref())
+            .is_some_and(|binding| binding.deleting && binding.work_finalizer);
     if waits && !kinds.contains(&works) {
         kinds.push(works);
     }
@@ -131,7 +132,7 @@ pub(crate) fn bindings_are_gone(owned: &OwnedObjects) -> bool {
 }
 
 /// Deletes the two role bindings; that of the work agent keeps its finalizer while there are ManifestWorks, or while
-/// `held`.
+/// `held`, unless the cluster is denied now.
 pub(crate) fn take_back_bindings(
     facts: &ClusterFacts<'_>,
     reconciler: &'static str,
@@ -152,9 +153,15 @@ pub(crate) fn take_back_bindings(
         ),
         (&owned.work_binding, roles::work_binding(config, name)),
     ] {
-        if let Some(there) = there
-            && !there.deleting
-        {
+        let Some(there) = there.as_ref().filter(|there| !there.deleting) else {
+            continue;
+        };
+        let is_work = body["metadata"]["finalizers"].is_array();
+        if is_work && there.work_finalizer && is_denied_now(facts) {
+            // The finalizer first: from here on the binding goes at once, whatever becomes of the annotation.
+            plan.writes
+                .push(without_work_finalizer(facts, there, reconciler));
+        } else {
             plan.writes
                 .push(roles::delete(&body, &there.uid, reconciler, why(facts)));
         }
@@ -164,7 +171,7 @@ pub(crate) fn take_back_bindings(
     }
 }
 
-/// Lets the work binding go if it is being deleted, and no ManifestWorks are left.
+/// Lets the work binding go if it is being deleted, and no ManifestWorks are left or the cluster is denied now.
 pub(crate) fn release_work_binding(
     facts: &ClusterFacts<'_>,
     reconciler: &'static str,
@@ -184,12 +191,20 @@ pub(crate) fn release_work_binding(
         return;
     }
     match works(facts) {
+        _ if is_denied_now(facts) => plan
+            .writes
+            .push(without_work_finalizer(facts, binding, reconciler)),
         Works::NotAsked => {}
         Works::Left(0) => plan
             .writes
             .push(without_work_finalizer(facts, binding, reconciler)),
         Works::Left(_) | Works::Unknown(_) => look_again(facts, now, plan),
     }
+}
+
+/// Whether the agent may not even take down its work.
+fn is_denied_now(facts: &ClusterFacts<'_>) -> bool {
+    facts.cluster.is_some_and(|cluster| cluster.denied_now)
 }
 
 /// The write that takes our finalizer from the work binding.
@@ -245,8 +260,8 @@ fn remove(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan
     if let Some(wanted) = wanted.filter(|_| !keeps_condition) {
         let writes = plan.writes.len();
         set(facts, wanted, now, plan);
-        // After the finalizers there may be no object to tell anything by.
-        if plan.writes.len() > writes {
+        // After the finalizers there may be no object to tell anything by. One that takes nothing more is told nothing.
+        if plan.writes.len() > writes && !facts.full {
             return;
         }
     }

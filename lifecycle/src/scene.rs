@@ -79,6 +79,7 @@ impl Scene {
             name: NAME,
             cluster: self.cluster.as_ref(),
             was_there: true,
+            full: false,
             owned: &self.owned,
             common_roles: true,
             common_roles_failure: None,

@@ -28,6 +28,7 @@ pub(crate) struct Hub {
     pub(crate) name: String,
     pub(crate) cluster: Option<Cluster>,
     pub(crate) was_there: bool,
+    pub(crate) full: bool,
     /// Namespace and RBAC, by resource and name.
     pub(crate) objects: BTreeMap<(String, String), Stored>,
     /// What is in the namespace, by kind.
@@ -104,6 +105,7 @@ impl Hub {
                 ..Cluster::default()
             }),
             was_there: true,
+            full: false,
             objects: BTreeMap::new(),
             content: BTreeMap::new(),
             unlistable: BTreeMap::new(),
@@ -224,6 +226,7 @@ impl Hub {
             name: &self.name,
             cluster: self.cluster.as_ref(),
             was_there: self.was_there,
+            full: self.full,
             owned: &owned,
             common_roles: self.common_roles,
             common_roles_failure: self.common_roles_failure.as_deref(),

@@ -38,6 +38,18 @@ pub struct Metadata<'a> {
     /// The labels that rules read.
     #[serde(borrow, deserialize_with = "or_default")]
     pub labels: Labels<'a>,
+    /// The annotations that rules read.
+    #[serde(borrow, deserialize_with = "object")]
+    pub annotations: Annotations<'a>,
+}
+
+/// The annotations that rules read. Others are passed over, whatever they hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, expecting = "an object")]
+pub struct Annotations<'a> {
+    /// [`labels::DENY_NOW`].
+    #[serde(borrow, rename = "open-cluster-management.io/deny-now")]
+    pub deny_now: Option<Text<'a>>,
 }
 
 /// The labels that rules read. All labels are checked to be strings.

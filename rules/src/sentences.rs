@@ -3,8 +3,8 @@
 //! A denial begins with OCM's sentence, to the letter, because scripts match on it; then it says what is missing and
 //! how to check it. What could not be decided says that it is no denial.
 
-use berth_api::groups;
 use berth_api::reserved::Reservation;
+use berth_api::{groups, labels};
 
 use crate::display::{Flag, LastArgument, ObjectOrAll, Quoted, ShellWord, first_of};
 use crate::{Denial, Permission, Reason, Undecided};
@@ -42,6 +42,22 @@ pub(crate) fn reserved_name_unknown(
             Quoted(cluster)
         ),
     }
+}
+
+/// The requester may not end the rights of this cluster's agent at once.
+pub(crate) fn deny_now(user: &str, cluster: &str) -> Denial {
+    let sentence = format!(
+        "user {} cannot set annotation {}, which takes all rights from the cluster's agent at once",
+        Quoted(user),
+        labels::DENY_NOW
+    );
+    let missing = missing(&Permission::accept(cluster));
+    denial(
+        Reason::Accept,
+        "managedclusters/accept",
+        cluster,
+        &format!("{sentence}: {missing}"),
+    )
 }
 
 /// The requester may not change the members of this set.

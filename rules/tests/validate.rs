@@ -224,6 +224,127 @@ fn acceptance_needs_the_permission_in_both_directions() {
 }
 
 #[test]
+fn to_deny_now_takes_the_permission_to_accept() {
+    const NOW: &str = berth_api::labels::DENY_NOW;
+    let annotated = |mut object: Value, value: Option<&str>| {
+        object["metadata"]["annotations"] = json!({ "a": "b", NOW: value });
+        object
+    };
+    let now = annotated(denied(), Some("true"));
+    for (case, old, new, facts, expected) in [
+        ("on CREATE", None, now.clone(), &[][..], "403 accept"),
+        ("with it", None, now.clone(), &["accept"], "allow"),
+        ("on UPDATE", Some(denied()), now.clone(), &[], "403 accept"),
+        (
+            "on UPDATE with it",
+            Some(denied()),
+            now.clone(),
+            &["accept"],
+            "allow",
+        ),
+        (
+            "whatever the value",
+            Some(denied()),
+            annotated(denied(), Some("")),
+            &[],
+            "403 accept",
+        ),
+        (
+            "another value",
+            Some(annotated(denied(), Some("false"))),
+            now.clone(),
+            &[],
+            "403 accept",
+        ),
+        (
+            "the same value",
+            Some(now.clone()),
+            now.clone(),
+            &[],
+            "allow",
+        ),
+        (
+            "to take it away is free",
+            Some(now.clone()),
+            denied(),
+            &[],
+            "allow",
+        ),
+        (
+            "null is as good as absent",
+            Some(now.clone()),
+            annotated(denied(), None),
+            &[],
+            "allow",
+        ),
+        (
+            "also of what is accepted",
+            Some(accepted()),
+            annotated(accepted(), Some("true")),
+            &[],
+            "403 accept",
+        ),
+        (
+            "and of what is being deleted",
+            Some(deleting(denied())),
+            annotated(deleting(denied()), Some("true")),
+            &[],
+            "403 accept",
+        ),
+        (
+            "together with the denial it is asked for once",
+            Some(accepted()),
+            now.clone(),
+            &[],
+            "403 accept",
+        ),
+        (
+            "a hub that is away is no denial",
+            Some(denied()),
+            now.clone(),
+            &["?accept"],
+            "500 x1",
+        ),
+    ] {
+        assert_eq!(
+            short(&decide(old.as_ref(), &new, facts)),
+            expected,
+            "{case}"
+        );
+    }
+    let unguarded = FeatureGates {
+        unguarded_denial: true,
+        ..FeatureGates::default()
+    };
+    let decision = decide_named("c1", Some(&accepted()), &now, &[], unguarded);
+    assert_eq!(short(&decision), "403 accept", "OCM knows no such denial");
+}
+
+#[test]
+fn what_is_being_deleted_loses_its_finalizers_whatever_its_taints_say() {
+    for time in ["9999-12-31T23:59:59Z", "2026-01-01T00:00:00+99:99", "soon"] {
+        let spec = json!({ "taints": [{ "key": "k", "effect": "NoSelect", "timeAdded": time }] });
+        let mut old = deleting(cluster(json!({}), spec));
+        let new = old.clone();
+        old["metadata"]["finalizers"] = json!(["a/b"]);
+        assert_eq!(short(&decide(Some(&old), &new, &[])), "allow", "{time}");
+        let (old, new) = (old.to_string(), new.to_string());
+        let change = Change {
+            name: "c1",
+            namespace: "",
+            user: "dev",
+            new: serde_json::from_str::<Cluster<'_>>(&new).unwrap(),
+            old: Some(serde_json::from_str::<Cluster<'_>>(&old).unwrap()),
+        };
+        let now = "2026-11-21T12:00:00Z".parse().unwrap();
+        let gates = FeatureGates::default();
+        let decision = berth_rules::cluster::mutate::decide(&change, gates, Answers::new(&[]), now);
+        assert_eq!(short(&decision), "allow", "{time}");
+        assert!(decision.patch.0.is_empty(), "{time}");
+    }
+}
+
+#[test]
 fn set_membership_needs_join_on_both_sets() {
     for (case, old, new, facts, expected) in [
         (

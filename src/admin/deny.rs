@@ -5,11 +5,11 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use berth_api::{ManagedCluster, conditions};
+use berth_api::{ManagedCluster, conditions, labels, room};
 use berth_lifecycle::facts::{Cluster, Standing};
 use berth_rules::display::ShellWord;
 use kube::api::Patch;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::admin::accept::target::{no_such, requests_of};
 use crate::admin::ask::{confirmed, somebody_is_there};
@@ -23,6 +23,14 @@ use crate::admin::targets::ClusterNames;
 ///
 /// On a terminal it asks first. Elsewhere it does nothing without --yes. The ManagedClusters stay, and nothing that was
 /// deployed is deleted; 'berth accept' lets the clusters in again.
+///
+/// While ManifestWorks are left in a cluster's namespace, its agent keeps the right to work on them, so that it can take down
+/// what they made. With --now it loses that right at once. Then this stays behind: what the ManifestWorks made stays on the
+/// cluster, its agent can neither update nor remove it any more, and the ManifestWorks keep their finalizers: a ManagedCluster
+/// that is deleted waits for them until somebody takes the finalizers off.
+///
+/// A ManagedCluster may be as large as the hub stores objects, so that not even its denial fits. Then the command first takes
+/// off what the agent wrote (claims, annotations, what it reports), and says what it took off.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,11 +40,17 @@ Examples:
   # Turn out c1 and c2 without being asked
   berth deny --clusters c1,c2 --yes
 
+  # Turn out c1, and take from its agent the right to its ManifestWorks as well
+  berth deny c1 --now
+
   # See what would be revoked, and whether the hub lets you
   berth deny c1 --dry-run=server")]
 pub(crate) struct Args {
     #[command(flatten)]
     names: ClusterNames,
+    /// End the agents' right to work on ManifestWorks at once, too; also of clusters that were turned out before
+    #[arg(long)]
+    now: bool,
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
@@ -63,7 +77,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut accepted = Vec::new();
     for (index, name) in args.names.each().into_iter().enumerate() {
         match read(&hub, &name).await {
-            Ok(cluster) if cluster.accepted => accepted.push((name, cluster)),
+            Ok(cluster) if is_due(&cluster, args.now) => accepted.push((name, cluster)),
             Ok(_) => outcomes.unchanged(&name, not_set(&name))?,
             Err(failure) if index == 0 && is_of_the_hub(&failure) => return Err(failure.into()),
             Err(failure) => outcomes.failed(&name, failure)?,
@@ -74,6 +88,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
             works: works(&hub, name).await,
             requests: requests(&hub, name).await,
             joined: cluster.condition_status(conditions::cluster::JOINED) == Some(conditions::TRUE),
+            now: args.now,
         };
         for line in effects.told(name) {
             if asks {
@@ -95,9 +110,24 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     for (name, cluster) in accepted {
-        match deny(&hub, &name, cluster, dry_run).await {
+        let mut denial = Denial {
+            hub: &hub,
+            name: &name,
+            now: args.now,
+            dry_run,
+            spared: Vec::new(),
+        };
+        let denied = denial.carry_out(cluster).await;
+        for what in denial.spared {
+            outcomes.progress(&format!(
+                "{name}: the ManagedCluster is as large as the hub stores objects: took off {what}"
+            ));
+        }
+        match denied {
             Ok(true) => {
-                let words = format!("set hubAcceptsClient to false for managed cluster {name}");
+                let now = if args.now { ", with effect now" } else { "" };
+                let words =
+                    format!("set hubAcceptsClient to false for managed cluster {name}{now}");
                 outcomes.done(&name, words)?;
             }
             Ok(false) => outcomes.unchanged(&name, not_set(&name))?,
@@ -125,26 +155,106 @@ async fn read(hub: &Hub, name: &str) -> Result<Cluster, Failure> {
     }
 }
 
-/// False: it was not accepted any more. `cluster`: as it was read.
-async fn deny(hub: &Hub, name: &str, cluster: Cluster, dry_run: DryRun) -> Result<bool, Failure> {
-    let mut at_first = Some(cluster);
-    deciding_again(async || {
-        let cluster = match at_first.take() {
-            Some(cluster) => cluster,
-            None => read(hub, name).await?,
+/// Whether there is something to deny.
+fn is_due(cluster: &Cluster, now: bool) -> bool {
+    cluster.accepted || (now && !cluster.denied_now)
+}
+
+/// One cluster that is turned out.
+struct Denial<'a> {
+    hub: &'a Hub,
+    name: &'a str,
+    now: bool,
+    dry_run: DryRun,
+    /// What was taken off, as it was too large.
+    spared: Vec<&'static str>,
+}
+
+// === impl Denial ===
+
+impl Denial<'_> {
+    /// False: it was not accepted any more. `cluster`: as it was read.
+    async fn carry_out(&mut self, cluster: Cluster) -> Result<bool, Failure> {
+        let mut at_first = Some(cluster);
+        deciding_again(async || {
+            let cluster = match at_first.take() {
+                Some(cluster) => cluster,
+                None => read(self.hub, self.name).await?,
+            };
+            if !is_due(&cluster, self.now) {
+                return Ok(false);
+            }
+            let mut patch = json!({
+                "metadata": {"resourceVersion": cluster.resource_version},
+                "spec": {"hubAcceptsClient": false},
+            });
+            if self.now {
+                patch["metadata"]["annotations"] = json!({labels::DENY_NOW: "true"});
+            }
+            match self.write(None, patch.clone()).await {
+                Err(failure) if failure.is_too_large() => self.make_room(patch, failure).await?,
+                written => written?,
+            }
+            Ok(true)
+        })
+        .await
+    }
+
+    async fn write(&self, subresource: Option<&str>, patch: Value) -> Result<(), Failure> {
+        let patch = Patch::Merge(patch);
+        self.hub
+            .patch::<ManagedCluster>(None, self.name, subresource, &patch, self.dry_run)
+            .await
+    }
+
+    /// Takes off what the agent wrote, one thing after the other, until the denial fits. What is not in the status goes in
+    /// the same write as the denial, so that an agent that writes on cannot get in between.
+    async fn make_room(&mut self, mut denial: Value, too_large: Failure) -> Result<(), Failure> {
+        let Some(item) = self.hub.get::<ManagedCluster>(None, self.name).await? else {
+            return Err(no_such(self.hub, self.name).await);
         };
-        if !cluster.accepted {
-            return Ok(false);
+        // What is taken off makes another version of it. Nothing here depends on what it was before.
+        if let Some(metadata) = denial["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
         }
-        let patch = Patch::Merge(json!({
-            "metadata": {"resourceVersion": cluster.resource_version},
-            "spec": {"hubAcceptsClient": false},
-        }));
-        hub.patch::<ManagedCluster>(None, name, None, &patch, dry_run)
-            .await?;
-        Ok(true)
-    })
-    .await
+        let mut last = too_large;
+        let mut with_it = Vec::new();
+        for spare in room::spares(&item.value) {
+            if spare.subresource.is_none() {
+                add(&mut denial, spare.patch);
+                with_it.push(spare.what);
+            } else if let Err(failure) = self.write(spare.subresource, spare.patch).await {
+                last = failure;
+                continue;
+            } else {
+                self.spared.push(spare.what);
+            }
+            match self.write(None, denial.clone()).await {
+                Err(failure) if failure.is_too_large() => last = failure,
+                Err(failure) => return Err(failure),
+                Ok(()) => {
+                    self.spared.append(&mut with_it);
+                    return Ok(());
+                }
+            }
+        }
+        Err(last)
+    }
+}
+
+/// Makes one merge patch of two. Where both say something, the first has it.
+fn add(patch: &mut Value, other: Value) {
+    let (Some(fields), Value::Object(more)) = (patch.as_object_mut(), other) else {
+        return;
+    };
+    for (key, value) in more {
+        match fields.get_mut(&key) {
+            Some(there) => add(there, value),
+            None => {
+                fields.insert(key, value);
+            }
+        }
+    }
 }
 
 /// What there is in the cluster's namespace for its agent to do.
@@ -179,6 +289,7 @@ struct Effects {
     works: Result<usize, Failure>,
     requests: Result<Vec<String>, Failure>,
     joined: bool,
+    now: bool,
 }
 
 // === impl Effects ===
@@ -196,10 +307,15 @@ impl Effects {
                     1 => "1 ManifestWork is".to_owned(),
                     count => format!("{count} ManifestWorks are"),
                 };
-                lines.push(format!(
-                    "{name}: {works} in namespace {name:?}: until they are deleted, its agent keeps the right to work on them"
-                ));
+                let right = if self.now {
+                    "its agent loses the right to work on them at once; they keep their finalizers, and what they made stays \
+                     on the cluster"
+                } else {
+                    "until they are deleted, its agent keeps the right to work on them"
+                };
+                lines.push(format!("{name}: {works} in namespace {name:?}: {right}"));
             }
+            Err(_) if self.now => {}
             Err(why) => lines.push(format!(
                 "{name}: whether there are ManifestWorks, on which its agent keeps the right to work, is not known: {why}"
             )),
@@ -240,6 +356,7 @@ mod tests {
             works,
             requests: Ok(requests.iter().map(|it| (*it).to_owned()).collect()),
             joined,
+            now: false,
         };
         effects.told("c1").join("\n")
     }

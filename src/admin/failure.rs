@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
+use berth_api::room;
 use kube::Resource;
 use kube::core::response::Status;
 
@@ -194,6 +195,11 @@ impl Failure {
             Self::NotFound { .. } => Some(404),
             _ => None,
         }
+    }
+
+    /// The object would be larger than the hub stores objects.
+    pub(crate) fn is_too_large(&self) -> bool {
+        matches!(self, Self::Api(status) if room::is_too_large(status.code, &status.message))
     }
 
     /// The object is another by now than the one that the write was decided for.

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::accept::{bootstrap, cluster_path, is_accepted, joins};
 use crate::cluster::{fresh, rule};
 use crate::csr::Csr;
+use crate::filled::fill;
 use crate::house::House;
 use crate::terminal::at_a_terminal;
 
@@ -193,10 +194,155 @@ async fn work_that_is_left_is_counted() {
         });
         house.admin.post(&works, &work).await.unwrap().ok();
     }
+    let output = house
+        .berth(&format!("deny {name} --yes --now --dry-run=server"))
+        .await;
+    output.ok();
+    let words = format!(
+        "{name}: 2 ManifestWorks are in namespace \"{name}\": its agent loses the right to work on them at once; they keep \
+         their finalizers, and what they made stays on the cluster\n"
+    );
+    assert!(output.stderr.contains(&words), "{output:?}");
     let output = house.berth(&format!("deny {name} --yes")).await;
     output.ok();
     let words = format!(
         "{name}: 2 ManifestWorks are in namespace \"{name}\": until they are deleted, its agent keeps the right to work on them\n"
     );
     assert!(output.stderr.contains(&words), "{output:?}");
+}
+
+/// The annotation of a denial that takes effect at once.
+const NOW: &str = "open-cluster-management.io/deny-now";
+
+#[tokio::test]
+async fn a_denial_now_is_annotated_until_the_cluster_is_accepted_again() {
+    let house = House::shared().await;
+    let name = accepted(&house).await;
+    let stage = || house.stage().with("c", &name);
+    stage()
+        .plays(
+            "
+$ berth deny {c} --yes
+set hubAcceptsClient to false for managed cluster {c}
+{c}: its agent loses its rights: [..]
+$ berth deny {c} --yes --now
+set hubAcceptsClient to false for managed cluster {c}, with effect now
+{c}: its agent loses its rights: [..]
+$ berth deny {c} --yes --now
+hubAcceptsClient is not set for managed cluster {c}
+",
+        )
+        .await;
+    let annotation = async || {
+        let object = house.admin.get(&cluster_path(&name)).await.unwrap();
+        object.ok()["metadata"]["annotations"][NOW].clone()
+    };
+    assert_eq!(annotation().await, "true");
+    house.berth(&format!("accept {name}")).await.ok();
+    assert!(is_accepted(&house, &name).await);
+    assert!(annotation().await.is_null());
+}
+
+#[tokio::test]
+async fn nobody_denies_now_without_the_permission_to_accept() {
+    let house = House::shared().await;
+    let name = fresh("waiting");
+    house.managed_cluster(&name, &[]).await;
+    let dev = house.developer(&fresh("dev"), &[]).await;
+    let output = house
+        .berth_as(&dev, &format!("deny {name} --yes --now"))
+        .await;
+    let told = format!(
+        "Error: {name}: managedclusters/accept.cluster.open-cluster-management.io \"{name}\" is forbidden: user \"{}\" cannot \
+         set annotation {NOW}, which takes all rights from the cluster's agent at once: needs verb \"update\" on \
+         managedclusters/accept",
+        dev.user
+    );
+    assert!(output.failed().contains(&told), "{output:?}");
+    let mut object = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster",
+        "metadata": {"name": fresh("new"), "annotations": {NOW: "true"}},
+    });
+    let answer = dev.post(crate::house::CLUSTERS, &object).await.unwrap();
+    assert_eq!(
+        (answer.code, &answer.body["reason"]),
+        (403, &json!("Forbidden"))
+    );
+    object["metadata"]["annotations"] = json!({"a": "b"});
+    dev.post(crate::house::CLUSTERS, &object)
+        .await
+        .unwrap()
+        .ok();
+}
+
+#[tokio::test]
+async fn a_cluster_of_which_a_field_cannot_be_read_is_denied_accepted_and_deleted() {
+    let house = House::shared().await;
+    let name = fresh("hidden");
+    house.managed_cluster(&name, &[]).await;
+    let path = cluster_path(&name);
+    let condition = json!({
+        "type": "Hidden", "status": "True", "reason": "R", "message": "", "lastTransitionTime": "9999-12-31T23:59:59Z",
+    });
+    let patch = json!({"status": {"conditions": [condition]}});
+    let answer = house.admin.merge(&format!("{path}/status"), &patch).await;
+    answer.unwrap().ok();
+    let output = house.berth(&format!("accept {name}")).await;
+    output.ok();
+    let note = format!(
+        "these fields of ManagedCluster {name} cannot be read: status.conditions[0].lastTransitionTime"
+    );
+    assert!(output.stderr.contains(&note), "{output:?}");
+    assert!(is_accepted(&house, &name).await);
+    let is = |object: &serde_json::Value, type_: &str, status: &str| {
+        let conditions = object["status"]["conditions"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        let mut of_type = conditions.filter(|it| it["type"] == type_);
+        of_type.any(|it| it["status"] == status)
+    };
+    const ACCEPTED: &str = "HubAcceptedManagedCluster";
+    house
+        .once(&path, "accepted", |it| is(it, ACCEPTED, "True"))
+        .await;
+    house.berth(&format!("deny {name} --yes")).await.ok();
+    house
+        .once(&path, "denied", |it| is(it, ACCEPTED, "False"))
+        .await;
+
+    // The gate lets the finalizers of what is being deleted go, whatever its taints say.
+    let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    house.admin.merge(&path, &hold).await.unwrap().ok();
+    house.admin.delete(&path).await.unwrap();
+    let taint = json!({"key": "a", "effect": "NoSelect", "timeAdded": "2026-01-01T00:00:00-26:00"});
+    let patch = json!({"spec": {"taints": [taint]}});
+    house.admin.merge(&path, &patch).await.unwrap().ok();
+    house
+        .once(&path, "let go", |it| {
+            it["metadata"]["finalizers"] == json!(["example.com/hold"])
+        })
+        .await;
+    let release = json!({"metadata": {"finalizers": null}});
+    house.admin.merge(&path, &release).await.unwrap().ok();
+    assert_eq!(house.admin.get(&path).await.unwrap().code, 404);
+}
+
+#[tokio::test]
+async fn a_full_object_is_denied() {
+    let house = House::shared().await;
+    let name = accepted(&house).await;
+    let path = cluster_path(&name);
+    fill(&house.admin, &path).await;
+    let deny = json!({"spec": {"hubAcceptsClient": false}});
+    let answer = house.admin.merge(&path, &deny).await.unwrap();
+    assert!([413, 500].contains(&answer.code), "{answer:?}");
+    assert!(is_accepted(&house, &name).await);
+    let output = house.berth(&format!("deny {name} --yes --now")).await;
+    output.ok();
+    let note = format!(
+        "{name}: the ManagedCluster is as large as the hub stores objects: took off its claims (status.clusterClaims)\n"
+    );
+    assert!(output.stderr.contains(&note), "{output:?}");
+    assert!(!is_accepted(&house, &name).await);
 }

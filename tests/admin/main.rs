@@ -12,6 +12,8 @@
 mod cluster;
 #[path = "../support/csr.rs"]
 mod csr;
+#[path = "../support/filled.rs"]
+mod filled;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/transcript.rs"]

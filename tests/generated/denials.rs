@@ -94,6 +94,8 @@ fn binding(namespace: &str, name: &str, set: &str) -> Value {
 fn entries() -> Vec<Entry> {
     let plain = || cluster("c1", json!({}), json!({}));
     let accepted = |name: &str| cluster(name, json!({}), json!({ "hubAcceptsClient": true }));
+    let mut denied_now = plain();
+    denied_now["metadata"]["annotations"] = json!({ berth_api::labels::DENY_NOW: "true" });
     let (mutate, validate) = (Webhook::MutateCluster, Webhook::ValidateCluster);
     vec![
         Entry {
@@ -117,6 +119,18 @@ fn entries() -> Vec<Entry> {
                      this cluster by `resourceNames`, or for all. Or have an admin accept it. `berth can-i accept c1` says whether you \
                      may, and if not, which ClusterRole and ClusterRoleBinding would let you; an admin applies them by `berth can-i \
                      accept c1 --as dev -o yaml | kubectl apply -f -`.",
+        },
+        Entry {
+            reason: Reason::Accept.as_str(),
+            title: "The permission to accept is missing for a denial that takes effect at once",
+            webhook: validate,
+            old: Some(plain()),
+            new: denied_now,
+            why: "The annotation takes the right to work on ManifestWorks from the agent of a cluster that is not accepted (`berth \
+                  deny --now`). To add it, or to give it another value, needs the permission to accept; to take it away does not, \
+                  and stops nothing that has begun.",
+            remedy: "Grant `update` (or `create`) on `managedclusters/accept` in API group `register.open-cluster-management.io`, or have \
+                     an admin deny the cluster.",
         },
         Entry {
             reason: Reason::BindingsHeld.as_str(),

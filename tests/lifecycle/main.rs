@@ -14,6 +14,8 @@
 mod cluster;
 #[path = "../support/csr.rs"]
 mod csr;
+#[path = "../support/filled.rs"]
+mod filled;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -31,6 +33,7 @@ mod csrs;
 mod failover;
 mod foreign_labels;
 mod heartbeat;
+mod hostile;
 mod killed;
 mod ownership;
 mod removal;

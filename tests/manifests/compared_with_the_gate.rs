@@ -15,6 +15,7 @@ use crate::reviews::{Judge, bare, merged, recorded, review};
 
 const CLUSTER: [Webhook; 2] = [Webhook::MutateCluster, Webhook::ValidateCluster];
 const SET: &str = "cluster.open-cluster-management.io/clusterset";
+const DENY_NOW: &str = berth_api::labels::DENY_NOW;
 const RETIRED: &str = "open-cluster-management.io/clusterset";
 
 /// The conditions next to the gate.
@@ -101,6 +102,8 @@ fn cluster_parts() -> Vec<Vec<Value>> {
             labels(json!({ RETIRED: "x" })),
             labels(json!({ RETIRED: "", SET: "default" })),
             labels(json!({ RETIRED: "x", SET: "default" })),
+            json!({ "metadata": { "annotations": { DENY_NOW: "true" } } }),
+            json!({ "metadata": { "annotations": { DENY_NOW: "", "a": "b" }, "labels": { SET: "default" } } }),
         ],
         vec![
             json!({}),

@@ -56,6 +56,7 @@ const MUTATE: &[Webhook] = &[Webhook::MutateCluster];
 const VALIDATE: &[Webhook] = &[Webhook::ValidateCluster];
 const BOTH: &[Webhook] = &CLUSTER;
 const SET: &str = "cluster.open-cluster-management.io/clusterset";
+const DENY_NOW: &str = berth_api::labels::DENY_NOW;
 const RETIRED: &str = "open-cluster-management.io/clusterset";
 
 /// An accepted cluster in the default set, with everything a cluster can have.
@@ -116,6 +117,18 @@ fn writes_of_clusters_that_touch_nothing_guarded_cost_no_call() {
                 "an annotation is changed",
                 json!({}),
                 json!({ "metadata": { "annotations": { "agent.open-cluster-management.io/klusterlet-config": "b" } } }),
+                NONE,
+            ),
+            (
+                "a denial stays one that takes effect at once",
+                json!({ "metadata": { "annotations": { DENY_NOW: "true" } } }),
+                json!({ "metadata": { "annotations": { "a": "b" } } }),
+                NONE,
+            ),
+            (
+                "a denial is no more one that takes effect at once",
+                json!({ "metadata": { "annotations": { DENY_NOW: "true" } } }),
+                json!({ "metadata": { "annotations": { DENY_NOW: null } } }),
                 NONE,
             ),
             (
@@ -333,6 +346,26 @@ fn writes_of_clusters_call_the_webhooks_they_concern() {
                 "the retired label is changed",
                 json!({ "metadata": { "labels": { RETIRED: "x" } } }),
                 json!({ "metadata": { "labels": { RETIRED: "y" } } }),
+                VALIDATE,
+            ),
+            (
+                "a cluster is denied now",
+                json!({}),
+                json!({ "metadata": { "annotations": { DENY_NOW: "true" } } }),
+                VALIDATE,
+            ),
+            (
+                "a cluster without annotations is denied now",
+                json!({ "metadata": { "annotations": null } }),
+                json!({ "metadata": { "annotations": { DENY_NOW: "" } } }),
+                VALIDATE,
+            ),
+            (
+                "the annotation of a denial gets another value while the cluster is deleted",
+                json!({ "metadata": {
+                    "annotations": { DENY_NOW: "false" }, "deletionTimestamp": "2026-11-20T08:00:00Z",
+                } }),
+                json!({ "metadata": { "annotations": { DENY_NOW: "true" } } }),
                 VALIDATE,
             ),
             (

@@ -36,6 +36,9 @@ pub struct Stored {
     json: OnceLock<Bytes>,
 }
 
+/// What etcd takes in a request, unless it is told otherwise (bytes).
+const LARGEST: usize = 3 << 19;
+
 /// Why nothing was committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
@@ -48,6 +51,9 @@ pub enum CommitError {
     /// The object has another revision, this one.
     #[error("modified")]
     Modified(u64),
+    /// The object takes more than etcd takes in a request.
+    #[error("etcdserver: request is too large")]
+    TooLarge,
 }
 
 /// The history does not reach back to the revision asked for.
@@ -273,6 +279,9 @@ impl Store {
         let before = kind.objects.get(&place).cloned();
         let (sort, object) = decide(before.as_ref())?;
         let stored = Stored::new(revision, object);
+        if sort != EventKind::Deleted && stored.json().len() > LARGEST {
+            return Err(CommitError::TooLarge);
+        }
         if sort == EventKind::Deleted {
             kind.objects.remove(&place);
         } else {

@@ -133,6 +133,7 @@ async fn attempt(
             Ok(outcome(resource.present(&stored.object)))
         }
         Err(CommitError::NotFound) => Err(writer.not_found(name)),
+        Err(error @ CommitError::TooLarge) => Err(ApiError::of_storage(&error)),
         Err(_) if names_version => Err(writer.modified(name)),
         Err(_) => Ok(None),
     }

@@ -107,6 +107,7 @@ pub(super) async fn insert(
                     created: true,
                 });
             }
+            Err(error @ CommitError::TooLarge) => return Err(ApiError::of_storage(&error)),
             Err(_) if generates && attempt < GENERATED_NAMES => {}
             Err(CommitError::Exists | CommitError::NotFound | CommitError::Modified(_)) => {
                 return Err(exists(writer, &key));

@@ -125,6 +125,7 @@ async fn attempt(
             Ok(Some(Deleted::Waits(resource.present(&stored.object))))
         }
         Err(CommitError::NotFound) => Err(writer.not_found(name)),
+        Err(error @ CommitError::TooLarge) => Err(ApiError::of_storage(&error)),
         Err(_) => Ok(None),
     }
 }

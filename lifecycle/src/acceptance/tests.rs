@@ -724,6 +724,86 @@ fn a_denial_waits_for_the_works() {
     assert_eq!(reasons(&hub), ["ManagedClusterDenied"], "once");
 }
 
+/// A denied cluster whose agent holds a work, and which nobody looked at since.
+fn denied_with_work() -> Hub {
+    let mut hub = Hub::accepted("c1");
+    hub.put(WORKS, "w", None, true);
+    hub.cluster().accepted = false;
+    hub
+}
+
+#[test]
+fn a_denial_now_waits_for_no_works() {
+    let mut hub = denied_with_work();
+    let mut waiting = hub.clone();
+    waiting.run();
+    assert!(waiting.object("rolebindings", WORK).is_some());
+    for hub in [&mut hub, &mut waiting] {
+        hub.cluster().denied_now = true;
+        // Nobody needs to know.
+        hub.unlistable.insert(kind(WORKS), "forbidden".to_owned());
+        assert_eq!(hub.with_facts(true, removal::questions), []);
+        hub.run();
+        assert!(hub.object("rolebindings", WORK).is_none());
+        assert!(hub.object("rolebindings", REGISTRATION).is_none());
+        assert_eq!(hub_accepted(hub), Some(DENIED));
+        assert_eq!(hub.names(WORKS), ["w"], "the works stay as they are");
+        assert_eq!(decided(hub), Plan::default());
+    }
+    // It may come back, and the next denial is as any other.
+    hub.cluster().accepted = true;
+    hub.cluster().denied_now = false;
+    hub.unlistable.clear();
+    hub.run();
+    assert_eq!(hub_accepted(&hub), Some(ACCEPTED));
+    hub.cluster().accepted = false;
+    hub.run();
+    assert!(
+        hub.object("rolebindings", WORK)
+            .is_some_and(|it| it.deleting)
+    );
+}
+
+#[test]
+fn a_denial_now_that_has_begun_is_not_stopped() {
+    let mut hub = denied_with_work();
+    hub.cluster().denied_now = true;
+    let plan = hub.decide();
+    hub.carry_out(plan);
+    let work = hub.object("rolebindings", WORK).expect("it goes next");
+    assert_eq!((work.deleting, work.finalizers.len()), (false, 0));
+    hub.cluster().denied_now = false;
+    hub.run();
+    assert!(hub.object("rolebindings", WORK).is_none());
+    assert_eq!(hub_accepted(&hub), Some(DENIED));
+}
+
+#[test]
+fn a_cluster_deleted_while_it_is_denied_now_leaves_its_agent_nothing() {
+    let mut hub = denied_with_work();
+    hub.cluster().denied_now = true;
+    hub.delete_cluster();
+    hub.run();
+    assert!(hub.object("rolebindings", WORK).is_none());
+    assert!(hub.cluster.is_some(), "it waits for the work");
+}
+
+#[test]
+fn the_annotation_counts_only_while_acceptance_is_off() {
+    for (accepts, value, expected) in [
+        (false, Some("true"), true),
+        (true, Some("true"), false),
+        (false, Some("false"), false),
+        (false, None, false),
+    ] {
+        let object = json!({
+            "metadata": {"annotations": {labels::DENY_NOW: value}},
+            "spec": {"hubAcceptsClient": accepts},
+        });
+        assert_eq!(Cluster::read(&object).denied_now, expected, "{object}");
+    }
+}
+
 #[test]
 fn nothing_is_concluded_from_works_that_nobody_asked_for() {
     let mut hub = Hub::accepted("c1");

@@ -96,6 +96,8 @@ struct Progress {
 struct Entry {
     cluster: Option<Cluster>,
     was_there: bool,
+    /// This version of the ManagedCluster takes nothing more.
+    full: Option<String>,
     owned: OwnedObjects,
     namespace_taken: Option<bool>,
     lease: Option<Lease>,
@@ -233,6 +235,10 @@ impl View {
             name,
             cluster: entry.cluster.as_ref(),
             was_there: entry.was_there,
+            full: entry
+                .cluster
+                .as_ref()
+                .is_some_and(|cluster| entry.full.as_ref() == Some(&cluster.resource_version)),
             owned: &entry.owned,
             common_roles: self.has_common_roles(),
             common_roles_failure: self.common_roles_failure.as_deref(),
@@ -260,6 +266,17 @@ impl View {
 
     pub(crate) fn cluster(&self, name: &str) -> Option<&Cluster> {
         self.clusters.get(name)?.cluster.as_ref()
+    }
+
+    /// Notes that the ManagedCluster, as it is, takes nothing more. False: that was noted already.
+    pub(crate) fn is_full(&mut self, cluster: &str) -> bool {
+        let Some(entry) = self.clusters.get_mut(cluster) else {
+            return false;
+        };
+        let version = entry.cluster.as_ref().map(|it| it.resource_version.clone());
+        let is_new = version.is_some() && entry.full != version;
+        entry.full = version;
+        is_new
     }
 
     pub(crate) fn lease(&self, cluster: &str) -> Option<&Lease> {

@@ -181,6 +181,22 @@ impl Writer {
         Ok((object_in(&body)?, took))
     }
 
+    /// The object of this name, by a list: whoever lists a kind need not be let read one object.
+    pub(crate) async fn find(&self, target: &Target) -> Result<Option<Object>, Refusal> {
+        let kind = Target {
+            name: String::new(),
+            ..target.clone()
+        };
+        let uri = format!(
+            "{}?fieldSelector=metadata.name%3D{}",
+            path(&kind, None),
+            target.name
+        );
+        let body = self.request(Request::get(uri).body(Vec::new())).await?;
+        let list: ObjectList = object_in(&body)?;
+        Ok(list.items.into_iter().next())
+    }
+
     /// What is left of a kind in a namespace. A kind that is not served has nothing left.
     pub(crate) async fn remaining(
         &self,
@@ -292,6 +308,11 @@ impl Writer {
         }
         Err(Refusal::of(parts.status, &parts.headers, &body))
     }
+}
+
+#[derive(Deserialize)]
+struct ObjectList {
+    items: Vec<Object>,
 }
 
 /// A list of metadata. What is none, or holds what is no object, does not pass for an empty one.

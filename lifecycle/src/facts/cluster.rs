@@ -29,6 +29,8 @@ pub struct Cluster {
     pub finalizers: Vec<String>,
     /// spec.hubAcceptsClient
     pub accepted: bool,
+    /// It is not accepted, and an annotation says that its agent may not even finish its work.
+    pub denied_now: bool,
     /// spec.leaseDurationSeconds
     pub lease_duration_seconds: Option<i32>,
     /// spec.taints
@@ -87,6 +89,10 @@ impl From<ManagedCluster> for Cluster {
             skip_clock_check: annotations
                 .get(labels::SKIP_CLOCK_SYNC_CHECK)
                 .is_some_and(|value| value == "true"),
+            denied_now: !object.spec.hub_accepts_client
+                && annotations
+                    .get(labels::DENY_NOW)
+                    .is_some_and(|value| value == "true"),
             finalizers: metadata.finalizers.unwrap_or_default(),
             accepted: object.spec.hub_accepts_client,
             lease_duration_seconds: object.spec.lease_duration_seconds,

@@ -49,6 +49,8 @@ pub struct ClusterFacts<'a> {
     /// The ManagedCluster was seen, and is gone since. What a restored hub has of a cluster that is not there *yet* is none
     /// of a gone one's.
     pub was_there: bool,
+    /// The ManagedCluster takes no write that makes it larger, and nothing more may be taken off it.
+    pub full: bool,
     /// Namespace and RBAC, as far as they bear the cluster's label.
     pub owned: &'a OwnedObjects,
     /// The ClusterRoles that all agents share are there: role bindings that refer to them are refused before.

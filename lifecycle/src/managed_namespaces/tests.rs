@@ -64,6 +64,7 @@ fn plan(object: &ManagedCluster, sets: &[ClusterSet]) -> Plan {
         name: "c1",
         cluster: Some(&cluster),
         was_there: true,
+        full: false,
         owned: &OwnedObjects::default(),
         common_roles: true,
         common_roles_failure: None,

@@ -678,3 +678,30 @@ fn a_cluster_that_is_gone_loses_its_permissions_and_a_reserved_namespace_none() 
         assert_eq!(hub.objects.len(), left, "{name}");
     }
 }
+
+#[test]
+fn a_deleted_cluster_that_takes_no_write_any_more_goes_all_the_same() {
+    let mut hub = Hub::accepted("c1");
+    hub.objects.clear();
+    hub.delete_cluster();
+    let decided =
+        |hub: &Hub| hub.with_facts(true, |facts| crate::clusters::decide(facts, hub.now()));
+    assert_eq!(decided(&hub).changes.remove_finalizers, [] as [&str; 0]);
+    hub.full = true;
+    let plan = decided(&hub);
+    assert_eq!(plan.writes, [], "a condition would be refused again");
+    assert_eq!(
+        plan.changes.remove_finalizers,
+        [labels::RESOURCE_CLEANUP, labels::API_RESOURCE_CLEANUP]
+    );
+}
+
+#[test]
+fn that_an_object_is_too_large_does_not_pass_by_itself() {
+    let too_large = Failure {
+        message: "etcdserver: request is too large".to_owned(),
+        ..failure(500)
+    };
+    assert!(too_large.is_too_large() && !too_large.is_transient());
+    assert!(!failure(500).is_too_large() && failure(500).is_transient());
+}

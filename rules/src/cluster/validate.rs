@@ -33,7 +33,7 @@ pub fn questions(change: &Change<'_, Cluster<'_>>, settings: &Settings) -> Vec<Q
     if acceptance == Acceptance::TurnedOn || reservation.is_some() {
         questions.push(namespace(change));
     }
-    if acceptance != Acceptance::Unguarded {
+    if acceptance != Acceptance::Unguarded || is_denied_now(change) {
         questions.push(accept(change));
     }
     if acceptance == Acceptance::TurnedOn {
@@ -80,10 +80,16 @@ pub fn decide(
             )),
         }
     }
-    let may_accept = acceptance != Acceptance::Unguarded
-        && findings.require(Permission::accept(change.name), || {
+    let may_accept = if acceptance != Acceptance::Unguarded {
+        findings.require(Permission::accept(change.name), || {
             sentences::accept(change.user, change.name)
-        });
+        })
+    } else {
+        is_denied_now(change)
+            && findings.require(Permission::accept(change.name), || {
+                sentences::deny_now(change.user, change.name)
+            })
+    };
     if may_accept && acceptance == Acceptance::TurnedOn {
         match namespace {
             Ok(namespace) if namespace.terminating => {
@@ -165,6 +171,14 @@ fn kept_warning(change: &Change<'_, Cluster<'_>>, settings: &Settings) -> Option
             Quoted(change.name)
         )
     })
+}
+
+/// Whether the change adds [`labels::DENY_NOW`], or gives it another value. To take it away is free: it stops nothing that
+/// has begun.
+fn is_denied_now(change: &Change<'_, Cluster<'_>>) -> bool {
+    let new = change.new.metadata.annotations.deny_now.as_ref();
+    let old = change.old.as_ref();
+    new.is_some() && new != old.and_then(|old| old.metadata.annotations.deny_now.as_ref())
 }
 
 fn sets<'c>(change: &'c Change<'_, Cluster<'_>>) -> (&'c str, &'c str) {

@@ -185,10 +185,15 @@ impl Target {
 
     /// Sets it accepted, if it still is as it was read.
     async fn accept(&self, at: &Context<'_>, cluster: &Cluster) -> Result<(), Failure> {
-        let patch = Patch::Merge(json!({
+        let mut patch = json!({
             "metadata": {"resourceVersion": cluster.resource_version},
             "spec": {"hubAcceptsClient": true},
-        }));
+        });
+        if cluster.denied_now {
+            // Or the next denial would take effect at once, too.
+            patch["metadata"]["annotations"] = json!({labels::DENY_NOW: null});
+        }
+        let patch = Patch::Merge(patch);
         at.hub
             .patch::<ManagedCluster>(None, &self.name, None, &patch, at.dry_run)
             .await

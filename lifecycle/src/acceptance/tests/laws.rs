@@ -28,6 +28,7 @@ struct Start {
     auto: bool,
     collects: bool,
     label: bool,
+    now: bool,
 }
 
 fn flaw() -> impl Strategy<Value = Flaw> {
@@ -55,10 +56,10 @@ prop_compose! {
         works in content(),
         addons in content(),
         (bound, gate, auto) in (any::<bool>(), prop::bool::weighted(0.8), any::<bool>()),
-        (collects, label) in (prop::bool::weighted(0.8), any::<bool>()),
+        (collects, label, now) in (prop::bool::weighted(0.8), any::<bool>(), prop::bool::weighted(0.3)),
     ) -> Start {
         Start {
-            accepted, deleting, gone, finalizers, shown, flaws, works, addons, bound, gate, auto, collects, label,
+            accepted, deleting, gone, finalizers, shown, flaws, works, addons, bound, gate, auto, collects, label, now,
         }
     }
 }
@@ -126,6 +127,7 @@ impl Start {
         hub.bindings.extend(self.bound.then(|| "prod".to_owned()));
         let cluster = hub.cluster();
         cluster.accepted = self.accepted;
+        cluster.denied_now = self.now && !self.accepted;
         cluster.deleting = self.deleting && !self.finalizers.is_empty();
         cluster.finalizers = self.finalizers.iter().map(|&own| own.to_owned()).collect();
         cluster.conditions = (self.shown.iter())
@@ -175,7 +177,8 @@ fn check(hub: &Hub) {
         work,
     ];
     // Without clean-up, works stay until somebody deletes them, and so does what the agent needs for that.
-    let waits = work.is_some_and(|work| work.deleting) && !hub.names(WORKS).is_empty();
+    let now = hub.cluster.as_ref().is_some_and(|it| it.denied_now);
+    let waits = work.is_some_and(|work| work.deleting) && !hub.names(WORKS).is_empty() && !now;
     match &hub.cluster {
         None => {
             assert_eq!(
@@ -214,8 +217,8 @@ fn check(hub: &Hub) {
         Some(_) => {
             assert!(rule_count(hub) <= 1);
             assert!(permissions[2].is_none());
-            if let Some(work) = work {
-                assert!(work.deleting && !hub.names(WORKS).is_empty());
+            if work.is_some() {
+                assert!(waits);
             } else {
                 assert!(
                     matches!(hub_accepted(hub), None | Some(DENIED)),

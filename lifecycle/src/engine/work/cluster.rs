@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use berth_api::labels;
+use berth_api::{labels, room};
 use futures::future::join_all;
 use serde_json::{Map, Value, json};
 
-use super::{Done, Lane, Outcome, ROUNDS, Work, failed, never_content, tells_silence};
+use super::{Done, Lane, Outcome, ROUNDS, Refusal, Work, failed, never_content, tells_silence};
 use crate::engine::kinds::Kind;
 use crate::engine::view::{Key, Source};
 use crate::facts::{Cluster, Now};
-use crate::plan::{Action, ClusterChanges, Failure, Plan, Write};
+use crate::plan::{Action, ClusterChanges, Event, Failure, Plan, Write};
 use crate::{acceptance, automatic, clusters, heartbeat, names, removal, roles, status};
 
 /// An agent whose hub takes so long to answer may be as late with its renewals.
@@ -32,6 +32,7 @@ impl Work {
             match self.carry_out(writes).await {
                 Outcome::Nothing => return Done::Settled { again, pause: None },
                 Outcome::Written => {}
+                Outcome::Failed(failures) if self.makes_room(name, &failures).await => {}
                 Outcome::Failed(failures) => {
                     let refused = failures.iter().map(|(failure, _)| failure.clone());
                     self.report(name, &refused.collect::<Vec<_>>()).await;
@@ -40,6 +41,59 @@ impl Work {
             }
         }
         never_content(name)
+    }
+
+    /// Takes something that the agent wrote off a ManagedCluster that is denied or deleted and takes no write any more.
+    /// Returns whether it is worthwhile to decide again.
+    ///
+    /// An accepted cluster's agent would write it again; and the rights are not in the ManagedCluster.
+    async fn makes_room(&self, name: &str, failures: &[(Failure, Refusal)]) -> bool {
+        let target = status::cluster_target(name);
+        let is_full =
+            |(failure, _): &(Failure, Refusal)| failure.target == target && failure.is_too_large();
+        let leaves = |it: &Cluster| it.deleting || !it.accepted;
+        if !failures.iter().any(is_full) || !self.view().cluster(name).is_some_and(leaves) {
+            return false;
+        }
+        let object = match self.writer.find(&target).await {
+            Ok(Some(object)) => object,
+            Ok(None) => return false,
+            Err(refusal) => {
+                let error = refusal.message;
+                tracing::warn!(
+                    cluster = name,
+                    error,
+                    "a ManagedCluster that takes no write could not be read"
+                );
+                return false;
+            }
+        };
+        let spares = room::spares(&object.value);
+        let Some(spare) = spares.into_iter().find(|spare| !spare.last_resort) else {
+            return self.view().is_full(name);
+        };
+        let mut body = spare.patch;
+        body["metadata"]["uid"] = json!(object.metadata.uid);
+        body["metadata"]["resourceVersion"] = json!(object.metadata.resource_version);
+        let write = Write {
+            target,
+            action: Action::Patch {
+                subresource: spare.subresource,
+                body,
+            },
+            reconciler: names::managers::PATCHES,
+            events: vec![Event {
+                warning: true,
+                reason: "ManagedClusterTrimmed",
+                note: format!(
+                    "managed cluster {name} is as large as the hub stores objects, and its agent loses its rights: took \
+                     off {}",
+                    spare.what
+                ),
+                namespace: None,
+            }],
+        };
+        matches!(self.carry_out(vec![write]).await, Outcome::Written)
     }
 
     async fn plan(&self, name: &str, now: Now) -> Plan {
