@@ -3,8 +3,8 @@
 //! A denial begins with OCM's sentence, to the letter, because scripts match on it; then it says what is missing and
 //! how to check it. What could not be decided says that it is no denial.
 
-use berth_api::groups;
 use berth_api::reserved::Reservation;
+use berth_api::{groups, labels};
 
 use crate::display::{Flag, LastArgument, ObjectOrAll, Quoted, ShellWord, first_of};
 use crate::{Denial, Permission, Reason, Undecided};
@@ -138,6 +138,34 @@ pub(crate) fn cluster_namespace(set: &str, namespace: &str) -> Denial {
         set,
         &why,
     )
+}
+
+/// An agent labels a certificate request for another cluster; `own`: the cluster of the agent, if its name says.
+pub(crate) fn foreign_request(user: &str, own: Option<&str>, name: &str, cluster: &str) -> Denial {
+    let label = labels::CLUSTER_NAME;
+    let remedy = match own {
+        Some(own) => format!(
+            "an agent files requests for its own cluster only: label {label}={}, or leave the label away",
+            Quoted(own)
+        ),
+        None => {
+            format!("this is not the name of the agent of a cluster: leave the label {label} away")
+        }
+    };
+    let message = format!(
+        "certificatesigningrequests.{} {} is forbidden: user {} cannot file a request for ManagedCluster {}: {remedy}",
+        groups::CERTIFICATES,
+        Quoted(name),
+        Quoted(user),
+        Quoted(cluster)
+    );
+    Denial {
+        reason: Reason::ForeignRequest,
+        group: groups::CERTIFICATES,
+        resource: "certificatesigningrequests",
+        name: name.to_owned(),
+        message,
+    }
 }
 
 /// Whether the requester holds a permission could not be found out.
