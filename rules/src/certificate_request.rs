@@ -1,7 +1,7 @@
 //! CertificateSigningRequest: an agent files requests for its own cluster only.
 //!
-//! Agents find the requests of their cluster by a label, and OCM's halt while there are ten of them, in any state and
-//! whoever made them. So an agent that labels its requests for another cluster would keep that cluster from renewing its
+//! Agents find the requests of their cluster by a label. OCM's agents stop while ten requests have it, in any state and
+//! from any requester. So an agent that labels its requests for another cluster would keep that cluster from renewing its
 //! certificate. OCM has no such rule.
 
 use berth_api::agents;

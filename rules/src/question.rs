@@ -23,7 +23,7 @@ pub enum Question {
         /// The name of the cluster.
         name: String,
     },
-    /// Is the requester in this group? The request says so; nobody is asked.
+    /// Is the requester in this group? The answer is in the request and needs no call.
     InGroup {
         /// The group.
         group: String,

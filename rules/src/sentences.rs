@@ -24,7 +24,7 @@ pub(crate) fn accept(user: &str, cluster: &str) -> Denial {
     )
 }
 
-/// No cluster can have this name. It is told to anybody: it says nothing about the hub.
+/// No cluster can have this name. The message says nothing about the hub, so every requester may read it.
 pub(crate) fn reserved_name(cluster: &str, reservation: Reservation<'_>) -> Denial {
     let why = format!("the name {reservation}; register the cluster under another name");
     denial(Reason::ReservedName, "managedclusters", cluster, &why)

@@ -175,7 +175,7 @@ fn entries() -> Vec<Entry> {
                 "edge",
                 json!({ "selectorType": "LabelSelector", "labelSelector": { "matchLabels": { "site": "edge" } } }),
             ),
-            why: "A set of the type `LabelSelector` has every cluster that its selector selects, whoever put it into another set. \
+            why: "A set of the type `LabelSelector` has every cluster that its selector selects, also those that were put into other sets. \
                   Making one, or changing its selector so that it may select more, needs the permission to put any cluster into any \
                   set. Narrowing a selector does not, nor do `global` with the selector `{}` and sets of the type \
                   `ExclusiveClusterSetLabel` (feature gate GuardedSelectors).",

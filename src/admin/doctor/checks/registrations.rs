@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_registered_is_a_fault_but_for_sets() {
+    fn what_is_not_registered_is_a_fault_unless_ocm_lacks_it() {
         let facts = with(|facts| {
             facts.mutating = Ok(Vec::new());
             facts.validating = Ok(Vec::new());
@@ -393,6 +393,7 @@ mod tests {
             "fault: it is not there: whoever may write a ManagedCluster",
             "warning: it is not there: sets",
             "fault: it is not there: whoever may write bindings",
+            "warning: it is not there: an agent may file",
         ];
         assert_eq!(told(&check(&facts), &expected), expected);
         let facts = with(|facts| facts.mutating = Err(Unread::Needs("verb".to_owned())));
