@@ -10,6 +10,9 @@ pub const CLUSTER: &str = "cluster.open-cluster-management.io";
 /// Nothing is served under it, so it does not appear in discovery.
 pub const REGISTER: &str = "register.open-cluster-management.io";
 
+/// Kubernetes' group of CertificateSigningRequests.
+pub const CERTIFICATES: &str = "certificates.k8s.io";
+
 /// Resource name of `ManagedCluster`.
 pub const MANAGED_CLUSTERS: &str = "managedclusters";
 /// Resource name of `ManagedClusterSet`.

@@ -3,6 +3,7 @@
 //! Everything here is a value or a pure function of values: no client, no clock, no I/O. What OCM's agents, tools and
 //! manifests rely on (names, schemas, defaults) is the same here as there.
 
+pub mod agents;
 pub mod cluster;
 pub mod cluster_claim;
 pub mod cluster_set;

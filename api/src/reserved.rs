@@ -1,8 +1,8 @@
-//! Names that a managed cluster cannot have: the namespace of its name, or the group and the role that are made of it,
-//! would be somebody else's.
+//! Names that a managed cluster cannot have, because the namespace, the group or the ClusterRole that are derived from
+//! the name are in use for something else.
 //!
-//! The gate refuses them when a ManagedCluster is created and when it is accepted; the lifecycle gives such a cluster
-//! nothing. Both go by this one list.
+//! The gate refuses these names when a ManagedCluster is created and when it is accepted. The lifecycle gives such a
+//! cluster nothing. Both use this list.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ const NAMESPACES: [&str; 6] = [
 /// Start of the names of the namespaces that OCM's agents live in.
 const AGENT_NAMESPACES: &str = "open-cluster-management-agent";
 
-/// The cluster of this name would have the group of all agents for its own: whatever is bound to it is bound to all.
+/// The group of this cluster would be the group of all agents: every binding to it would be a binding to all agents.
 const ALL_AGENTS: &str = "managed-clusters";
 
 /// The ClusterRole of a cluster of one of these names would be one that all agents share.
@@ -28,7 +28,7 @@ const SHARED_ROLES: [&str; 2] = ["registration", "work"];
 /// Starts of names that are reserved by default, for Kubernetes and for OpenShift.
 pub const DEFAULT_PREFIXES: [&str; 2] = ["kube-", "openshift-"];
 
-/// Starts of names that are kept from clusters. An admin decides about them; exact names are always reserved.
+/// Prefixes of names that clusters cannot have. An admin chooses them; exact names are always reserved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReservedPrefixes(Vec<String>);
 

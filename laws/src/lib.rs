@@ -17,7 +17,7 @@ pub use csr::csr;
 pub use mutate::mutate;
 pub use rbac::rbac;
 pub use review::review;
-pub use selector::selector;
+pub use selector::{selector, widening};
 
 /// Requests made byte by byte, for seeds.
 pub mod requests {

@@ -10,6 +10,9 @@ type Labels = BTreeMap<String, String>;
 /// The longest error there may be for each place of a selector: what it quotes is cut.
 const LONGEST_ERROR: usize = 4096;
 
+/// Selectors that tell more objects apart are not compared.
+const MOST_OBJECTS: usize = 20_000;
+
 /// A selector, typed or as JSON, and on each line after the first labels of an object: `key=value,key=value`.
 ///
 /// # Panics
@@ -22,6 +25,48 @@ pub fn selector(bytes: &[u8]) {
         stored_selector(&stored, &labels);
     }
     typed(selector, labels);
+}
+
+/// Two selectors, old and new, and objects that either may tell apart: where the new one is not wider, each object that it
+/// selects was selected before; and where it is wider, there is one that was not.
+///
+/// # Panics
+/// A law is broken.
+pub fn widening(old: &str, new: &str) {
+    let read = |text: &str| {
+        let stored: LabelSelector = serde_json::from_str(text).ok()?;
+        Selector::parse(&stored).ok().map(|parsed| (stored, parsed))
+    };
+    let (Some((old, before)), Some((new, after))) = (read(old), read(new)) else {
+        return;
+    };
+    let wider = after.is_wider_than(&before);
+    let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (key, of_key) in words(&old).chain(words(&new)) {
+        let known = values.entry(key).or_insert_with(|| vec!["", "another"]);
+        known.extend(of_key.iter().map(String::as_str));
+    }
+    // Every object that has some of the keys, with values that are named, or with another.
+    let mut objects = vec![Labels::new()];
+    for (key, mut of_key) in values {
+        of_key.sort_unstable();
+        of_key.dedup();
+        let without = objects.clone();
+        for value in of_key {
+            objects.extend(without.iter().map(|object| {
+                let mut object = object.clone();
+                object.insert(key.to_owned(), value.to_owned());
+                object
+            }));
+        }
+        if objects.len() > MOST_OBJECTS {
+            return;
+        }
+    }
+    let gained = objects
+        .iter()
+        .find(|object| after.matches(object) && !before.matches(object));
+    assert_eq!(gained.is_some(), wider, "{old:?} -> {new:?}: {gained:?}");
 }
 
 fn labels_of(line: &str) -> Labels {

@@ -25,6 +25,19 @@ fn stored() -> impl Strategy<Value = String> {
     })
 }
 
+/// Selectors that are good, and have much in common.
+fn few_words() -> impl Strategy<Value = String> {
+    let expression = ("[xy]", 0..4usize, vec("[abc]", 1..4)).prop_map(|(key, operator, values)| {
+        match ["In", "NotIn", "Exists", "DoesNotExist"][operator] {
+            operator @ ("In" | "NotIn") => {
+                json!({"key": key, "operator": operator, "values": values})
+            }
+            operator => json!({"key": key, "operator": operator}),
+        }
+    });
+    vec(expression, 0..4).prop_map(|it| json!({"matchExpressions": it}).to_string())
+}
+
 fn subjects() -> impl Strategy<Value = Vec<u8>> {
     const ORGANIZATIONS: &[&str] = &[
         "system:open-cluster-management:c1",
@@ -66,6 +79,17 @@ proptest! {
     #[test]
     fn selectors_as_they_are_stored(selector in stored()) {
         berth_laws::selector(selector.as_bytes());
+    }
+
+    #[test]
+    fn selectors_as_they_are_widened(old in stored(), new in stored()) {
+        berth_laws::widening(&old, &new);
+        berth_laws::widening(&old, &old);
+    }
+
+    #[test]
+    fn selectors_of_few_words_as_they_are_widened(old in few_words(), new in few_words()) {
+        berth_laws::widening(&old, &new);
     }
 
     #[test]

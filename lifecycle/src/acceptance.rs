@@ -173,8 +173,8 @@ pub(crate) fn refusal(facts: &ClusterFacts<'_>) -> Option<String> {
     None
 }
 
-/// Whether the cluster has role bindings on the hub: whoever let it in did so before its name was reserved. A label on a
-/// namespace is not enough, as it may be on any namespace of Kubernetes.
+/// Whether the cluster has role bindings on the hub, so that it was accepted before its name was reserved. The label on a
+/// namespace does not prove that: any namespace of Kubernetes may have it.
 fn is_provisioned(facts: &ClusterFacts<'_>) -> bool {
     let owned = facts.owned;
     owned.cluster_role_binding.is_some()

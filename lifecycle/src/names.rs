@@ -16,10 +16,7 @@ pub const WORK_ROLE: &str = "open-cluster-management:managedcluster:work";
 /// The Lease in a cluster's namespace that its agent renews.
 pub const CLUSTER_LEASE: &str = "managed-cluster-lease";
 
-/// Start of the names of agents, and of the group of the agents of a cluster.
-pub const AGENT_PREFIX: &str = "system:open-cluster-management:";
-/// The group of all agents.
-pub const ALL_AGENTS: &str = "system:open-cluster-management:managed-clusters";
+pub use berth_api::agents::{ALL as ALL_AGENTS, PREFIX as AGENT_PREFIX};
 
 /// Field managers, one for each that applies: a shared one would take away what its siblings applied.
 pub mod managers {

@@ -57,7 +57,7 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// What is known about a namespace; one that does not exist is neither terminating nor anybody's.
+    /// The answer about a namespace. A namespace that does not exist has neither property.
     pub(crate) fn to_namespace(&self, question: &Question) -> Result<Namespace, &'a str> {
         match self.0.iter().find(|(asked, _)| asked == question) {
             Some((_, Answer::Namespace(namespace))) => Ok(*namespace),

@@ -1,8 +1,8 @@
-//! ManagedClusterSet: a set that nothing can belong to is refused, and so is one that somebody widens without the
-//! permission to put any cluster into any set.
+//! ManagedClusterSet: a set with an invalid selector is refused. Widening the selector of a set needs the permission to
+//! join all sets.
 //!
-//! OCM has no such rules: there a set with an invalid selector is stored, and makes the set lookup of every cluster
-//! fail; and whoever may write one set can make every cluster a member of it.
+//! OCM has no such rules: it stores a set with an invalid selector, which makes the set lookup of every cluster fail; and
+//! the right to write one set is enough to make every cluster a member of it.
 
 use berth_api::labels;
 use berth_api::selector::Selector;
@@ -71,7 +71,7 @@ fn faults(change: &Change<'_, ClusterSet<'_>>) -> Vec<Fault> {
 /// Whether clusters may belong to the set by their labels after the change, that did not before. Also of a set that is
 /// being deleted: it has members as long as a finalizer holds it.
 ///
-/// The set `global` holds every cluster on every hub; that is its content, whoever writes it.
+/// The set `global` holds every cluster on every hub, so this content passes for every requester.
 fn is_widened(change: &Change<'_, ClusterSet<'_>>, gates: FeatureGates) -> bool {
     let new = &change.new.spec.cluster_selector;
     if !gates.guarded_selectors || !selects_by_labels(new) {
@@ -91,7 +91,7 @@ fn is_widened(change: &Change<'_, ClusterSet<'_>>, gates: FeatureGates) -> bool 
     let Some(old) = &old.label_selector else {
         return true;
     };
-    // Nobody can tell what an invalid selector selects.
+    // What an invalid selector selects is not defined.
     *old != *selector
         && match (Selector::parse(selector), Selector::parse(old)) {
             (Ok(new), Ok(old)) => new.is_wider_than(&old),
@@ -99,7 +99,7 @@ fn is_widened(change: &Change<'_, ClusterSet<'_>>, gates: FeatureGates) -> bool 
         }
 }
 
-/// A set of another type has those clusters that name it, each of which somebody with the permission has put there.
+/// The members of a set of another type name it in their label, which needs the permission to join that set.
 fn selects_by_labels(selector: &ClusterSelector<'_>) -> bool {
     selector.selector_type.as_str() == "LabelSelector"
 }

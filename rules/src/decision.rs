@@ -100,6 +100,8 @@ pub enum Reason {
     Bind,
     /// The namespace of a binding is that of an accepted cluster.
     ClusterNamespace,
+    /// An agent files a certificate request for another cluster.
+    ForeignRequest,
 }
 
 /// Audit annotations of a decision, as the API server writes them to its audit log (it puts the webhook's name before
@@ -220,7 +222,7 @@ impl Fault {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::ClusterName,
         Self::ReservedName,
         Self::ClientConfigUrl,
@@ -238,6 +240,7 @@ impl Reason {
         Self::Join,
         Self::Bind,
         Self::ClusterNamespace,
+        Self::ForeignRequest,
     ];
 
     /// The value of metric labels, log fields and audit annotations.
@@ -260,6 +263,7 @@ impl Reason {
             Self::Join => "join",
             Self::Bind => "bind",
             Self::ClusterNamespace => "cluster-namespace",
+            Self::ForeignRequest => "foreign-request",
         }
     }
 }

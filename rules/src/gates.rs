@@ -10,7 +10,7 @@ pub struct FeatureGates {
     /// `UnguardedDenial` (Berth, off by default): as in OCM, `hubAcceptsClient` may be turned off without the
     /// permission to accept.
     pub unguarded_denial: bool,
-    /// `GuardedSelectors` (Berth, on by default): who widens the selector of a set needs the permission to join all sets.
+    /// `GuardedSelectors` (Berth, on by default): widening the selector of a set needs the permission to join all sets.
     pub guarded_selectors: bool,
 }
 

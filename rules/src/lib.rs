@@ -16,6 +16,7 @@
 mod answers;
 pub mod binding;
 pub mod ca_bundle;
+pub mod certificate_request;
 mod change;
 pub mod cluster;
 pub mod cluster_set;

@@ -61,6 +61,8 @@ pub struct Labels<'a> {
     pub set: Option<Text<'a>>,
     /// [`labels::RETIRED_CLUSTER_SET`].
     pub retired_set: Option<Text<'a>>,
+    /// [`labels::CLUSTER_NAME`].
+    pub cluster_name: Option<Text<'a>>,
 }
 
 /// A ManagedCluster, as far as rules read it.
@@ -194,6 +196,21 @@ pub struct BindingSpec<'a> {
     pub cluster_set: Text<'a>,
 }
 
+/// A CertificateSigningRequest, as far as rules read it.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "a CertificateSigningRequest")]
+pub struct CertificateRequest<'a> {
+    /// `apiVersion`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub api_version: Text<'a>,
+    /// `kind`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub kind: Text<'a>,
+    /// `metadata`.
+    #[serde(borrow, default, deserialize_with = "metadata")]
+    pub metadata: Metadata<'a>,
+}
+
 /// An object of a kind the gate guards.
 pub trait Object<'a>: Deserialize<'a> {
     /// `apiVersion`.
@@ -285,6 +302,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
                     let read = match key.as_str() {
                         labels::CLUSTER_SET => &mut labels.set,
                         labels::RETIRED_CLUSTER_SET => &mut labels.retired_set,
+                        labels::CLUSTER_NAME => &mut labels.cluster_name,
                         _ => continue,
                     };
                     if read.replace(value).is_some() {
@@ -333,6 +351,20 @@ impl<'a> Object<'a> for ClusterSet<'a> {
 }
 
 impl<'a> Object<'a> for Binding<'a> {
+    fn api_version(&self) -> &str {
+        self.api_version.as_str()
+    }
+
+    fn kind(&self) -> &str {
+        self.kind.as_str()
+    }
+
+    fn metadata(&self) -> &Metadata<'a> {
+        &self.metadata
+    }
+}
+
+impl<'a> Object<'a> for CertificateRequest<'a> {
     fn api_version(&self) -> &str {
         self.api_version.as_str()
     }

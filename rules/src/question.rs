@@ -23,6 +23,11 @@ pub enum Question {
         /// The name of the cluster.
         name: String,
     },
+    /// Is the requester in this group? The answer is in the request and needs no call.
+    InGroup {
+        /// The group.
+        group: String,
+    },
     /// Is there a ManagedClusterSet of this name?
     SetExists {
         /// The name of the set.
@@ -45,6 +50,8 @@ pub enum Requirement {
     BindingsIn,
     /// [`Question::AcceptedCluster`].
     AcceptedCluster,
+    /// [`Question::InGroup`].
+    InGroup,
     /// [`Question::SetExists`].
     SetExists,
 }
@@ -76,6 +83,7 @@ impl Question {
             Self::Namespace { .. } => Requirement::Namespace,
             Self::BindingsIn { .. } => Requirement::BindingsIn,
             Self::AcceptedCluster { .. } => Requirement::AcceptedCluster,
+            Self::InGroup { .. } => Requirement::InGroup,
             Self::SetExists { .. } => Requirement::SetExists,
         }
     }
@@ -88,6 +96,7 @@ impl Question {
             | Self::AcceptedCluster { name }
             | Self::SetExists { name } => Some(name),
             Self::BindingsIn { namespace } => Some(namespace),
+            Self::InGroup { group } => Some(group),
         }
     }
 }
@@ -143,13 +152,14 @@ impl Permission {
 
 impl Requirement {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Accept,
         Self::Join,
         Self::Bind,
         Self::Namespace,
         Self::BindingsIn,
         Self::AcceptedCluster,
+        Self::InGroup,
         Self::SetExists,
     ];
 
@@ -162,6 +172,7 @@ impl Requirement {
             Self::Namespace => "namespace",
             Self::BindingsIn => "bindings-in-namespace",
             Self::AcceptedCluster => "accepted-cluster",
+            Self::InGroup => "in-group",
             Self::SetExists => "set-exists",
         }
     }

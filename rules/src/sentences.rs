@@ -24,7 +24,7 @@ pub(crate) fn accept(user: &str, cluster: &str) -> Denial {
     )
 }
 
-/// No cluster can have this name. It is told to anybody: it says nothing about the hub.
+/// No cluster can have this name. The message says nothing about the hub, so every requester may read it.
 pub(crate) fn reserved_name(cluster: &str, reservation: Reservation<'_>) -> Denial {
     let why = format!("the name {reservation}; register the cluster under another name");
     denial(Reason::ReservedName, "managedclusters", cluster, &why)
@@ -154,6 +154,34 @@ pub(crate) fn cluster_namespace(set: &str, namespace: &str) -> Denial {
         set,
         &why,
     )
+}
+
+/// An agent labels a certificate request for another cluster; `own`: the cluster of the agent, if its name says.
+pub(crate) fn foreign_request(user: &str, own: Option<&str>, name: &str, cluster: &str) -> Denial {
+    let label = labels::CLUSTER_NAME;
+    let remedy = match own {
+        Some(own) => format!(
+            "an agent files requests for its own cluster only: label {label}={}, or leave the label away",
+            Quoted(own)
+        ),
+        None => {
+            format!("this is not the name of the agent of a cluster: leave the label {label} away")
+        }
+    };
+    let message = format!(
+        "certificatesigningrequests.{} {} is forbidden: user {} cannot file a request for ManagedCluster {}: {remedy}",
+        groups::CERTIFICATES,
+        Quoted(name),
+        Quoted(user),
+        Quoted(cluster)
+    );
+    Denial {
+        reason: Reason::ForeignRequest,
+        group: groups::CERTIFICATES,
+        resource: "certificatesigningrequests",
+        name: name.to_owned(),
+        message,
+    }
 }
 
 /// Whether the requester holds a permission could not be found out.

@@ -4,8 +4,10 @@
 
 mod support;
 
-use berth_rules::object::{Binding, Cluster, ClusterSet};
-use berth_rules::{Answers, Change, Decision, FeatureGates, binding, cluster, cluster_set};
+use berth_rules::object::{Binding, CertificateRequest, Cluster, ClusterSet};
+use berth_rules::{
+    Answers, Change, Decision, FeatureGates, binding, certificate_request, cluster, cluster_set,
+};
 use serde_json::{Value, json};
 use support::{answered, deleting, in_set, short};
 
@@ -670,4 +672,125 @@ fn decide_set(name: &str, old: Option<&Value>, new: &Value, facts: &[&str]) -> D
     let faulty = short(&decision).starts_with("400");
     assert_eq!(faulty, short(&unguarded) != "allow", "without the gate");
     decision
+}
+
+#[test]
+fn agents_file_requests_for_their_own_cluster_only() {
+    const AGENT: &str = "system:open-cluster-management:c1:agent";
+    let of = |cluster: &str| json!({ "metadata": { "name": "csr", "labels": { "open-cluster-management.io/cluster-name": cluster } } });
+    let unlabelled = json!({ "metadata": { "name": "csr", "labels": { "a": "b" } } });
+    for (case, user, old, new, facts, expected) in [
+        ("their own", AGENT, None, of("c1"), &["agent"][..], "allow"),
+        (
+            "no label",
+            AGENT,
+            None,
+            unlabelled.clone(),
+            &["agent"],
+            "allow",
+        ),
+        (
+            "another cluster's",
+            AGENT,
+            None,
+            of("c2"),
+            &["agent"],
+            "403 foreign-request",
+        ),
+        (
+            "an empty label",
+            AGENT,
+            None,
+            of(""),
+            &["agent"],
+            "403 foreign-request",
+        ),
+        (
+            "a cluster whose name begins alike",
+            AGENT,
+            None,
+            of("c10"),
+            &["agent"],
+            "403 foreign-request",
+        ),
+        (
+            "an agent without a name",
+            "system:open-cluster-management:c1:",
+            None,
+            of("c1"),
+            &["agent"],
+            "403 foreign-request",
+        ),
+        (
+            "a name of more parts",
+            "system:open-cluster-management:c1:agent:x",
+            None,
+            of("c1"),
+            &["agent"],
+            "403 foreign-request",
+        ),
+        (
+            "a name that is no agent's",
+            "dev",
+            None,
+            of("c1"),
+            &["agent"],
+            "403 foreign-request",
+        ),
+        (
+            "which needs no label",
+            "dev",
+            None,
+            unlabelled.clone(),
+            &["agent"],
+            "allow",
+        ),
+        ("everybody else", "dev", None, of("c1"), &[], "allow"),
+        (
+            "a bootstrap identity",
+            "system:serviceaccount:ocm:bootstrap",
+            None,
+            of("c2"),
+            &[],
+            "allow",
+        ),
+        (
+            "a label that is put on later",
+            AGENT,
+            Some(unlabelled.clone()),
+            of("c2"),
+            &["agent"],
+            "403 foreign-request",
+        ),
+        (
+            "one that is there stays",
+            AGENT,
+            Some(of("c2")),
+            of("c2"),
+            &["agent"],
+            "allow",
+        ),
+        (
+            "and may go",
+            AGENT,
+            Some(of("c2")),
+            unlabelled,
+            &["agent"],
+            "allow",
+        ),
+    ] {
+        let (old_text, new_text) = (old.as_ref().map(Value::to_string), new.to_string());
+        let change = Change {
+            name: "csr",
+            namespace: "",
+            user,
+            new: serde_json::from_str::<CertificateRequest<'_>>(&new_text).unwrap(),
+            old: old_text
+                .as_deref()
+                .map(|old| serde_json::from_str::<CertificateRequest<'_>>(old).unwrap()),
+        };
+        let answers = answered(certificate_request::questions(&change), facts);
+        let decision = certificate_request::decide(&change, Answers::new(&answers));
+        assert_eq!(short(&decision), expected, "{case}");
+    }
 }

@@ -21,7 +21,7 @@ fn settings(flags: &[&str]) -> Result<Settings, String> {
         .map_err(|error| error.to_string())?;
     let lifecycle = &command.args.lifecycle;
     lifecycle
-        .settings(gates.lifecycle)
+        .settings(gates.lifecycle, command.args.common.reserved.prefixes())
         .map_err(|error| format!("{error:#}"))
 }
 
@@ -47,6 +47,25 @@ fn without_flags_it_is_ocms_controller_with_kubernetes_own_timings() {
     assert_eq!(lease.namespace, "open-cluster-management-hub");
     assert_eq!(lease.name, "registration-controller-lock");
     assert_eq!(election(&[]).unwrap(), [15, 10, 2].map(Duration::from_secs));
+}
+
+#[test]
+fn prefixes_of_reserved_names_are_the_admins() {
+    for (flags, kube, team) in [
+        (&[][..], true, false),
+        (&["--reserved-prefixes=team-,prod-"], false, true),
+        (&["--reserved-prefixes=kube-, team-"], true, true),
+        (&["--reserved-prefixes="], false, false),
+    ] {
+        let config = settings(flags).unwrap().config;
+        let reserved = |name| config.reservation(name).is_some();
+        assert_eq!(
+            (reserved("kube-x"), reserved("team-x")),
+            (kube, team),
+            "{flags:?}"
+        );
+        assert!(reserved("kube-system") && !reserved("c1"), "{flags:?}");
+    }
 }
 
 /// manifests/cluster-manager/management/registration/deployment.yaml of OCM, with everything on.

@@ -49,7 +49,7 @@ const BEFORE: [(&str, &str); 8] = [
     ),
 ];
 
-const REGISTRATIONS: [(&str, &str); 4] = [
+const REGISTRATIONS: [(&str, &str); 5] = [
     (
         "managedclustermutators.yaml",
         include_str!("../../manifests/registrations/managedclustermutators.yaml"),
@@ -66,6 +66,12 @@ const REGISTRATIONS: [(&str, &str); 4] = [
         "managedclustersetvalidators.yaml",
         include_str!(
             "../../manifests/registrations/managedclustersets/managedclustersetvalidators.yaml"
+        ),
+    ),
+    (
+        "certificatesigningrequestvalidators.yaml",
+        include_str!(
+            "../../manifests/registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml"
         ),
     ),
 ];

@@ -120,8 +120,10 @@ fn webhooks(review: &Value) -> anyhow::Result<Vec<Webhook>> {
     if passed.is_empty() {
         bail!(
             "request.resource is {resource:?} in group {group:?}: the gate guards managedclusters, managedclustersets and \
-             managedclustersetbindings in group {:?}",
-            Webhook::ValidateCluster.group()
+             managedclustersetbindings in group {:?}, and {} in group {:?}",
+            Webhook::ValidateCluster.group(),
+            Webhook::ValidateRequest.resource(),
+            Webhook::ValidateRequest.group()
         );
     }
     Ok(passed)

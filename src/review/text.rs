@@ -151,6 +151,7 @@ fn in_words(user: &str, question: &Question) -> String {
         }
         Question::AcceptedCluster { .. } => format!("is there an accepted ManagedCluster {name}?"),
         Question::SetExists { .. } => format!("is there a ManagedClusterSet {name}?"),
+        Question::InGroup { .. } => format!("is {} in group {name}?", Quoted(user)),
     }
 }
 

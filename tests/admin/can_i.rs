@@ -132,6 +132,71 @@ managedcluster.cluster.open-cluster-management.io/{cluster} patched
         .await;
 }
 
+/// To widen a set's selector, the gate asks for the permission without a name.
+#[tokio::test]
+async fn a_permission_for_all_is_asked_about_and_granted() {
+    let house = House::shared().await;
+    let dev = house.developer(&fresh("dev"), &[]).await;
+    let set = fresh("set");
+    granted(
+        &house,
+        &format!("can-i join {set} --as {} -o yaml", dev.user),
+    )
+    .await;
+    until_says(&house, &dev, &format!("can-i join {set}"), 0).await;
+    house
+        .stage_of(&dev)
+        .with("user", &dev.user)
+        .with("set", &set)
+        .plays(
+            "\
+$ berth can-i join --all
+no
+verb \"create\" on managedclustersets/join in API group cluster.open-cluster-management.io, for all names: user \"{user}\" lacks it
+Who may grant it does so by: berth can-i join --all --as {user} -o yaml | kubectl apply -f -
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: \"berth:join:\"
+rules:
+- apiGroups:
+  - cluster.open-cluster-management.io
+  resources:
+  - managedclustersets/join
+  verbs:
+  - create
+---
+...
+? 1
+$ berth create clusterset {set} --selector a=b
+Error: {set}: [..]user \"{user}\" cannot widen the selector of ManagedClusterSet \"{set}\"[..]
+? 1
+$ berth can-i join {set} --all
+error: the argument '[NAME]' cannot be used with '--all'
+...
+? 2
+",
+        )
+        .await;
+    granted(
+        &house,
+        &format!("can-i join --all --as {} -o yaml", dev.user),
+    )
+    .await;
+    until_says(&house, &dev, "can-i join --all", 0).await;
+    house
+        .stage_of(&dev)
+        .with("set", &set)
+        .plays(
+            "\
+$ berth create clusterset {set} --selector a=b
+Clusterset {set} is created
+",
+        )
+        .await;
+}
+
 #[tokio::test]
 async fn any_verb_that_the_gate_takes_will_do() {
     let house = House::shared().await;

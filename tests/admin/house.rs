@@ -27,11 +27,12 @@ pub const SERVER: [&str; 4] = [
     "manifests/server/controller-role.yaml",
 ];
 
-pub const REGISTRATIONS: [&str; 4] = [
+pub const REGISTRATIONS: [&str; 5] = [
     "manifests/registrations/managedclustermutators.yaml",
     "manifests/registrations/managedclustervalidators.yaml",
     "manifests/registrations/managedclustersetbindingvalidators.yaml",
     "manifests/registrations/managedclustersets/managedclustersetvalidators.yaml",
+    "manifests/registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml",
 ];
 
 /// What nothing here takes longer than, unless it never comes.

@@ -538,12 +538,12 @@ async fn every_path_says_what_it_serves() {
     for webhook in Webhook::ALL {
         let foreign = with(|request| request["resource"]["resource"] = "pods".into());
         let answer = gate.review(webhook.path(), foreign).await;
-        let (path, resource) = (webhook.path(), webhook.resource());
+        let (path, resource, group) = (webhook.path(), webhook.resource(), webhook.group());
         says(
             &response(&answer)["status"]["message"],
             &format!(
                 "request.resource is \"pods\" in group \"cluster.open-cluster-management.io\", but {path} serves \
-                 {resource} in group cluster.open-cluster-management.io: check the webhook registration"
+                 {resource} in group {group}: check the webhook registration"
             ),
             path,
         );

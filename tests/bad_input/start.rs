@@ -96,7 +96,7 @@ fn bad_flags_are_named() {
         (
             &["--feature-gates", "DefaultClusterset=true"],
             1,
-            "Error: --feature-gates: \"DefaultClusterset\" is not known; the gates of the webhooks are DefaultClusterSet and \
+            "Error: --feature-gates: \"DefaultClusterset\" is not known; the gates of the webhooks are DefaultClusterSet, GuardedSelectors and \
              UnguardedDenial",
         ),
         (

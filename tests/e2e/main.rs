@@ -13,6 +13,8 @@
 mod balancer;
 #[path = "../support/cluster/mod.rs"]
 mod cluster;
+#[path = "../support/csr.rs"]
+mod csr;
 #[path = "../support/guarded.rs"]
 mod guarded;
 #[path = "../support/managed.rs"]
@@ -31,6 +33,7 @@ mod writes;
 mod acceptance;
 mod applied;
 mod bindings;
+mod certificate_requests;
 mod certificates;
 mod content;
 mod default_set;

@@ -3,6 +3,7 @@
 pub const MUTATORS: &str = "managedclustermutators";
 pub const VALIDATORS: &str = "managedclustervalidators";
 pub const BINDING_VALIDATORS: &str = "managedclustersetbindingvalidators";
+pub const REQUEST_VALIDATORS: &str = "certificatesigningrequestvalidators";
 pub const SET_VALIDATORS: &str = "managedclustersetvalidators";
 
 pub fn cannot_accept(cluster: &str, user: &str) -> String {

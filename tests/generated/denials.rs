@@ -181,6 +181,53 @@ fn entries() -> Vec<Entry> {
             remedy: "Bind the set in a namespace of its own.",
         },
         Entry {
+            reason: Reason::WidenSet.as_str(),
+            title: "The permission to widen a set's selector is missing",
+            webhook: Webhook::ValidateClusterSet,
+            old: None,
+            new: set(
+                "edge",
+                json!({ "selectorType": "LabelSelector", "labelSelector": { "matchLabels": { "site": "edge" } } }),
+            ),
+            why: "A set of the type `LabelSelector` has every cluster that its selector selects, also those that were put into other sets. \
+                  Making one, or changing its selector so that it may select more, needs the permission to put any cluster into any \
+                  set. Narrowing a selector does not, nor do `global` with the selector `{}` and sets of the type \
+                  `ExclusiveClusterSetLabel` (feature gate GuardedSelectors).",
+            remedy: "Grant `create` on `managedclustersets/join` in API group `cluster.open-cluster-management.io` without \
+                     `resourceNames`; `berth can-i join --all --as dev -o yaml | kubectl apply -f -` does so. Or have an admin make the \
+                     set.",
+        },
+        Entry {
+            reason: Reason::ReservedName.as_str(),
+            title: "The cluster's name is reserved",
+            webhook: validate,
+            old: None,
+            new: cluster("kube-edge", json!({}), json!({})),
+            why: "An accepted cluster gets the namespace of its name, and a group and a ClusterRole that are made of it. Names of \
+                  namespaces that Kubernetes or the hub lives in, and names whose group or ClusterRole is that of all agents, are \
+                  always reserved; names that begin with `kube-` or `openshift-` (`--reserved-prefixes`), unless the namespace bears \
+                  the label `open-cluster-management.io/cluster-name` with that name already. Checked when a cluster is made or \
+                  accepted.",
+            remedy: "Register the cluster under another name.",
+        },
+        Entry {
+            reason: Reason::ForeignRequest.as_str(),
+            title: "An agent files a certificate request for another cluster",
+            webhook: Webhook::ValidateRequest,
+            old: None,
+            new: json!({
+                "apiVersion": "certificates.k8s.io/v1",
+                "kind": "CertificateSigningRequest",
+                "metadata": {
+                    "name": "c2-x7k9p",
+                    "labels": { "open-cluster-management.io/cluster-name": "c2" },
+                },
+            }),
+            why: "Agents find the requests of their cluster by this label, and OCM's agents halt while there are ten of them. Only \
+                  requests of users in the group `system:open-cluster-management:managed-clusters` come to the gate.",
+            remedy: "Label the request with the agent's own cluster, or leave the label away.",
+        },
+        Entry {
             reason: Reason::ClusterName.as_str(),
             title: "The cluster's name is no DNS label",
             webhook: validate,
@@ -309,7 +356,14 @@ fn review(entry: &Entry) -> Value {
             "namespace": metadata["namespace"],
             "operation": if entry.old.is_some() { "UPDATE" } else { "CREATE" },
             // What the state of the hub forbids is forbidden to everybody.
-            "userInfo": { "username": if holds_permissions(entry) { "admin" } else { "dev" } },
+            "userInfo": if entry.webhook == Webhook::ValidateRequest {
+                json!({
+                    "username": "system:open-cluster-management:c1:agent",
+                    "groups": ["system:open-cluster-management:managed-clusters"],
+                })
+            } else {
+                json!({ "username": if holds_permissions(entry) { "admin" } else { "dev" } })
+            },
             "object": entry.new,
             "oldObject": entry.old,
         },
@@ -489,4 +543,18 @@ async fn warnings(page: &mut String, gate: &Gate) {
         assert_eq!((code, warnings.len()), (200, 1), "{warnings:?}");
         write!(page, "\n```\n{}\n```\n\n{meaning}\n", warnings[0]).unwrap();
     }
+    let kept = |seconds: u32| {
+        let spec = json!({ "hubAcceptsClient": true, "leaseDurationSeconds": seconds });
+        cluster("managed-clusters", json!({}), spec)
+    };
+    let entry = Entry {
+        old: Some(kept(60)),
+        new: kept(30),
+        ..entry(Webhook::ValidateCluster, json!({}))
+    };
+    let (code, _, _, warnings) = message(gate, entry.webhook, &review(&entry)).await;
+    assert_eq!((code, warnings.len()), (200, 1), "{warnings:?}");
+    let meaning = "The cluster was accepted before its name was reserved. It stays writable, and should be registered anew under \
+                   another name.";
+    write!(page, "\n```\n{}\n```\n\n{meaning}\n", warnings[0]).unwrap();
 }

@@ -1,5 +1,6 @@
 //! What an accepted cluster gets, and what a denied one loses.
 
+use berth_lifecycle::roles;
 use serde_json::{Value, json};
 
 use crate::cluster::fresh;
@@ -211,6 +212,38 @@ async fn no_cluster_takes_over_a_namespace_of_the_hub_or_of_a_team() {
         hub.delete(&cluster_path(name)).await;
         hub.gone(&cluster_path(name)).await;
     }
+}
+
+/// As another hub's controller has left it: what is bound to the agents of this cluster is bound to all agents.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_whose_group_is_that_of_all_agents_loses_all_rights() {
+    let hub = Hub::shared().await;
+    let (name, config) = ("managed-clusters", config());
+    let role = roles::cluster_role(&config, name, true);
+    let namespace = roles::namespace(&config, name);
+    hub.create("/api/v1/namespaces", &namespace).await;
+    let bindings = format!("namespaces/{name}/rolebindings");
+    for (collection, object) in [
+        ("clusterroles", role),
+        (
+            "clusterrolebindings",
+            roles::cluster_role_binding(&config, name),
+        ),
+        (&*bindings, roles::registration_binding(&config, name)),
+        (&*bindings, roles::work_binding(&config, name)),
+    ] {
+        hub.create(&rbac_path(collection), &object).await;
+    }
+    hub.cluster(name, json!({"hubAcceptsClient": true})).await;
+    let cluster = hub.condition(name, ACCEPTED, "False", "Error").await;
+    let message = &condition(&cluster, ACCEPTED).unwrap()["message"];
+    let why = "the group of the cluster's agents would be the group of all agents";
+    assert!(message.as_str().unwrap().contains(why), "{message}");
+    for path in &owned_paths(name)[1..5] {
+        hub.gone(path).await;
+    }
+    hub.delete(&cluster_path(name)).await;
+    hub.gone(&cluster_path(name)).await;
 }
 
 /// Also what others start with: nothing is written twice.

@@ -11,7 +11,11 @@ use crate::reviews::{bare, merged, review};
 fn names_say_what_they_mean_in_kebab_case() {
     for webhook in Webhook::ALL {
         for name in Conditions::of(webhook).names() {
-            assert!(name.starts_with("created-or-"), "{name}");
+            let begins = match webhook {
+                Webhook::ValidateRequest => "filed-by-",
+                _ => "created-or-",
+            };
+            assert!(name.starts_with(begins), "{name}");
             assert!(
                 name.chars().all(|c| c == '-' || c.is_ascii_lowercase()),
                 "{name}"
@@ -489,6 +493,40 @@ fn writes_of_sets_call_the_gate_only_about_their_selector() {
             ("a set's spec goes", by_label, json!({ "spec": null }), set),
         ],
     );
+}
+
+#[test]
+fn nobodys_requests_but_agents_come_to_the_gate() {
+    let agents = "system:open-cluster-management:managed-clusters";
+    let webhook = Webhook::ValidateRequest;
+    for (case, groups, called) in [
+        ("an agent", json!(["a", agents, "b"]), true),
+        ("an agent and nothing else", json!([agents]), true),
+        (
+            "a node",
+            json!(["system:nodes", "system:authenticated"]),
+            false,
+        ),
+        ("an admin", json!(["system:masters"]), false),
+        (
+            "the agents of one cluster are no group of all",
+            json!(["system:open-cluster-management:c1"]),
+            false,
+        ),
+        ("no groups", json!([]), false),
+        ("no list of groups", Value::Null, false),
+    ] {
+        for stored in [None, Some(bare(webhook))] {
+            let mut review = review(webhook, &bare(webhook), stored.as_ref());
+            let user = review["request"]["userInfo"].as_object_mut().unwrap();
+            match &groups {
+                Value::Null => user.remove("groups"),
+                groups => user.insert("groups".to_owned(), groups.clone()),
+            };
+            let matches = Conditions::of(webhook).match_request(&review["request"]);
+            assert_eq!(matches, Ok(called), "{case}");
+        }
+    }
 }
 
 #[test]

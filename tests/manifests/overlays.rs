@@ -29,9 +29,9 @@ fn build(folder: &str) -> Option<Vec<Value>> {
 #[test]
 fn kustomizations_build_the_objects() {
     for (folder, expected) in [
-        ("manifests", 22),
-        ("manifests/overlays/cert-manager", 22),
-        ("manifests/overlays/replace-ocm", 3),
+        ("manifests", 23),
+        ("manifests/overlays/cert-manager", 23),
+        ("manifests/overlays/replace-ocm", 4),
         ("manifests/monitoring", 4),
     ] {
         let Some(objects) = build(folder) else {
@@ -55,7 +55,7 @@ fn with_cert_manager_every_registration_gets_the_ca_of_the_serving_certificate()
         .iter()
         .filter(|object| object.get("webhooks").is_some())
         .collect();
-    assert_eq!(registrations.len(), 4);
+    assert_eq!(registrations.len(), 5);
     for registration in registrations {
         assert_eq!(
             registration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"],

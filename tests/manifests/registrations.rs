@@ -85,7 +85,9 @@ fn a_registration_says_what_its_webhook_serves() {
         // OCM registers ManagedClusters in every version; there is one.
         let (versions, scope) = match webhook {
             Webhook::MutateCluster | Webhook::ValidateCluster => ("*", "Cluster"),
-            Webhook::ValidateClusterSet => (webhook.version(), "Cluster"),
+            Webhook::ValidateClusterSet | Webhook::ValidateRequest => {
+                (webhook.version(), "Cluster")
+            }
             Webhook::ValidateBinding => (webhook.version(), "Namespaced"),
         };
         let rules = json!([{
@@ -100,7 +102,7 @@ fn a_registration_says_what_its_webhook_serves() {
 }
 
 #[test]
-fn every_registration_fails_closed_soon_and_without_side_effects() {
+fn every_registration_answers_soon_and_without_side_effects_and_fails_closed() {
     for webhook in Webhook::ALL {
         let registration = of(webhook);
         let mut rest = registration.webhook().clone();
@@ -117,6 +119,11 @@ fn every_registration_fails_closed_soon_and_without_side_effects() {
         });
         if webhook.mutates() {
             expected["reinvocationPolicy"] = json!("IfNeeded");
+        }
+        if webhook == Webhook::ValidateRequest {
+            // Renewals must not hang on the gate.
+            expected["failurePolicy"] = json!("Ignore");
+            expected["timeoutSeconds"] = json!(2);
         }
         assert_eq!(rest, expected, "{}", webhook.registration());
     }

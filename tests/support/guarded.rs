@@ -30,11 +30,12 @@ const SERVER: [&str; 3] = [
     "manifests/server/cluster-role.yaml",
 ];
 
-const REGISTRATIONS: [&str; 4] = [
+const REGISTRATIONS: [&str; 5] = [
     "manifests/registrations/managedclustermutators.yaml",
     "manifests/registrations/managedclustervalidators.yaml",
     "manifests/registrations/managedclustersetbindingvalidators.yaml",
     "manifests/registrations/managedclustersets/managedclustersetvalidators.yaml",
+    "manifests/registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml",
 ];
 
 /// This host, by an address that API servers do not take for their own host's: they speak HTTP/2 with a webhook at a loopback

@@ -1,7 +1,7 @@
 //! Whether one selector selects more than another.
 //!
-//! A selector says, key by key, which values an object may have there, and whether it may lack the key; all of that must
-//! hold. So it is compared key by key, in time that grows with the number of values.
+//! A selector says for each key which values an object may have, and whether the object may lack the key. Two selectors
+//! are compared key by key, in time that is linear in the number of their values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ impl Selector {
         let (new, old) = (self.allowed(), old.allowed());
         let selects_nothing = new.values().any(Allowed::is_nothing);
         let kept = |(key, before): (&&str, &Allowed<'_>)| {
-            // A key without requirements may have any value, which no requirement allows.
+            // A key without requirements may have any value. No requirement allows that.
             new.get(key).is_some_and(|now| now.is_within(before))
         };
         !selects_nothing && !old.iter().all(kept)

@@ -87,7 +87,11 @@ fn the_paths_are_those_of_the_gate() {
         paths::VALIDATE_SET,
         paths::VALIDATE_BINDING,
     ];
-    assert_eq!(Webhook::ALL.map(Webhook::path), ours);
+    // Of certificate requests it makes none: agents file few.
+    let others = Webhook::ALL
+        .into_iter()
+        .filter(|it| *it != Webhook::ValidateRequest);
+    assert!(others.map(Webhook::path).eq(ours));
 }
 
 #[test]

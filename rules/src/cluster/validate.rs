@@ -18,8 +18,8 @@ use crate::{
 /// The longest lease duration in seconds: a day. Five of them are the grace a silent cluster gets.
 pub const LONGEST_LEASE: i64 = 86_400;
 
-/// What must be known, in the order in which denials are told. An object that is malformed raises no question, nor does
-/// one whose name is reserved whatever there is on the hub.
+/// What must be known, in the order of the denials. A malformed object raises no question; neither does an object whose
+/// name is always reserved.
 pub fn questions(change: &Change<'_, Cluster<'_>>, settings: &Settings) -> Vec<Question> {
     let mut questions = Vec::new();
     if !faults(change).is_empty() {

@@ -9,7 +9,7 @@
 use berth_rules::{Answer, Decision, Namespace, Outcome, Question};
 use serde_json::{Value, json};
 
-/// What is so on the hub of a table's row, in words: `accept`, `join:SET`, `join:*`, `bind:SET`, `terminating`, `own` (the namespace is the cluster's),
+/// What is so on the hub of a table's row, in words: `accept`, `join:SET`, `join:*`, `agent` (the requester is one), `bind:SET`, `terminating`, `own` (the namespace is the cluster's),
 /// `binding:NAME`, `accepted`, `set:NAME`; a `?` in front makes it unknown.
 pub fn answer(question: &Question, facts: &[&str]) -> Answer {
     let fact = match question {
@@ -44,6 +44,7 @@ pub fn answer(question: &Question, facts: &[&str]) -> Answer {
         }
         Question::AcceptedCluster { .. } => "accepted".to_owned(),
         Question::SetExists { name } => format!("set:{name}"),
+        Question::InGroup { .. } => "agent".to_owned(),
     };
     if facts.contains(&format!("?{fact}").as_str()) {
         return Answer::Unknown("the hub is away".to_owned());

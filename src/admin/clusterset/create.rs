@@ -30,7 +30,8 @@ pub(crate) struct Args {
     /// The names of the sets
     #[arg(value_name = "NAME", required = true, value_parser = name)]
     names: Vec<String>,
-    /// Labels of the clusters in the set, as kubectl's -l takes them; '' is for all clusters
+    /// Labels of the clusters in the set, as kubectl's -l takes them; '' is for all clusters. It takes the permission to
+    /// join all sets: see 'berth can-i join --all'
     #[arg(short = 'l', long, value_parser = selectors::parse)]
     selector: Option<LabelSelector>,
     #[command(flatten)]

@@ -18,6 +18,9 @@ pub(crate) fn webhook(webhook: Webhook) -> Value {
         Webhook::ValidateBinding => {
             include_str!("../../../manifests/registrations/managedclustersetbindingvalidators.yaml")
         }
+        Webhook::ValidateRequest => include_str!(
+            "../../../manifests/registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml"
+        ),
     };
     // It is the one that was compiled in: a test reads it.
     let mut object: Value = serde_saphyr::from_str(manifest).unwrap_or_default();

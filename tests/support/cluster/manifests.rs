@@ -42,6 +42,7 @@ pub fn kind_of(object: &Value) -> (&'static str, bool) {
         "MutatingWebhookConfiguration" => ("mutatingwebhookconfigurations", false),
         "ValidatingWebhookConfiguration" => ("validatingwebhookconfigurations", false),
         "ManagedCluster" => ("managedclusters", false),
+        "CertificateSigningRequest" => ("certificatesigningrequests", false),
         "ManagedClusterSet" => ("managedclustersets", false),
         "ManagedClusterSetBinding" => ("managedclustersetbindings", true),
         kind => panic!("no test has needed a {kind} yet"),

@@ -47,6 +47,7 @@ impl FilesAnswerer {
                     Finding::sure(false).because(format!("there is no ManagedCluster {name:?}"))
                 }
             },
+            Question::InGroup { group } => Finding::sure(requester.is_in(group)),
             Question::SetExists { name } => Finding::sure(hub.sets.contains(name)),
         }
     }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_rules::display::Quoted;
-use berth_rules::object::{Binding, ClusterSet, Object};
+use berth_rules::object::{Binding, CertificateRequest, ClusterSet, Object};
 use berth_rules::{
-    Answer, Answers, Change, Decision, Question, Settings, binding, cluster, cluster_set,
+    Answer, Answers, Change, Decision, Question, Settings, binding, certificate_request, cluster,
+    cluster_set,
 };
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
@@ -80,6 +81,13 @@ impl Gate {
                 body,
                 |change: &Change<'_, Binding<'_>>, _| binding::questions(change),
                 |change, _, answers, _| binding::decide(change, answers),
+            ),
+            Webhook::ValidateRequest => context.examine(
+                body,
+                |change: &Change<'_, CertificateRequest<'_>>, _| {
+                    certificate_request::questions(change)
+                },
+                |change, _, answers, _| certificate_request::decide(change, answers),
             ),
         };
         match examined {

@@ -13,7 +13,7 @@ use berth_api::{groups, labels, names};
 use berth_rules::display::Quoted;
 use berth_rules::{Answer, Namespace, Permission, Question};
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, ready};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,9 @@ impl Answerer for HubAnswerer {
         requester: &'a Requester,
         question: &'a Question,
     ) -> BoxFuture<'a, Finding> {
+        if let Question::InGroup { group } = question {
+            return ready(Finding::sure(requester.is_in(group))).boxed();
+        }
         async move {
             let on_behalf = match question {
                 Question::Permission(_) => requester.clone(),
@@ -110,6 +113,7 @@ async fn find(calls: &Calls, asked: &Asked) -> Finding {
         Question::BindingsIn { .. } => bindings_in(calls, name).await,
         Question::AcceptedCluster { .. } => accepted_cluster(calls, name).await,
         Question::SetExists { .. } => set_exists(calls, name).await,
+        Question::InGroup { .. } => Err("the hub is not asked for groups".to_owned()),
     };
     match found {
         Ok(answer) => Finding::found(answer),

@@ -20,6 +20,15 @@ pub struct Requester {
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
+// === impl Requester ===
+
+impl Requester {
+    /// Whether the requester is in this group.
+    pub(super) fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|own| own == group)
+    }
+}
+
 /// What was found out about a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {

@@ -14,15 +14,18 @@ pub enum Webhook {
     ValidateClusterSet,
     /// Decides writes of ManagedClusterSetBindings.
     ValidateBinding,
+    /// Decides writes of agents' CertificateSigningRequests. OCM has no such webhook.
+    ValidateRequest,
 }
 
 impl Webhook {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::MutateCluster,
         Self::ValidateCluster,
         Self::ValidateClusterSet,
         Self::ValidateBinding,
+        Self::ValidateRequest,
     ];
 
     /// The path it is served under.
@@ -38,6 +41,7 @@ impl Webhook {
             Self::ValidateBinding => {
                 "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding"
             }
+            Self::ValidateRequest => "/validate-certificates-k8s-io-v1-certificatesigningrequest",
         }
     }
 
@@ -56,18 +60,24 @@ impl Webhook {
             Self::ValidateBinding => {
                 "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io"
             }
+            Self::ValidateRequest => {
+                "certificatesigningrequestvalidators.admission.cluster.open-cluster-management.io"
+            }
         }
     }
 
     /// The API group of its objects.
     pub const fn group(self) -> &'static str {
-        groups::CLUSTER
+        match self {
+            Self::ValidateRequest => groups::CERTIFICATES,
+            _ => groups::CLUSTER,
+        }
     }
 
     /// The version of its objects.
     pub const fn version(self) -> &'static str {
         match self {
-            Self::MutateCluster | Self::ValidateCluster => "v1",
+            Self::MutateCluster | Self::ValidateCluster | Self::ValidateRequest => "v1",
             Self::ValidateClusterSet | Self::ValidateBinding => "v1beta2",
         }
     }
@@ -78,6 +88,7 @@ impl Webhook {
             Self::MutateCluster | Self::ValidateCluster => "ManagedCluster",
             Self::ValidateClusterSet => "ManagedClusterSet",
             Self::ValidateBinding => "ManagedClusterSetBinding",
+            Self::ValidateRequest => "CertificateSigningRequest",
         }
     }
 
@@ -87,6 +98,7 @@ impl Webhook {
             Self::MutateCluster | Self::ValidateCluster => "managedclusters",
             Self::ValidateClusterSet => "managedclustersets",
             Self::ValidateBinding => "managedclustersetbindings",
+            Self::ValidateRequest => "certificatesigningrequests",
         }
     }
 

@@ -349,7 +349,7 @@ mod tests {
             "fault: its caBundle does not match the certificate that secret/registration-webhook-serving-cert in \
              open-cluster-management-hub holds, which is signed by \"CN=the CA\"",
         ];
-        let all: Vec<&str> = all.iter().cycle().take(4).copied().collect();
+        let all: Vec<&str> = all.iter().cycle().take(5).copied().collect();
         // (sentence, certificate, bundle, what is found)
         let table: [(&str, &Issued, &str, Vec<&str>); 7] = [
             ("sound", &good, ca, vec![]),
@@ -411,7 +411,7 @@ mod tests {
         let mut broken = facts(&good.certificate_pem, "nonsense");
         broken.tried.clear();
         let found = check(&broken);
-        assert_eq!(found.len(), 4);
+        assert_eq!(found.len(), 5);
         assert!(found[0].message.starts_with("its caBundle cannot be used"));
         // No bundle is none: but whoever is trusted all the same needs none.
         let without = |works: bool| {
@@ -424,7 +424,7 @@ mod tests {
             }
             check(&facts).len()
         };
-        assert_eq!((without(true), without(false)), (0, 3));
+        assert_eq!((without(true), without(false)), (0, 4));
     }
 
     #[test]

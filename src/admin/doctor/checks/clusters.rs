@@ -3,6 +3,7 @@
 use berth_api::ManagedCluster;
 use berth_api::conditions::cluster as conditions;
 use berth_api::conditions::{TRUE, UNKNOWN};
+use berth_api::reserved::ReservedPrefixes;
 use berth_lifecycle::facts::Cluster;
 use berth_rules::display::ShellWord;
 
@@ -130,7 +131,7 @@ fn accepted(facts: &Facts, item: &Item<ManagedCluster>, cluster: &Cluster) -> Op
         )
     };
     match cluster.condition(conditions::HUB_ACCEPTED) {
-        Some(condition) if condition.status == TRUE => None,
+        Some(condition) if condition.status == TRUE => kept(facts, &item.name()),
         // The controller has not seen yet that it is accepted again.
         Some(condition) if condition.reason == conditions::HUB_CLUSTER_ADMIN_DENIED => {
             let since = condition.last_transition_time.0;
@@ -147,6 +148,21 @@ fn accepted(facts: &Facts, item: &Item<ManagedCluster>, cluster: &Cluster) -> Op
         None if is_new(facts, item.object.creation_timestamp().map(|it| it.0)) => None,
         None => Some(not_yet(CHECK)),
     }
+}
+
+/// A cluster that was accepted before its name was reserved.
+fn kept(facts: &Facts, name: &str) -> Option<Finding> {
+    const CHECK: Check = Check::AcceptedClusters;
+    let prefixes = ReservedPrefixes::default();
+    let reservation = prefixes.reservation(name, &facts.namespace)?;
+    reservation.is_exact().then(|| {
+        CHECK
+            .warning(format!("its name {reservation}"))
+            .remedy(format!(
+                "register the cluster under another name; then: kubectl delete managedcluster {}",
+                ShellWord(name)
+            ))
+    })
 }
 
 fn not_yet(check: Check) -> Finding {
@@ -197,8 +213,18 @@ mod tests {
         going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         let mut unreadable = cluster("c1", true, &[good]);
         unreadable["spec"]["taints"] = json!(1);
-        let table: [(&str, Value, &[&str]); 10] = [
+        let table: [(&str, Value, &[&str]); 12] = [
             ("in order", cluster("c1", true, &[good]), &[]),
+            (
+                "in order, and its name is the hub's",
+                cluster("kube-system", true, &[good]),
+                &["warning: its name is reserved: the namespace of this name"],
+            ),
+            (
+                "a prefix is for the controller to judge",
+                cluster("kube-edge", true, &[good]),
+                &[],
+            ),
             (
                 "waiting",
                 cluster("c1", false, &[]),

@@ -75,6 +75,9 @@ fn missing(webhook: Webhook) -> Finding {
         Webhook::ValidateBinding => {
             CHECK.fault("it is not there: whoever may write bindings may bind any set, anywhere")
         }
+        Webhook::ValidateRequest => CHECK.warning(
+            "it is not there: an agent may file requests for other clusters, whose agents stop renewing at ten of them",
+        ),
     };
     finding.remedy(AGAIN)
 }
@@ -161,7 +164,7 @@ fn compare(webhook: Webhook, registration: &Registration, namespace: &str) -> Ve
         }
         let difference = difference(field, &ours, &found);
         // A gate that fails open is passed by whoever can keep it from answering.
-        let finding = if field == "failurePolicy" && !webhook.mutates() {
+        let finding = if field == "failurePolicy" && !webhook.mutates() && ours == "Fail" {
             CHECK.fault(difference)
         } else {
             CHECK.warning(difference)
@@ -201,6 +204,7 @@ fn difference(field: &str, ours: &Value, found: &Value) -> String {
         "failurePolicy" if found == "Ignore" => {
             ": while the gate does not answer, everything is let through"
         }
+        "failurePolicy" => ": while the gate does not answer, no agent can renew its certificate",
         "namespaceSelector" | "objectSelector" => {
             ": what is not selected is written without the gate"
         }
@@ -379,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_registered_is_a_fault_but_for_sets() {
+    fn what_is_not_registered_is_a_fault_unless_ocm_lacks_it() {
         let facts = with(|facts| {
             facts.mutating = Ok(Vec::new());
             facts.validating = Ok(Vec::new());
@@ -389,6 +393,7 @@ mod tests {
             "fault: it is not there: whoever may write a ManagedCluster",
             "warning: it is not there: sets",
             "fault: it is not there: whoever may write bindings",
+            "warning: it is not there: an agent may file",
         ];
         assert_eq!(told(&check(&facts), &expected), expected);
         let facts = with(|facts| facts.mutating = Err(Unread::Needs("verb".to_owned())));

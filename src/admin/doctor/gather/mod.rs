@@ -197,7 +197,7 @@ async fn lease(hub: &Hub, namespace: &str, answered: Answered) -> (Fact<Option<L
 async fn tried(hub: &Hub) -> HashMap<Webhook, Fact<Tried>> {
     let unique = format!("{:x}", Timestamp::now().as_nanosecond());
     let unique = unique.as_str();
-    let each = Webhook::ALL.map(|webhook| async move {
+    let each = writes::tried().map(|webhook| async move {
         let object = writes::object(webhook, unique);
         let named = (webhook.resource(), webhook.group());
         let tried = match webhook {
@@ -213,6 +213,10 @@ async fn tried(hub: &Hub) -> HashMap<Webhook, Fact<Tried>> {
                 let within = Some(writes::NAMESPACE);
                 let trying = hub.try_to_create::<ManagedClusterSetBinding>(within, &object);
                 read("create", named, within, trying).await
+            }
+            Webhook::ValidateRequest => {
+                let trying = hub.try_to_create::<CertificateSigningRequest>(None, &object);
+                read("create", named, None, trying).await
             }
         };
         (webhook, tried)
