@@ -7,43 +7,66 @@ use berth_api::selector::Selector;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::display::Quoted;
-use crate::object::ClusterSet;
-use crate::{Change, Decision, Fault, Operation, Reason};
+use crate::findings::Faults;
+use crate::object::{ClusterSelector, ClusterSet, LONGEST_LIST, MOST_VALUES};
+use crate::{Change, Decision, Operation, Reason};
 
 /// The longest name that fits the value of a label, by which clusters name their set.
 pub const LONGEST_NAME: usize = 63;
 
 /// Whether the change is admitted. It raises no questions.
 pub fn decide(change: &Change<'_, ClusterSet<'_>>) -> Decision {
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     if change.operation() == Operation::Create && change.name.len() > LONGEST_NAME {
-        let message = format!(
-            "metadata.name: Invalid value: {}: must be no more than {LONGEST_NAME} characters, \
-             to fit the label by which clusters name their set",
-            Quoted(change.name)
-        );
-        faults.push(Fault::new(Reason::SetName, message));
+        faults.add(Reason::SetName, || {
+            format!(
+                "metadata.name: Invalid value: {}: must be no more than {LONGEST_NAME} characters, \
+                 to fit the label by which clusters name their set",
+                Quoted(change.name)
+            )
+        });
     }
     let selector = &change.new.spec.cluster_selector;
-    let introduced = change.old.as_ref().is_none_or(|old| {
-        old.metadata.deletion_timestamp.is_none() && old.spec.cluster_selector != *selector
-    });
-    if introduced && selector.selector_type.as_str() == "LabelSelector" {
-        faults.extend(selector_faults(selector.label_selector.as_ref()));
+    let introduced = !selector.stays
+        && change.old.as_ref().is_none_or(|old| {
+            let stored = &old.spec.cluster_selector;
+            // What is not held may differ.
+            old.metadata.deletion_timestamp.is_none()
+                && (stored != selector || !selector.size.is_whole())
+        });
+    if introduced {
+        if !selector.size.is_whole() {
+            too_long(selector, &mut faults);
+        } else if selector.selector_type.as_str() == "LabelSelector" {
+            selector_faults(selector.label_selector.as_ref(), &mut faults);
+        }
     }
-    Decision::from_findings(faults, Vec::new(), Vec::new())
+    faults.decision()
 }
 
-fn selector_faults(selector: Option<&LabelSelector>) -> Vec<Fault> {
-    const PATH: &str = "spec.clusterSelector.labelSelector";
+const PATH: &str = "spec.clusterSelector.labelSelector";
+
+fn too_long(selector: &ClusterSelector<'_>, faults: &mut Faults) {
+    for (what, number, most) in [
+        ("requirements", selector.size.requirements, LONGEST_LIST),
+        ("values", selector.size.values, MOST_VALUES),
+    ] {
+        if number > most {
+            faults.add(Reason::ListTooLong, || {
+                format!("{PATH}: Too many {what}: {number}: must have at most {most} items")
+            });
+        }
+    }
+}
+
+fn selector_faults(selector: Option<&LabelSelector>, faults: &mut Faults) {
     let Some(selector) = selector else {
-        let message =
-            format!("{PATH}: Required value: a set of selectorType LabelSelector needs one");
-        return vec![Fault::new(Reason::SetSelector, message)];
+        faults.add(Reason::SetSelector, || {
+            format!("{PATH}: Required value: a set of selectorType LabelSelector needs one")
+        });
+        return;
     };
-    let errors = Selector::parse(selector).err().unwrap_or_default();
-    errors
-        .iter()
-        .map(|error| Fault::new(Reason::SetSelector, format!("{PATH}.{error}")))
-        .collect()
+    for error in Selector::parse(selector).err().unwrap_or_default() {
+        faults.add(Reason::SetSelector, || format!("{PATH}.{error}"));
+    }
 }
