@@ -13,6 +13,7 @@ pub mod groups;
 pub mod labels;
 pub mod names;
 pub mod selector;
+pub mod text;
 
 mod schema;
 mod wire;

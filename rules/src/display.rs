@@ -7,30 +7,14 @@
 
 use std::fmt::{self, Write};
 
+pub use berth_api::text::is_plain;
+
 /// Longer names are cut: no Kubernetes name has more bytes.
 const LONGEST: usize = 253;
 /// More bytes of a requester's text are not logged.
 const LONGEST_LOGGED: usize = 256;
 /// More items of a list are counted rather than shown.
 const MOST: usize = 10;
-
-/// Characters without a shape that Unicode counts as letters, symbols or marks: fillers, the braille blank, joiners.
-const INVISIBLE: [char; 9] = [
-    '\u{34f}', '\u{115f}', '\u{1160}', '\u{17b4}', '\u{17b5}', '\u{2800}', '\u{3164}', '\u{ffa0}',
-    '\u{1d159}',
-];
-
-/// Whether a character may be shown as it is.
-///
-/// Control characters, the ones that set the direction of text, those without width, spaces other than the common one, and
-/// code points without a character may not: a terminal obeys them, or a reader does not see them.
-pub fn is_plain(c: char) -> bool {
-    match c {
-        ' '..='~' => true,
-        '\0'..='\u{9f}' => false,
-        c => c.escape_debug().len() == 1 && !INVISIBLE.contains(&c),
-    }
-}
 
 /// A name in double quotes, escaped, and cut when it is longer than any Kubernetes name.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +36,22 @@ pub struct Plain<'a>(pub &'a str);
 impl fmt::Display for Plain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         escaped(f, self.0, usize::MAX, |_| false).map(drop)
+    }
+}
+
+/// Text of several lines, without quotes, escaped.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines<'a>(pub &'a str);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, line) in self.0.split('\n').enumerate() {
+            if i > 0 {
+                f.write_char('\n')?;
+            }
+            Plain(line).fmt(f)?;
+        }
+        Ok(())
     }
 }
 
@@ -173,7 +173,8 @@ mod tests {
 
     /// Right-to-left override, zero-width space, isolate, soft hyphen, line separator, byte order mark, Hangul filler, a tag,
     /// the braille blank, a control character of the second set, a no-break space.
-    const TRICKS: &str = "\u{202e}\u{200b}\u{2066}\u{ad}\u{2028}\u{feff}\u{3164}\u{e0041}\u{2800}\u{9b}\u{a0}";
+    const TRICKS: &str =
+        "\u{202e}\u{200b}\u{2066}\u{ad}\u{2028}\u{feff}\u{3164}\u{e0041}\u{2800}\u{9b}\u{a0}";
 
     #[test]
     fn names_are_quoted_escaped_and_cut() {
@@ -211,9 +212,7 @@ mod tests {
             Plain("a\u{202e}b\u{3164}").to_string(),
             r"a\u{202e}b\u{3164}"
         );
-        for c in "aé日本ñ~ \"'\\".chars() {
-            assert!(is_plain(c), "{c}");
-        }
+        assert_eq!(Lines("a\n\u{202e}b\n").to_string(), "a\n\\u{202e}b\n");
     }
 
     #[test]
