@@ -279,14 +279,43 @@ async fn a_stored_list_that_is_too_long_may_stay_or_shrink() {
     type Change = fn(&mut Value);
     let nothing: Change = |_| {};
     for (sentence, new, change, code) in [
-        ("a label beside it", stored.clone(), (|object| object["metadata"]["labels"]["a"] = "b".into()) as Change, 200),
+        (
+            "a label beside it",
+            stored.clone(),
+            (|object| object["metadata"]["labels"]["a"] = "b".into()) as Change,
+            200,
+        ),
         ("it stays", stored.clone(), nothing, 200),
-        ("it shrinks, and is still too long", stored[500..].to_vec(), nothing, 200),
-        ("it shrinks below the bound", stored[1_500..].to_vec(), nothing, 200),
+        (
+            "it shrinks, and is still too long",
+            stored[500..].to_vec(),
+            nothing,
+            200,
+        ),
+        (
+            "it shrinks below the bound",
+            stored[1_500..].to_vec(),
+            nothing,
+            200,
+        ),
         ("it is emptied", vec![], nothing, 200),
         ("it grows", with_added(&stored), nothing, 400),
-        ("it shrinks, but something is new in it", with_added(&stored[500..]), nothing, 400),
-        ("an item is there twice", with_added(&stored[500..]).into_iter().take(1_500).chain([stored[600].clone()]).collect(), nothing, 400),
+        (
+            "it shrinks, but something is new in it",
+            with_added(&stored[500..]),
+            nothing,
+            400,
+        ),
+        (
+            "an item is there twice",
+            with_added(&stored[500..])
+                .into_iter()
+                .take(1_500)
+                .chain([stored[600].clone()])
+                .collect(),
+            nothing,
+            400,
+        ),
         (
             "acceptance is taken back",
             stored.clone(),
@@ -319,9 +348,15 @@ async fn a_stored_list_that_is_too_long_may_stay_or_shrink() {
         for webhook in [Webhook::MutateCluster, Webhook::ValidateCluster] {
             let answer = gate.review(webhook.path(), body.clone()).await;
             let response = response(&answer);
-            assert_eq!(response["status"]["code"], code, "{sentence}, {webhook:?}: {response}");
+            assert_eq!(
+                response["status"]["code"], code,
+                "{sentence}, {webhook:?}: {response}"
+            );
             if code == 400 {
-                assert_eq!(response["auditAnnotations"]["reason"], "list-too-long", "{sentence}");
+                assert_eq!(
+                    response["auditAnnotations"]["reason"], "list-too-long",
+                    "{sentence}"
+                );
             } else {
                 assert!(response["patch"].is_null(), "{sentence}: {response}");
             }
@@ -362,7 +397,10 @@ async fn a_stored_selector_that_is_too_large_may_stay() {
         let response = response(&answer);
         assert_eq!(response["status"]["code"], code, "{sentence}: {response}");
         if code == 400 {
-            assert_eq!(response["auditAnnotations"]["reason"], "list-too-long", "{sentence}");
+            assert_eq!(
+                response["auditAnnotations"]["reason"], "list-too-long",
+                "{sentence}"
+            );
             let message = response["status"]["message"].as_str().unwrap();
             let words = format!(
                 "spec.clusterSelector.labelSelector: Too many values: {new}: must have at most 10000 items"
@@ -394,7 +432,10 @@ async fn a_uid_has_its_bound() {
 #[tokio::test]
 async fn text_that_hides_is_escaped_in_answers_and_logs() {
     const TRICKS: &str = "a\u{202e}b\u{200b}c\u{1b}[31md\u{2066}\u{feff}\u{3164}";
-    let plain = |text: &str| text.chars().all(|c| berth_rules::display::is_plain(c) || c == '\n');
+    let plain = |text: &str| {
+        text.chars()
+            .all(|c| berth_rules::display::is_plain(c) || c == '\n')
+    };
     let gate = Gate::with_files(&[]);
     let named = |request: &mut Value| {
         request["name"] = TRICKS.into();
@@ -419,12 +460,18 @@ async fn text_that_hides_is_escaped_in_answers_and_logs() {
                 object["spec"]["managedClusterClientConfigs"] = json!([{ "url": TRICKS }]);
             }),
         ),
-        ("an operation", with(|request| request["operation"] = TRICKS.into())),
+        (
+            "an operation",
+            with(|request| request["operation"] = TRICKS.into()),
+        ),
         (
             "a key on the way to what does not decode",
             with_object(|object| object["metadata"]["labels"][TRICKS] = 5.into()),
         ),
-        ("a text in a wrong place", with_object(|object| object["spec"] = TRICKS.into())),
+        (
+            "a text in a wrong place",
+            with_object(|object| object["spec"] = TRICKS.into()),
+        ),
     ] {
         for webhook in [Webhook::ValidateCluster, Webhook::MutateCluster] {
             let answer = gate.review(webhook.path(), body.clone()).await;

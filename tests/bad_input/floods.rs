@@ -14,8 +14,8 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::connections::{chunk, head, is_served};
-use crate::memory::{Peak, limited};
 use crate::in_process::{Client, Held, Running, Setup, connect, metric};
+use crate::memory::{Peak, limited};
 use crate::reviews::{PATH, asking, text};
 use crate::support::{Gate, post, repository, response, where_to_serve};
 

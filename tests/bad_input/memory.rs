@@ -132,14 +132,24 @@ fn attacks() -> Vec<Attack> {
     const MIB: usize = 1024 * 1024;
     let (mutate, validate) = (Webhook::MutateCluster, Webhook::ValidateCluster);
     let room = LARGEST_BODY - 16 * 1024;
-    let taints = |item: &str, bytes| with_text("/request/object/spec/taints", &format!("[{}]", filled(item, bytes)));
+    let taints = |item: &str, bytes| {
+        with_text(
+            "/request/object/spec/taints",
+            &format!("[{}]", filled(item, bytes)),
+        )
+    };
     let configs = |item: &str, bytes| {
         let list = format!("[{}]", filled(item, bytes));
         with_text("/request/object/spec/managedClusterClientConfigs", &list)
     };
     let labels = |bytes| {
-        let labels: Vec<_> = (0..bytes / 15).map(|i| format!(r#""l{i:07}":"""#)).collect();
-        with_text("/request/object/metadata/labels", &format!("{{{}}}", labels.join(",")))
+        let labels: Vec<_> = (0..bytes / 15)
+            .map(|i| format!(r#""l{i:07}":"""#))
+            .collect();
+        with_text(
+            "/request/object/metadata/labels",
+            &format!("{{{}}}", labels.join(",")),
+        )
     };
     let both = |list: &str, other: &str| {
         with(|request| {
@@ -167,9 +177,27 @@ fn attacks() -> Vec<Attack> {
         words,
     };
     vec![
-        many("3 MB of taints, mutating", mutate, taints("{}", 3 * MIB), 400, "spec.taints: Too many"),
-        many("3 MB of taints", validate, taints("{}", 3 * MIB), 400, "spec.taints: Too many"),
-        many("7 MB of taints", mutate, taints("{}", room), 400, "spec.taints: Too many"),
+        many(
+            "3 MB of taints, mutating",
+            mutate,
+            taints("{}", 3 * MIB),
+            400,
+            "spec.taints: Too many",
+        ),
+        many(
+            "3 MB of taints",
+            validate,
+            taints("{}", 3 * MIB),
+            400,
+            "spec.taints: Too many",
+        ),
+        many(
+            "7 MB of taints",
+            mutate,
+            taints("{}", room),
+            400,
+            "spec.taints: Too many",
+        ),
         many(
             "7 MB of taints with a time each",
             mutate,
@@ -177,12 +205,27 @@ fn attacks() -> Vec<Attack> {
             400,
             "spec.taints: Too many",
         ),
-        many("7 MB of client configs", validate, configs("{}", room), 400, "spec.managedClusterClientConfigs: Too many"),
-        many("7 MB of client configs, mutating", mutate, configs("{}", room), 400, "spec.managedClusterClientConfigs: Too many"),
+        many(
+            "7 MB of client configs",
+            validate,
+            configs("{}", room),
+            400,
+            "spec.managedClusterClientConfigs: Too many",
+        ),
+        many(
+            "7 MB of client configs, mutating",
+            mutate,
+            configs("{}", room),
+            400,
+            "spec.managedClusterClientConfigs: Too many",
+        ),
         many(
             "a thousand URLs of 7 KB",
             validate,
-            configs(&format!(r#"{{"url":"http://{}"}}"#, "\u{7f}".repeat(7_400)), room),
+            configs(
+                &format!(r#"{{"url":"http://{}"}}"#, "\u{7f}".repeat(7_400)),
+                room,
+            ),
             400,
             "is invalid in client configs",
         ),
@@ -206,7 +249,13 @@ fn attacks() -> Vec<Attack> {
             200,
             "",
         ),
-        many("values of an expression", Webhook::ValidateClusterSet, set_with(&expression(&filled(r#""""#, room))), 400, "Too many values"),
+        many(
+            "values of an expression",
+            Webhook::ValidateClusterSet,
+            set_with(&expression(&filled(r#""""#, room))),
+            400,
+            "Too many values",
+        ),
         many(
             "bad values of an expression",
             Webhook::ValidateClusterSet,
@@ -217,49 +266,121 @@ fn attacks() -> Vec<Attack> {
         many(
             "bad values of 760 bytes",
             Webhook::ValidateClusterSet,
-            set_with(&expression(&filled(&format!("\"{}\"", "!".repeat(760)), room))),
+            set_with(&expression(&filled(
+                &format!("\"{}\"", "!".repeat(760)),
+                room,
+            ))),
             400,
             "... and",
         ),
         many(
             "expressions",
             Webhook::ValidateClusterSet,
-            set_with(&format!(r#"{{"matchExpressions":[{}]}}"#, filled("{}", room))),
+            set_with(&format!(
+                r#"{{"matchExpressions":[{}]}}"#,
+                filled("{}", room)
+            )),
             400,
             "Too many requirements",
         ),
         many("labels", mutate, labels(room), 200, ""),
-        many("labels that have escapes", mutate, with_text("/request/object/metadata/labels", &format!(r#"{{"a":"\n{}"}}"#, "x".repeat(room))), 200, ""),
-        many("groups", validate, asking("/request/userInfo/groups", &format!("[{}]", filled(r#""""#, room))), 400, "larger than 1048576 bytes"),
         many(
-            "extra",
-            validate,
-            asking("/request/userInfo/extra", &format!(r#"{{"k":[{}]}}"#, filled(r#""""#, room))),
-            400,
-            "larger than 1048576 bytes",
-        ),
-        many("groups where nobody asks for them", validate, with_text("/request/userInfo/groups", &format!("[{}]", filled(r#""""#, room))), 200, ""),
-        many("a user name", validate, asking("/request/userInfo/username", &format!(r#""\n{}""#, "x".repeat(room))), 400, "larger than 1048576 bytes"),
-        many(
-            "deep nesting",
-            validate,
-            with_text("/request/object/spec/future", &format!("{}{}", "[".repeat(room / 2), "]".repeat(room / 2))),
+            "labels that have escapes",
+            mutate,
+            with_text(
+                "/request/object/metadata/labels",
+                &format!(r#"{{"a":"\n{}"}}"#, "x".repeat(room)),
+            ),
             200,
             "",
         ),
-        many("text for a spec", validate, with_text("/request/object/spec", &format!("\"{}\"", "\u{7f}".repeat(room))), 400, "invalid type: string"),
-        many("text for taints", mutate, with_text("/request/object/spec/taints", &format!("\"{}\"", "\u{7f}".repeat(room))), 400, "invalid type: string"),
+        many(
+            "groups",
+            validate,
+            asking(
+                "/request/userInfo/groups",
+                &format!("[{}]", filled(r#""""#, room)),
+            ),
+            400,
+            "larger than 1048576 bytes",
+        ),
+        many(
+            "extra",
+            validate,
+            asking(
+                "/request/userInfo/extra",
+                &format!(r#"{{"k":[{}]}}"#, filled(r#""""#, room)),
+            ),
+            400,
+            "larger than 1048576 bytes",
+        ),
+        many(
+            "groups where nobody asks for them",
+            validate,
+            with_text(
+                "/request/userInfo/groups",
+                &format!("[{}]", filled(r#""""#, room)),
+            ),
+            200,
+            "",
+        ),
+        many(
+            "a user name",
+            validate,
+            asking(
+                "/request/userInfo/username",
+                &format!(r#""\n{}""#, "x".repeat(room)),
+            ),
+            400,
+            "larger than 1048576 bytes",
+        ),
+        many(
+            "deep nesting",
+            validate,
+            with_text(
+                "/request/object/spec/future",
+                &format!("{}{}", "[".repeat(room / 2), "]".repeat(room / 2)),
+            ),
+            200,
+            "",
+        ),
+        many(
+            "text for a spec",
+            validate,
+            with_text(
+                "/request/object/spec",
+                &format!("\"{}\"", "\u{7f}".repeat(room)),
+            ),
+            400,
+            "invalid type: string",
+        ),
+        many(
+            "text for taints",
+            mutate,
+            with_text(
+                "/request/object/spec/taints",
+                &format!("\"{}\"", "\u{7f}".repeat(room)),
+            ),
+            400,
+            "invalid type: string",
+        ),
         many(
             "text for acceptance",
             validate,
-            with_text("/request/object/spec/hubAcceptsClient", &format!("\"{}\"", "\u{7f}".repeat(room))),
+            with_text(
+                "/request/object/spec/hubAcceptsClient",
+                &format!("\"{}\"", "\u{7f}".repeat(room)),
+            ),
             400,
             "invalid type: string",
         ),
         many(
             "a key without end and a wrong value",
             validate,
-            with_text("/request/object/metadata/labels", &format!("{{\"{}\":1}}", "\u{7f}".repeat(room))),
+            with_text(
+                "/request/object/metadata/labels",
+                &format!("{{\"{}\":1}}", "\u{7f}".repeat(room)),
+            ),
             400,
             "invalid type: integer",
         ),
@@ -279,8 +400,23 @@ fn attacks() -> Vec<Attack> {
             403,
             "cannot update the HubAcceptsClient field",
         ),
-        many("the same taint over and over", validate, taints(r#"{"key":"k","effect":"NoSelect"}"#, room), 400, "spec.taints: Too many"),
-        many("the same field over and over", validate, with_text("/request/object/spec", &format!("{{{}}}", filled(r#""taints":[]"#, room))), 400, "duplicate field `taints`"),
+        many(
+            "the same taint over and over",
+            validate,
+            taints(r#"{"key":"k","effect":"NoSelect"}"#, room),
+            400,
+            "spec.taints: Too many",
+        ),
+        many(
+            "the same field over and over",
+            validate,
+            with_text(
+                "/request/object/spec",
+                &format!("{{{}}}", filled(r#""taints":[]"#, room)),
+            ),
+            400,
+            "duplicate field `taints`",
+        ),
     ]
 }
 
@@ -316,7 +452,11 @@ async fn no_body_costs_more_than_30_mib_or_holds_up_others() {
             code,
             words,
         } = attack;
-        assert!(body.len() < LARGEST_BODY && body.len() > 2 << 20, "{sentence}: {}", body.len());
+        assert!(
+            body.len() < LARGEST_BODY && body.len() > 2 << 20,
+            "{sentence}: {}",
+            body.len()
+        );
         let stop = Arc::new(AtomicBool::new(false));
         let good = tokio::spawn(goes_on(Arc::clone(&gate), Arc::clone(&stop)));
         let peak = Peak::begin(&gate);
@@ -325,7 +465,11 @@ async fn no_body_costs_more_than_30_mib_or_holds_up_others() {
         let grown = peak.grown();
         stop.store(true, Ordering::Relaxed);
         let (count, longest) = good.await.unwrap();
-        assert!(answer.body().len() < 64 * 1024, "{sentence}: {} bytes", answer.body().len());
+        assert!(
+            answer.body().len() < 64 * 1024,
+            "{sentence}: {} bytes",
+            answer.body().len()
+        );
         let answer: Value = serde_json::from_slice(answer.body()).unwrap();
         let status = &response(&answer)["status"];
         assert_eq!(status["code"], code, "{sentence}: {status}");

@@ -15,6 +15,7 @@ by_each_client![
     a_changed_taint_gets_a_new_time_also_when_the_old_one_is_echoed,
     a_taint_that_is_written_again_without_its_time_keeps_it,
     a_second_application_changes_nothing,
+    of_taints_there_are_a_thousand_at_most,
 ];
 
 fn tainted(name: &str, taints: Value) -> Value {
@@ -105,4 +106,25 @@ async fn a_second_application_changes_nothing(by: By) {
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     let second = dev.apply(&manifest).await.ok();
     assert_eq!(second, first);
+}
+
+/// More are refused by the first webhook that sees them.
+async fn of_taints_there_are_a_thousand_at_most(by: By) {
+    let hub = Guarded::shared().await;
+    let dev = hub.developer(&fresh("dev"), &[may_join("default")]).await;
+    let (dev, name) = (dev.by(by), fresh("c"));
+    let taints = |number: usize| -> Value {
+        (0..number)
+            .map(|i| json!({ "key": format!("k{i}"), "effect": "NoSelect" }))
+            .collect()
+    };
+    let fault = "spec.taints: Too many: 1001: must have at most 1000 items";
+    let written = dev.create(&tainted(&name, taints(1_001))).await;
+    written.denied(MUTATORS, 400, "BadRequest", &[fault]);
+    let stored = dev.create(&tainted(&name, taints(1_000))).await.ok();
+    assert_now(&stored["spec"]["taints"][0]["timeAdded"]);
+    assert_now(&stored["spec"]["taints"][999]["timeAdded"]);
+    let patch = json!({ "spec": { "taints": taints(1_001) } });
+    let written = dev.merge(&stored, &patch).await;
+    written.denied(MUTATORS, 400, "BadRequest", &[fault]);
 }

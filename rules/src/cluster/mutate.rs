@@ -54,8 +54,14 @@ pub fn decide(
         };
         if refused().next().is_some() {
             faults.add(Reason::TaintTimeAdded, || {
-                let keys = first_of(refused().map(|(_, taint)| cut_bytes(taint.key.as_str(), 253)), ",");
-                format!("It is not allowed to set TimeAdded of Taint {}.", Quoted(&keys))
+                let keys = first_of(
+                    refused().map(|(_, taint)| cut_bytes(taint.key.as_str(), 253)),
+                    ",",
+                );
+                format!(
+                    "It is not allowed to set TimeAdded of Taint {}.",
+                    Quoted(&keys)
+                )
             });
             return faults.decision();
         }

@@ -10,8 +10,8 @@ use crate::display::Quoted;
 use crate::findings::{Faults, Findings};
 use crate::object::{ClientConfig, Cluster, List, Taint};
 use crate::{
-    Answers, Change, Decision, FeatureGates, Operation, Permission, Question, Reason,
-    ca_bundle, sentences, url,
+    Answers, Change, Decision, FeatureGates, Operation, Permission, Question, Reason, ca_bundle,
+    sentences, url,
 };
 
 /// The longest lease duration in seconds: a day. Five of them are the grace a silent cluster gets.

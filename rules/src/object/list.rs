@@ -146,7 +146,13 @@ mod tests {
 
     #[test]
     fn a_list_is_held_up_to_its_bound_and_counted_beyond() {
-        for (length, held) in [(0, 0), (999, 999), (1_000, 1_000), (1_001, 1_000), (50_000, 1_000)] {
+        for (length, held) in [
+            (0, 0),
+            (999, 999),
+            (1_000, 1_000),
+            (1_001, 1_000),
+            (50_000, 1_000),
+        ] {
             let text = format!("[{}]", vec!["{}"; length].join(","));
             let list: List<ClientConfig<'_>> = serde_json::from_str(&text).unwrap();
             assert_eq!((list.length(), list.len()), (length, held));

@@ -109,7 +109,10 @@ impl<'de> Fields<'de> for Reading<'de> {
 impl<'de> DeserializeSeed<'de> for Selector<'_> {
     type Value = LabelSelector;
 
-    fn deserialize<D: Deserializer<'de>>(mut self, deserializer: D) -> Result<LabelSelector, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(
+        mut self,
+        deserializer: D,
+    ) -> Result<LabelSelector, D::Error> {
         ByFields(&mut self).deserialize(deserializer)?;
         Ok(LabelSelector {
             match_labels: self.labels.flatten(),
@@ -148,9 +151,8 @@ impl<'de> DeserializeSeed<'de> for Expression<'de, '_> {
         deserializer: D,
     ) -> Result<LabelSelectorRequirement, D::Error> {
         ByFields(&mut self).deserialize(deserializer)?;
-        let text = |text: Option<Option<Text<'_>>>| {
-            text.flatten().unwrap_or_default().as_str().to_owned()
-        };
+        let text =
+            |text: Option<Option<Text<'_>>>| text.flatten().unwrap_or_default().as_str().to_owned();
         Ok(LabelSelectorRequirement {
             key: text(self.key),
             operator: text(self.operator),
@@ -232,7 +234,10 @@ impl<'de> Visitor<'de> for Labels<'_> {
             }
             let value = map.next_value::<Text<'de>>()?;
             let key = key.as_str();
-            if labels.insert(key.to_owned(), value.as_str().to_owned()).is_some() {
+            if labels
+                .insert(key.to_owned(), value.as_str().to_owned())
+                .is_some()
+            {
                 let key = Quoted(key);
                 return Err(A::Error::custom(format_args!("duplicate label {key}")));
             }
@@ -386,7 +391,10 @@ mod tests {
         let expressions = |number: usize, values: usize| {
             let values = vec![r#""v""#; values].join(",");
             let expression = format!(r#"{{"key":"k","operator":"In","values":[{values}]}}"#);
-            format!(r#""matchExpressions":[{}]"#, vec![expression; number].join(","))
+            format!(
+                r#""matchExpressions":[{}]"#,
+                vec![expression; number].join(",")
+            )
         };
         for (sentence, selector, requirements, values, whole) in [
             ("labels", labels(1_000), 1_000, 0, true),
@@ -394,7 +402,13 @@ mod tests {
             ("expressions", expressions(1_000, 10), 1_000, 10_000, true),
             ("too many values", expressions(10, 1_001), 10, 10_010, false),
             ("too many in one", expressions(1, 50_000), 1, 50_000, false),
-            ("too many expressions", expressions(9_000, 1), 9_000, 1_000, false),
+            (
+                "too many expressions",
+                expressions(9_000, 1),
+                9_000,
+                1_000,
+                false,
+            ),
             (
                 "too many of both",
                 format!("{},{}", labels(600), expressions(600, 0)),

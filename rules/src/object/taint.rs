@@ -50,9 +50,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Taint<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut reading = Reading::default();
         ByFields(&mut reading).deserialize(deserializer)?;
-        let is_empty = |field: &Option<Option<Text<'_>>>| {
-            matches!(field, Some(text) if text.as_ref().is_none_or(Text::is_empty))
-        };
+        let is_empty = |field: &Option<Option<Text<'_>>>| matches!(field, Some(text) if text.as_ref().is_none_or(Text::is_empty));
         let Reading {
             key,
             value,

@@ -107,4 +107,3 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
         deserializer.deserialize_str(TextVisitor)
     }
 }
-

@@ -27,8 +27,13 @@ mod tests {
 
     #[test]
     fn a_review_costs_what_is_in_it() {
-        let plain = include_bytes!("../../../tests/data/reviews/update-unrelated-bob.validate.json");
-        assert!(decoding_costs(plain) < 8 * plain.len(), "{}", decoding_costs(plain));
+        let plain =
+            include_bytes!("../../../tests/data/reviews/update-unrelated-bob.validate.json");
+        assert!(
+            decoding_costs(plain) < 8 * plain.len(),
+            "{}",
+            decoding_costs(plain)
+        );
         let tiny = "{},".repeat(1_000);
         assert!(decoding_costs(tiny.as_bytes()) > 100_000);
         let large = "{},".repeat(2_000_000);

@@ -14,9 +14,9 @@ use serde::de::{Deserialize, Deserializer};
 
 use super::Webhook;
 use super::answer::Refusal;
+use super::lists;
 use super::salvage::salvage;
 use super::user::UserInfo;
-use super::lists;
 
 /// A longer uid is no API server's: theirs have 36 bytes.
 pub(crate) const LONGEST_UID: usize = 1024;
@@ -177,11 +177,9 @@ fn open<O>(envelope: Envelope<'_, O>) -> (Header<'_>, Result<Request<'_, O>, Ref
             Some(request) if request.uid.is_empty() => {
                 Err(Refusal::malformed("request.uid is missing"))
             }
-            Some(request) if request.uid.as_str().len() > LONGEST_UID => {
-                Err(Refusal::malformed(format!(
-                    "request.uid is longer than {LONGEST_UID} bytes"
-                )))
-            }
+            Some(request) if request.uid.as_str().len() > LONGEST_UID => Err(Refusal::malformed(
+                format!("request.uid is longer than {LONGEST_UID} bytes"),
+            )),
             Some(request) => Ok(request),
         }
     };
@@ -276,7 +274,11 @@ fn explain<'a, O: Object<'a>>(body: &'a [u8], error: &serde_json::Error) -> (Hea
 /// what a terminal would obey.
 pub(super) fn one_line(message: &str) -> String {
     let beginning = cut_bytes(message, 700);
-    let more = if beginning.len() < message.len() { "..." } else { "" };
+    let more = if beginning.len() < message.len() {
+        "..."
+    } else {
+        ""
+    };
     format!("{}{more}", Plain(beginning))
 }
 

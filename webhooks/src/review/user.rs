@@ -160,7 +160,12 @@ mod tests {
 
     #[test]
     fn a_requester_is_charged_by_what_it_costs_decoded() {
-        let groups = |number: usize| format!(r#"{{"username":"u","groups":[{}]}}"#, vec![r#""""#; number].join(","));
+        let groups = |number: usize| {
+            format!(
+                r#"{{"username":"u","groups":[{}]}}"#,
+                vec![r#""""#; number].join(",")
+            )
+        };
         let extra = |number: usize| {
             let entries: Vec<_> = (0..number).map(|i| format!(r#""k{i}":[""]"#)).collect();
             format!(r#"{{"username":"u","extra":{{{}}}}}"#, entries.join(","))
@@ -170,9 +175,21 @@ mod tests {
             ("too many groups", groups(100_000), false),
             ("much in extra", extra(5_000), true),
             ("too much in extra", extra(50_000), false),
-            ("a long name", format!(r#"{{"username":"{}"}}"#, "x".repeat(900_000)), true),
-            ("a name without end", format!(r#"{{"username":"{}"}}"#, "x".repeat(2_000_000)), false),
-            ("nulls", r#"{"username":"u","groups":null,"extra":{"k":null}}"#.to_owned(), true),
+            (
+                "a long name",
+                format!(r#"{{"username":"{}"}}"#, "x".repeat(900_000)),
+                true,
+            ),
+            (
+                "a name without end",
+                format!(r#"{{"username":"{}"}}"#, "x".repeat(2_000_000)),
+                false,
+            ),
+            (
+                "nulls",
+                r#"{"username":"u","groups":null,"extra":{"k":null}}"#.to_owned(),
+                true,
+            ),
         ] {
             let user: UserInfo<'_> = serde_json::from_str(&text).unwrap();
             match user.requester() {

@@ -129,7 +129,9 @@ impl App {
             })
         } else if place.number > self.largest_number {
             let number = self.largest_number;
-            Some(too_busy(format!("more than {number} reviews are being decided")))
+            Some(too_busy(format!(
+                "more than {number} reviews are being decided"
+            )))
         } else if !received.charge(decoding_costs(&received.bytes)) {
             Some(too_busy("too many large reviews at once"))
         } else {

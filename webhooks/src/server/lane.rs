@@ -45,7 +45,10 @@ impl Lane {
 
     fn sender(&self) -> Option<mpsc::UnboundedSender<BoxFuture<'static, ()>>> {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = running.as_ref().filter(|running| !running.thread.is_finished()) {
+        if let Some(running) = running
+            .as_ref()
+            .filter(|running| !running.thread.is_finished())
+        {
             return Some(running.work.clone());
         }
         let (work, received) = mpsc::unbounded_channel();
@@ -118,7 +121,11 @@ mod tests {
             })
         });
         let threads = join_all(work).await;
-        assert!(threads.iter().all(|thread| *thread == threads[0] && *thread != Some(own)));
+        assert!(
+            threads
+                .iter()
+                .all(|thread| *thread == threads[0] && *thread != Some(own))
+        );
         assert_eq!(most.load(Ordering::SeqCst), 1);
     }
 

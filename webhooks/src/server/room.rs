@@ -183,7 +183,11 @@ impl Arriving {
     /// How many of its bytes count as new. To begin counts as much as a request costs.
     fn new_at(&self, now: Instant) -> f64 {
         let age = now.saturating_duration_since(self.at).as_secs_f64();
-        let begun = if self.body.is_empty() { REQUEST as f64 } else { 0.0 };
+        let begun = if self.body.is_empty() {
+            REQUEST as f64
+        } else {
+            0.0
+        };
         (self.new + begun) * (-age / HALF_LIFE.as_secs_f64()).exp2()
     }
 }
@@ -216,7 +220,9 @@ impl Arrival {
     /// How much has come.
     pub(super) fn length(&self) -> usize {
         let held = self.room.lock();
-        held.arriving.get(&self.id).map_or(0, |arriving| arriving.body.len())
+        held.arriving
+            .get(&self.id)
+            .map_or(0, |arriving| arriving.body.len())
     }
 
     /// All of it has come. `None` if it was let go before.
@@ -353,7 +359,10 @@ mod tests {
         one.piece(&vec![b'x'; 30 * KIB], now).unwrap();
         let good = room.begin(Payer(3), now).unwrap();
         good.piece(&vec![b'x'; 200 * KIB], now).unwrap();
-        assert!(many.iter().any(is_gone), "the many are the slowest together");
+        assert!(
+            many.iter().any(is_gone),
+            "the many are the slowest together"
+        );
         assert!(!is_gone(&one) && !is_gone(&good));
     }
 
@@ -376,7 +385,9 @@ mod tests {
     fn requests_without_a_body_are_counted_too() {
         let begun = Instant::now();
         let room = Room::new(100 * KIB, 3);
-        let silent: Vec<_> = (0..3).map(|i| room.begin(Payer(i), begun).unwrap()).collect();
+        let silent: Vec<_> = (0..3)
+            .map(|i| room.begin(Payer(i), begun).unwrap())
+            .collect();
         let now = at(begun, 500);
         let good = room.begin(Payer(9), now).unwrap();
         assert_eq!(silent.iter().filter(|silent| is_gone(silent)).count(), 1);
