@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use berth_rules::display::Lines;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -135,7 +136,8 @@ pub(crate) fn run() -> ExitCode {
             return ExitCode::from(141);
         }
         // With nowhere left to write to, the exit code must do.
-        let _ = writeln!(io::stderr(), "Error: {error:#}");
+        let error = format!("{error:#}");
+        let _ = writeln!(io::stderr(), "Error: {}", Lines(&error));
         ExitCode::from(failure)
     })
 }

@@ -1,6 +1,12 @@
 //! Logs, on standard error.
+//!
+//! Whatever a field holds, no line of a log has a character in it that a terminal obeys or that hides or reorders text
+//! ([`is_plain`] says which these are).
 
-use std::io::{self, IsTerminal};
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+
+use berth_rules::display::is_plain;
 
 use clap::ValueEnum;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -8,7 +14,7 @@ use tracing_subscriber::fmt::time::SystemTime;
 use tracing_subscriber::prelude::*;
 
 /// How log lines look.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people; in colour on a terminal
     Text,
@@ -41,14 +47,16 @@ fn init_at(format: Format, level: LevelFilter) {
         Err(error) => (None, Some(error)),
     };
     let filter = wanted.unwrap_or_else(|| Targets::new().with_default(level));
+    let colours = format == Format::Text && io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
+        .with_writer(move || Escaping {
+            out: io::stderr(),
+            format,
+            colours,
+        })
         .with_timer(SystemTime);
     let lines = match format {
-        Format::Text => lines
-            .with_ansi(io::stderr().is_terminal())
-            .with_target(false)
-            .boxed(),
+        Format::Text => lines.with_ansi(colours).with_target(false).boxed(),
         Format::Json => lines.json().flatten_event(true).boxed(),
     };
     tracing_subscriber::registry()
@@ -56,5 +64,85 @@ fn init_at(format: Format, level: LevelFilter) {
         .init();
     if let Some(error) = unreadable {
         tracing::warn!(%error, "RUST_LOG is ignored: expected levels and targets, such as berth_webhooks=debug,info");
+    }
+}
+
+/// Escapes what is not plain in the lines that are written through it.
+struct Escaping<W> {
+    out: W,
+    format: Format,
+    /// The lines have colours, which begin with an escape character. (Those of fields are escaped before.)
+    colours: bool,
+}
+
+impl<W> Escaping<W> {
+    fn is_left(&self, c: char) -> bool {
+        is_plain(c) || c == '\n' || (self.colours && c == '\u{1b}')
+    }
+
+    fn escaped(&self, text: &str) -> String {
+        let mut line = String::with_capacity(text.len() + 16);
+        for c in text.chars() {
+            if self.is_left(c) {
+                line.push(c);
+            } else if self.format == Format::Json {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    // Writing to a string does not fail.
+                    let _ = write!(line, "\\u{unit:04x}");
+                }
+            } else {
+                line.extend(c.escape_unicode());
+            }
+        }
+        line
+    }
+}
+
+impl<W: Write> Write for Escaping<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if !text.chars().all(|c| self.is_left(c)) => {
+                self.out.write_all(self.escaped(text).as_bytes())?;
+            }
+            // The formatter writes whole lines, and these are text.
+            _ => self.out.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(format: Format, colours: bool, text: &str) -> String {
+        let mut out = Vec::new();
+        let mut escaping = Escaping {
+            out: &mut out,
+            format,
+            colours,
+        };
+        escaping.write_all(text.as_bytes()).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn no_line_holds_what_hides_or_reorders_text() {
+        let line = "{\"user\":\"a\u{202e}b\u{200b}\u{e0041}\u{7f}é\"}\n";
+        let json = written(Format::Json, false, line);
+        assert_eq!(
+            json,
+            "{\"user\":\"a\\u202eb\\u200b\\udb40\\udc41\\u007fé\"}\n"
+        );
+        let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(read["user"], "a\u{202e}b\u{200b}\u{e0041}\u{7f}é");
+        let text = written(Format::Text, false, "a\u{202e}b\u{1b}[31m\n");
+        assert_eq!(text, "a\\u{202e}b\\u{1b}[31m\n");
+        let coloured = written(Format::Text, true, "\u{1b}[31ma\u{202e}\n");
+        assert_eq!(coloured, "\u{1b}[31ma\\u{202e}\n");
     }
 }

@@ -17,6 +17,7 @@ pub mod names;
 pub mod reserved;
 pub mod room;
 pub mod selector;
+pub mod text;
 
 mod schema;
 mod wire;

@@ -21,6 +21,7 @@ use std::fmt;
 pub use foreign::is_foreign;
 pub use request::{Refusal, validate};
 
+use berth_api::text::is_plain;
 use berth_api::{conditions, groups};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReviewSpec};
 use serde_json::{Value, json};
@@ -358,7 +359,17 @@ impl fmt::Display for Named<'_> {
 
 /// What somebody else wrote, fit for an event: in quotes, escaped, and cut after so many bytes.
 fn quoted(text: &str, longest: usize) -> String {
-    let mut quoted = format!("{text:?}");
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if is_plain(c) => quoted.push(c),
+            // What Unicode counts as a letter has an escape by number only.
+            c if c.escape_debug().len() > 1 => quoted.extend(c.escape_debug()),
+            c => quoted.extend(c.escape_unicode()),
+        }
+    }
+    quoted.push('"');
     if quoted.len() > longest.saturating_add(2) {
         quoted.truncate(quoted.floor_char_boundary(longest));
         quoted.push_str("...\"");

@@ -4,9 +4,9 @@
 //! name cannot change, so that people without the permission may edit its labels. (A binding that was stored under
 //! another name while no gate was there can be mended; that binds a set, too.)
 
-use crate::findings::Findings;
+use crate::findings::{Faults, Findings};
 use crate::object::Binding;
-use crate::{Answers, Change, Decision, Fault, Permission, Question, Reason, sentences};
+use crate::{Answers, Change, Decision, Permission, Question, Reason, sentences};
 
 /// What must be known: when a set is bound, whether the requester may bind the set, and whether the namespace belongs to an
 /// accepted cluster. A binding with the wrong name raises no question.
@@ -25,11 +25,9 @@ pub fn decide(change: &Change<'_, Binding<'_>>, answers: Answers<'_>) -> Decisio
     if change.name != set(change) {
         let message =
             "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet";
-        return Decision::from_findings(
-            vec![Fault::new(Reason::BindingName, message)],
-            Vec::new(),
-            Vec::new(),
-        );
+        let mut faults = Faults::default();
+        faults.add(Reason::BindingName, || message.to_owned());
+        return faults.decision();
     }
     let mut findings = Findings::new(change.user, answers);
     if findings.require(bind(change), || sentences::bind(change.user, set(change))) {

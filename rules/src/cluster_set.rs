@@ -9,11 +9,10 @@ use berth_api::selector::Selector;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::display::Quoted;
-use crate::findings::Findings;
-use crate::object::{ClusterSelector, ClusterSet};
+use crate::findings::{Faults, Findings};
+use crate::object::{ClusterSelector, ClusterSet, LONGEST_LIST, MOST_VALUES};
 use crate::{
-    Answers, Change, Decision, Fault, FeatureGates, Operation, Permission, Question, Reason,
-    sentences,
+    Answers, Change, Decision, FeatureGates, Operation, Permission, Question, Reason, sentences,
 };
 
 /// The longest name that fits the value of a label, by which clusters name their set.
@@ -36,7 +35,7 @@ pub fn decide(
 ) -> Decision {
     let faults = faults(change);
     if !faults.is_empty() {
-        return Decision::from_findings(faults, Vec::new(), Vec::new());
+        return faults.decision();
     }
     let mut findings = Findings::new(change.user, answers);
     if is_widened(change, gates) {
@@ -48,22 +47,31 @@ pub fn decide(
 }
 
 /// What is wrong with the object, as far as the change introduces it.
-fn faults(change: &Change<'_, ClusterSet<'_>>) -> Vec<Fault> {
-    let mut faults = Vec::new();
+fn faults(change: &Change<'_, ClusterSet<'_>>) -> Faults {
+    let mut faults = Faults::default();
     if change.operation() == Operation::Create && change.name.len() > LONGEST_NAME {
-        let message = format!(
-            "metadata.name: Invalid value: {}: must be no more than {LONGEST_NAME} characters, \
-             to fit the label by which clusters name their set",
-            Quoted(change.name)
-        );
-        faults.push(Fault::new(Reason::SetName, message));
+        faults.add(Reason::SetName, || {
+            format!(
+                "metadata.name: Invalid value: {}: must be no more than {LONGEST_NAME} characters, \
+                 to fit the label by which clusters name their set",
+                Quoted(change.name)
+            )
+        });
     }
     let selector = &change.new.spec.cluster_selector;
-    let introduced = change.old.as_ref().is_none_or(|old| {
-        old.metadata.deletion_timestamp.is_none() && old.spec.cluster_selector != *selector
-    });
-    if introduced && selects_by_labels(selector) {
-        faults.extend(selector_faults(selector.label_selector.as_ref()));
+    let introduced = !selector.stays
+        && change.old.as_ref().is_none_or(|old| {
+            let stored = &old.spec.cluster_selector;
+            // What is not held may differ.
+            old.metadata.deletion_timestamp.is_none()
+                && (stored != selector || !selector.size.is_whole())
+        });
+    if introduced {
+        if !selector.size.is_whole() {
+            too_long(selector, &mut faults);
+        } else if selects_by_labels(selector) {
+            selector_faults(selector.label_selector.as_ref(), &mut faults);
+        }
     }
     faults
 }
@@ -74,7 +82,7 @@ fn faults(change: &Change<'_, ClusterSet<'_>>) -> Vec<Fault> {
 /// The set `global` holds every cluster on every hub, so this content passes for every requester.
 fn is_widened(change: &Change<'_, ClusterSet<'_>>, gates: FeatureGates) -> bool {
     let new = &change.new.spec.cluster_selector;
-    if !gates.guarded_selectors || !selects_by_labels(new) {
+    if !gates.guarded_selectors || !selects_by_labels(new) || new.stays {
         return false;
     }
     let Some(selector) = &new.label_selector else {
@@ -85,12 +93,16 @@ fn is_widened(change: &Change<'_, ClusterSet<'_>>, gates: FeatureGates) -> bool 
         return false;
     }
     let old = change.old.as_ref().map(|old| &old.spec.cluster_selector);
-    let Some(old) = old.filter(|old| selects_by_labels(old)) else {
+    let Some(stored) = old.filter(|old| selects_by_labels(old)) else {
         return true;
     };
-    let Some(old) = &old.label_selector else {
+    let Some(old) = &stored.label_selector else {
         return true;
     };
+    // What is not held cannot be compared.
+    if !new.size.is_whole() || !stored.size.is_whole() {
+        return true;
+    }
     // What an invalid selector selects is not defined.
     *old != *selector
         && match (Selector::parse(selector), Selector::parse(old)) {
@@ -104,16 +116,29 @@ fn selects_by_labels(selector: &ClusterSelector<'_>) -> bool {
     selector.selector_type.as_str() == "LabelSelector"
 }
 
-fn selector_faults(selector: Option<&LabelSelector>) -> Vec<Fault> {
-    const PATH: &str = "spec.clusterSelector.labelSelector";
+const PATH: &str = "spec.clusterSelector.labelSelector";
+
+fn too_long(selector: &ClusterSelector<'_>, faults: &mut Faults) {
+    for (what, number, most) in [
+        ("requirements", selector.size.requirements, LONGEST_LIST),
+        ("values", selector.size.values, MOST_VALUES),
+    ] {
+        if number > most {
+            faults.add(Reason::ListTooLong, || {
+                format!("{PATH}: Too many {what}: {number}: must have at most {most} items")
+            });
+        }
+    }
+}
+
+fn selector_faults(selector: Option<&LabelSelector>, faults: &mut Faults) {
     let Some(selector) = selector else {
-        let message =
-            format!("{PATH}: Required value: a set of selectorType LabelSelector needs one");
-        return vec![Fault::new(Reason::SetSelector, message)];
+        faults.add(Reason::SetSelector, || {
+            format!("{PATH}: Required value: a set of selectorType LabelSelector needs one")
+        });
+        return;
     };
-    let errors = Selector::parse(selector).err().unwrap_or_default();
-    errors
-        .iter()
-        .map(|error| Fault::new(Reason::SetSelector, format!("{PATH}.{error}")))
-        .collect()
+    for error in Selector::parse(selector).err().unwrap_or_default() {
+        faults.add(Reason::SetSelector, || format!("{PATH}.{error}"));
+    }
 }

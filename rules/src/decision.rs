@@ -24,7 +24,8 @@ pub enum Outcome {
     /// Admitted.
     #[default]
     Allowed,
-    /// 400 `BadRequest`: what is wrong with the object. Never empty.
+    /// 400 `BadRequest`: what is wrong with the object; of many faults the first few, and how many more there are. Never
+    /// empty.
     Malformed(Vec<Fault>),
     /// 403 `Forbidden`: everything that is missing. Never empty.
     Denied(Vec<Denial>),
@@ -86,6 +87,8 @@ pub enum Reason {
     SetName,
     /// The selector of a ManagedClusterSet is missing or invalid.
     SetSelector,
+    /// A list is longer than a change may make it.
+    ListTooLong,
     /// A ManagedClusterSetBinding is not named like its set.
     BindingName,
     /// The cluster's namespace terminates.
@@ -128,14 +131,11 @@ impl Decision {
 
     /// The decision that these findings make: faults alone, else denials, else what could not be found out.
     pub(crate) fn from_findings(
-        mut faults: Vec<Fault>,
+        faults: Vec<Fault>,
         denials: Vec<Denial>,
         undecided: Vec<Undecided>,
     ) -> Self {
         let outcome = if !faults.is_empty() {
-            // OCM aggregates sorted and without repetition.
-            faults.sort();
-            faults.dedup();
             Outcome::Malformed(faults)
         } else if !denials.is_empty() {
             Outcome::Denied(denials)
@@ -222,7 +222,7 @@ impl Fault {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::ClusterName,
         Self::ReservedName,
         Self::ClientConfigUrl,
@@ -233,6 +233,7 @@ impl Reason {
         Self::WidenSet,
         Self::SetName,
         Self::SetSelector,
+        Self::ListTooLong,
         Self::BindingName,
         Self::NamespaceTerminating,
         Self::Accept,
@@ -256,6 +257,7 @@ impl Reason {
             Self::WidenSet => "widen-set",
             Self::SetName => "set-name",
             Self::SetSelector => "set-selector",
+            Self::ListTooLong => "list-too-long",
             Self::BindingName => "binding-name",
             Self::NamespaceTerminating => "namespace-terminating",
             Self::Accept => "accept",

@@ -1,13 +1,18 @@
-//! How names that somebody else chose are shown in messages: quoted, and cut when they are long.
+//! How text that somebody else chose is shown: escaped, and cut when it is long.
 //!
-//! Denials are printed on terminals, pasted into shells and matched by scripts. So names appear in double quotes with
-//! control characters escaped, commands quote what a shell would interpret, and nothing a requester sends makes a
-//! message grow without bound.
+//! Denials are printed on terminals, pasted into shells and matched by scripts; logs and audit records are read later. So
+//! names appear in double quotes, commands quote what a shell would interpret, and no text grows without bound. What a
+//! terminal would obey, what would reorder the text around it, and what has no width is escaped: [`is_plain`] says which
+//! characters these are, for all of Berth.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
-/// Longer names are cut: no Kubernetes name has more characters.
+pub use berth_api::text::is_plain;
+
+/// Longer names are cut: no Kubernetes name has more bytes.
 const LONGEST: usize = 253;
+/// More bytes of a requester's text are not logged.
+const LONGEST_LOGGED: usize = 256;
 /// More items of a list are counted rather than shown.
 const MOST: usize = 10;
 
@@ -17,12 +22,47 @@ pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (shown, cut) = cut(self.0, LONGEST);
-        if cut {
-            write!(f, "{shown:?}... ({} bytes)", self.0.len())
-        } else {
-            write!(f, "{shown:?}")
+        f.write_char('"')?;
+        let whole = escaped(f, self.0, LONGEST, |c| matches!(c, '"' | '\\'))?;
+        f.write_char('"')?;
+        cut_mark(f, self.0, whole)
+    }
+}
+
+/// Text without quotes, escaped.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'a>(pub &'a str);
+
+impl fmt::Display for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        escaped(f, self.0, usize::MAX, |_| false).map(drop)
+    }
+}
+
+/// Text of several lines, without quotes, escaped.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines<'a>(pub &'a str);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, line) in self.0.split('\n').enumerate() {
+            if i > 0 {
+                f.write_char('\n')?;
+            }
+            Plain(line).fmt(f)?;
         }
+        Ok(())
+    }
+}
+
+/// What a requester chose, for a log: escaped, and at most 256 bytes of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Logged<'a>(pub &'a str);
+
+impl fmt::Display for Logged<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = escaped(f, self.0, LONGEST_LOGGED, |_| false)?;
+        cut_mark(f, self.0, whole)
     }
 }
 
@@ -55,7 +95,7 @@ impl fmt::Display for ShellWord<'_> {
             match c {
                 '\'' => f.write_str("'\\''")?,
                 // No terminal command hides in a command that is meant to be pasted.
-                c if c.is_control() => f.write_str("?")?,
+                c if !is_plain(c) => f.write_str("?")?,
                 c => write!(f, "{c}")?,
             }
         }
@@ -86,6 +126,46 @@ impl fmt::Display for Flag<'_> {
         let between = if value.starts_with('-') { '=' } else { ' ' };
         write!(f, "{flag}{between}{}", ShellWord(value))
     }
+}
+
+/// Writes at most `longest` bytes of the text, escaped; whether that was all of it.
+fn escaped(
+    f: &mut fmt::Formatter<'_>,
+    text: &str,
+    longest: usize,
+    also: fn(char) -> bool,
+) -> Result<bool, fmt::Error> {
+    let mut left = longest;
+    for c in text.chars() {
+        if is_plain(c) && !also(c) {
+            if c.len_utf8() > left {
+                return Ok(false);
+            }
+            left -= c.len_utf8();
+            f.write_char(c)?;
+        } else {
+            // What Unicode counts as a letter or a mark has an escape of its own only by number.
+            let debug = c.escape_debug();
+            let escape = if debug.len() > 1 {
+                debug.to_string()
+            } else {
+                c.escape_unicode().to_string()
+            };
+            if escape.len() > left {
+                return Ok(false);
+            }
+            left -= escape.len();
+            f.write_str(&escape)?;
+        }
+    }
+    Ok(true)
+}
+
+fn cut_mark(f: &mut fmt::Formatter<'_>, text: &str, whole: bool) -> fmt::Result {
+    if whole {
+        return Ok(());
+    }
+    write!(f, "... ({} bytes)", text.len())
 }
 
 /// The first items, separated, and how many more there are.
@@ -120,9 +200,19 @@ pub fn cut(text: &str, longest: usize) -> (&str, bool) {
     }
 }
 
+/// At most `longest` bytes of a text, up to the end of a character.
+pub fn cut_bytes(text: &str, longest: usize) -> &str {
+    &text[..text.floor_char_boundary(longest)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Right-to-left override, zero-width space, isolate, soft hyphen, line separator, byte order mark, Hangul filler, a tag,
+    /// the braille blank, a control character of the second set, a no-break space.
+    const TRICKS: &str =
+        "\u{202e}\u{200b}\u{2066}\u{ad}\u{2028}\u{feff}\u{3164}\u{e0041}\u{2800}\u{9b}\u{a0}";
 
     #[test]
     fn names_are_quoted_escaped_and_cut() {
@@ -131,14 +221,49 @@ mod tests {
             Quoted("a\"b\n\u{1b}[31m").to_string(),
             r#""a\"b\n\u{1b}[31m""#
         );
+        assert_eq!(Quoted("it's \\").to_string(), r#""it's \\""#);
         let long = Quoted(&"x".repeat(10_000)).to_string();
         assert!(long.len() < 300, "{long}");
         assert!(long.ends_with("... (10000 bytes)"), "{long}");
+        let escaped = Quoted(&"\u{7f}".repeat(10_000)).to_string();
+        assert!(escaped.len() < 300, "{escaped}");
     }
 
     #[test]
     fn a_multibyte_name_is_cut_between_characters() {
         assert!(Quoted(&"é".repeat(1000)).to_string().starts_with("\"éé"));
+    }
+
+    #[test]
+    fn what_hides_or_reorders_text_is_escaped() {
+        let shown = [
+            Quoted(TRICKS).to_string(),
+            Plain(TRICKS).to_string(),
+            Logged(TRICKS).to_string(),
+            ShellWord(TRICKS).to_string(),
+        ];
+        for text in shown {
+            assert!(text.chars().all(is_plain), "{text:?}");
+            assert!(text.is_ascii(), "{text}");
+        }
+        assert_eq!(
+            Plain("a\u{202e}b\u{3164}").to_string(),
+            r"a\u{202e}b\u{3164}"
+        );
+        assert_eq!(Lines("a\n\u{202e}b\n").to_string(), "a\n\\u{202e}b\n");
+    }
+
+    #[test]
+    fn a_log_holds_256_bytes_of_it() {
+        assert_eq!(Logged("alice").to_string(), "alice");
+        for text in ["x".repeat(5 << 20), "\u{202e}".repeat(1 << 20)] {
+            let logged = Logged(&text).to_string();
+            assert!(logged.len() < 300, "{}", logged.len());
+            assert!(
+                logged.ends_with(&format!("... ({} bytes)", text.len())),
+                "{logged}"
+            );
+        }
     }
 
     #[test]
@@ -151,6 +276,7 @@ mod tests {
             ("it's", r"'it'\''s'"),
             ("a\u{7}\nb", "'a??b'"),
             ("~root", "'~root'"),
+            ("a\u{202e}b", "'a?b'"),
         ] {
             assert_eq!(ShellWord(word).to_string(), shown);
         }

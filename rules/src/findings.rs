@@ -1,7 +1,46 @@
-//! What the answers to a change's questions amount to.
+//! What is wrong with an object, and what the answers to a change's questions amount to.
+
+use std::collections::BTreeSet;
 
 use crate::answers::Known;
-use crate::{Answers, Decision, Denial, Permission, Question, Undecided, sentences};
+use crate::{Answers, Decision, Denial, Fault, Permission, Question, Reason, Undecided, sentences};
+
+/// A message names no more faults than these, and counts the others.
+const MOST_FAULTS: usize = 20;
+
+/// What is wrong with an object: the first few faults, and the number of the others.
+#[derive(Default)]
+pub(crate) struct Faults {
+    first: BTreeSet<Fault>,
+    more: usize,
+}
+
+impl Faults {
+    /// One more. Its message is made only if there is room for it.
+    pub(crate) fn add(&mut self, reason: Reason, message: impl FnOnce() -> String) {
+        if self.first.len() < MOST_FAULTS {
+            self.first.insert(Fault::new(reason, message()));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_empty()
+    }
+
+    /// The decision they make, as OCM aggregates: sorted and without repetition.
+    pub(crate) fn decision(self) -> Decision {
+        let Self { first, more } = self;
+        let mut faults: Vec<_> = first.into_iter().collect();
+        if let Some(Fault { reason, .. }) = faults.last()
+            && more > 0
+        {
+            faults.push(Fault::new(*reason, format!("... and {more} more")));
+        }
+        Decision::from_findings(faults, Vec::new(), Vec::new())
+    }
+}
 
 /// Denials, and what could not be found out, in the order in which they were looked for.
 pub(crate) struct Findings<'a> {

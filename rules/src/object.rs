@@ -4,23 +4,28 @@
 //! to every field it does not guard: an unknown field is skipped, whatever is in it. What is read is read strictly: a
 //! label that is not a string, a lease duration that is not an integer, a list for an object or a key given twice is an
 //! error, which names the field when decoded through `serde_path_to_error`. `null` counts as absent, as it does in Go.
+//!
+//! What a review costs in memory does not depend on what is in it: lists are held up to a bound and counted beyond it
+//! ([`List`]), and errors do not quote long text.
 
+mod list;
 mod selector;
 mod shape;
+mod taint;
+mod text;
 
-use std::borrow::Cow;
 use std::fmt;
 
 use berth_api::labels;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-pub use shape::{FromObject, required};
-use shape::{object, objects};
-
-/// A string of the request, borrowed unless it had escapes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Text<'a>(Cow<'a, str>);
+pub use list::{Compared, LONGEST_LIST, List};
+pub use selector::{MOST_VALUES, SelectorSize};
+pub use shape::{FromObject, boolean, required, unexpected};
+use shape::{integer, object};
+pub use taint::Taint;
+pub use text::Text;
 
 /// `metadata`, as far as rules read it.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
@@ -88,16 +93,17 @@ pub struct Cluster<'a> {
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub struct ClusterSpec<'a> {
     /// Whether the hub has accepted the cluster.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "accepted")]
     pub hub_accepts_client: bool,
     /// Seconds between two renewals of the cluster's lease.
+    #[serde(deserialize_with = "integer")]
     pub lease_duration_seconds: Option<i64>,
     /// How the hub reaches the cluster.
-    #[serde(borrow, deserialize_with = "objects")]
-    pub managed_cluster_client_configs: Vec<ClientConfig<'a>>,
+    #[serde(borrow)]
+    pub managed_cluster_client_configs: List<ClientConfig<'a>>,
     /// Taints.
-    #[serde(borrow, deserialize_with = "objects")]
-    pub taints: Vec<Taint<'a>>,
+    #[serde(borrow)]
+    pub taints: List<Taint<'a>>,
 }
 
 /// One way to reach the cluster.
@@ -110,24 +116,6 @@ pub struct ClientConfig<'a> {
     /// PEM certificates, in base64.
     #[serde(borrow, deserialize_with = "or_default")]
     pub ca_bundle: Text<'a>,
-}
-
-/// A taint of a cluster.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "camelCase", default, expecting = "an object")]
-pub struct Taint<'a> {
-    /// The key.
-    #[serde(borrow, deserialize_with = "or_default")]
-    pub key: Text<'a>,
-    /// The value.
-    #[serde(borrow, deserialize_with = "or_default")]
-    pub value: Text<'a>,
-    /// The effect.
-    #[serde(borrow, deserialize_with = "or_default")]
-    pub effect: Text<'a>,
-    /// Since when, RFC 3339.
-    #[serde(borrow)]
-    pub time_added: Option<Text<'a>>,
 }
 
 /// A ManagedClusterSet, as far as rules read it.
@@ -158,15 +146,16 @@ pub struct ClusterSetSpec<'a> {
 }
 
 /// Which clusters belong to a set.
-#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
-#[serde(rename_all = "camelCase", default, expecting = "an object")]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterSelector<'a> {
     /// `ExclusiveClusterSetLabel` or `LabelSelector`.
-    #[serde(borrow, deserialize_with = "or_default")]
     pub selector_type: Text<'a>,
-    /// Read with the type `LabelSelector` only.
-    #[serde(deserialize_with = "selector::strict")]
+    /// Read with the type `LabelSelector` only. Not all of it is held unless [`SelectorSize::is_whole`].
     pub label_selector: Option<LabelSelector>,
+    /// How large the selector is, held or not.
+    pub size: SelectorSize,
+    /// Whether it is known to be the stored one. Found out only where one of the two is not whole.
+    pub stays: bool,
 }
 
 /// A ManagedClusterSetBinding, as far as rules read it.
@@ -221,54 +210,15 @@ pub trait Object<'a>: Deserialize<'a> {
 
     /// Its metadata.
     fn metadata(&self) -> &Metadata<'a>;
-}
 
-// === impl Text ===
-
-impl Text<'_> {
-    /// The string.
-    pub fn as_str(&self) -> &str {
-        &self.0
+    /// Whether all of its lists are held.
+    fn is_whole(&self) -> bool {
+        true
     }
 
-    /// The string, independent of the request.
-    pub fn into_owned(self) -> Text<'static> {
-        Text(Cow::Owned(self.0.into_owned()))
-    }
-
-    /// Whether it is empty.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl<'a> From<&'a str> for Text<'a> {
-    fn from(text: &'a str) -> Self {
-        Self(Cow::Borrowed(text))
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor;
-
-        impl<'de> Visitor<'de> for TextVisitor {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-        }
-
-        deserializer.deserialize_str(TextVisitor)
+    /// The lists that are to be compared with the stored ones where they are not whole; always the same fields.
+    fn compared(&mut self) -> Vec<Compared<'_>> {
+        Vec::new()
     }
 }
 
@@ -290,6 +240,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a map of strings")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Err(unexpected(text, &self))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
@@ -316,7 +270,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
             }
         }
 
-        deserializer.deserialize_map(LabelsVisitor)
+        deserializer.deserialize_any(LabelsVisitor)
     }
 }
 
@@ -334,6 +288,22 @@ impl<'a> Object<'a> for Cluster<'a> {
     fn metadata(&self) -> &Metadata<'a> {
         &self.metadata
     }
+
+    fn is_whole(&self) -> bool {
+        self.spec.taints.is_whole() && self.spec.managed_cluster_client_configs.is_whole()
+    }
+
+    fn compared(&mut self) -> Vec<Compared<'_>> {
+        let ClusterSpec {
+            taints,
+            managed_cluster_client_configs: configs,
+            ..
+        } = &mut self.spec;
+        vec![
+            taints.compared("taints"),
+            configs.compared("managedClusterClientConfigs"),
+        ]
+    }
 }
 
 impl<'a> Object<'a> for ClusterSet<'a> {
@@ -347,6 +317,20 @@ impl<'a> Object<'a> for ClusterSet<'a> {
 
     fn metadata(&self) -> &Metadata<'a> {
         &self.metadata
+    }
+
+    fn is_whole(&self) -> bool {
+        self.spec.cluster_selector.size.is_whole()
+    }
+
+    fn compared(&mut self) -> Vec<Compared<'_>> {
+        let selector = &mut self.spec.cluster_selector;
+        vec![Compared {
+            field: "clusterSelector",
+            length: 1,
+            is_whole: selector.size.is_whole(),
+            stays: &mut selector.stays,
+        }]
     }
 }
 
@@ -387,6 +371,11 @@ fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metadata<'de>,
         },
         None => Metadata::default(),
     })
+}
+
+/// `null` is as good as absent.
+fn accepted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(boolean(deserializer)?.unwrap_or_default())
 }
 
 /// `null` is as good as absent.

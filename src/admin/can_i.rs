@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use berth_api::{ManagedCluster, ManagedClusterSet, groups};
-use berth_rules::display::{Flag, LastArgument, Quoted};
+use berth_rules::display::{Flag, LastArgument, Lines, Quoted};
 use berth_rules::{Permission, Requirement};
 use clap_complete::engine::ArgValueCandidates;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
@@ -106,7 +106,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let answer = ask(&hub, &permission).await?;
     if let Some(note) = missing_object(&hub, &permission).await {
         // With nowhere to write it to, the command goes on.
-        let _ = writeln!(io::stderr(), "Note: {note}");
+        let _ = writeln!(io::stderr(), "Note: {}", Lines(&note));
     }
     let mut out = io::stdout().lock();
     if let Some(format) = args.output {

@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use berth_rules::display::{Lines, Plain};
 use serde::Serialize;
 
 use crate::admin::hub::DryRun;
@@ -95,7 +96,7 @@ impl Outcomes {
     pub(crate) fn progress(&self, message: &str) {
         if self.format.is_none() {
             // With nowhere to write it to, the command goes on.
-            let _ = writeln!(io::stderr(), "{message}");
+            let _ = writeln!(io::stderr(), "{}", Lines(message));
         }
     }
 
@@ -131,8 +132,9 @@ impl Outcomes {
     ) -> io::Result<()> {
         if self.format.is_none() {
             if succeeded {
-                writeln!(io::stdout(), "{message}")?;
+                writeln!(io::stdout(), "{}", Lines(&message))?;
             } else {
+                let (target, message) = (Plain(target), Lines(&message));
                 writeln!(io::stderr(), "Error: {target}: {message}")?;
             }
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use berth_rules::display::{ObjectOrAll, Quoted};
+use berth_rules::display::{Lines, ObjectOrAll, Quoted};
 use berth_rules::{Answer, Permission, Question};
 use berth_webhooks::review::Verdict;
 
@@ -83,7 +83,7 @@ fn section(
     if lines.peek().is_some() {
         writeln!(f, "\n  {title}:")?;
     }
-    lines.try_for_each(|line| writeln!(f, "    {line}"))
+    lines.try_for_each(|line| writeln!(f, "    {}", Lines(&line)))
 }
 
 /// The questions of one step, each with its answer and what that rests on.

@@ -9,16 +9,24 @@ use http_body_util::BodyExt;
 use hyper::client::conn::http2::SendRequest;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tempfile::TempDir;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::connections::{chunk, head, is_served};
 use crate::in_process::{Client, Held, Running, Setup, connect, metric};
+use crate::memory::{Peak, limited};
 use crate::reviews::{PATH, asking, text};
 use crate::support::{Gate, post, repository, response, where_to_serve};
 
 type Body = http_body_util::Full<hyper::body::Bytes>;
+
+/// A body of so many bytes that is sent in pieces: a good review with blanks at its end.
+fn of_length(length: usize) -> String {
+    let text = text();
+    let blanks = " ".repeat(length - text.len());
+    text + &blanks
+}
 
 #[tokio::test]
 async fn a_flood_of_idle_connections_keeps_nobody_out() {
@@ -253,4 +261,158 @@ async fn clients_do_not_use_up_the_files_of_the_process() {
     assert_eq!(gate.review(PATH, text()).await["response"]["allowed"], true);
     assert_eq!(gate.get(gate.health_port, "/readyz").await.status(), 200);
     assert!(metric(&gate.metrics().await, "berth_webhook_connections") <= 128.0);
+}
+
+/// Ten connections that send all but the end of the largest bodies would hold all memory for bodies.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_send_halves_do_not_take_the_memory_of_others() {
+    let gate = limited();
+    let path = format!("{PATH}?timeout=30s");
+    let peak = Peak::begin(&gate);
+    let large = of_length(7 * 1024 * 1024 - 1024);
+    let mut halves = Vec::new();
+    for _ in 0..12 {
+        let mut stream = gate.tls().await;
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            large.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // The slowest are let go meanwhile, and then their connection may end.
+        let _ = stream.write_all(&large.as_bytes()[..large.len() - 1]).await;
+        let _ = stream.flush().await;
+        halves.push(stream);
+    }
+    // Writes as an API server makes them, small and large ones.
+    for round in 0..20 {
+        for body in [text(), of_length(60 * 1024), of_length(1024 * 1024)] {
+            let length = body.len();
+            let answer = gate.review(PATH, body).await;
+            let allowed = &response(&answer)["allowed"];
+            assert_eq!(*allowed, true, "{length} bytes, round {round}: {answer}");
+        }
+    }
+    let mut answers = 0;
+    for mut stream in halves {
+        // Those that were let go were told so.
+        let mut answer = vec![0; 4096];
+        let read = stream.read(&mut answer);
+        if let Ok(Ok(length @ 1..)) = tokio::time::timeout(Duration::from_millis(50), read).await {
+            let answer = String::from_utf8_lossy(&answer[..length]);
+            assert!(answer.contains("\"code\":429"), "{answer}");
+            answers += 1;
+        }
+    }
+    assert!(answers > 0, "the memory was never short");
+    let grown = peak.grown();
+    assert!(grown < 200 * 1024, "{grown} KiB");
+    println!("{grown} KiB at most, {answers} of 12 were let go");
+}
+
+/// Small bodies that trickle do not take the memory of other small ones.
+#[tokio::test]
+async fn small_bodies_that_trickle_make_room() {
+    let limits = Limits {
+        small_body_memory: 200 * 1024,
+        ..Limits::default()
+    };
+    let server = Setup {
+        limits,
+        ..Setup::default()
+    }
+    .start()
+    .await;
+    let mut slow = Vec::new();
+    for _ in 0..10 {
+        let mut stream = server.connect().await;
+        stream.write_all(head("30s").as_bytes()).await.unwrap();
+        let piece = chunk(&of_length(60 * 1024)[..50 * 1024]);
+        stream.write_all(piece.as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
+        slow.push(stream);
+    }
+    for _ in 0..10 {
+        // It has come in several pieces.
+        let answer = server.review(PATH, of_length(60 * 1024)).await;
+        assert_eq!(response(&answer)["allowed"], true, "{answer}");
+    }
+}
+
+/// Requests that send headers and no body, over many connections with many streams each.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streams_without_bodies_hold_little() {
+    const CONNECTIONS: usize = 100;
+    let gate = limited();
+    gate.review(PATH, text()).await;
+    let peak = Peak::begin(&gate);
+    let mut config = gate.client_config();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let address = ([127, 0, 0, 1], gate.port).into();
+    let mut held = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let io = TokioIo::new(connect(address, config.clone()).await.unwrap());
+        let (sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), io)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        for stream in 0..100 {
+            let mut sender: SendRequest<Silent> = sender.clone();
+            let mut request = http::Request::post(format!("https://localhost{PATH}?timeout=30s"))
+                .header("content-type", "application/json");
+            // 3 KiB of headers, indexed: a few bytes on the wire.
+            for i in 0..30 {
+                request = request.header(format!("x-{i}"), "v".repeat(60));
+            }
+            let request = request.body(Silent).unwrap();
+            let answer = tokio::spawn(async move { sender.send_request(request).await });
+            held.push(answer);
+            if stream % 20 == 19 {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+    for _ in 0..50 {
+        let answer = gate.review(PATH, text()).await;
+        assert_eq!(response(&answer)["allowed"], true);
+        sleep(Duration::from_millis(10)).await;
+    }
+    let grown = peak.grown();
+    println!("{CONNECTIONS} connections: {grown} KiB at most");
+    assert!(grown < 100 * 1024, "{grown} KiB");
+    for answer in held {
+        answer.abort();
+    }
+}
+
+/// A body that never comes.
+struct Silent;
+
+impl hyper::body::Body for Silent {
+    type Data = hyper::body::Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
+        std::task::Poll::Pending
+    }
+}
+
+#[tokio::test]
+async fn over_http_2_headers_have_a_bound() {
+    let server = Setup::default().start().await;
+    let mut sender = http2(&server).await;
+    for (sentence, length, good) in [("a kibibyte", 1_000, true), ("six", 6_000, false)] {
+        let mut request = http2_post(text());
+        let value = "v".repeat(length).parse().unwrap();
+        request.headers_mut().insert("x-long", value);
+        let served = match sender.send_request(request).await {
+            Ok(answer) => answer.status() == 200,
+            // It may be refused before it is a request.
+            Err(_) => false,
+        };
+        assert_eq!(served, good, "{sentence}");
+    }
+    is_served(&server).await;
 }

@@ -17,5 +17,6 @@ mod connections;
 mod content;
 mod floods;
 mod hub_files;
+mod memory;
 mod requests;
 mod start;

@@ -16,6 +16,7 @@ by_each_client![
     a_taint_that_is_written_again_without_its_time_keeps_it,
     a_second_application_changes_nothing,
     what_is_stale_is_refused_for_its_content_before_its_version_is_compared,
+    of_taints_there_are_a_thousand_at_most,
 ];
 
 fn tainted(name: &str, taints: Value) -> Value {
@@ -133,4 +134,25 @@ async fn what_is_stale_is_refused_for_its_content_before_its_version_is_compared
          been modified; please apply your changes to the latest version and try again"
     );
     written.refused(409, "Conflict", &message);
+}
+
+/// More are refused by the first webhook that sees them.
+async fn of_taints_there_are_a_thousand_at_most(by: By) {
+    let hub = Guarded::shared().await;
+    let dev = hub.developer(&fresh("dev"), &[may_join("default")]).await;
+    let (dev, name) = (dev.by(by), fresh("c"));
+    let taints = |number: usize| -> Value {
+        (0..number)
+            .map(|i| json!({ "key": format!("k{i}"), "effect": "NoSelect" }))
+            .collect()
+    };
+    let fault = "spec.taints: Too many: 1001: must have at most 1000 items";
+    let written = dev.create(&tainted(&name, taints(1_001))).await;
+    written.denied(MUTATORS, 400, "BadRequest", &[fault]);
+    let stored = dev.create(&tainted(&name, taints(1_000))).await.ok();
+    assert_now(&stored["spec"]["taints"][0]["timeAdded"]);
+    assert_now(&stored["spec"]["taints"][999]["timeAdded"]);
+    let patch = json!({ "spec": { "taints": taints(1_001) } });
+    let written = dev.merge(&stored, &patch).await;
+    written.denied(MUTATORS, 400, "BadRequest", &[fault]);
 }

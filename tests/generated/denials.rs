@@ -327,6 +327,22 @@ fn entries() -> Vec<Entry> {
             remedy: "Correct the field that the message names. An empty selector, `{}`, selects every cluster.",
         },
         Entry {
+            reason: Reason::ListTooLong.as_str(),
+            title: "A list is too long",
+            webhook: mutate,
+            old: None,
+            new: cluster(
+                "c1",
+                json!({}),
+                json!({ "taints": (0..1_001).map(|i| json!({ "key": format!("k{i}"), "effect": "NoSelect" })).collect::<Vec<_>>() }),
+            ),
+            why: "A cluster has at most 1,000 taints and 1,000 client configs, a set's selector at most 1,000 requirements (labels and \
+                  expressions) and 10,000 values in all: what anybody may write must not cost the gate its memory. A longer list \
+                  that was stored before may stay or shrink, and does not keep anybody from taking the acceptance back, from \
+                  deleting the object, or from changing something else.",
+            remedy: "Shorten the list that the message names.",
+        },
+        Entry {
             reason: Reason::BindingName.as_str(),
             title: "The binding is not named like its set",
             webhook: Webhook::ValidateBinding,
@@ -482,7 +498,8 @@ async fn undecided(page: &mut String) {
          ```\n{unanswered}\n```\n\n\
          **What to do:** Try again. If it goes on, the message names what is in the way: the hub's API server, the network, or a \
          right that the gate itself lacks (its ClusterRole is in `manifests/`). The gate's log and `/readyz` say more.\n\n\
-         Other words for it: `more than N reviews are being decided`, `too many large reviews at once` (429) and \
+         Other words for it: `more than N reviews are being decided`, `too many large reviews at once`, `too many reviews arrive \
+         at once, and others arrive faster` (429), `other large reviews took too long` and \
          `the review did not arrive in time` (500).\n\n\
          ## Not read: 400 BadRequest and 413 RequestEntityTooLarge\n\n\
          ```\n{undecodable}\n```\n\n\

@@ -7,6 +7,7 @@
 use std::fmt::Write;
 
 use berth_api::names::is_dns1123_label;
+use berth_api::text::is_plain;
 use berth_certs::csr::{Csr, Usage};
 
 use super::{LONGEST_NAME, quoted, reasons};
@@ -59,7 +60,7 @@ pub fn validate(request: &CertificateRequest) -> Result<String, Refusal> {
         Err(error) => {
             let mut words = error.to_string();
             words.truncate(words.floor_char_boundary(200));
-            words.retain(|char| !char.is_control());
+            words.retain(is_plain);
             return refuse(reasons::INVALID_REQUEST, words);
         }
     };
@@ -130,7 +131,7 @@ fn agent<'a>(common_name: &'a str, cluster: &str) -> Option<&'a str> {
         .strip_prefix(AGENT_PREFIX)?
         .strip_prefix(cluster)?
         .strip_prefix(':')?;
-    let odd = |char: char| char == ':' || char.is_control();
+    let odd = |char: char| char == ':' || !is_plain(char);
     (!agent.is_empty() && !agent.contains(odd)).then_some(agent)
 }
 

@@ -1,17 +1,22 @@
 //! The mutating path of ManagedClusters: the times of taints and the default set.
+//!
+//! All times of a change are one operation of the patch, which writes the list anew. (A taint that says more than the fields
+//! that are known here keeps that: then each time is an operation of its own, of which there are no more than taints in a
+//! list that is not too long.)
 
 use berth_api::labels;
 use jiff::Timestamp;
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::taints::{TimeAdded, times};
-use super::{is_being_deleted, old_set};
+use super::{is_being_deleted, lists_too_long, old_set};
 use crate::answers::Known;
-use crate::display::{Quoted, first_of};
-use crate::object::Cluster;
-use crate::{Answers, Change, Decision, Fault, FeatureGates, Permission, Question, Reason};
+use crate::display::{Quoted, cut_bytes, first_of};
+use crate::findings::Faults;
+use crate::object::{Cluster, Taint};
+use crate::{Answers, Change, Decision, FeatureGates, Permission, Question, Reason};
 
 /// What must be known: whether the requester may join the default set, when the change would put the cluster there.
 pub fn questions(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Vec<Question> {
@@ -21,8 +26,8 @@ pub fn questions(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Vec<Q
     }
 }
 
-/// The times of taints and the default set, as a patch of just these paths. Refuses times that the requester set, and
-/// nothing else; an object that is being deleted passes as it is.
+/// The times of taints and the default set, as a patch of just these paths. Refuses times that the requester set, lists that
+/// are too long, and nothing else; an object that is being deleted passes as it is.
 pub fn decide(
     change: &Change<'_, Cluster<'_>>,
     gates: FeatureGates,
@@ -33,30 +38,34 @@ pub fn decide(
     if is_being_deleted(change) {
         return decision;
     }
-    let taints = &change.new.spec.taints;
-    let mut refused = Vec::new();
-    let stored = change.old.as_ref().map(|old| old.spec.taints.as_slice());
-    for (i, time) in times(taints, stored, now).enumerate() {
-        match time {
-            TimeAdded::Keep => {}
-            TimeAdded::Set(time) => decision.patch.0.push(add(
-                ["spec", "taints", &i.to_string(), "timeAdded"],
-                Value::from(time),
-            )),
-            TimeAdded::Refuse => refused.push(taints[i].key.as_str()),
-        }
+    let mut faults = Faults::default();
+    lists_too_long(change, &mut faults);
+    if !faults.is_empty() {
+        return faults.decision();
     }
-    if !refused.is_empty() {
-        let keys = first_of(refused, ",");
-        let message = format!(
-            "It is not allowed to set TimeAdded of Taint {}.",
-            Quoted(&keys)
-        );
-        return Decision::from_findings(
-            vec![Fault::new(Reason::TaintTimeAdded, message)],
-            vec![],
-            vec![],
-        );
+    let taints = &change.new.spec.taints;
+    // What is not held is stored, or left as it is while acceptance is taken back.
+    if taints.is_whole() && !taints.stays() {
+        let stored = change.old.as_ref().map(|old| &*old.spec.taints);
+        let times: Vec<_> = times(taints, stored, now).collect();
+        let refused = || {
+            let refused = times.iter().zip(taints.iter());
+            refused.filter(|(time, _)| **time == TimeAdded::Refuse)
+        };
+        if refused().next().is_some() {
+            faults.add(Reason::TaintTimeAdded, || {
+                let keys = first_of(
+                    refused().map(|(_, taint)| cut_bytes(taint.key.as_str(), 253)),
+                    ",",
+                );
+                format!(
+                    "It is not allowed to set TimeAdded of Taint {}.",
+                    Quoted(&keys)
+                )
+            });
+            return faults.decision();
+        }
+        decision.patch.0.extend(with_times(taints, &times));
     }
     match default_set(change, gates) {
         DefaultSet::Leave => {}
@@ -78,6 +87,45 @@ pub fn decide(
         },
     }
     decision
+}
+
+/// The operations that write these times.
+fn with_times(taints: &[Taint<'_>], times: &[TimeAdded]) -> Vec<PatchOperation> {
+    let set = |time: &TimeAdded| match time {
+        TimeAdded::Set(time) => Some(Value::from(time.as_str())),
+        TimeAdded::Keep | TimeAdded::Refuse => None,
+    };
+    if !times.iter().any(|time| matches!(time, TimeAdded::Set(_))) {
+        return Vec::new();
+    }
+    if taints.iter().any(|taint| taint.says_more) {
+        let times = times.iter().map(set).enumerate();
+        return times
+            .filter_map(|(i, time)| {
+                let path = ["spec", "taints", &i.to_string(), "timeAdded"];
+                Some(add(path, time?))
+            })
+            .collect();
+    }
+    let written = taints.iter().zip(times).map(|(taint, time)| {
+        let fields = [
+            ("key", Some(&taint.key)),
+            ("value", Some(&taint.value)),
+            ("effect", Some(&taint.effect)),
+            ("timeAdded", taint.time_added.as_ref()),
+        ];
+        let mut written: Map<_, _> = fields
+            .into_iter()
+            .filter_map(|(field, text)| Some((field.to_owned(), text?.as_str())))
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(field, text)| (field, Value::from(text)))
+            .collect();
+        if let Some(time) = set(time) {
+            written.insert("timeAdded".to_owned(), time);
+        }
+        Value::Object(written)
+    });
+    vec![add(["spec", "taints"], written.collect())]
 }
 
 /// What the default set means to a change.

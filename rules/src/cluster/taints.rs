@@ -157,6 +157,7 @@ mod tests {
             value: word(),
             effect: word(),
             time_added: words.next().map(Text::from),
+            says_more: false,
         }
     }
 

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashSet};
 use berth_api::reserved::Reservation;
 use berth_api::{labels, names};
 
-use super::{is_being_deleted, old_set};
+use super::{is_being_deleted, lists_too_long, old_set, takes_acceptance_back};
 use crate::answers::Known;
 use crate::display::Quoted;
-use crate::findings::Findings;
-use crate::object::{ClientConfig, Cluster, Taint};
+use crate::findings::{Faults, Findings};
+use crate::object::{ClientConfig, Cluster, List, Taint};
 use crate::{
-    Answers, Change, Decision, Fault, FeatureGates, Operation, Permission, Question, Reason,
-    Settings, ca_bundle, sentences, url,
+    Answers, Change, Decision, FeatureGates, Operation, Permission, Question, Reason, Settings,
+    ca_bundle, sentences, url,
 };
 
 /// The longest lease duration in seconds: a day. Five of them are the grace a silent cluster gets.
@@ -60,7 +60,7 @@ pub fn decide(
 ) -> Decision {
     let faults = faults(change);
     if !faults.is_empty() {
-        return Decision::from_findings(faults, Vec::new(), Vec::new());
+        return faults.decision();
     }
     let mut findings = Findings::new(change.user, answers);
     let acceptance = acceptance(change, settings.gates);
@@ -135,14 +135,13 @@ enum Acceptance {
 }
 
 fn acceptance(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Acceptance {
-    let before = change
-        .old
-        .as_ref()
-        .is_some_and(|old| old.spec.hub_accepts_client);
-    match (before, change.new.spec.hub_accepts_client) {
-        (false, true) => Acceptance::TurnedOn,
-        (true, false) if !gates.unguarded_denial => Acceptance::TurnedOff,
-        _ => Acceptance::Unguarded,
+    let accepted = |cluster: &Cluster<'_>| cluster.spec.hub_accepts_client;
+    if accepted(&change.new) && !change.old.as_ref().is_some_and(accepted) {
+        Acceptance::TurnedOn
+    } else if takes_acceptance_back(change) && !gates.unguarded_denial {
+        Acceptance::TurnedOff
+    } else {
+        Acceptance::Unguarded
     }
 }
 
@@ -214,89 +213,94 @@ fn set_exists(set: &str) -> Option<Question> {
 
 /// What is wrong with the object, as far as the change introduces it. Nothing on an object that is being deleted: its
 /// finalizers must come off, whatever is in it.
-fn faults(change: &Change<'_, Cluster<'_>>) -> Vec<Fault> {
-    let mut faults = Vec::new();
+fn faults(change: &Change<'_, Cluster<'_>>) -> Faults {
+    let mut faults = Faults::default();
     if is_being_deleted(change) {
         return faults;
     }
     if change.operation() == Operation::Create {
         let reasons = names::dns1123_label(change.name);
         if !reasons.is_empty() {
-            let message = format!("metadata.name format is not correct: {}", reasons.join(","));
-            faults.push(Fault::new(Reason::ClusterName, message));
+            faults.add(Reason::ClusterName, || {
+                format!("metadata.name format is not correct: {}", reasons.join(","))
+            });
         }
     }
+    lists_too_long(change, &mut faults);
     let (new, old) = (&change.new.spec, change.old.as_ref().map(|old| &old.spec));
-    let stored_configs = old.map_or(&[][..], |old| &old.managed_cluster_client_configs);
+    let (no_configs, no_taints) = (List::default(), List::default());
     client_config_faults(
         &new.managed_cluster_client_configs,
-        stored_configs,
+        old.map_or(&no_configs, |old| &old.managed_cluster_client_configs),
         &mut faults,
     );
     if let Some(seconds) = new.lease_duration_seconds
         && !(0..=LONGEST_LEASE).contains(&seconds)
         && old.and_then(|old| old.lease_duration_seconds) != Some(seconds)
     {
-        let message = format!(
-            "spec.leaseDurationSeconds: Invalid value: {seconds}: must be between 0 and {LONGEST_LEASE}"
-        );
-        faults.push(Fault::new(Reason::LeaseDuration, message));
+        faults.add(Reason::LeaseDuration, || {
+            format!(
+                "spec.leaseDurationSeconds: Invalid value: {seconds}: must be between 0 and {LONGEST_LEASE}"
+            )
+        });
     }
     taint_faults(
         &new.taints,
-        old.map_or(&[][..], |old| &old.taints),
+        old.map_or(&no_taints, |old| &old.taints),
         &mut faults,
     );
     faults
 }
 
 fn client_config_faults(
-    new: &[ClientConfig<'_>],
-    old: &[ClientConfig<'_>],
-    faults: &mut Vec<Fault>,
+    new: &List<ClientConfig<'_>>,
+    old: &List<ClientConfig<'_>>,
+    faults: &mut Faults,
 ) {
-    if new == old {
+    if new.is_unchanged(old) {
         return;
     }
     let urls: HashSet<_> = old.iter().map(|config| &config.url).collect();
     let ca_bundles: HashSet<_> = old.iter().map(|config| &config.ca_bundle).collect();
-    for ClientConfig { url, ca_bundle } in new {
+    for ClientConfig { url, ca_bundle } in new.iter() {
         if !urls.contains(url) && !url::is_https_with_host(url.as_str()) {
             // What OCM prints between quotes as it is; here nothing reaches a terminal unescaped.
-            let message = format!("url {} is invalid in client configs", Quoted(url.as_str()));
-            faults.push(Fault::new(Reason::ClientConfigUrl, message));
+            faults.add(Reason::ClientConfigUrl, || {
+                format!("url {} is invalid in client configs", Quoted(url.as_str()))
+            });
         }
         if !ca_bundle.is_empty()
             && !ca_bundles.contains(ca_bundle)
             && let Some(defect) = ca_bundle::defect(ca_bundle.as_str())
         {
-            let message = format!(
-                "caBundle of url {} in client configs {defect}",
-                Quoted(url.as_str())
-            );
-            faults.push(Fault::new(Reason::ClientConfigCaBundle, message));
+            faults.add(Reason::ClientConfigCaBundle, || {
+                format!(
+                    "caBundle of url {} in client configs {defect}",
+                    Quoted(url.as_str())
+                )
+            });
         }
     }
 }
 
-fn taint_faults(new: &[Taint<'_>], old: &[Taint<'_>], faults: &mut Vec<Fault>) {
-    if new == old {
+fn taint_faults(new: &List<Taint<'_>>, old: &List<Taint<'_>>, faults: &mut Faults) {
+    if new.is_unchanged(old) {
         return;
     }
     let stored = count(old);
     for ((key, effect), times) in count(new) {
         let before = stored.get(&(key, effect)).copied().unwrap_or(0);
         if key.is_empty() && before == 0 {
-            faults.push(Fault::new(
-                Reason::Taint,
-                "spec.taints: Required value: a taint must have a key",
-            ));
+            faults.add(Reason::Taint, || {
+                "spec.taints: Required value: a taint must have a key".to_owned()
+            });
         } else if times > before.max(1) {
-            let (key, effect) = (Quoted(key), Quoted(effect));
-            let message = format!(
-                "spec.taints: Duplicate value: key {key} with effect {effect}: keep one of them"
-            );
-            faults.push(Fault::new(Reason::Taint, message));
+            faults.add(Reason::Taint, || {
+                let (key, effect) = (Quoted(key), Quoted(effect));
+                format!(
+                    "spec.taints: Duplicate value: key {key} with effect {effect}: keep one of them"
+                )
+            });
         }
     }
 }

@@ -1,85 +1,324 @@
 //! Label selectors, read as strictly as the rest: Kubernetes' generated types take the last of two fields of one name, so
-//! that a bad selector could hide behind a good one.
+//! that a bad selector could hide behind a good one. Their lists are bounded as [`super::List`] is.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 
-use super::shape::{FromObject, objects};
+use super::list::LONGEST_LIST;
+use super::shape::{ByFields, Fields, once, unexpected};
+use super::{ClusterSelector, Text};
+use crate::display::Quoted;
 
-#[derive(Default, serde::Deserialize)]
-#[serde(rename_all = "camelCase", default, expecting = "a label selector")]
-struct Selector {
-    match_labels: Option<Labels>,
-    #[serde(deserialize_with = "objects")]
-    match_expressions: Vec<Requirement>,
+/// No change introduces more values of a selector's requirements, all together.
+pub const MOST_VALUES: usize = 10_000;
+
+/// How much there is of a selector, held or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SelectorSize {
+    /// Labels and expressions.
+    pub requirements: usize,
+    /// Values of all expressions.
+    pub values: usize,
 }
 
-#[derive(Default, serde::Deserialize)]
-#[serde(default, expecting = "a requirement of a label selector")]
-struct Requirement {
-    key: Option<String>,
-    operator: Option<String>,
-    values: Option<Vec<String>>,
-}
+impl SelectorSize {
+    /// Whether all of it is held.
+    pub fn is_whole(self) -> bool {
+        self.requirements <= LONGEST_LIST && self.values <= MOST_VALUES
+    }
 
-struct Labels(BTreeMap<String, String>);
+    fn count_requirement(&mut self) -> bool {
+        self.requirements += 1;
+        self.requirements <= LONGEST_LIST
+    }
 
-/// A selector in which no key is there twice.
-pub(super) fn strict<'de, D>(deserializer: D) -> Result<Option<LabelSelector>, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    let selector = Option::<FromObject<Selector>>::deserialize(deserializer)?;
-    Ok(selector.map(|FromObject(selector)| selector.into()))
-}
-
-impl From<Selector> for LabelSelector {
-    fn from(selector: Selector) -> Self {
-        let expressions = selector.match_expressions.into_iter().map(Into::into);
-        Self {
-            match_labels: selector.match_labels.map(|Labels(labels)| labels),
-            match_expressions: Some(expressions.collect()).filter(|list: &Vec<_>| !list.is_empty()),
-        }
+    fn count_value(&mut self) {
+        self.values += 1;
     }
 }
 
-impl From<Requirement> for LabelSelectorRequirement {
-    fn from(requirement: Requirement) -> Self {
-        Self {
-            key: requirement.key.unwrap_or_default(),
-            operator: requirement.operator.unwrap_or_default(),
-            values: requirement.values,
-        }
-    }
+/// What is held of a `clusterSelector` while it is read.
+#[derive(Default)]
+struct Reading<'a> {
+    selector_type: Option<Option<Text<'a>>>,
+    label_selector: Option<Option<LabelSelector>>,
+    size: SelectorSize,
 }
 
-impl<'de> Deserialize<'de> for Labels {
+/// `labelSelector`; `null` is as good as absent.
+struct Selector<'s> {
+    labels: Option<Option<BTreeMap<String, String>>>,
+    expressions: Option<Vec<LabelSelectorRequirement>>,
+    size: &'s mut SelectorSize,
+}
+
+/// One of `matchExpressions`.
+struct Expression<'a, 's> {
+    key: Option<Option<Text<'a>>>,
+    operator: Option<Option<Text<'a>>>,
+    values: Option<Option<Vec<String>>>,
+    size: &'s mut SelectorSize,
+}
+
+/// `null`, or what this seed reads.
+struct Nullable<S>(S);
+
+struct Labels<'s>(&'s mut SelectorSize);
+struct Expressions<'s>(&'s mut SelectorSize);
+struct Values<'s>(&'s mut SelectorSize);
+
+impl<'de: 'a, 'a> Deserialize<'de> for ClusterSelector<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LabelsVisitor;
+        let mut reading = Reading::default();
+        ByFields(&mut reading).deserialize(deserializer)?;
+        Ok(Self {
+            selector_type: reading.selector_type.flatten().unwrap_or_default(),
+            label_selector: reading.label_selector.flatten(),
+            size: reading.size,
+            stays: false,
+        })
+    }
+}
 
-        impl<'de> Visitor<'de> for LabelsVisitor {
-            type Value = Labels;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map of strings")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
-                let mut labels = BTreeMap::new();
-                while let Some((key, value)) = map.next_entry::<String, String>()? {
-                    if labels.contains_key(&key) {
-                        return Err(A::Error::custom(format_args!("duplicate label {key:?}")));
-                    }
-                    labels.insert(key, value);
+impl<'de> Fields<'de> for Reading<'de> {
+    fn take<A: MapAccess<'de>>(&mut self, field: &str, map: &mut A) -> Result<bool, A::Error> {
+        match field {
+            "selectorType" => once(&mut self.selector_type, "selectorType", map),
+            "labelSelector" => {
+                if self.label_selector.is_some() {
+                    return Err(A::Error::duplicate_field("labelSelector"));
                 }
-                Ok(Labels(labels))
+                let seed = Nullable(Selector {
+                    labels: None,
+                    expressions: None,
+                    size: &mut self.size,
+                });
+                self.label_selector = Some(map.next_value_seed(seed)?);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Selector<'_> {
+    type Value = LabelSelector;
+
+    fn deserialize<D: Deserializer<'de>>(
+        mut self,
+        deserializer: D,
+    ) -> Result<LabelSelector, D::Error> {
+        ByFields(&mut self).deserialize(deserializer)?;
+        Ok(LabelSelector {
+            match_labels: self.labels.flatten(),
+            match_expressions: self.expressions.filter(|list| !list.is_empty()),
+        })
+    }
+}
+
+impl<'de> Fields<'de> for Selector<'_> {
+    fn take<A: MapAccess<'de>>(&mut self, field: &str, map: &mut A) -> Result<bool, A::Error> {
+        match field {
+            "matchLabels" => {
+                if self.labels.is_some() {
+                    return Err(A::Error::duplicate_field("matchLabels"));
+                }
+                self.labels = Some(map.next_value_seed(Nullable(Labels(self.size)))?);
+            }
+            "matchExpressions" => {
+                if self.expressions.is_some() {
+                    return Err(A::Error::duplicate_field("matchExpressions"));
+                }
+                let expressions = map.next_value_seed(Nullable(Expressions(self.size)))?;
+                self.expressions = Some(expressions.unwrap_or_default());
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Expression<'de, '_> {
+    type Value = LabelSelectorRequirement;
+
+    fn deserialize<D: Deserializer<'de>>(
+        mut self,
+        deserializer: D,
+    ) -> Result<LabelSelectorRequirement, D::Error> {
+        ByFields(&mut self).deserialize(deserializer)?;
+        let text =
+            |text: Option<Option<Text<'_>>>| text.flatten().unwrap_or_default().as_str().to_owned();
+        Ok(LabelSelectorRequirement {
+            key: text(self.key),
+            operator: text(self.operator),
+            values: self.values.flatten(),
+        })
+    }
+}
+
+impl<'de> Fields<'de> for Expression<'de, '_> {
+    fn take<A: MapAccess<'de>>(&mut self, field: &str, map: &mut A) -> Result<bool, A::Error> {
+        match field {
+            "key" => once(&mut self.key, "key", map),
+            "operator" => once(&mut self.operator, "operator", map),
+            "values" => {
+                if self.values.is_some() {
+                    return Err(A::Error::duplicate_field("values"));
+                }
+                self.values = Some(map.next_value_seed(Nullable(Values(self.size)))?);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Nullable<S> {
+    type Value = Option<S::Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Nullable<S> {
+    type Value = Option<S::Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value or null")
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        self.0.deserialize(deserializer).map(Some)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Labels<'_> {
+    type Value = BTreeMap<String, String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Labels<'_> {
+    type Value = BTreeMap<String, String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map of strings")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Err(unexpected(text, &self))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut labels = BTreeMap::new();
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            if !self.0.count_requirement() {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let value = map.next_value::<Text<'de>>()?;
+            let key = key.as_str();
+            if labels
+                .insert(key.to_owned(), value.as_str().to_owned())
+                .is_some()
+            {
+                let key = Quoted(key);
+                return Err(A::Error::custom(format_args!("duplicate label {key}")));
             }
         }
+        Ok(labels)
+    }
+}
 
-        deserializer.deserialize_map(LabelsVisitor)
+impl<'de> DeserializeSeed<'de> for Expressions<'_> {
+    type Value = Vec<LabelSelectorRequirement>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Expressions<'_> {
+    type Value = Vec<LabelSelectorRequirement>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Err(unexpected(text, &self))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut expressions = Vec::new();
+        while self.0.requirements < LONGEST_LIST {
+            let expression = Expression {
+                key: None,
+                operator: None,
+                values: None,
+                size: &mut *self.0,
+            };
+            match items.next_element_seed(expression)? {
+                Some(expression) => expressions.push(expression),
+                None => return Ok(expressions),
+            }
+            self.0.count_requirement();
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            self.0.count_requirement();
+        }
+        Ok(expressions)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Values<'_> {
+    type Value = Vec<String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Values<'_> {
+    type Value = Vec<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Err(unexpected(text, &self))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut values = Vec::new();
+        while self.0.values < MOST_VALUES {
+            match items.next_element::<Text<'de>>()? {
+                Some(value) => values.push(value.as_str().to_owned()),
+                None => return Ok(values),
+            }
+            self.0.count_value();
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            self.0.count_value();
+        }
+        Ok(values)
     }
 }
 
@@ -140,6 +379,55 @@ mod tests {
         ] {
             let error = read(selector).expect_err(selector);
             assert!(error.contains(words), "{selector}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_selector_is_held_up_to_its_bounds_and_counted_beyond() {
+        let labels = |number: usize| {
+            let labels: Vec<_> = (0..number).map(|i| format!(r#""l{i}":"""#)).collect();
+            format!(r#""matchLabels":{{{}}}"#, labels.join(","))
+        };
+        let expressions = |number: usize, values: usize| {
+            let values = vec![r#""v""#; values].join(",");
+            let expression = format!(r#"{{"key":"k","operator":"In","values":[{values}]}}"#);
+            format!(
+                r#""matchExpressions":[{}]"#,
+                vec![expression; number].join(",")
+            )
+        };
+        for (sentence, selector, requirements, values, whole) in [
+            ("labels", labels(1_000), 1_000, 0, true),
+            ("too many labels", labels(5_000), 5_000, 0, false),
+            ("expressions", expressions(1_000, 10), 1_000, 10_000, true),
+            ("too many values", expressions(10, 1_001), 10, 10_010, false),
+            ("too many in one", expressions(1, 50_000), 1, 50_000, false),
+            (
+                "too many expressions",
+                expressions(9_000, 1),
+                9_000,
+                1_000,
+                false,
+            ),
+            (
+                "too many of both",
+                format!("{},{}", labels(600), expressions(600, 0)),
+                1_200,
+                0,
+                false,
+            ),
+        ] {
+            let text = format!(r#"{{"labelSelector":{{{selector}}}}}"#);
+            let read: ClusterSelector<'_> = serde_json::from_str(&text).unwrap();
+            assert_eq!(read.size.requirements, requirements, "{sentence}");
+            assert_eq!(read.size.values, values, "{sentence}");
+            assert_eq!(read.size.is_whole(), whole, "{sentence}");
+            let held = read.label_selector.unwrap();
+            let expressions = held.match_expressions.unwrap_or_default();
+            let labels = held.match_labels.unwrap_or_default();
+            assert!(expressions.len() + labels.len() <= 1_000, "{sentence}");
+            let values = expressions.iter().filter_map(|one| one.values.as_ref());
+            assert!(values.map(Vec::len).sum::<usize>() <= 10_000, "{sentence}");
         }
     }
 }

@@ -1,11 +1,23 @@
 //! What is an object is an object: decoders of structs take a list of the fields' values as well, which Kubernetes does not,
 //! and which no patch could be written for.
+//!
+//! Decoders quote the text they find in a wrong place. Here it is cut: it may be as large as the request, and six times as
+//! large once it is escaped.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, Expected, IgnoredAny, MapAccess, Unexpected,
+    Visitor,
+};
+
+use super::Text;
+use crate::display::cut_bytes;
+
+/// More bytes of a text that is in a wrong place are not quoted.
+const QUOTED: usize = 256;
 
 /// What is decoded from an object, and from nothing else.
 #[derive(Clone, Copy, Debug)]
@@ -33,17 +45,128 @@ where
     FromObject::deserialize(deserializer).map(|FromObject(object)| object)
 }
 
-/// A list of objects; `null` is as good as absent.
-pub(super) fn objects<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+/// A boolean; `null` is as good as absent.
+///
+/// # Errors
+/// It is something else.
+pub fn boolean<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    struct BooleanVisitor;
+
+    impl Visitor<'_> for BooleanVisitor {
+        type Value = Option<bool>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a boolean")
+        }
+
+        fn visit_bool<E: Error>(self, value: bool) -> Result<Option<bool>, E> {
+            Ok(Some(value))
+        }
+
+        fn visit_unit<E: Error>(self) -> Result<Option<bool>, E> {
+            Ok(None)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Option<bool>, E> {
+            Err(unexpected(text, &self))
+        }
+    }
+
+    deserializer.deserialize_any(BooleanVisitor)
+}
+
+/// An integer; `null` is as good as absent.
+pub(super) fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    struct IntegerVisitor;
+
+    impl Visitor<'_> for IntegerVisitor {
+        type Value = Option<i64>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("i64")
+        }
+
+        fn visit_i64<E: Error>(self, value: i64) -> Result<Option<i64>, E> {
+            Ok(Some(value))
+        }
+
+        fn visit_u64<E: Error>(self, value: u64) -> Result<Option<i64>, E> {
+            let value = i64::try_from(value);
+            value
+                .map(Some)
+                .map_err(|_| E::custom("the number is too large, expected i64"))
+        }
+
+        fn visit_unit<E: Error>(self) -> Result<Option<i64>, E> {
+            Ok(None)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Option<i64>, E> {
+            Err(unexpected(text, &self))
+        }
+    }
+
+    deserializer.deserialize_any(IntegerVisitor)
+}
+
+/// A text where something else was expected.
+pub fn unexpected<E: Error>(text: &str, expected: &dyn Expected) -> E {
+    E::invalid_type(Unexpected::Str(cut_bytes(text, QUOTED)), expected)
+}
+
+/// Takes the fields of an object one by one.
+pub(super) trait Fields<'de> {
+    /// Takes the value of a field that it knows; `false` leaves it, to be passed over.
+    fn take<A: MapAccess<'de>>(&mut self, field: &str, map: &mut A) -> Result<bool, A::Error>;
+}
+
+/// Reads an object by its fields, and nothing but an object.
+pub(super) struct ByFields<'f, F>(pub(super) &'f mut F);
+
+impl<'de, F: Fields<'de>> DeserializeSeed<'de> for ByFields<'_, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, F: Fields<'de>> Visitor<'de> for ByFields<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        Err(unexpected(text, &self))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(field) = map.next_key::<Text<'de>>()? {
+            if !self.0.take(field.as_str(), &mut map)? {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a field once; `null` is as good as absent, but is there.
+pub(super) fn once<'de, A, T>(
+    seen: &mut Option<Option<T>>,
+    field: &'static str,
+    map: &mut A,
+) -> Result<bool, A::Error>
 where
-    D: Deserializer<'de>,
+    A: MapAccess<'de>,
     T: Deserialize<'de>,
 {
-    let objects = Option::<Vec<FromObject<T>>>::deserialize(deserializer)?.unwrap_or_default();
-    Ok(objects
-        .into_iter()
-        .map(|FromObject(object)| object)
-        .collect())
+    if seen.is_some() {
+        return Err(A::Error::duplicate_field(field));
+    }
+    *seen = Some(map.next_value()?);
+    Ok(true)
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for FromObject<T> {
@@ -57,17 +180,20 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for FromObject<T> {
                 f.write_str("an object")
             }
 
+            fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+                Err(unexpected(text, &self))
+            }
+
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
                 T::deserialize(MapAccessDeserializer::new(map))
             }
         }
 
         deserializer
-            .deserialize_map(ObjectVisitor(PhantomData))
+            .deserialize_any(ObjectVisitor(PhantomData))
             .map(Self)
     }
 }
-
 #[cfg(test)]
 mod tests {
     use crate::object::{Binding, Cluster};

@@ -193,7 +193,13 @@ fn block(out: &mut impl Write, finding: &Finding, style: Style) -> io::Result<()
 /// One line that no terminal obeys.
 fn harmless(text: &str) -> String {
     text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
+        .map(|c| {
+            if berth_rules::display::is_plain(c) {
+                c
+            } else {
+                '?'
+            }
+        })
         .collect()
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use berth_api::names;
+use berth_rules::display::Lines;
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Resource;
 use serde::de::DeserializeOwned;
@@ -161,5 +162,10 @@ where
 
 /// Says what could not be shown, and why. With nowhere to write it to, the command goes on.
 pub(super) fn warn(what: &str, why: &Failure) {
-    let _ = writeln!(io::stderr(), "Warning: {what} cannot be shown: {why}");
+    let why = why.to_string();
+    let _ = writeln!(
+        io::stderr(),
+        "Warning: {what} cannot be shown: {}",
+        Lines(&why)
+    );
 }

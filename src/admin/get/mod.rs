@@ -13,6 +13,7 @@ mod screen;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::process::ExitCode;
 
+use berth_rules::display::Lines;
 use clap::Subcommand;
 use clap::error::ErrorKind;
 use jiff::Timestamp;
@@ -160,7 +161,7 @@ fn end<V: View>(
         let _ = writeln!(said, "{}", view.none());
     }
     for failure in failures {
-        let _ = writeln!(said, "Error: {failure}");
+        let _ = writeln!(said, "Error: {}", Lines(&failure.to_string()));
     }
     if failures.is_empty() {
         ExitCode::SUCCESS

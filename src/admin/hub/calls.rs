@@ -403,7 +403,7 @@ fn warning(value: &str) -> Option<String> {
         match c {
             '"' => return Some(text),
             '\\' => text.extend(characters.next()),
-            c if c.is_control() => text.push('?'),
+            c if !berth_rules::display::is_plain(c) => text.push('?'),
             c => text.push(c),
         }
     }

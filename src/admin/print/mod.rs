@@ -5,6 +5,8 @@ mod objects;
 mod table;
 mod tree;
 
+use berth_rules::display::is_plain;
+
 pub(crate) use age::age;
 pub(crate) use objects::{print_json, print_names, print_one_json, print_one_yaml, print_yaml};
 pub(crate) use table::Table;
@@ -34,7 +36,7 @@ pub(crate) fn plain(text: &str) -> String {
         Some((first, _)) => format!("{}...", plain(first)),
         None => text
             .chars()
-            .map(|c| if c.is_control() { '?' } else { c })
+            .map(|c| if is_plain(c) { c } else { '?' })
             .collect(),
     }
 }

@@ -6,6 +6,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use berth_rules::display::cut_bytes;
 use berth_rules::object::Text;
 use berth_rules::{Annotations, Answer, Answers, Decision, Denial, Outcome, Question};
 use serde::Serialize;
@@ -77,7 +78,13 @@ pub enum RefusalKind {
 }
 
 /// A message has no more lines than these, and one that counts the others.
-const MOST_LINES: usize = 20;
+const MOST_LINES: usize = 21;
+
+/// No message is longer.
+const LONGEST_MESSAGE: usize = 16 * 1024;
+
+/// Longer names are cut in the details of an answer: no Kubernetes name has more bytes.
+const LONGEST_NAME: usize = 253;
 
 /// Seconds after which a client should try again what could not be decided.
 const RETRY_AFTER_SECONDS: u32 = 1;
@@ -250,6 +257,15 @@ impl<'a> Verdict<'a> {
 
     /// The message of the answer's status, one line for each finding; empty for what was admitted.
     pub fn message(&self) -> String {
+        let mut message = self.whole_message();
+        if message.len() > LONGEST_MESSAGE {
+            message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+            message.push_str("...");
+        }
+        message
+    }
+
+    fn whole_message(&self) -> String {
         match &self.result {
             Ok(decision) => match &decision.outcome {
                 Outcome::Allowed => String::new(),
@@ -347,7 +363,7 @@ impl<'a> Verdict<'a> {
     }
 }
 
-/// Many lines help nobody, and an object can have a hundred thousand faults.
+/// Many lines help nobody.
 fn lines<'m>(mut messages: impl Iterator<Item = &'m str>) -> String {
     let mut lines = messages
         .by_ref()
@@ -413,7 +429,7 @@ struct Details<'v> {
 impl<'v> Details<'v> {
     fn of(denial: &'v Denial) -> Self {
         Self {
-            name: &denial.name,
+            name: cut_bytes(&denial.name, LONGEST_NAME),
             group: denial.group,
             kind: denial.resource,
             retry_after_seconds: None,

@@ -4,17 +4,25 @@
 //! <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response>.
 //! A review is decoded in one pass straight into the parts of the object that the rules read. Only when that fails is
 //! it decoded again: once to save the uid, without which no answer counts, and once to name the field at fault.
+//!
+//! Whatever is in a body, decoding it takes no more memory than a few times its length, and time in proportion: lists are
+//! bounded ([`berth_rules::object::List`]), and what a decoder quotes is cut.
 
-use std::collections::BTreeMap;
-
-use berth_rules::display::{self, Quoted};
-use berth_rules::object::{FromObject, Object, Text, required};
+use berth_rules::display::{Plain, Quoted, cut_bytes};
+use berth_rules::object::{FromObject, Object, Text, boolean, required};
 use serde::de::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
 
+use super::Webhook;
 use super::answer::Refusal;
+use super::lists;
 use super::salvage::salvage;
-use super::{Requester, Webhook};
+use super::user::UserInfo;
+
+/// A longer uid is no API server's: theirs have 36 bytes.
+pub(crate) const LONGEST_UID: usize = 1024;
+
+/// The field at fault is not looked for in larger bodies: its path may be as long as the body, several times.
+const LARGEST_EXPLAINED: usize = 1024 * 1024;
 
 /// The two versions of AdmissionReview; the answer has the request's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,21 +65,8 @@ pub(crate) struct Request<'a, O> {
     pub(crate) object: Option<O>,
     #[serde(default, deserialize_with = "optional")]
     pub(crate) old_object: Option<O>,
+    #[serde(default, deserialize_with = "boolean")]
     pub(crate) dry_run: Option<bool>,
-}
-
-/// `request.userInfo`. Only the name is needed for every review; the rest is kept as it came until a question needs it.
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "an object")]
-pub(crate) struct UserInfo<'a> {
-    #[serde(borrow)]
-    pub(crate) username: Text<'a>,
-    #[serde(borrow)]
-    uid: Option<Text<'a>>,
-    #[serde(borrow)]
-    groups: Option<&'a RawValue>,
-    #[serde(borrow)]
-    extra: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -139,7 +134,12 @@ pub(crate) fn decode<'a, O: Object<'a>>(
         Ok(envelope) => {
             let (header, checked) = open(envelope);
             match checked.and_then(|request| serves(webhook, request)) {
-                Ok(request) => Ok((header, request)),
+                Ok(mut request) => {
+                    if let (Some(new), Some(old)) = (&mut request.object, &mut request.old_object) {
+                        lists::compare(body, new, old);
+                    }
+                    Ok((header, request))
+                }
                 Err(refusal) => Err((header, refusal)),
             }
         }
@@ -156,7 +156,9 @@ fn open<O>(envelope: Envelope<'_, O>) -> (Header<'_>, Result<Request<'_, O>, Ref
     let mut header = Header::default();
     let known = ApiVersion::parse(api_version.as_str());
     header.api_version = known.unwrap_or_default();
-    if let Some(request) = &request {
+    if let Some(request) = &request
+        && request.uid.as_str().len() <= LONGEST_UID
+    {
         header.uid = request.uid.clone();
     }
     let checked = if kind.as_str() != "AdmissionReview" {
@@ -175,6 +177,9 @@ fn open<O>(envelope: Envelope<'_, O>) -> (Header<'_>, Result<Request<'_, O>, Ref
             Some(request) if request.uid.is_empty() => {
                 Err(Refusal::malformed("request.uid is missing"))
             }
+            Some(request) if request.uid.as_str().len() > LONGEST_UID => Err(Refusal::malformed(
+                format!("request.uid is longer than {LONGEST_UID} bytes"),
+            )),
             Some(request) => Ok(request),
         }
     };
@@ -245,38 +250,36 @@ fn is_of_kind<'a>(webhook: Webhook, field: &str, object: &impl Object<'a>) -> Re
 /// Says what is wrong with a body that does not decode, and saves its uid if it can.
 fn explain<'a, O: Object<'a>>(body: &'a [u8], error: &serde_json::Error) -> (Header<'a>, Refusal) {
     let header = salvage(body);
-    let mut decoder = serde_json::Deserializer::from_slice(body);
-    let message = match serde_path_to_error::deserialize::<_, Envelope<'a, O>>(&mut decoder) {
-        Err(error) if error.path().iter().next().is_some() => {
-            format!("{}: {}", error.path(), error.inner())
+    let message = if body.len() > LARGEST_EXPLAINED {
+        error.to_string()
+    } else {
+        let mut decoder = serde_json::Deserializer::from_slice(body);
+        match serde_path_to_error::deserialize::<_, Envelope<'a, O>>(&mut decoder) {
+            Err(error) if error.path().iter().next().is_some() => {
+                format!("{}: {}", error.path(), error.inner())
+            }
+            _ => error.to_string(),
         }
-        _ => error.to_string(),
     };
     (
         header,
         Refusal::malformed(format!(
             "cannot decode the AdmissionReview: {}",
-            cut(&message)
+            one_line(&message)
         )),
     )
 }
 
 /// Decoders quote what they stumble over, and name the keys on the way there as they are: that may be long, and may hold
 /// what a terminal would obey.
-fn cut(message: &str) -> String {
-    let (beginning, more) = display::cut(message, 500);
-    let mut shown = String::with_capacity(beginning.len());
-    for c in beginning.chars() {
-        if c.is_control() {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    if more {
-        shown.push_str("...");
-    }
-    shown
+pub(super) fn one_line(message: &str) -> String {
+    let beginning = cut_bytes(message, 700);
+    let more = if beginning.len() < message.len() {
+        "..."
+    } else {
+        ""
+    };
+    format!("{}{more}", Plain(beginning))
 }
 
 // === impl ApiVersion ===
@@ -318,46 +321,6 @@ impl<'a, O: Object<'a>> Request<'a, O> {
             _ => Ok(own),
         }
     }
-}
-
-// === impl UserInfo ===
-
-impl UserInfo<'_> {
-    /// All of it, for asking questions.
-    pub(crate) fn requester(&self) -> Result<Requester, Refusal> {
-        // Go writes an empty list of values as null.
-        let extra: BTreeMap<_, Option<_>> = read(self.extra, "extra")?;
-        Ok(Requester {
-            username: self.username.as_str().to_owned(),
-            uid: self
-                .uid
-                .as_ref()
-                .map(|uid| uid.as_str().to_owned())
-                .unwrap_or_default(),
-            groups: read(self.groups, "groups")?,
-            extra: extra
-                .into_iter()
-                .map(|(key, values)| (key, values.unwrap_or_default()))
-                .collect(),
-        })
-    }
-}
-
-fn read<T: for<'de> Deserialize<'de> + Default>(
-    raw: Option<&RawValue>,
-    field: &str,
-) -> Result<T, Refusal> {
-    let Some(raw) = raw else {
-        return Ok(T::default());
-    };
-    serde_json::from_str::<Option<T>>(raw.get())
-        .map(Option::unwrap_or_default)
-        .map_err(|error| {
-            Refusal::malformed(format!(
-                "request.userInfo.{field}: {}",
-                cut(&error.to_string())
-            ))
-        })
 }
 
 #[cfg(test)]

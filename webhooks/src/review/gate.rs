@@ -14,7 +14,8 @@ use jiff::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
 use super::answer::{Evidence, Refusal, Subject, Verdict};
-use super::envelope::{self, Request, UserInfo};
+use super::envelope::{self, Request};
+use super::user::UserInfo;
 use super::{Answerer, Finding, Requester, Webhook};
 
 /// Decides reviews.

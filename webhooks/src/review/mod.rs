@@ -9,17 +9,21 @@
 //! with no hub at all.
 
 mod answer;
+mod cost;
 mod envelope;
 mod files;
 mod gate;
 mod hub;
 mod hub_files;
+mod lists;
 mod port;
 mod salvage;
 mod single_flight;
+mod user;
 mod webhook;
 
 pub use answer::{Evidence, Refusal, RefusalKind, Subject, Verdict};
+pub use cost::decoding_costs;
 pub use files::FilesAnswerer;
 pub use gate::Gate;
 pub use hub::{HubAnswerer, HubService};

@@ -9,7 +9,7 @@ use berth_rules::object::Text;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::envelope::{ApiVersion, Header};
+use super::envelope::{ApiVersion, Header, LONGEST_UID};
 
 /// What can be read of the header, the defaults for what cannot.
 pub(crate) fn salvage(body: &[u8]) -> Header<'_> {
@@ -69,7 +69,9 @@ impl<'a> Visitor<'a> for Fields<'_, 'a> {
                     })?;
                 }
                 (Level::Request, "uid") => {
-                    if let AnyShape(Some(uid)) = map.next_value()? {
+                    if let AnyShape(Some(uid)) = map.next_value()?
+                        && uid.as_str().len() <= LONGEST_UID
+                    {
                         self.header.uid = uid;
                     }
                 }

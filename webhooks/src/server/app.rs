@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -9,15 +10,29 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use berth_rules::Outcome;
+use berth_rules::display::{Logged, Plain, Quoted, cut_bytes};
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE};
-use http::{HeaderValue, Method, StatusCode, Uri, Version};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use jiff::Timestamp;
 use prometheus::IntGauge;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
-use super::body::{BodyMemory, NotReceived};
+use super::body::{BodyMemory, LARGEST_BODY, NotReceived, Received, Trouble};
+use super::lane::Lane;
+use super::room::Payer;
 use super::{Limits, Metrics, deadline};
-use crate::review::{Gate, Refusal, RefusalKind, Verdict, Webhook};
+use crate::review::{Gate, Refusal, RefusalKind, Verdict, Webhook, decoding_costs};
+
+/// What is given to a review that has begun, to end by its own deadline.
+const BEGUN: Duration = Duration::from_millis(20);
+
+/// More of an answer is not logged.
+const LONGEST_ANSWER: usize = 2 * 1024;
+
+/// More of a header's value is not quoted.
+const LONGEST_VALUE: usize = 253;
+
+const NO_DENIAL: &str = "this is no denial, try again";
 
 /// What answers reviews.
 #[derive(Debug)]
@@ -27,6 +42,7 @@ pub struct App {
     largest_number: usize,
     being_decided: AtomicUsize,
     memory: BodyMemory,
+    lane: Lane,
     draining: AtomicBool,
 }
 
@@ -51,7 +67,12 @@ impl App {
             metrics,
             largest_number: limits.reviews,
             being_decided: AtomicUsize::new(0),
-            memory: BodyMemory::new(limits.body_memory),
+            memory: BodyMemory::new(
+                limits.small_body_memory,
+                limits.body_memory,
+                limits.requests,
+            ),
+            lane: Lane::default(),
             draining: AtomicBool::new(false),
         }
     }
@@ -85,57 +106,74 @@ impl App {
 
     async fn review(&self, webhook: Webhook, request: Request, begun: Instant) -> Vec<u8> {
         let deadline = begun + deadline::budget(request.uri().query());
-        let (parts, body) = request.into_parts();
-        let content_type = parts
-            .headers
-            .get(CONTENT_TYPE)
-            .map_or(&b""[..], HeaderValue::as_bytes);
-        let received = match self.memory.receive(body, deadline).await {
+        let (head, body) = request.into_parts();
+        let payer = head.extensions.get::<Payer>().copied().unwrap_or_default();
+        let content_type = other_content_type(&head.headers);
+        // Headers hold memory, and a body may take its time.
+        drop(head);
+        let mut received = match self.memory.receive(body, payer, deadline).await {
             Ok(received) => received,
-            Err(NotReceived {
-                kind,
-                message,
-                beginning,
-            }) => {
-                return self.finish(
-                    webhook,
-                    &Verdict::unread(&beginning, Refusal { kind, message }),
-                    begun,
-                );
+            Err(NotReceived { why, beginning }) => {
+                let refusal = not_received(why);
+                return self.finish(webhook, &Verdict::unread(&beginning, refusal), begun);
             }
         };
-        let body = &received.bytes;
         // What is still being received does not count: clients that only trickle keep nobody out.
         let place = Deciding::enter(&self.being_decided);
-        let verdict = if content_type != b"application/json" && !body.is_empty() {
-            let content_type =
-                String::from_utf8_lossy(&content_type[..content_type.len().min(253)]);
-            let message = format!("contentType={content_type}, expected application/json");
-            Verdict::unread(
-                body,
-                Refusal {
-                    kind: RefusalKind::Undecodable,
-                    message,
-                },
-            )
+        let refusal = if let Some(content_type) = content_type
+            && !received.bytes.is_empty()
+        {
+            Some(Refusal {
+                kind: RefusalKind::Undecodable,
+                message: format!("contentType={content_type}, expected application/json"),
+            })
         } else if place.number > self.largest_number {
-            let message = format!(
-                "more than {} reviews are being decided: this is no denial, try again",
-                self.largest_number
-            );
-            Verdict::unread(
-                body,
-                Refusal {
-                    kind: RefusalKind::TooBusy,
-                    message,
-                },
-            )
+            let number = self.largest_number;
+            Some(too_busy(format!(
+                "more than {number} reviews are being decided"
+            )))
+        } else if !received.charge(decoding_costs(&received.bytes)) {
+            Some(too_busy("too many large reviews at once"))
         } else {
-            self.gate
-                .examine(webhook, body, Timestamp::now(), deadline)
-                .await
+            None
         };
-        self.finish(webhook, &verdict, begun)
+        if let Some(refusal) = refusal {
+            return self.finish(webhook, &Verdict::unread(&received.bytes, refusal), begun);
+        }
+        if received.is_large() {
+            let verdict = self.examine_large(webhook, received, deadline).await;
+            return self.finish(webhook, &verdict, begun);
+        }
+        let now = Timestamp::now();
+        let verdict = self.gate.examine(webhook, &received.bytes, now, deadline);
+        self.finish(webhook, &verdict.await, begun)
+    }
+
+    /// Where no other review waits for it.
+    async fn examine_large(
+        &self,
+        webhook: Webhook,
+        received: Received,
+        deadline: Instant,
+    ) -> Verdict<'static> {
+        let beginning = received.beginning().to_vec();
+        let gate = self.gate.clone();
+        let examined = self.lane.run(async move {
+            let now = Timestamp::now();
+            let verdict = gate.examine(webhook, &received.bytes, now, deadline).await;
+            verdict.into_owned()
+        });
+        // It keeps to the deadline by itself, once it has begun.
+        match timeout_at(deadline + BEGUN, examined).await {
+            Ok(Some(verdict)) => verdict,
+            Ok(None) | Err(_) => {
+                let refusal = Refusal {
+                    kind: RefusalKind::TooSlow,
+                    message: format!("other large reviews took too long: {NO_DENIAL}"),
+                };
+                Verdict::unread(&beginning, refusal).into_owned()
+            }
+        }
     }
 
     fn finish(&self, webhook: Webhook, verdict: &Verdict<'_>, begun: Instant) -> Vec<u8> {
@@ -147,11 +185,51 @@ impl App {
     }
 }
 
-/// One line for whatever was not admitted. It says who and what, and no content of objects.
+/// The content type, if it is another one than reviews have.
+fn other_content_type(headers: &HeaderMap) -> Option<String> {
+    let content_type = headers
+        .get(CONTENT_TYPE)
+        .map_or(&b""[..], HeaderValue::as_bytes);
+    let shown = &content_type[..content_type.len().min(LONGEST_VALUE)];
+    (content_type != b"application/json")
+        .then(|| Plain(&String::from_utf8_lossy(shown)).to_string())
+}
+
+fn not_received(why: Trouble) -> Refusal {
+    let (kind, message) = match why {
+        Trouble::BrokeOff(error) => (
+            RefusalKind::Undecodable,
+            format!("request body broke off: {error}"),
+        ),
+        Trouble::TooLarge => (
+            RefusalKind::TooLarge,
+            format!("request entity is too large; limit is {LARGEST_BODY} bytes"),
+        ),
+        Trouble::NoRoom => {
+            return too_busy("too many reviews arrive at once, and others arrive faster");
+        }
+        Trouble::TooSlow => (
+            RefusalKind::TooSlow,
+            format!("the review did not arrive in time: {NO_DENIAL}"),
+        ),
+    };
+    Refusal { kind, message }
+}
+
+fn too_busy(why: impl std::fmt::Display) -> Refusal {
+    Refusal {
+        kind: RefusalKind::TooBusy,
+        message: format!("{why}: {NO_DENIAL}"),
+    }
+}
+
+/// One line for whatever was not admitted. It says who and what, and no content of objects. What a requester chose is cut.
 fn log(webhook: Webhook, verdict: &Verdict<'_>, begun: Instant) {
     let subject = verdict.subject.as_ref();
-    let field =
-        |read: fn(&crate::review::Subject<'_>) -> String| subject.map(read).unwrap_or_default();
+    let field = |read: for<'s> fn(&'s crate::review::Subject<'_>) -> &'s str| {
+        Logged(subject.map_or("", read)).to_string()
+    };
+    let answer = verdict.message();
     let requirements = match &verdict.result {
         Ok(decision) => match &decision.outcome {
             Outcome::Denied(denials) => denials
@@ -164,16 +242,16 @@ fn log(webhook: Webhook, verdict: &Verdict<'_>, begun: Instant) {
         Err(_) => verdict.reason().to_owned(),
     };
     tracing::info!(
-        uid = verdict.uid(),
-        user = field(|subject| subject.user.as_str().to_owned()),
+        uid = Logged(verdict.uid()).to_string(),
+        user = field(|subject| subject.user.as_str()),
         kind = webhook.kind(),
-        namespace = field(|subject| subject.namespace.as_str().to_owned()),
-        name = field(|subject| subject.name.as_str().to_owned()),
-        operation = field(|subject| subject.operation.as_str().to_owned()),
+        namespace = field(|subject| subject.namespace.as_str()),
+        name = field(|subject| subject.name.as_str()),
+        operation = field(|subject| subject.operation.as_str()),
         dry_run = subject.is_some_and(|subject| subject.dry_run),
         code = verdict.code(),
         reason = requirements,
-        answer = verdict.message(),
+        answer = cut_bytes(&answer, LONGEST_ANSWER),
         // To the microsecond: more digits say nothing, and readers of JSON differ about the last of them.
         duration_ms = (begun.elapsed().as_secs_f64() * 1e6).round() / 1e3,
         "{}",
@@ -217,13 +295,14 @@ impl Drop for Deciding<'_> {
 }
 
 async fn method_not_allowed(method: Method) -> Response {
+    let method = cut_bytes(method.as_str(), LONGEST_VALUE);
     let text = format!("{method} is not served here: POST an AdmissionReview\n");
     (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST")], text).into_response()
 }
 
 async fn not_found(uri: Uri) -> Response {
     let paths = Webhook::ALL.map(Webhook::path).join("\n");
-    let path = berth_rules::display::Quoted(uri.path());
+    let path = Quoted(uri.path());
     (
         StatusCode::NOT_FOUND,
         format!("nothing is served under {path}; the webhooks are:\n{paths}\n"),

@@ -1,143 +1,210 @@
 //! Request bodies: bounded each, and all together.
+//!
+//! Small bodies have memory of their own, so that they never wait for large ones.
 
-use std::sync::Arc;
+use std::time::{Duration, Instant as Clock};
 
 use axum::body::{Body, Bytes};
+use futures::FutureExt;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-use crate::review::RefusalKind;
+use super::room::{Full, Payer, Room, Share};
 
 /// Bodies of this many bytes and more are refused: no API server sends such a review.
 pub const LARGEST_BODY: usize = 7 * 1024 * 1024;
 
+/// Bodies of this many bytes and more are large.
+pub(super) const LARGE_BODY: usize = 64 * 1024;
+
 /// How much of a body that is refused is read and thrown away, so that its sender gets to read the answer.
 const DISCARDED: usize = 64 * 1024 * 1024;
 
-/// How much of a body that is refused is kept in any case: the uid is near its beginning.
+/// How long that may take for a body that was let go: it held up others before.
+const DISCARDED_FOR: Duration = Duration::from_secs(1);
+
+/// How much of a body that is refused is kept in any case: what it is about is near its beginning.
 const BEGINNING: usize = 4 * 1024;
 
-/// Memory for all bodies that are being received.
+/// Memory for all bodies that are being received or answered.
 #[derive(Clone, Debug)]
-pub(super) struct BodyMemory(Arc<Semaphore>);
+pub(super) struct BodyMemory {
+    small: Room,
+    large: Room,
+}
 
 /// A received body; its share of the memory is given back when it is dropped.
 #[derive(Debug)]
 pub(super) struct Received {
     pub(super) bytes: Bytes,
-    _share: Option<OwnedSemaphorePermit>,
+    share: Share,
 }
 
-/// Why a body was not received; with what there was of it, in which the uid may be.
+/// Why a body was not received; with what there was of it at its beginning.
 #[derive(Debug)]
 pub(super) struct NotReceived {
-    pub(super) kind: RefusalKind,
-    pub(super) message: String,
+    pub(super) why: Trouble,
     pub(super) beginning: Vec<u8>,
 }
 
+/// What was in the way of a body.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The client ended it before its time; in words.
+    BrokeOff(String),
+    /// It has [`LARGEST_BODY`] or more bytes.
+    TooLarge,
+    /// There is no memory for it, and none was held by a slower one; or it was the slowest.
+    NoRoom,
+    /// It did not arrive by the deadline.
+    TooSlow,
+}
+
 impl BodyMemory {
-    pub(super) fn new(bytes: usize) -> Self {
-        Self(Arc::new(Semaphore::new(bytes)))
+    /// Memory for small and for large bodies, and for so many requests of either that arrive at the same time.
+    pub(super) fn new(small: usize, large: usize, requests: usize) -> Self {
+        Self {
+            small: Room::new(small, requests),
+            large: Room::new(large, requests),
+        }
     }
 
-    /// Receives a body until the deadline.
+    fn of(&self, length: usize) -> &Room {
+        if length < LARGE_BODY {
+            &self.small
+        } else {
+            &self.large
+        }
+    }
+
+    /// Receives a body until the deadline, charged to a connection.
     pub(super) async fn receive(
         &self,
         mut body: Body,
+        payer: Payer,
         deadline: Instant,
     ) -> Result<Received, NotReceived> {
-        let mut parts = Parts {
-            bytes: Vec::new(),
-            share: None,
+        let mut beginning = Vec::new();
+        // Nearly every body comes in one piece, and is taken as it is.
+        let first = body.frame().now_or_never();
+        if let Some(Some(Ok(frame))) = &first
+            && let Some(data) = frame.data_ref()
+            && body.is_end_stream()
+            && data.len() < LARGEST_BODY
+        {
+            let bytes = data.clone();
+            return match self.of(bytes.len()).share(bytes.len(), Clock::now()) {
+                Ok(share) => Ok(Received { bytes, share }),
+                Err(Full) => Err(refused(Trouble::NoRoom, &mut beginning, &bytes)),
+            };
+        }
+        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        let Ok(mut arrival) = self.of(announced).begin(payer, Clock::now()) else {
+            if let Some(Some(Ok(frame))) = &first
+                && let Some(data) = frame.data_ref()
+            {
+                keep(&mut beginning, data);
+            }
+            return Err(self.let_go(body, deadline, beginning).await);
         };
+        let mut is_large = announced >= LARGE_BODY;
+        let mut next = first;
         loop {
-            let frame = match timeout_at(deadline, body.frame()).await {
-                Ok(Some(Ok(frame))) => frame,
+            let frame = match next.take() {
+                Some(frame) => Ok(frame),
+                None => tokio::select! {
+                    biased;
+                    () = arrival.let_go() => return Err(self.let_go(body, deadline, beginning).await),
+                    frame = timeout_at(deadline, body.frame()) => frame,
+                },
+            };
+            let data = match frame {
+                Ok(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => data,
+                    Err(_) => continue,
+                },
                 Ok(None) => {
-                    return Ok(Received {
-                        bytes: parts.bytes.into(),
-                        _share: parts.share,
-                    });
+                    return match arrival.end() {
+                        Some((bytes, share)) => Ok(Received {
+                            bytes: bytes.into(),
+                            share,
+                        }),
+                        None => Err(refused(Trouble::NoRoom, &mut beginning, &[])),
+                    };
                 }
                 Ok(Some(Err(error))) => {
-                    return Err(parts.refused(
-                        RefusalKind::Undecodable,
-                        format!("request body broke off: {error}"),
-                    ));
+                    let why = Trouble::BrokeOff(error.to_string());
+                    return Err(refused(why, &mut beginning, &[]));
                 }
-                Err(_) => {
-                    let message = "the review did not arrive in time: this is no denial, try again";
-                    return Err(parts.refused(RefusalKind::TooSlow, message));
+                Err(_) => return Err(refused(Trouble::TooSlow, &mut beginning, &[])),
+            };
+            keep(&mut beginning, &data);
+            let length = arrival.length() + data.len();
+            if length >= LARGEST_BODY {
+                drop(arrival);
+                discard(body, deadline).await;
+                return Err(refused(Trouble::TooLarge, &mut beginning, &[]));
+            }
+            let taken = if length >= LARGE_BODY && !is_large {
+                is_large = true;
+                match arrival.moved(&self.large, Clock::now()) {
+                    Ok(moved) => {
+                        arrival = moved;
+                        arrival.piece(&data, Clock::now())
+                    }
+                    Err(Full) => return Err(self.let_go(body, deadline, beginning).await),
                 }
+            } else {
+                arrival.piece(&data, Clock::now())
             };
-            let Ok(data) = frame.into_data() else {
-                continue;
-            };
-            // Nearly every review comes in one piece, and is taken as it is.
-            if parts.bytes.is_empty() && body.is_end_stream() && data.len() < LARGEST_BODY {
-                return Ok(Received {
-                    bytes: data,
-                    _share: None,
-                });
+            if taken.is_err() {
+                drop(arrival);
+                return Err(self.let_go(body, deadline, beginning).await);
             }
-            if parts.bytes.len() + data.len() >= LARGEST_BODY {
-                let message = format!("request entity is too large; limit is {LARGEST_BODY} bytes");
-                let refused = parts.refused_with(RefusalKind::TooLarge, message, &data);
-                discard(body, deadline).await;
-                return Err(refused);
-            }
-            if !parts.take_share(&self.0, data.len()) {
-                let message = "too many large reviews at once: this is no denial, try again";
-                let refused = parts.refused_with(RefusalKind::TooBusy, message, &data);
-                discard(body, deadline).await;
-                return Err(refused);
-            }
-            parts.bytes.extend_from_slice(&data);
         }
+    }
+
+    /// There is no room for the rest.
+    async fn let_go(&self, body: Body, deadline: Instant, mut beginning: Vec<u8>) -> NotReceived {
+        discard(body, deadline.min(Instant::now() + DISCARDED_FOR)).await;
+        refused(Trouble::NoRoom, &mut beginning, &[])
+    }
+
+    #[cfg(test)]
+    fn taken(&self) -> usize {
+        self.small.taken() + self.large.taken()
     }
 }
 
-/// A body that comes in several pieces.
-struct Parts {
-    bytes: Vec<u8>,
-    share: Option<OwnedSemaphorePermit>,
+impl Received {
+    /// Whether it is large: to be decoded where nobody waits for it.
+    pub(super) fn is_large(&self) -> bool {
+        self.bytes.len() >= LARGE_BODY
+    }
+
+    /// Charges what it costs besides, once it is decoded. `false`: there is no room for that.
+    pub(super) fn charge(&mut self, bytes: usize) -> bool {
+        self.share.grow(bytes, Clock::now()).is_ok()
+    }
+
+    /// What it is about.
+    pub(super) fn beginning(&self) -> &[u8] {
+        &self.bytes[..self.bytes.len().min(BEGINNING)]
+    }
 }
 
-impl Parts {
-    fn take_share(&mut self, memory: &Arc<Semaphore>, bytes: usize) -> bool {
-        let share = u32::try_from(bytes)
-            .ok()
-            .and_then(|bytes| Arc::clone(memory).try_acquire_many_owned(bytes).ok());
-        match (&mut self.share, share) {
-            (_, None) => return false,
-            (Some(own), Some(share)) => own.merge(share),
-            (own, share) => *own = share,
-        }
-        true
-    }
+/// Keeps as much of a piece as belongs to the beginning.
+fn keep(beginning: &mut Vec<u8>, piece: &[u8]) {
+    let missing = BEGINNING.saturating_sub(beginning.len());
+    beginning.extend_from_slice(&piece[..missing.min(piece.len())]);
+}
 
-    /// Refused because of a piece that is too much, even if it is the first.
-    fn refused_with(
-        mut self,
-        kind: RefusalKind,
-        message: impl Into<String>,
-        piece: &[u8],
-    ) -> NotReceived {
-        let missing = BEGINNING.saturating_sub(self.bytes.len());
-        self.bytes
-            .extend_from_slice(&piece[..missing.min(piece.len())]);
-        self.refused(kind, message)
-    }
-
-    fn refused(self, kind: RefusalKind, message: impl Into<String>) -> NotReceived {
-        NotReceived {
-            kind,
-            message: message.into(),
-            beginning: self.bytes,
-        }
+fn refused(why: Trouble, beginning: &mut Vec<u8>, piece: &[u8]) -> NotReceived {
+    keep(beginning, piece);
+    NotReceived {
+        why,
+        beginning: std::mem::take(beginning),
     }
 }
 
@@ -155,8 +222,6 @@ async fn discard(mut body: Body, deadline: Instant) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use http_body_util::StreamBody;
     use hyper::body::Frame;
 
@@ -166,28 +231,40 @@ mod tests {
     async fn whatever_is_refused_keeps_its_beginning_and_no_memory() {
         const PIECE: usize = 1024 * 1024;
         // (what it is, memory, pieces, why it is refused)
-        for (sentence, memory, pieces, kind) in [
-            (
-                "no memory for the first piece",
-                1024,
-                2,
-                RefusalKind::TooBusy,
-            ),
-            ("no memory for the last", PIECE, 2, RefusalKind::TooBusy),
-            ("too large", 2 * LARGEST_BODY, 7, RefusalKind::TooLarge),
+        for (sentence, memory, pieces, why) in [
+            ("no memory for the first piece", 1024, 2, Trouble::NoRoom),
+            ("no memory for the last", PIECE, 2, Trouble::NoRoom),
+            ("too large", 2 * LARGEST_BODY, 7, Trouble::TooLarge),
         ] {
-            let memory = BodyMemory::new(memory);
-            let all = memory.0.available_permits();
+            let memory = BodyMemory::new(1024, memory, 10);
             let piece = |_| Ok::<_, std::io::Error>(Frame::data(Bytes::from(vec![b'x'; PIECE])));
             let body = StreamBody::new(futures::stream::iter((0..pieces).map(piece)));
             let deadline = Instant::now() + Duration::from_secs(10);
-            let refused = memory.receive(Body::new(body), deadline).await.unwrap_err();
-            assert_eq!(refused.kind, kind, "{sentence}");
+            let refused = memory
+                .receive(Body::new(body), Payer::default(), deadline)
+                .await
+                .unwrap_err();
+            assert_eq!(refused.why, why, "{sentence}");
             assert!(
                 refused.beginning.starts_with(&[b'x'; BEGINNING]),
                 "{sentence}"
             );
-            assert_eq!(memory.0.available_permits(), all, "{sentence}");
+            assert_eq!(memory.taken(), 0, "{sentence}");
         }
+    }
+
+    #[tokio::test]
+    async fn small_bodies_have_memory_of_their_own() {
+        let memory = BodyMemory::new(64 * 1024, 64 * 1024, 10);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let receive = async |length: usize| {
+            let body = Body::from(vec![b'x'; length]);
+            memory.receive(body, Payer::default(), deadline).await
+        };
+        let large = receive(64 * 1024).await.unwrap();
+        assert!(large.is_large());
+        assert_eq!(receive(65 * 1024).await.unwrap_err().why, Trouble::NoRoom);
+        let small = receive(60 * 1024).await.unwrap();
+        assert!(!small.is_large());
     }
 }

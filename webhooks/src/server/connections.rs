@@ -22,8 +22,11 @@ pub struct Limits {
     pub connections: usize,
     /// Reviews that are decided at the same time.
     pub reviews: usize,
-    /// Bytes of bodies that are being received. One that comes in one piece, and so is as small as a connection's buffer,
-    /// does not count.
+    /// Requests whose body is arriving, over all connections; the slowest make room for others.
+    pub requests: usize,
+    /// Bytes of bodies of less than 64 KiB that are being received or decided, with what decoding them costs.
+    pub small_body_memory: usize,
+    /// Bytes of larger bodies, in the same way.
     pub body_memory: usize,
     /// From the opening of a connection to the end of its TLS handshake.
     pub handshake: Duration,
@@ -38,6 +41,8 @@ impl Default for Limits {
         Self {
             connections: 2_000,
             reviews: 1_000,
+            requests: 2_000,
+            small_body_memory: 64 * 1024 * 1024,
             body_memory: 64 * 1024 * 1024,
             handshake: Duration::from_secs(10),
             header: Duration::from_secs(10),
@@ -208,6 +213,11 @@ impl Connection {
         self.since
             .store(milliseconds(self.began.elapsed()), Ordering::Relaxed);
         self.phase.store(phase, Ordering::Relaxed);
+    }
+
+    /// Which one it is.
+    pub(super) fn id(&self) -> u64 {
+        self.id
     }
 
     /// What it is worth when places are short.

@@ -29,6 +29,7 @@ use tower::ServiceExt;
 use super::Metrics;
 use super::connections::{Connection, Connections, Place};
 use super::metrics::Handshake;
+use super::room::Payer;
 
 /// What Go's servers answer to a client that speaks plain HTTP on a TLS port.
 const PLAIN_HTTP: &[u8] =
@@ -44,6 +45,17 @@ const LAST_REQUEST: Duration = Duration::from_secs(1);
 /// What is kept of a connection's bytes until they make a header, or a piece of a body. hyper's own bound is 400 KiB, which
 /// as many clients as there are places would make into more memory than the gate has.
 const HTTP1_BUFFER: usize = 32 * 1024;
+
+/// The longest list of headers over HTTP/2, decoded: a few short names index many long values. API servers send about 300
+/// bytes.
+const HTTP2_HEADERS: u32 = 4 * 1024;
+
+/// Requests at the same time on one HTTP/2 connection.
+const HTTP2_STREAMS: u32 = 16;
+
+/// What may be sent on a request, and on a connection with all its requests, before it is read.
+const HTTP2_STREAM_WINDOW: u32 = 64 * 1024;
+const HTTP2_CONNECTION_WINDOW: u32 = 256 * 1024;
 
 /// A pause after the system refused to hand out a connection, which it does when files are short; and when another
 /// connection has made room.
@@ -224,7 +236,10 @@ async fn serve_http2<S>(
     let mut http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(30))
-        .max_concurrent_streams(100);
+        .max_concurrent_streams(HTTP2_STREAMS)
+        .max_header_list_size(HTTP2_HEADERS)
+        .initial_stream_window_size(HTTP2_STREAM_WINDOW)
+        .initial_connection_window_size(HTTP2_CONNECTION_WINDOW);
     let serving = http.serve_connection(TokioIo::new(stream), service);
     let mut serving = std::pin::pin!(serving);
     let ended = tokio::select! {
@@ -243,9 +258,9 @@ async fn answer(
     request: hyper::Request<Incoming>,
 ) -> Result<Response, Infallible> {
     let _under_way = connection.request_begins();
-    router
-        .oneshot(request.map(|body| Body::new(Arriving::new(body, &connection))))
-        .await
+    let mut request = request.map(|body| Body::new(Arriving::new(body, &connection)));
+    request.extensions_mut().insert(Payer(connection.id()));
+    router.oneshot(request).await
 }
 
 fn trace_end(ended: hyper::Result<()>) {

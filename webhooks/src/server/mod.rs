@@ -10,8 +10,10 @@ mod certificate_metrics;
 mod connections;
 mod deadline;
 mod health;
+mod lane;
 mod listener;
 mod metrics;
+mod room;
 mod run;
 
 pub use app::{App, router};

@@ -1,6 +1,7 @@
 //! The life of the server: start, readiness, drain, end.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -117,23 +120,21 @@ impl Server {
 
         // What is asked about the gate goes on until the gate itself has drained.
         let (stop, end) = (Stop::default(), Stop::default());
+        // Health has a thread of its own, which ends with this, however this ends.
+        let _ends = [&end.drain, &end.now].map(|token| token.clone().drop_guard());
         let (mut serving, mut beside) = (JoinSet::new(), JoinSet::new());
-        let ports = [
-            (
-                "health listener",
-                self.health_port,
-                health::health(Arc::clone(&readiness)),
-            ),
-            (
-                "metrics listener",
-                self.metrics_port,
-                health::metrics(self.metrics.clone()),
-            ),
-        ];
-        for (name, port, router) in ports {
-            let Some(tcp) = port else { continue };
+        if let Some(tcp) = self.health_port {
+            let router = health::health(Arc::clone(&readiness));
+            let (limits, end) = (self.limits.clone(), end.clone());
+            let serving = apart("health", tcp, async move |tcp| {
+                few(tcp, None, router, limits).serve(end).await;
+            });
+            beside.spawn(named("health listener", serving));
+        }
+        if let Some(tcp) = self.metrics_port {
+            let router = health::metrics(self.metrics.clone());
             let listener = few(tcp, None, router, self.limits.clone());
-            beside.spawn(named(name, listener.serve(end.clone())));
+            beside.spawn(named("metrics listener", listener.serve(end.clone())));
         }
         beside.spawn(named(
             "authorizer probe",
@@ -240,6 +241,41 @@ fn few(tcp: TcpListener, tls: Option<Arc<ServingTls>>, router: Router, limits: L
         router,
         connections: Connections::new(limits, None),
         metrics: None,
+    }
+}
+
+/// Serves on a thread of its own, so that it answers however busy the others are. Done when that has ended.
+async fn apart<S, F>(name: &'static str, tcp: TcpListener, serve: S)
+where
+    S: FnOnce(TcpListener) -> F + Send + 'static,
+    F: Future<Output = ()>,
+{
+    let (done, ended) = oneshot::channel::<()>();
+    let served = move || {
+        let tcp = tcp.into_std()?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            serve(TcpListener::from_std(tcp)?).await;
+            io::Result::Ok(())
+        })
+    };
+    let thread = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || {
+            if let Err(error) = served() {
+                tracing::error!(%error, "{name} cannot be served");
+            }
+            drop(done);
+        });
+    match thread {
+        Ok(thread) => {
+            // It is dropped, and never sent.
+            let _ = ended.await;
+            if thread.join().is_err() {
+                tracing::error!("the thread that serves {name} panicked");
+            }
+        }
+        Err(error) => tracing::error!(%error, "the thread that serves {name} cannot be started"),
     }
 }
 

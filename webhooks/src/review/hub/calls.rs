@@ -174,7 +174,7 @@ impl Calls {
         let refusal = serde_json::from_slice::<Status>(&body)
             .ok()
             .filter(Status::is_failure)
-            .unwrap_or_else(|| Status::failure(cut(&String::from_utf8_lossy(&body)), "NoStatus"));
+            .unwrap_or_else(|| Status::failure(&cut(&String::from_utf8_lossy(&body)), "NoStatus"));
         Err(Error::Api(Box::new(refusal.with_code(status.as_u16()))))
     }
 }
@@ -225,6 +225,6 @@ fn trouble(what: &str, error: &Error) -> String {
     }
 }
 
-fn cut(message: &str) -> &str {
-    display::cut(message, 300).0.trim()
+fn cut(message: &str) -> String {
+    display::Plain(display::cut(message, 300).0.trim()).to_string()
 }

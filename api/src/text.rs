@@ -1,0 +1,42 @@
+//! Text that somebody else chose: which of its characters may be shown.
+
+/// Characters without a shape that Unicode counts as letters, symbols or marks: fillers, the braille blank, joiners.
+const INVISIBLE: [char; 9] = [
+    '\u{34f}',
+    '\u{115f}',
+    '\u{1160}',
+    '\u{17b4}',
+    '\u{17b5}',
+    '\u{2800}',
+    '\u{3164}',
+    '\u{ffa0}',
+    '\u{1d159}',
+];
+
+/// Whether a character may be shown as it is.
+///
+/// Control characters, the ones that set the direction of text, those without width, spaces other than the common one, and
+/// code points without a character may not: a terminal obeys them, or a reader does not see them.
+pub fn is_plain(c: char) -> bool {
+    match c {
+        ' '..='~' => true,
+        '\0'..='\u{9f}' => false,
+        c => c.escape_debug().len() == 1 && !INVISIBLE.contains(&c),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_plain_and_what_hides_or_reorders_them_is_not() {
+        for c in "aé日本ñ~ \"'\\".chars() {
+            assert!(is_plain(c), "{c}");
+        }
+        let tricks = "\u{202e}\u{200b}\u{2066}\u{ad}\u{2028}\u{feff}\u{3164}\u{e0041}\u{2800}\u{9b}\u{a0}\u{7f}\n\u{1b}";
+        for c in tricks.chars() {
+            assert!(!is_plain(c), "{}", c.escape_unicode());
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Lists of an object: held up to a bound, and counted beyond it.
+//!
+//! A requester chooses how long a list is, and a short item of JSON is a large one in memory. So a list is counted while it
+//! is decoded; what is beyond the bound is passed over. An object that was stored with a longer list must go on working: its
+//! labels change, it is denied, it is deleted. So a long list that only repeats what is stored counts as unchanged.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+
+use super::shape::{FromObject, unexpected};
+
+/// No change introduces a longer list of taints, client configs, or requirements of a selector.
+pub const LONGEST_LIST: usize = 1_000;
+
+/// A list of an object.
+#[derive(Clone, Debug)]
+pub struct List<T> {
+    held: Vec<T>,
+    length: usize,
+    stays: bool,
+}
+
+/// A list as it is compared with the stored one, by their texts.
+#[derive(Debug)]
+pub struct Compared<'l> {
+    /// Its field in `spec`.
+    pub field: &'static str,
+    /// How many items it has.
+    pub length: usize,
+    /// Whether all of them are held.
+    pub is_whole: bool,
+    /// To be set when each of its items is in the stored list.
+    pub stays: &'l mut bool,
+}
+
+// === impl List ===
+
+impl<T> List<T> {
+    /// How many items it has, held or not.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Whether all items are held.
+    pub fn is_whole(&self) -> bool {
+        self.length == self.held.len()
+    }
+
+    /// Whether each item is known to be in the stored list. Found out only where one of the two lists is not whole.
+    pub fn stays(&self) -> bool {
+        self.stays
+    }
+
+    /// Whether it is longer than a change may make it.
+    pub fn is_too_long(&self) -> bool {
+        !self.is_whole() && !self.stays
+    }
+
+    pub(super) fn compared(&mut self, field: &'static str) -> Compared<'_> {
+        Compared {
+            field,
+            length: self.length,
+            is_whole: self.is_whole(),
+            stays: &mut self.stays,
+        }
+    }
+}
+
+impl<T: PartialEq> List<T> {
+    /// Whether it is known to be the other list, or a part of it.
+    pub(crate) fn is_unchanged(&self, other: &Self) -> bool {
+        self.stays || (self.is_whole() && other.is_whole() && self.held == other.held)
+    }
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl<T> From<Vec<T>> for List<T> {
+    fn from(held: Vec<T>) -> Self {
+        Self {
+            length: held.len(),
+            held,
+            stays: false,
+        }
+    }
+}
+
+impl<T> Deref for List<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.held
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ListVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+            type Value = List<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a sequence")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<List<T>, E> {
+                Err(unexpected(text, &self))
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<List<T>, E> {
+                Ok(List::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
+                let mut list = List::default();
+                while list.length < LONGEST_LIST {
+                    match items.next_element::<FromObject<T>>()? {
+                        Some(FromObject(item)) => list.held.push(item),
+                        None => return Ok(list),
+                    }
+                    list.length += 1;
+                }
+                while items.next_element::<IgnoredAny>()?.is_some() {
+                    list.length += 1;
+                }
+                Ok(list)
+            }
+        }
+
+        deserializer.deserialize_any(ListVisitor(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::ClientConfig;
+
+    #[test]
+    fn a_list_is_held_up_to_its_bound_and_counted_beyond() {
+        for (length, held) in [
+            (0, 0),
+            (999, 999),
+            (1_000, 1_000),
+            (1_001, 1_000),
+            (50_000, 1_000),
+        ] {
+            let text = format!("[{}]", vec!["{}"; length].join(","));
+            let list: List<ClientConfig<'_>> = serde_json::from_str(&text).unwrap();
+            assert_eq!((list.length(), list.len()), (length, held));
+            assert_eq!(list.is_too_long(), length > LONGEST_LIST);
+        }
+        let none: List<ClientConfig<'_>> = serde_json::from_str("null").unwrap();
+        assert_eq!(none.length(), 0);
+    }
+}
