@@ -168,7 +168,7 @@ DENIED (403 Forbidden)  CREATE ManagedCluster \"c1\"
     managedclusters/accept.cluster.open-cluster-management.io \"c1\" is forbidden: user \"alice\" cannot update the HubAcceptsClient field: needs verb \"update\" on managedclusters/accept in API group register.open-cluster-management.io, name \"c1\"; check: berth can-i accept c1
 
   asked:
-    is namespace \"c1\" terminating? no
+    is there a namespace \"c1\"? no
       there is no Namespace \"c1\"
     may \"alice\" update or create managedclusters/accept.register.open-cluster-management.io \"c1\"? no
       no role grants it

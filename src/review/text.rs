@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use berth_rules::display::{Lines, ObjectOrAll, Quoted};
-use berth_rules::{Answer, Permission, Question};
+use berth_rules::{Answer, Namespace, Permission, Question};
 use berth_webhooks::review::Verdict;
 
 use super::chain::Chain;
@@ -102,19 +102,14 @@ fn asked(verdict: &Verdict<'_>) -> Vec<String> {
                 Answer::No if matches!(question, Question::BindingsIn { .. }) => "none".to_owned(),
                 Answer::No => "no".to_owned(),
                 Answer::Names(names) => names.join(", "),
-                Answer::Namespace(namespace) => format!(
-                    "yes, {}, {}",
-                    if namespace.terminating {
-                        "it terminates"
-                    } else {
-                        "it does not terminate"
-                    },
-                    if namespace.of_cluster {
-                        "it is the cluster's"
-                    } else {
-                        "it is not the cluster's"
-                    },
-                ),
+                Answer::Namespace(Namespace {
+                    terminating,
+                    of_cluster,
+                }) => match (terminating, of_cluster) {
+                    (true, _) => "yes, and it is terminating".to_owned(),
+                    (false, true) => "yes, and it is the cluster's".to_owned(),
+                    (false, false) => "yes".to_owned(),
+                },
                 Answer::Unknown(why) => format!("not known: {why}"),
             };
             let because = evidence
@@ -143,9 +138,7 @@ fn in_words(user: &str, question: &Question) -> String {
                 Quoted(user)
             )
         }
-        Question::Namespace { .. } => {
-            format!("is there a namespace {name}, does it terminate, and is it the cluster's?")
-        }
+        Question::Namespace { .. } => format!("is there a namespace {name}?"),
         Question::BindingsIn { .. } => {
             format!("which ManagedClusterSetBindings does namespace {name} hold?")
         }

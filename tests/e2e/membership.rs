@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::cluster::fresh;
 use crate::guarded::{Guarded, may_join};
 use crate::objects::{SET_LABEL, member, set};
-use crate::sentences::{VALIDATORS, cannot_join};
+use crate::sentences::{VALIDATORS, cannot_accept, cannot_join};
 use crate::writes::{By, by_each_client};
 
 by_each_client![
@@ -61,10 +61,16 @@ async fn a_denial_comes_with_its_warnings(by: By) {
     let hub = Guarded::shared().await;
     let (name, missing, user) = (fresh("c"), fresh("missing"), fresh("dev"));
     let dev = hub.developer(&user, &[]).await;
-    let written = dev.by(by).create(&member(&name, &missing)).await;
+    let mut cluster = member(&name, &missing);
+    cluster["spec"]["hubAcceptsClient"] = true.into();
+    let (accept, join) = (cannot_accept(&name, &user), cannot_join(&missing, &user));
+    // Whether there is such a set is told only to those who may join it.
+    let written = dev.by(by).create(&cluster).await;
+    written.denied(VALIDATORS, 403, "Forbidden", &[&accept, &join]);
+    hub.cluster.grant(&dev, &[may_join(&missing)]).await;
+    let written = dev.by(by).create(&cluster).await;
     let warning = no_such_set(&missing, &name);
-    let denial = cannot_join(&missing, &user);
-    written.denied_with_warning(&warning, VALIDATORS, 403, "Forbidden", &[&denial]);
+    written.denied_with_warning(&warning, VALIDATORS, 403, "Forbidden", &[&accept]);
 }
 
 async fn a_set_that_is_not_there_is_warned_of(by: By) {

@@ -182,9 +182,16 @@ async fn the_permission_to_bind_and_the_cluster_of_a_namespace_are_undecided_ali
     let response = review(&gate, path, &bind, "2s").await;
     assert_undecided("both are refused", &response);
     let lines: Vec<_> = message(&response).lines().collect();
-    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].contains("may create managedclustersets/bind"));
-    assert!(lines[1].contains("the gate itself may not get managedclusters"));
+    // What concerns the hub is said to those only who may bind the set.
+    hub.behave();
+    hub.misbehave_at("/managedclusters/team", Fault::Refuse);
+    let response = review(&gate, path, &bind, "2s").await;
+    assert_undecided("the cluster is refused", &response);
+    let lines: Vec<_> = message(&response).lines().collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("the gate itself may not get managedclusters"));
 }
 
 #[tokio::test]
