@@ -339,7 +339,13 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Pla
         ))
     } else {
         let why = facts.common_roles_failure.filter(|_| !facts.common_roles);
-        why.map(|why| format!("Waits for the ClusterRoles that all agents share: {why}"))
+        why.map(|why| {
+            format!(
+                "Waits for the ClusterRoles that all agents share: {why}; if they cannot be granted here: kubectl apply -f \
+                 {}",
+                names::AGENT_ROLES_MANIFEST
+            )
+        })
     };
     if let Some(message) = message {
         set(
