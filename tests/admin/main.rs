@@ -12,6 +12,10 @@
 mod cluster;
 #[path = "../support/csr.rs"]
 mod csr;
+#[path = "../support/process.rs"]
+mod process;
+#[path = "../support/shipped.rs"]
+mod shipped;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/transcript.rs"]

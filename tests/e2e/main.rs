@@ -19,6 +19,10 @@ mod guarded;
 mod managed;
 #[path = "../support/objects.rs"]
 mod objects;
+#[path = "../support/process.rs"]
+mod process;
+#[path = "../support/shipped.rs"]
+mod shipped;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/writers.rs"]
@@ -41,6 +45,7 @@ mod membership;
 mod outage;
 mod pasted;
 mod people;
+mod rights;
 mod rotation;
 mod service;
 mod sets;
