@@ -1,10 +1,10 @@
-//! The flags of managed certificates, and what they come to.
+//! The flags of managed certificates, and what they come to: the gate reads the Secret, the controller keeps it.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use berth_certs::managed::{Managed, Observer, Policy, Registration, Settings};
+use berth_certs::managed::{Managed, Observer, Place, Policy, Registration, Settings};
 use berth_webhooks::review::Webhook;
 use clap::ValueEnum;
 use jiff::SignedDuration;
@@ -15,44 +15,55 @@ use kube::Client;
 pub(crate) enum Source {
     /// Files in --certdir, which somebody else renews
     Folder,
-    /// A Secret that is made, renewed and published here
+    /// A Secret that the controller fills, renews and publishes
     Secret,
 }
 
+/// The flag of the gate.
 #[derive(Debug, clap::Args)]
-pub(crate) struct CertificateArgs {
-    /// Where the certificate comes from: the files in --certdir, or a Secret that is made and renewed, and whose authority
-    /// is kept in the registrations
+pub(crate) struct SourceArgs {
+    /// Where the certificate comes from: the files in --certdir, or a Secret that 'berth controller --keep-certificates' or
+    /// 'berth hub' fills and renews
     #[arg(long, value_enum, default_value_t = Source::Folder, hide_possible_values = true, value_name = "folder|secret")]
     certificate_source: Source,
-    /// With the source secret: the name of the Secret, and of the Lease of who keeps it
+}
+
+/// Which Secret it is.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SecretArgs {
+    /// The Secret of managed certificates, and the Lease of the process that keeps them
     #[arg(
         long,
         value_name = "NAME",
         default_value = "berth-webhook-certificates"
     )]
     certificate_secret: String,
-    /// With the source secret: the namespace of both, and of the Service
+    /// The namespace of both, and of the Service
     /// [default: the one this runs in, else open-cluster-management-hub]
     #[arg(long, value_name = "NAMESPACE")]
     certificate_namespace: Option<String>,
-    /// With the source secret: the Service that the registrations call
+}
+
+/// How the certificates of the Secret are kept.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KeeperArgs {
+    /// The Service that the registrations call; its name is in the kept certificate
     #[arg(
         long,
         value_name = "NAME",
         default_value = "cluster-manager-registration-webhook"
     )]
     certificate_service: String,
-    /// With the source secret: more DNS names and IP addresses that the gate is called by
+    /// More DNS names and IP addresses for the kept certificate
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     certificate_names: Vec<String>,
-    /// With the source secret: how long an authority is valid
+    /// How long a kept authority is valid
     #[arg(long, value_name = "DURATION", default_value = "8760h")]
     ca_validity: SignedDuration,
-    /// With the source secret: how long a certificate is valid; it is renewed when a fifth is left
+    /// How long a kept certificate is valid; it is renewed when a fifth is left
     #[arg(long, value_name = "DURATION", default_value = "720h")]
     leaf_validity: SignedDuration,
-    /// With the source secret: how long a new authority is in all registrations before its certificate is served
+    /// How long a new authority is in all registrations before its certificate is served
     #[arg(long, value_name = "DURATION", default_value = "60s")]
     ca_settle: SignedDuration,
 }
@@ -64,25 +75,27 @@ pub(crate) struct OnHub {
     pub(crate) namespace: String,
 }
 
-// === impl CertificateArgs ===
+// === impl SourceArgs ===
 
-impl CertificateArgs {
+impl SourceArgs {
     /// Where the certificate comes from.
     pub(crate) fn source(&self) -> Source {
         self.certificate_source
     }
+}
 
-    /// What is to be managed on this hub.
+// === impl SecretArgs ===
+
+impl SecretArgs {
+    /// Where the Secret is; without a flag in this namespace.
     ///
     /// # Errors
-    /// Names the flags, and what is wrong with their values.
-    pub(crate) fn managed(&self, hub: OnHub, observer: Observer) -> anyhow::Result<Managed> {
+    /// Names the flag, and what is wrong with its value.
+    fn place(&self, namespace: &str) -> anyhow::Result<Place> {
         let namespace = match &self.certificate_namespace {
             Some(namespace) => valid("--certificate-namespace", namespace.clone(), "namespace")?,
-            None => hub.namespace,
+            None => namespace.to_owned(),
         };
-        let service = &self.certificate_service;
-        let service = valid("--certificate-service", service.clone(), "Service")?;
         let problems = berth_api::names::dns1123_subdomain(&self.certificate_secret);
         if !problems.is_empty() {
             bail!(
@@ -91,7 +104,39 @@ impl CertificateArgs {
                 problems.join("; ")
             );
         }
-        let mut dns_names = vec![format!("{service}.{namespace}.svc")];
+        Ok(Place {
+            namespace,
+            name: self.certificate_secret.clone(),
+        })
+    }
+
+    /// The certificates of the Secret, to be served.
+    ///
+    /// # Errors
+    /// Names the flag, and what is wrong with its value.
+    pub(crate) fn read(&self, hub: OnHub, observer: Observer) -> anyhow::Result<Managed> {
+        let place = self.place(&hub.namespace)?;
+        Ok(Managed::reader(hub.client, place, observer))
+    }
+}
+
+// === impl KeeperArgs ===
+
+impl KeeperArgs {
+    /// The certificates of the Secret, to be kept.
+    ///
+    /// # Errors
+    /// Names the flags, and what is wrong with their values.
+    pub(crate) fn keep(
+        &self,
+        secret: &SecretArgs,
+        hub: OnHub,
+        observer: Observer,
+    ) -> anyhow::Result<Managed> {
+        let place = secret.place(&hub.namespace)?;
+        let service = &self.certificate_service;
+        let service = valid("--certificate-service", service.clone(), "Service")?;
+        let mut dns_names = vec![format!("{service}.{}.svc", place.namespace)];
         let mut ip_addresses = Vec::new();
         let names = self.certificate_names.iter().map(|name| name.trim());
         for name in names.filter(|name| !name.is_empty()) {
@@ -115,13 +160,11 @@ impl CertificateArgs {
             name: webhook.registration().to_owned(),
         });
         let settings = Settings {
-            namespace,
-            name: self.certificate_secret.clone(),
             identity: berth_lease::identity(),
             registrations: registrations.into(),
             policy,
         };
-        Ok(Managed::new(hub.client, settings, observer)?)
+        Ok(Managed::keeper(hub.client, place, settings, observer)?)
     }
 }
 

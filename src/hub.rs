@@ -1,4 +1,4 @@
-//! `berth hub`: the gate and the lifecycle in one process.
+//! `berth hub`: the gate and the lifecycle in one process, for small hubs: its account has the rights of both.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use berth_webhooks::review::{Answerer, HubAnswerer};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use crate::certificates::OnHub;
+use crate::certificates::{KeeperArgs, OnHub};
 use crate::controller::{Lifecycle, LifecycleArgs, WhenLost};
 use crate::feature_gates::{self, Of};
 use crate::hub_client::{self, HubClient};
@@ -31,12 +31,14 @@ Signals: SIGTERM and SIGINT hand the Lease on, drain and end it, the second one 
 
 /// Serve the admission webhooks and carry clusters through their life
 ///
-/// What 'berth webhook-server' and 'berth controller' do, in one process: the gate on every replica, the controller on one. All metrics are on the metrics port; who loses the Lease goes on as a gate.
+/// What 'berth webhook-server' and 'berth controller --keep-certificates' do, in one process: the gate on every replica, the controller on one. The account behind the port of the webhooks has the controller's rights, too. All metrics are on the metrics port; who loses the Lease goes on as a gate.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     gate: GateArgs,
+    #[command(flatten)]
+    keeper: KeeperArgs,
     /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), GuardedSelectors (on),
     /// ManagedClusterAutoApproval (off), ManagedClusterAutoRebootstrap (off), ResourceCleanup (on), UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
@@ -70,7 +72,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         namespace: settings.namespace().to_owned(),
     };
     let decides = async move || Ok((answerer, Some(hub)));
-    let gate = Prepared::new(&args.gate, gates.webhooks, decides).await?;
+    let gate = Prepared::new(&args.gate, gates.webhooks, Some(&args.keeper), decides).await?;
     let (tls, _told_by_the_gate) = common.tls()?;
     let registry = gate.registry();
     let lifecycle = Lifecycle::new(settings, tls, registry, client, WhenLost::StandAgain).await?;

@@ -17,7 +17,7 @@ use berth_certs::options::TlsOptions;
 use berth_certs::serving::{PairSource, ServingTls};
 use berth_rules::{FeatureGates, Settings};
 use berth_webhooks::review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles, Webhook};
-use berth_webhooks::server::{Limits, Metrics, Open, Opening, Server};
+use berth_webhooks::server::{Limits, Metrics, Open, Opening, Server, certificate_metrics};
 use jiff::{SignedDuration, Timestamp};
 use prometheus::Registry;
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use crate::certificates::{CertificateArgs, OnHub, Source};
+use crate::certificates::{KeeperArgs, OnHub, SecretArgs, Source, SourceArgs};
 use crate::common::{CommonArgs, install_namespace};
 use crate::feature_gates::{self, Of};
 use crate::hub_client::{self, HubClient};
@@ -44,7 +44,7 @@ Examples:
   # In a pod, as OCM's operator starts it
   berth webhook-server --port=9443 --feature-gates=DefaultClusterSet=true
 
-  # In a pod, with a certificate that it makes, renews and publishes itself
+  # In a pod, with the certificate that 'berth controller --keep-certificates' makes, renews and publishes
   berth webhook-server --certificate-source=secret
 
   # Outside of the hub's cluster
@@ -94,7 +94,9 @@ pub(crate) struct GateArgs {
     #[arg(long)]
     self_signed: bool,
     #[command(flatten)]
-    certificate: CertificateArgs,
+    source: SourceArgs,
+    #[command(flatten)]
+    secret: SecretArgs,
     /// CA certificates (PEM): clients must present a certificate of one of these
     #[arg(long, value_name = "FILE")]
     client_ca_file: Option<PathBuf>,
@@ -121,7 +123,7 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
         tracing::warn!("{warning}");
     }
     let decides = async || decides(args).await;
-    let prepared = Prepared::new(&args.gate, gates.webhooks, decides).await?;
+    let prepared = Prepared::new(&args.gate, gates.webhooks, None, decides).await?;
     let shutdown = CancellationToken::new();
     let told_twice = signals::told_twice(shutdown.clone())?;
     tokio::select! {
@@ -169,13 +171,15 @@ struct Serving {
 }
 
 impl Prepared {
-    /// Reads the flags and opens the ports. Sentences for the log are told.
+    /// Reads the flags and opens the ports. Sentences for the log are told. With `keeper`, the certificates of the Secret are
+    /// kept here, too.
     ///
     /// # Errors
     /// Names the flag, and what is wrong with its value.
     pub(crate) async fn new(
         args: &GateArgs,
         gates: FeatureGates,
+        keeper: Option<&KeeperArgs>,
         decides: impl AsyncFnOnce() -> anyhow::Result<Decides>,
     ) -> anyhow::Result<Self> {
         let (options, tls_warnings) = args.common.tls()?;
@@ -190,7 +194,7 @@ impl Prepared {
             client_auth: ClientAuth::new(args.client_ca_file.clone(), args.client_names.clone())?,
             metrics: metrics.clone(),
         };
-        let source = args.certificate.source();
+        let source = args.source.source();
         let mut folder = None;
         if source == Source::Folder {
             let certificates = certificates(args, Timestamp::now())?;
@@ -223,7 +227,11 @@ impl Prepared {
                 let hub = hub.context(
                     "--certificate-source=secret: there must be a hub, --hub-files is none",
                 )?;
-                let managed = args.certificate.managed(hub, metrics.certificates())?;
+                let observer = certificate_metrics(metrics.registry());
+                let managed = match keeper {
+                    Some(keeper) => keeper.keep(&args.secret, hub, observer)?,
+                    None => args.secret.read(hub, observer)?,
+                };
                 Door::Secret {
                     managed: Box::new(managed),
                     port: args.port,

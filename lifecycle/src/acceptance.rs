@@ -21,7 +21,7 @@ use jiff::Timestamp;
 
 use crate::automatic;
 use crate::facts::{Cluster, ClusterFacts, Now, Owned};
-use crate::names::managers;
+use crate::names::{self, managers};
 use crate::plan::{Action, Event, Failure, Plan, Write};
 use crate::removal::{self, Works};
 use crate::roles;
@@ -343,7 +343,13 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Pla
         ))
     } else {
         let why = facts.common_roles_failure.filter(|_| !facts.common_roles);
-        why.map(|why| format!("Waits for the ClusterRoles that all agents share: {why}"))
+        why.map(|why| {
+            format!(
+                "Waits for the ClusterRoles that all agents share: {why}; if they cannot be granted here: kubectl apply -f \
+                 {}",
+                names::AGENT_ROLES_MANIFEST
+            )
+        })
     };
     if let Some(message) = message {
         set(

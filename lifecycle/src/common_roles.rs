@@ -1,6 +1,8 @@
-//! The two ClusterRoles that all agents share: there while there is a cluster.
+//! The two ClusterRoles that all agents share. They ship as a manifest (`manifests/server/agent-roles.yaml`), and are written
+//! here where they are missing or edited and the account may grant what is in them: OCM's may, Berth's own may not.
 //!
-//! Follows OCM's ManagedClusterClusterRoleController.
+//! Follows OCM's ManagedClusterClusterRoleController, except that they are never deleted: who may not make them again would
+//! leave every cluster that comes later without rights.
 
 use serde_json::Value;
 
@@ -29,15 +31,11 @@ pub fn decide(
     ];
     for (there, body) in roles {
         match there {
-            // Whoever holds it back lets it go some day; then it is made anew, if it is needed.
+            // Nobody needs it yet.
+            _ if !any_cluster => {}
+            // Whoever holds it back lets it go some day; then it is made anew.
             Some(there) if there.deleting => {}
-            Some(there) if !any_cluster => {
-                let why = "the hub has no ManagedCluster any more";
-                plan.writes
-                    .push(roles::delete(&body, &there.uid, NAME, why));
-            }
             Some(there) if there.fingerprint == roles::fingerprint(config, &body) => {}
-            None if !any_cluster => {}
             _ => plan
                 .writes
                 .push(roles::apply(body, managers::CLUSTER_ROLES, NAME)),
@@ -67,7 +65,6 @@ mod tests {
                         assert_eq!(body["metadata"]["name"], write.target.name);
                         "apply".to_owned()
                     }
-                    Action::Delete { uid, .. } => format!("delete {uid}"),
                     other => panic!("{other:?}"),
                 };
                 format!("{verb} {}", write.target.name)
@@ -148,19 +145,13 @@ mod tests {
                 vec![],
             ),
             (
-                "the last cluster is gone",
+                "the last cluster is gone: they stay as they are",
                 false,
                 Some(&registration),
                 Some(&edited),
-                vec![format!("delete r {r}"), format!("delete w {w}")],
+                vec![],
             ),
-            (
-                "one is gone already",
-                false,
-                None,
-                Some(&work),
-                vec![format!("delete w {w}")],
-            ),
+            ("one is gone already", false, None, Some(&work), vec![]),
             (
                 "one is being deleted already",
                 false,

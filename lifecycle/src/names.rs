@@ -13,6 +13,9 @@ pub const REGISTRATION_ROLE: &str = "open-cluster-management:managedcluster:regi
 /// The ClusterRole that all agents have for working.
 pub const WORK_ROLE: &str = "open-cluster-management:managedcluster:work";
 
+/// The manifest of both.
+pub const AGENT_ROLES_MANIFEST: &str = "manifests/server/agent-roles.yaml";
+
 /// The Lease in a cluster's namespace that its agent renews.
 pub const CLUSTER_LEASE: &str = "managed-cluster-lease";
 

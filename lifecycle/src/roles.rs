@@ -161,14 +161,20 @@ pub fn work_role(config: &Config) -> Value {
 /// A digest of those parts of a namespace or RBAC object that are the hub's: its own labels (and no others), rules, subjects
 /// and roleRef. Two objects with the same digest need no write.
 ///
+/// The labels that an admin wants on what is made for a cluster do not count for the roles that all agents share: those ship as
+/// a manifest, and who may not grant them may not label them, either.
+///
 /// What is absent counts as empty, and a subject without an apiGroup has the one that the API server gives it. Order
 /// counts: OCM compares so, too. Digests of different processes cannot be compared.
 pub fn fingerprint(config: &Config, object: &Value) -> u64 {
     let hasher = &mut DefaultHasher::new();
     let found = &object["metadata"]["labels"];
+    let name = text(&object["metadata"]["name"]);
+    let is_shared = [names::REGISTRATION_ROLE, names::WORK_ROLE].contains(&name);
+    let configured = configured_labels(config).filter(|_| !is_shared);
     for key in [labels::CLUSTER_NAME]
         .into_iter()
-        .chain(configured_labels(config).map(|(key, _)| key))
+        .chain(configured.map(|(key, _)| key))
     {
         found[key].as_str().hash(hasher);
     }

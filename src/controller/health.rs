@@ -1,4 +1,5 @@
-//! Health, readiness and metrics of the lifecycle, under the paths of OCM's controller.
+//! Health, readiness and metrics of the lifecycle, under the paths of OCM's controller. Health is for everybody, as the kubelet
+//! has no token; metrics are for whom the hub lets read them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,11 +14,12 @@ use berth_certs::folder::Folder;
 use berth_certs::options::TlsOptions;
 use berth_certs::self_signed::SelfSigned;
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
-use http::StatusCode;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use prometheus::{Encoder, Registry, TextEncoder};
 
+use super::scrapers::Scrapers;
 use super::standing::Standing;
 
 /// Where OpenShift, and whoever follows it, mounts a certificate for the Service.
@@ -41,16 +43,7 @@ pub(super) fn tls(options: TlsOptions) -> anyhow::Result<(ServingTls, Duration)>
 }
 
 /// The routes.
-pub(super) fn router(standing: Arc<Standing>, registry: Registry) -> Router {
-    let metrics = async move |State(registry): State<Registry>| {
-        let mut text = Vec::new();
-        // Writing to memory fails only for a family without metrics, and gathering leaves those out.
-        let _ = TextEncoder::new().encode(&registry.gather(), &mut text);
-        (
-            [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
-            text,
-        )
-    };
+pub(super) fn router(standing: Arc<Standing>, registry: Registry, scrapers: Scrapers) -> Router {
     Router::new()
         .route("/healthz", get(alive))
         .route("/livez", get(alive))
@@ -59,8 +52,25 @@ pub(super) fn router(standing: Arc<Standing>, registry: Registry) -> Router {
         .merge(
             Router::new()
                 .route("/metrics", get(metrics))
-                .with_state(registry),
+                .with_state((registry, Arc::new(scrapers))),
         )
+}
+
+async fn metrics(
+    State((registry, scrapers)): State<(Registry, Arc<Scrapers>)>,
+    headers: HeaderMap,
+) -> Response {
+    let verdict = scrapers.verdict(&headers).await;
+    if let Some((status, text)) = verdict.refusal() {
+        let challenge =
+            (status == StatusCode::UNAUTHORIZED).then_some([(WWW_AUTHENTICATE, "Bearer")]);
+        return (status, challenge, text).into_response();
+    }
+    let mut text = Vec::new();
+    // Writing to memory fails only for a family without metrics, and gathering leaves those out.
+    let _ = TextEncoder::new().encode(&registry.gather(), &mut text);
+    let content_type = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (content_type, text).into_response()
 }
 
 async fn alive() -> &'static str {

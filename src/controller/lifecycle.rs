@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::Settings;
 use super::health;
+use super::scrapers::Scrapers;
 use super::standing::Standing;
 
 /// What becomes of the process when another has taken over.
@@ -98,7 +99,8 @@ impl Lifecycle {
             reload,
         } = self;
         let end = CancellationToken::new();
-        let router = health::router(Arc::clone(&standing), registry);
+        let scrapers = Scrapers::new(client.clone());
+        let router = health::router(Arc::clone(&standing), registry, scrapers);
         let mut health = tokio::spawn(server::serve(
             port,
             Some(Arc::clone(&tls)),

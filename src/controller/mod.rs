@@ -5,10 +5,12 @@ mod election;
 mod health;
 mod lifecycle;
 mod lists;
+mod scrapers;
 mod standing;
 #[cfg(test)]
 mod tests;
 
+use berth_webhooks::server::certificate_metrics;
 use prometheus::Registry;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use args::LifecycleArgs;
 pub(crate) use lifecycle::{Lifecycle, WhenLost};
 
+use crate::certificates::{KeeperArgs, OnHub, SecretArgs};
 use crate::common::CommonArgs;
 use crate::feature_gates::{self, Of};
 use crate::hub_client::{self, HubClient};
@@ -25,6 +28,9 @@ const EXAMPLES: &str = "\
 Examples:
   # In a pod, as OCM's operator starts it
   berth controller --feature-gates=ManagedClusterAutoApproval=true --auto-approved-csr-users=alice
+
+  # In a pod, beside gates that run with --certificate-source=secret
+  berth controller --keep-certificates
 
   # Outside of the hub's cluster
   berth controller --kubeconfig ~/.kube/hub --listen 127.0.0.1:8443
@@ -48,6 +54,13 @@ pub(crate) struct Args {
     feature_gates: Vec<String>,
     #[command(flatten)]
     lifecycle: LifecycleArgs,
+    /// Keep the gate's certificates: make and renew them in the Secret, and publish their authority in the registrations
+    #[arg(long)]
+    keep_certificates: bool,
+    #[command(flatten)]
+    secret: SecretArgs,
+    #[command(flatten)]
+    keeper: KeeperArgs,
 }
 
 /// Works until a signal, or until another takes over.
@@ -75,6 +88,16 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     ))?;
     let HubClient { client, .. } =
         hub_client::connect(args.common.kubeconfig.as_deref(), "").await?;
+    let kept = if args.keep_certificates {
+        let hub = OnHub {
+            client: client.clone(),
+            namespace: settings.namespace().to_owned(),
+        };
+        let observer = certificate_metrics(&registry);
+        Some(args.keeper.keep(&args.secret, hub, observer)?)
+    } else {
+        None
+    };
     let lifecycle = Lifecycle::new(settings, tls, &registry, client, WhenLost::End).await?;
     tracing::info!(
         controller = %lifecycle.address()?,
@@ -83,8 +106,26 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     );
     let stop = CancellationToken::new();
     let told_twice = signals::told_twice(stop.clone())?;
+    // Whichever ends by itself takes the other one with it. Each has a Lease of its own: certificates are kept while OCM's
+    // controller has the other.
+    let lifecycle = async {
+        let ended = lifecycle.run(stop.clone()).await;
+        stop.cancel();
+        ended
+    };
+    let kept = async {
+        let Some(kept) = kept else { return Ok(()) };
+        let ended = kept.run(stop.clone()).await;
+        stop.cancel();
+        ended
+    };
+    let both = async {
+        let (lifecycle, kept) = tokio::join!(lifecycle, kept);
+        lifecycle?;
+        Ok(kept?)
+    };
     let ended = tokio::select! {
-        ended = lifecycle.run(stop) => ended,
+        ended = both => ended,
         () = told_twice => anyhow::bail!("told to stop a second time: stopped at once, and the Lease not released"),
     };
     if ended.is_ok() {

@@ -1,4 +1,5 @@
-//! Gate and lifecycle of the demo: as `berth hub` runs them, in this process. Nobody else is there to be elected.
+//! Gate and lifecycle of the demo, in this process, each with the account that the manifests give it. Nobody else is there to be
+//! elected.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -35,7 +36,8 @@ use crate::hub_client::{self, HubClient};
 /// Where the manifests install it.
 const NAMESPACE: &str = "open-cluster-management-hub";
 const SERVICE: &str = "cluster-manager-registration-webhook";
-const SERVICE_ACCOUNT: &str = "registration-webhook-sa";
+const GATES_ACCOUNT: &str = "registration-webhook-sa";
+const CONTROLLERS_ACCOUNT: &str = "berth-registration-controller-sa";
 const PORT: u16 = 9443;
 
 /// Longer than a demo stays up.
@@ -76,7 +78,7 @@ pub(super) fn certificates(folder: &Path) -> anyhow::Result<Certificates> {
 }
 
 impl Running {
-    /// Serves on `webhooks`, with the rights of the manifests' service account and no others.
+    /// Serves on `webhooks`, with the rights of the manifests' service accounts and no others.
     pub(super) async fn start(
         admin: &Client,
         hub: &Hub,
@@ -94,7 +96,10 @@ impl Running {
             metrics.observer(),
             Timestamp::now(),
         )?;
-        let HubClient { client, service } = hub_client::of(own_config(admin, hub).await?)?;
+        let HubClient { service, .. } =
+            hub_client::of(own_config(admin, hub, GATES_ACCOUNT).await?)?;
+        let HubClient { client, .. } =
+            hub_client::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?)?;
         let engine = Engine::new(
             client,
             lifecycle_config(),
@@ -151,8 +156,8 @@ fn lifecycle_config() -> LifecycleConfig {
     }
 }
 
-/// How they reach the hub: with a token of their service account.
-async fn own_config(admin: &Client, hub: &Hub) -> anyhow::Result<Config> {
+/// How they reach the hub: with a token of this service account.
+async fn own_config(admin: &Client, hub: &Hub, account: &str) -> anyhow::Result<Config> {
     let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), NAMESPACE);
     let request = TokenRequest {
         spec: TokenRequestSpec {
@@ -162,14 +167,14 @@ async fn own_config(admin: &Client, hub: &Hub) -> anyhow::Result<Config> {
         ..TokenRequest::default()
     };
     let answer = accounts
-        .create_token_request(SERVICE_ACCOUNT, &PostParams::default(), &request)
+        .create_token_request(account, &PostParams::default(), &request)
         .await?;
     let token = answer
         .status
         .context("a TokenRequest without status")?
         .token;
     let user = NamedAuthInfo {
-        name: SERVICE_ACCOUNT.to_owned(),
+        name: account.to_owned(),
         auth_info: Some(AuthInfo {
             token: Some(token.into()),
             ..AuthInfo::default()
@@ -179,8 +184,8 @@ async fn own_config(admin: &Client, hub: &Hub) -> anyhow::Result<Config> {
     let kubeconfig = Kubeconfig {
         clusters: vec![people::cluster(hub)],
         auth_infos: vec![user],
-        contexts: vec![people::context(SERVICE_ACCOUNT)],
-        current_context: Some(SERVICE_ACCOUNT.to_owned()),
+        contexts: vec![people::context(account)],
+        current_context: Some(account.to_owned()),
         ..Kubeconfig::default()
     };
     Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)

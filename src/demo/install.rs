@@ -1,4 +1,4 @@
-//! Installs what `kubectl apply -k manifests` installs, but for the Deployment: the gate is here already.
+//! Installs what `kubectl apply -k manifests` installs, but for what runs: gate and controller are here already.
 
 use anyhow::Context;
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::demo::request::{self, Answer};
 
 /// What there must be before the gate can work.
-const BEFORE: [(&str, &str); 8] = [
+const BEFORE: [(&str, &str); 9] = [
     (
         "namespace.yaml",
         include_str!("../../manifests/server/namespace.yaml"),
@@ -24,6 +24,10 @@ const BEFORE: [(&str, &str); 8] = [
     (
         "controller-role.yaml",
         include_str!("../../manifests/server/controller-role.yaml"),
+    ),
+    (
+        "agent-roles.yaml",
+        include_str!("../../manifests/server/agent-roles.yaml"),
     ),
     (
         "service.yaml",
@@ -81,7 +85,7 @@ const PEOPLE: (&str, &str) = (
     include_str!("../../examples/demo/people.yaml"),
 );
 
-/// Namespace, service account, RBAC, Service, CRDs.
+/// Namespace, service accounts, RBAC, Service, CRDs.
 pub(super) async fn before_the_gate(admin: &Client) -> anyhow::Result<()> {
     for (file, text) in BEFORE {
         for object in documents(file, text)? {

@@ -379,7 +379,10 @@ async fn faults_of_an_installation_are_found_one_by_one() {
             rules.retain(|it| it["resources"][0] != "certificatesigningrequests/approval");
         })
         .await;
-    let account = format!("system:serviceaccount:{NAMESPACE}:registration-webhook-sa");
+    let account = format!(
+        "system:serviceaccount:{NAMESPACE}:{}",
+        crate::shipped::CONTROLLER
+    );
     let expected = Expected {
         check: "controller-rights",
         severity: "fault",
@@ -395,12 +398,30 @@ async fn faults_of_an_installation_are_found_one_by_one() {
     let role = "open-cluster-management:cluster-manager-registration:webhook";
     let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}");
     let before = ward.change(&path, |role| role["rules"] = json!([])).await;
+    let account = format!("system:serviceaccount:{NAMESPACE}:{}", crate::shipped::GATE);
     let expected = Expected {
         check: "gate-rights",
         severity: "fault",
         object: &account,
         says: "it lacks verb \"get\" on managedclustersets.cluster.open-cluster-management.io",
         remedy: "kubectl apply -f manifests/server/cluster-role.yaml",
+    };
+    ward.finds(expected, &[]).await;
+    ward.restore(&path, &before).await;
+    ward.is_sound().await;
+
+    // 7a. A role that all agents share and somebody edited: the controller's account may not mend it.
+    let role = "open-cluster-management:managedcluster:work";
+    let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}");
+    let before = ward
+        .change(&path, |role| role["rules"][0]["verbs"] = json!(["create"]))
+        .await;
+    let expected = Expected {
+        check: "agent-roles",
+        severity: "warning",
+        object: role,
+        says: "its rules are not as they are shipped",
+        remedy: "kubectl apply -f manifests/server/agent-roles.yaml",
     };
     ward.finds(expected, &[]).await;
     ward.restore(&path, &before).await;

@@ -1,4 +1,4 @@
-//! A hub on which `berth hub` runs, installed as the manifests have it.
+//! A hub on which gate and controller run, each with the account that the manifests give it.
 
 use std::ops::Deref;
 use std::time::{Duration, Instant};
@@ -13,19 +13,13 @@ use crate::cluster::janitor::{self, Watched};
 use crate::cluster::{
     CRDS, Cluster, Output, Person, Private, documents_of, rule, wait_until_in_force,
 };
+use crate::process::Controller;
+use crate::shipped;
 use crate::support::{Gate, berth, where_to_serve};
 use crate::transcript::{Stage, words};
 
 pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 pub const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
-
-/// What of the server matters to a process outside of the hub.
-pub const SERVER: [&str; 4] = [
-    "manifests/server/namespace.yaml",
-    "manifests/server/service-account.yaml",
-    "manifests/server/cluster-role.yaml",
-    "manifests/server/controller-role.yaml",
-];
 
 pub const REGISTRATIONS: [&str; 5] = [
     "manifests/registrations/managedclustermutators.yaml",
@@ -44,9 +38,10 @@ pub struct House<C> {
     pub admin: Person,
 }
 
-/// A running `berth hub`, which ends with this process.
+/// A running gate, and a controller; both end with this process.
 pub struct Berth {
     pub gate: Gate,
+    pub controller: Controller,
     _watched: Watched,
 }
 
@@ -155,19 +150,22 @@ impl Berth {
     /// Installs Berth on a hub, runs it, registers its webhooks, and returns when they are in force, and the lifecycle works.
     pub async fn install(cluster: &Cluster) -> Self {
         cluster.apply_manifests(&CRDS).await;
-        cluster.apply_manifests(&SERVER).await;
-        let (namespace, name) = ("open-cluster-management-hub", "registration-webhook-sa");
-        let account = cluster.service_account(namespace, name).await;
+        shipped::install(cluster).await;
+        let account = shipped::gate(cluster).await;
         let certs = TempDir::new().unwrap();
         janitor::remove_at_the_end(certs.path());
-        let mut command = berth(&["hub", "--self-signed", "--listen", "127.0.0.1:auto"]);
+        let mut command = berth(&["webhook-server", "--self-signed"]);
         command
             .args(["--kubeconfig", account.kubeconfig.to_str().unwrap()])
             .args(where_to_serve(certs.path()));
         let mut gate = Gate::run(command, certs);
         let _watched = Watched::new(&gate.child);
         gate.logged(|line| line["message"] == "ready: questions are answered");
-        let this = Self { gate, _watched };
+        let this = Self {
+            gate,
+            controller: Controller::start(cluster, &[]).await,
+            _watched,
+        };
         cluster.apply(&this.registrations()).await;
         wait_until_in_force(cluster).await;
         let admin = cluster.admin().await;

@@ -14,6 +14,10 @@ mod cluster;
 mod csr;
 #[path = "../support/filled.rs"]
 mod filled;
+#[path = "../support/process.rs"]
+mod process;
+#[path = "../support/shipped.rs"]
+mod shipped;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/transcript.rs"]

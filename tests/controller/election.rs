@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::cluster::{Cluster, fresh};
-use crate::process::{CLUSTERS, Controller, LEASE, SETS, get, holder, install, once};
+use crate::process::{CLUSTERS, Controller, LEASE, SETS, holder, install, once, scrape};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_controller_leads_works_and_releases_the_lease_when_told_to_stop() {
@@ -78,8 +78,8 @@ async fn a_second_one_waits_ready_and_takes_over_at_once() {
     let master = |value: u8| {
         format!("leader_election_master_status{{name=\"registration-controller-lock\"}} {value}\n")
     };
-    assert!(get(first.port, "/metrics").await.1.contains(&master(1)));
-    assert!(get(second.port, "/metrics").await.1.contains(&master(0)));
+    assert!(scrape(&cluster, first.port).await.contains(&master(1)));
+    assert!(scrape(&cluster, second.port).await.contains(&master(0)));
 
     let before = holder(&admin).await;
     first.signal("INT");
@@ -122,7 +122,7 @@ async fn without_an_election_nobody_is_asked() {
     controller.is_ready().await;
     let nowhere = LEASE.replace("open-cluster-management-hub", "nowhere");
     assert_eq!(admin.get(&nowhere).await.unwrap().code, 404);
-    let (_, metrics) = get(controller.port, "/metrics").await;
+    let metrics = scrape(&cluster, controller.port).await;
     assert!(!metrics.contains("leader_election_master_status{"));
     controller.signal("TERM");
     assert_eq!(controller.ended().await.code(), Some(0));

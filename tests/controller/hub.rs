@@ -3,14 +3,15 @@
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::cluster::Cluster;
 use crate::cluster::janitor::{self, Watched};
-use crate::process::{LEASE, SETS, account, get, holder, install, once, ready};
+use crate::cluster::{CRDS, Cluster};
+use crate::process::{LEASE, SETS, holder, once, ready, scrape};
+use crate::shipped;
 use crate::support::{Gate, berth, port, where_to_serve};
 
 /// A running `berth hub`, and the port of what runs beside its gate.
 async fn start(cluster: &Cluster, flags: &[&str]) -> (Gate, u16, Watched) {
-    let kubeconfig = account(cluster).await.kubeconfig;
+    let kubeconfig = shipped::gate(cluster).await.kubeconfig;
     let certs = TempDir::new().unwrap();
     janitor::remove_at_the_end(certs.path());
     let mut command = berth(&["hub", "--self-signed", "--listen", "127.0.0.1:auto"]);
@@ -27,7 +28,8 @@ async fn start(cluster: &Cluster, flags: &[&str]) -> (Gate, u16, Watched) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_replica_is_a_gate_and_one_of_them_leads() {
     let cluster = Cluster::private().await;
-    install(&cluster).await;
+    cluster.apply_manifests(&CRDS).await;
+    shipped::install_hub(&cluster).await;
     let admin = cluster.admin().await;
     let (mut first, first_port, _watched) = start(&cluster, &["--shutdown-delay", "1s"]).await;
     first.logged(|line| line["message"] == "carrying clusters through their life");
@@ -50,7 +52,7 @@ async fn every_replica_is_a_gate_and_one_of_them_leads() {
         "leader_election_master_status{",
     ] {
         assert!(metrics.contains(name), "{name}: {metrics}");
-        assert!(get(first_port, "/metrics").await.1.contains(name), "{name}");
+        assert!(scrape(&cluster, first_port).await.contains(name), "{name}");
     }
 
     let before = holder(&admin).await;
@@ -63,7 +65,8 @@ async fn every_replica_is_a_gate_and_one_of_them_leads() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_loses_the_lease_goes_on_as_a_gate_and_stands_again() {
     let cluster = Cluster::private().await;
-    install(&cluster).await;
+    cluster.apply_manifests(&CRDS).await;
+    shipped::install_hub(&cluster).await;
     let admin = cluster.admin().await;
     let (mut hub, port, _watched) = start(&cluster, &[]).await;
     let leads = "carrying clusters through their life";
@@ -97,7 +100,8 @@ async fn who_loses_the_lease_goes_on_as_a_gate_and_stands_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_signal_ends_it_at_once() {
     let cluster = Cluster::private().await;
-    install(&cluster).await;
+    cluster.apply_manifests(&CRDS).await;
+    shipped::install_hub(&cluster).await;
     let (mut hub, _, _watched) = start(&cluster, &["--shutdown-delay", "1h"]).await;
     hub.signal("TERM");
     hub.logged(|line| line["message"] == "told to stop: not ready, serving on");

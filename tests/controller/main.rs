@@ -10,11 +10,14 @@
 
 #[path = "../support/cluster/mod.rs"]
 mod cluster;
+#[path = "../support/shipped.rs"]
+mod shipped;
 #[path = "../support/mod.rs"]
 mod support;
 
 mod election;
 mod flags;
 mod hub;
+#[path = "../support/process.rs"]
 mod process;
 mod start;

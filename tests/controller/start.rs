@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::cluster::{CRDS, Cluster};
-use crate::process::{Controller, get, install, install_server};
+use crate::process::{Controller, get, get_with, install, install_server, scrape};
+use crate::shipped;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kinds_that_are_not_there_yet_are_named_and_waited_for() {
@@ -62,12 +63,11 @@ async fn without_a_hub_it_lives_is_not_ready_and_ends_when_told_to() {
 async fn metrics_are_those_of_the_docs() {
     let cluster = Cluster::private().await;
     install(&cluster).await;
-    let mut controller = Controller::start(&cluster, &[]).await;
+    let mut controller = Controller::start(&cluster, &["--keep-certificates"]).await;
     // Who stands by is ready, too, and counts nothing.
     controller.leads();
     controller.is_ready().await;
-    let (code, metrics) = get(controller.port, "/metrics").await;
-    assert_eq!(code, 200);
+    let metrics = scrape(&cluster, controller.port).await;
     // Counted when asked for, so that it is true from the beginning.
     assert!(metrics.contains("\nberth_caches_primed 1\n"), "{metrics}");
     let path = crate::support::repository("docs/metrics.md");
@@ -82,4 +82,43 @@ async fn metrics_are_those_of_the_docs() {
     }
     assert!(metrics.contains("process_resident_memory_bytes"));
     assert_eq!(get(controller.port, "/nowhere").await.0, 404);
+}
+
+/// Metrics name clusters' states and the hub's health: whoever can reach the port may not read them for that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_are_for_those_whom_the_hub_lets_read_them() {
+    let cluster = Cluster::private().await;
+    install(&cluster).await;
+    let controller = Controller::start(&cluster, &[]).await;
+    let (code, body) = get(controller.port, "/metrics").await;
+    assert_eq!(code, 401, "{body}");
+    assert!(
+        body.starts_with("Unauthorized: /metrics needs a bearer token"),
+        "{body}"
+    );
+    let (code, body) = get_with(controller.port, "/metrics", Some("nonsense")).await;
+    assert_eq!(code, 401, "{body}");
+    // A user that the hub knows, without the right: the controller itself.
+    let other = shipped::token_in(&shipped::controller(&cluster).await.kubeconfig);
+    for _ in 0..2 {
+        let (code, body) = get_with(controller.port, "/metrics", Some(&other)).await;
+        assert_eq!(code, 403, "{body}");
+        assert_eq!(
+            body,
+            "Forbidden: user \"system:serviceaccount:open-cluster-management-hub:berth-registration-controller-sa\" needs \
+             verb \"get\" on the non-resource URL \"/metrics\"\n"
+        );
+    }
+    let metrics = scrape(&cluster, controller.port).await;
+    assert!(
+        metrics.contains("leader_election_master_status{"),
+        "{metrics}"
+    );
+    for path in ["/healthz", "/livez"] {
+        assert_eq!(
+            get(controller.port, path).await.0,
+            200,
+            "the kubelet has no token"
+        );
+    }
 }

@@ -1,5 +1,5 @@
-//! The gate makes, renews and publishes its own certificate, whatever happens to what it stores and publishes. That no call
-//! fails meanwhile: `tests/faults`.
+//! The controller makes, renews and publishes the gate's certificate, whatever happens to what it stores and publishes; the gate
+//! reads and serves it. That no call fails meanwhile: `tests/faults`.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
@@ -12,15 +12,20 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::cluster::path_of;
+use crate::cluster::{kubectl_is_there, path_of};
 use crate::guarded::{AS_FROM_AFAR, RunningGate, gates_kubeconfig};
-use crate::managed::{LEASE, ROLE, SECRET, World, metric};
+use crate::managed::{LEASE, NAMESPACE, ROLE, SECRET, World, metric};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_gates_that_start_at_once_on_an_empty_hub_are_believed() {
+async fn two_gates_and_two_keepers_that_start_at_once_on_an_empty_hub_are_believed() {
     let world = World::new().await;
     let start = Instant::now();
-    let (one, other) = tokio::join!(world.gate(&[]), world.gate(&[]));
+    let (one, other, keeper, second) = tokio::join!(
+        world.gate(&[]),
+        world.gate(&[]),
+        world.keeper(&[]),
+        world.keeper(&[]),
+    );
     world.until_verified().await;
     eprintln!(
         "a working gate, and a verified bundle, after {:?}",
@@ -29,8 +34,8 @@ async fn two_gates_that_start_at_once_on_an_empty_hub_are_believed() {
     let made = |what| format!("berth_managed_certificate_rotations_total{{what=\"{what}\"}}");
     for what in ["leaf", "ca"] {
         let made = [
-            metric(&one, &made(what)).await,
-            metric(&other, &made(what)).await,
+            world.kept(&keeper, &made(what)).await,
+            world.kept(&second, &made(what)).await,
         ];
         assert_eq!(made.iter().sum::<u64>(), 1, "{what}: {made:?}");
     }
@@ -48,13 +53,106 @@ async fn two_gates_that_start_at_once_on_an_empty_hub_are_believed() {
         assert!((28..=30).contains(&days), "{days}");
     }
     let verified = "berth_ca_bundle_verified_timestamp_seconds";
-    assert!(metric(&one, verified).await + metric(&other, verified).await > 0);
+    assert!(world.kept(&keeper, verified).await + world.kept(&second, verified).await > 0);
+    for gate in [&one, &other] {
+        assert_eq!(metric(gate, verified).await, 0, "a gate only reads");
+        assert_eq!(state(&gate.metrics().await), "filled");
+    }
+}
+
+/// The state that the Secret was last seen in.
+fn state(metrics: &str) -> String {
+    let start = "berth_managed_certificate_secret{state=\"";
+    let states = metrics.lines().filter_map(|line| line.strip_prefix(start));
+    let is = states.filter_map(|rest| rest.strip_suffix("\"} 1"));
+    is.collect::<Vec<_>>().join(" ")
+}
+
+/// Applied again, the manifest takes nothing away, whichever way it is applied.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn to_apply_the_empty_secret_again_changes_nothing_of_what_it_holds() {
+    let world = World::new().await;
+    let _serving = tokio::join!(world.gate(&[]), world.keeper(&[]));
+    world.until_verified().await;
+    let before = world.get(SECRET).await["data"].clone();
+    world.put_back().await;
+    assert_eq!(world.get(SECRET).await["data"], before);
+    if !kubectl_is_there() {
+        return;
+    }
+    let manifest = crate::support::repository(crate::managed::MANIFEST);
+    for _ in 0..2 {
+        let output = world
+            .admin
+            .kubectl(&["apply", "-f", manifest.to_str().unwrap()])
+            .await;
+        output.ok();
+        assert_eq!(world.get(SECRET).await["data"], before);
+    }
+}
+
+/// The keeper may not make the Secret. So it says what an admin has to do, gates serve on, and it is filled when it is back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_that_is_deleted_or_of_another_type_is_reported_and_filled_when_it_is_back() {
+    let world = World::new().await;
+    let (gate, mut keeper) = tokio::join!(world.gate(&[]), world.keeper(&[]));
+    world.until_verified().await;
+    let data = world.get(SECRET).await["data"].clone();
+    for (fault, remedy) in [
+        (
+            "missing",
+            "does not exist: kubectl apply -f manifests/server/certificates.yaml",
+        ),
+        (
+            "misshapen",
+            "is not of type Opaque, or is immutable: kubectl -n open-cluster-management-hub delete secret \
+             berth-webhook-certificates, then kubectl apply -f manifests/server/certificates.yaml",
+        ),
+    ] {
+        world.admin.delete(SECRET).await.unwrap().ok();
+        if fault == "misshapen" {
+            let other = json!({
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": { "name": "berth-webhook-certificates" },
+                "type": "kubernetes.io/tls",
+                "data": { "tls.crt": "", "tls.key": "" },
+            });
+            let secrets = format!("{NAMESPACE}/secrets");
+            world.admin.post(&secrets, &other).await.unwrap().ok();
+        }
+        keeper.logged(|line| {
+            let error = line["error"].as_str().unwrap_or_default();
+            line["message"] == "certificates cannot be kept; trying again"
+                && error.ends_with(remedy)
+        });
+        let patience = Instant::now() + Duration::from_secs(20);
+        loop {
+            let seen = [gate.metrics().await, world.metrics(&keeper).await];
+            if seen.iter().all(|metrics| state(metrics) == fault) {
+                break;
+            }
+            assert!(Instant::now() < patience, "{fault}: {seen:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        // What is served goes on, and a caBundle is mended all the while.
+        let first = &world.registrations[0];
+        let right = world.get(first).await["webhooks"][0]["clientConfig"]["caBundle"].clone();
+        world.edit(first, "").await;
+        world.until_mended(first, right.as_str().unwrap()).await;
+        world.put_back().await;
+        while world.get(SECRET).await["data"] != data {
+            assert!(Instant::now() < patience, "{:?}", keeper.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        world.until_verified().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bundle_that_somebody_changes_is_mended_and_counted() {
     let world = World::new().await;
-    let gate = world.gate(&[]).await;
+    let (_gate, keeper) = tokio::join!(world.gate(&[]), world.keeper(&[]));
     world.until_verified().await;
     let right = STANDARD.encode(&world.bundles().await[0]);
     let hour = Duration::from_secs(3600);
@@ -65,7 +163,7 @@ async fn a_bundle_that_somebody_changes_is_mended_and_counted() {
         let mut counts = Vec::new();
         for reason in ["published", "differs", "unverified"] {
             let name = format!("berth_ca_bundle_writes_total{{reason=\"{reason}\"}}");
-            counts.push(metric(&gate, &name).await);
+            counts.push(world.kept(&keeper, &name).await);
         }
         counts
     };
@@ -90,7 +188,7 @@ async fn a_bundle_that_somebody_changes_is_mended_and_counted() {
     world.edit(first, &STANDARD.encode(other)).await;
     world.until_mended(first, &right).await;
     until_counted([all, 1, 2]).await;
-    let told = gate.log();
+    let told = keeper.log();
     assert!(told.iter().any(|line| line["level"] == "WARN"
         && line["message"]
             == "the caBundle did not verify our certificate, so calls failed: mended"));
@@ -118,12 +216,12 @@ async fn a_bundle_that_somebody_changes_is_mended_and_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_keeps_the_certificates_is_killed_and_another_goes_on() {
+async fn the_keeper_is_killed_and_another_goes_on() {
     let world = World::new().await;
     let flags = ["--leaf-validity=20s", "--ca-validity=60s", "--ca-settle=5s"];
-    let first = world.gate(&flags).await;
+    let (_gate, first) = tokio::join!(world.gate(&[]), world.keeper(&flags));
     world.until_verified().await;
-    let second = world.gate(&flags).await;
+    let second = world.keeper(&flags).await;
     // In the middle of a rotation.
     let patience = Instant::now() + Duration::from_secs(120);
     while world.stored("next-ca.crt").await.is_empty() {
@@ -131,7 +229,7 @@ async fn who_keeps_the_certificates_is_killed_and_another_goes_on() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let next = world.stored("next-ca.crt").await;
-    first.kill();
+    drop(first);
     let right = STANDARD.encode(&world.bundles().await[0]);
     world.edit(&world.registrations[1], "").await;
     while world.stored("ca.crt").await != next {
@@ -145,6 +243,8 @@ async fn who_keeps_the_certificates_is_killed_and_another_goes_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_its_rights_a_gate_says_what_is_missing_and_goes_on_when_it_has_them() {
     let world = World::new().await;
+    let mut keeper = world.keeper(&[]).await;
+    keeper.logged(|line| line["message"] == "certificates stored");
     for role in crate::cluster::documents_of(ROLE) {
         if role["kind"].as_str().unwrap().ends_with("Binding") {
             world.admin.delete(&path_of(&role)).await.unwrap().ok();
@@ -187,6 +287,8 @@ async fn without_its_rights_a_gate_says_what_is_missing_and_goes_on_when_it_has_
     }
     process.signal("TERM");
     assert_eq!(process.ended().await.code(), Some(0));
+    keeper.signal("TERM");
+    assert_eq!(keeper.ended().await.code(), Some(0));
     // Handed on at once.
     assert_eq!(
         world.get(LEASE).await["spec"]["holderIdentity"]
@@ -212,7 +314,7 @@ async fn another_authoritys_gate_is_believed_until_ours_has_settled() {
     let kubeconfig = gates_kubeconfig(&world.hub).await;
     let their_gate = RunningGate::run(&kubeconfig, certs, &[]);
     world.balancer.add(&their_gate);
-    let gate = world.gate(&["--ca-settle=3s"]).await;
+    let (gate, _keeper) = tokio::join!(world.gate(&[]), world.keeper(&["--ca-settle=3s"]));
     world.until_verified().await;
     for bundle in world.bundles().await {
         let roots = Root::all_in(bundle.as_bytes());
@@ -233,18 +335,19 @@ async fn another_authoritys_gate_is_believed_until_ours_has_settled() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_secret_is_lost_and_all_gates_restart_and_they_serve_at_once() {
+async fn the_secret_is_lost_and_all_restart_and_they_serve_at_once() {
     let world = World::new().await;
     // With the time to settle as it is by default: a minute, in which each call would fail.
-    let gates = tokio::join!(world.gate(&[]), world.gate(&[]));
+    let running = tokio::join!(world.gate(&[]), world.keeper(&[]));
     world.until_verified().await;
     let lost = world.stored("ca.crt").await;
-    drop(gates);
+    drop(running);
     world.admin.delete(SECRET).await.unwrap().ok();
+    world.put_back().await;
     // As they have it who were told to stop; who was killed has it until it runs out.
     world.admin.delete(LEASE).await.unwrap().ok();
     let begun = Instant::now();
-    let _gates = tokio::join!(world.gate(&[]), world.gate(&[]));
+    let _running = tokio::join!(world.gate(&[]), world.keeper(&[]));
     world.until_verified().await;
     let took = begun.elapsed();
     assert!(took < Duration::from_secs(20), "{took:?}");

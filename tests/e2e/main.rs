@@ -21,6 +21,10 @@ mod guarded;
 mod managed;
 #[path = "../support/objects.rs"]
 mod objects;
+#[path = "../support/process.rs"]
+mod process;
+#[path = "../support/shipped.rs"]
+mod shipped;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/writers.rs"]
@@ -45,6 +49,7 @@ mod outage;
 mod pasted;
 mod people;
 mod reserved_names;
+mod rights;
 mod rotation;
 mod service;
 mod sets;

@@ -30,7 +30,7 @@ const MORE_TASKS: u64 = 30;
 async fn hours_go_by() {
     let report = Report::begin("soak");
     let flags = ["--leaf-validity=12s", "--ca-validity=36s", "--ca-settle=3s"];
-    let replicas = Replicas::start(&flags).await;
+    let replicas = Replicas::start(&[], &flags).await;
     // Throughout, with rests that are longer and shorter than anybody keeps a connection.
     let now_and_then = Load::start(
         replicas.target(),

@@ -19,12 +19,12 @@ use crate::tally::Report;
 async fn certificates_and_authorities_change() {
     let report = Report::begin("leaf and authority replaced");
     let flags = ["--leaf-validity=12s", "--ca-validity=36s", "--ca-settle=3s"];
-    let mut busy = Busy::start(&flags).await;
+    let mut busy = Busy::start(&[], &flags).await;
     let mut seen = vec![busy.replicas.world.stored("ca.crt").await];
     let changes = length::times(1);
     let patience = Instant::now() + Duration::from_secs(90) * u32::try_from(changes).unwrap();
     let logs =
-        |busy: &Busy| -> Vec<_> { busy.replicas.gates.iter().map(|gate| gate.log()).collect() };
+        |busy: &Busy| -> Vec<_> { busy.replicas.keepers.iter().map(|it| it.log()).collect() };
     while seen.len() < 1 + changes {
         busy.go_on(4).await;
         let authority = busy.replicas.world.stored("ca.crt").await;
@@ -41,17 +41,16 @@ async fn certificates_and_authorities_change() {
     busy.go_on(20).await;
     let (tally, written, replicas) = busy.stop().await;
     let mut leaves = 0;
+    for keeper in &replicas.keepers {
+        let made = "berth_managed_certificate_rotations_total{what=\"leaf\"}";
+        leaves += replicas.world.kept(keeper, made).await;
+        let unverified = "berth_ca_bundle_writes_total{reason=\"unverified\"}";
+        assert_eq!(replicas.world.kept(keeper, unverified).await, 0);
+    }
     for gate in &replicas.gates {
-        leaves += metric(
-            gate,
-            "berth_managed_certificate_rotations_total{what=\"leaf\"}",
-        )
-        .await;
         let reloads =
             "berth_serving_certificate_reloads_total{outcome=\"reloaded\",part=\"certificate\"}";
         assert!(metric(gate, reloads).await >= 2, "{}", gate.metrics().await);
-        let unverified = "berth_ca_bundle_writes_total{reason=\"unverified\"}";
-        assert_eq!(metric(gate, unverified).await, 0);
     }
     assert!(leaves >= 3, "{leaves}");
     report.all_decided(
@@ -63,7 +62,7 @@ async fn certificates_and_authorities_change() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_secret_is_lost_or_spoilt_in_every_way() {
     let report = Report::begin("the Secret lost and spoilt");
-    let mut busy = Busy::start(&[]).await;
+    let mut busy = Busy::start(&[], &[]).await;
     let admin = busy.replicas.world.hub.admin().await;
     let data = busy.replicas.world.get(SECRET).await["data"].clone();
     let bundles = busy.replicas.world.bundles().await;
@@ -109,21 +108,16 @@ async fn a_secret_is_lost_or_spoilt_in_every_way() {
                         "type": "kubernetes.io/tls",
                         "data": { "tls.crt": "", "tls.key": "" },
                     });
-                    // It may be put back faster than another is made.
-                    for _ in 0..1000 {
-                        admin.delete(SECRET).await.unwrap();
-                        let made = admin
-                            .post(&format!("{NAMESPACE}/secrets"), &other)
-                            .await
-                            .unwrap();
-                        if made.code == 201 {
-                            break;
-                        }
-                        assert_eq!(made.code, 409, "{made:?}");
-                    }
+                    admin.delete(SECRET).await.unwrap().ok();
+                    let secrets = format!("{NAMESPACE}/secrets");
+                    admin.post(&secrets, &other).await.unwrap().ok();
                 }
             }
             busy.go_on(4).await;
+            // Gates serve on from memory; an admin does what the alert says. What is spoilt only is mended without him.
+            if ["deleted", "of another type", "immutable"].contains(&fault) {
+                busy.replicas.world.put_back().await;
+            }
             let patience = Instant::now() + Duration::from_secs(60);
             loop {
                 let secret = busy.replicas.world.get(SECRET).await;

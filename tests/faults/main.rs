@@ -26,6 +26,10 @@ mod in_process;
 mod managed;
 #[path = "../support/objects.rs"]
 mod objects;
+#[path = "../support/process.rs"]
+mod process;
+#[path = "../support/shipped.rs"]
+mod shipped;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/writers.rs"]

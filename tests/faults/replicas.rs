@@ -1,5 +1,5 @@
-//! Three replicas that keep their own certificates, behind one address, and callers who hear late: of a new bundle as of who
-//! is ready.
+//! Three replicas behind one address and two controllers that keep their certificate, and callers who hear late: of a new bundle
+//! as of who is ready.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use crate::cluster::{Person, wait_until_in_force};
 use crate::guarded::RunningGate;
 use crate::load::{Load, Manner, Target, client, trusting};
 use crate::managed::{SERVICE, World};
+use crate::process::Controller;
 use crate::tally::Tally;
 use crate::writers::Writers;
 
@@ -26,16 +27,24 @@ const LATE: Duration = Duration::from_secs(1);
 pub struct Replicas {
     pub world: World,
     pub gates: Vec<RunningGate>,
+    pub keepers: Vec<Controller>,
     target: Target,
 }
 
 impl Replicas {
-    /// With these flags, when the hub believes them.
-    pub async fn start(flags: &[&str]) -> Self {
+    /// Gates and keepers with these flags, when the hub believes them.
+    pub async fn start(flags: &[&str], keepers_flags: &[&str]) -> Self {
         let world = World::behind(Balancer::start_late(LATE).await).await;
         calls::grant(&world.hub).await;
-        let gates = tokio::join!(world.gate(flags), world.gate(flags), world.gate(flags));
-        let gates = vec![gates.0, gates.1, gates.2];
+        let (one, two, three, keeper, second) = tokio::join!(
+            world.gate(flags),
+            world.gate(flags),
+            world.gate(flags),
+            world.keeper(keepers_flags),
+            world.keeper(keepers_flags),
+        );
+        let gates = vec![one, two, three];
+        let keepers = vec![keeper, second];
         world.balancer.knows(REPLICAS).await;
         world.until_verified().await;
         let bundle = world.bundles().await[0].clone();
@@ -47,6 +56,7 @@ impl Replicas {
         Self {
             world,
             gates,
+            keepers,
             target,
         }
     }
@@ -65,8 +75,8 @@ pub struct Busy {
 }
 
 impl Busy {
-    pub async fn start(flags: &[&str]) -> Self {
-        let replicas = Replicas::start(flags).await;
+    pub async fn start(flags: &[&str], keepers_flags: &[&str]) -> Self {
+        let replicas = Replicas::start(flags, keepers_flags).await;
         wait_until_in_force(&replicas.world.hub).await;
         let manner = Manner {
             connections: 4,

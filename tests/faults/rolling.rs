@@ -15,6 +15,7 @@ use crate::guarded::{gates_kubeconfig, install};
 use crate::in_process::HOUR;
 use crate::load::{Load, Manner, Target, trusting};
 use crate::replicas::Busy;
+use crate::shipped;
 use crate::support::{Gate, berth, where_to_serve};
 use crate::tally::Report;
 use crate::{calls, length};
@@ -28,23 +29,23 @@ const DELAY: &str = "2500ms";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn gates_are_replaced_one_after_another() {
-    replaced("gates replaced one by one", &["webhook-server"], &[]).await;
+    replaced("gates replaced one by one", &["webhook-server"], false).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hubs_are_replaced_one_after_another() {
     let command = ["hub", "--listen", "127.0.0.1:auto"];
-    let roles = ["manifests/server/controller-role.yaml"];
-    replaced("hubs replaced one by one", &command, &roles).await;
+    replaced("hubs replaced one by one", &command, true).await;
 }
 
-/// As the manifests run them: one of them keeps the certificate of all, and hands that on when it leaves.
+/// As the manifests run them: gates that read the certificate, and controllers one of which keeps it, and hands that on when it
+/// leaves.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn gates_that_keep_their_certificates_are_replaced_one_after_another() {
-    let report = Report::begin("keepers of certificates replaced");
+async fn gates_and_keepers_of_certificates_are_replaced_one_after_another() {
+    let report = Report::begin("gates and keepers of certificates replaced");
     let delay = format!("--shutdown-delay={DELAY}");
     let flags = [delay.as_str()];
-    let mut busy = Busy::start(&flags).await;
+    let mut busy = Busy::start(&flags, &[]).await;
     busy.load.go_on(100).await;
     let rollouts = length::times(1);
     for _ in 0..rollouts {
@@ -56,6 +57,14 @@ async fn gates_that_keep_their_certificates_are_replaced_one_after_another() {
             old.signal("TERM");
             busy.go_on(20).await;
             leaving.push(old);
+        }
+        for _ in 0..busy.replicas.keepers.len() {
+            let new = busy.replicas.world.keeper(&[]).await;
+            let mut old = busy.replicas.keepers.remove(0);
+            busy.replicas.keepers.push(new);
+            old.signal("TERM");
+            busy.go_on(20).await;
+            assert_eq!(old.ended().await.code(), Some(0));
         }
         for mut old in leaving {
             assert_eq!(old.ended().await.code(), Some(0));
@@ -75,11 +84,13 @@ struct Deployment {
     _hub: Private,
 }
 
-async fn replaced(what: &'static str, command: &[&str], roles: &[&str]) {
+async fn replaced(what: &'static str, command: &[&str], in_one: bool) {
     let report = Report::begin(what);
     let hub = Cluster::private().await;
     install(&hub).await;
-    hub.apply_manifests(roles).await;
+    if in_one {
+        shipped::install_hub(&hub).await;
+    }
     calls::grant(&hub).await;
     let deployment = Deployment {
         command: command.iter().map(|it| (*it).to_owned()).collect(),

@@ -84,6 +84,20 @@ fn the_crds_in_manifests_are_those_of_the_types() {
     assert_generated("manifests/crds/kustomization.yaml", &yaml(&kustomization));
 }
 
+/// As the lifecycle writes them where it may.
+#[test]
+fn the_roles_that_all_agents_share_are_those_of_the_lifecycle() {
+    use berth_lifecycle::{config::Config, names, roles};
+
+    let config = Config::default();
+    let roles = [roles::registration_role(&config), roles::work_role(&config)];
+    let roles = roles.map(|role| serde_saphyr::to_string(&role).expect("it is YAML"));
+    let why = "# What every agent may do in its cluster's namespace. The controller binds these roles, and need not have what is in \
+               them.\n";
+    let content = format!("{HEADER}{why}{}---\n{}", roles[0], roles[1]);
+    assert_generated(names::AGENT_ROLES_MANIFEST, &content);
+}
+
 #[tokio::test]
 async fn every_message_is_documented() {
     assert_generated("docs/denials.md", &denials::page().await);

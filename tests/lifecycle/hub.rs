@@ -492,20 +492,14 @@ async fn install(cluster: &Cluster) {
     install_account(cluster).await;
 }
 
-/// Namespace, service account and its rights, as the manifests have them.
+/// Namespace, service accounts and their rights, as the manifests have them.
 async fn install_account(cluster: &Cluster) {
-    let mut objects = documents_of("manifests/server/namespace.yaml");
-    objects.extend(documents_of("manifests/server/service-account.yaml"));
-    objects.extend(documents_of("manifests/server/controller-role.yaml"));
-    cluster.apply(&objects).await;
+    crate::shipped::install(cluster).await;
 }
 
-/// Whoever the reconcilers are.
+/// The account that the reconcilers run as.
 pub async fn account(cluster: &Cluster) -> Person {
-    let namespace = "open-cluster-management-hub";
-    cluster
-        .service_account(namespace, "registration-webhook-sa")
-        .await
+    crate::shipped::controller(cluster).await
 }
 
 fn crd(group: &str, version: &str, kind: &str) -> Value {

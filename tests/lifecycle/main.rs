@@ -16,13 +16,15 @@ mod cluster;
 mod csr;
 #[path = "../support/filled.rs"]
 mod filled;
+#[path = "../support/shipped.rs"]
+mod shipped;
 #[path = "../support/mod.rs"]
 mod support;
 
 mod agent;
 mod hub;
 #[allow(dead_code, reason = "the tests of the controller use more of it")]
-#[path = "../controller/process.rs"]
+#[path = "../support/process.rs"]
 mod process;
 mod proxy;
 

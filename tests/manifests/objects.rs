@@ -7,7 +7,8 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -36,6 +37,11 @@ fn every_file_is_in_a_kustomization() {
         "manifests",
         "manifests/overlays/cert-manager",
         "manifests/overlays/replace-ocm",
+        "manifests/overlays/hub",
+        "manifests/overlays/ocm-names",
+        "manifests/overlays/auto-approval",
+        "manifests/overlays/network-policies",
+        "manifests/overlays/client-certificates",
         "manifests/monitoring",
     ];
     let built: Vec<_> = roots.iter().flat_map(|root| resources(root)).collect();
@@ -65,6 +71,8 @@ pub(crate) fn assert_is_its_kind(from: &str, object: &Value) {
         ("v1", "Namespace") => round_trip::<Namespace>(&what, object),
         ("v1", "ConfigMap") => round_trip::<ConfigMap>(&what, object),
         ("v1", "Service") => round_trip::<Service>(&what, object),
+        ("v1", "Secret") => round_trip::<Secret>(&what, object),
+        ("networking.k8s.io/v1", "NetworkPolicy") => round_trip::<NetworkPolicy>(&what, object),
         ("v1", "ServiceAccount") => round_trip::<ServiceAccount>(&what, object),
         ("apps/v1", "Deployment") => round_trip::<Deployment>(&what, object),
         ("policy/v1", "PodDisruptionBudget") => round_trip::<PodDisruptionBudget>(&what, object),
@@ -157,6 +165,24 @@ struct Endpoint {
     port: String,
     interval: String,
     relabelings: Vec<Relabeling>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scheme: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tls_config: Option<TlsConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    authorization: Option<Authorization>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct TlsConfig {
+    insecure_skip_verify: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Authorization {
+    credentials: Value,
 }
 
 #[derive(Serialize, Deserialize)]

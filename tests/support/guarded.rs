@@ -23,13 +23,6 @@ use crate::cluster::{
 use crate::objects::{CLUSTER_GROUP, REGISTER_GROUP, set, stored_before_the_gate};
 use crate::support::{Gate, Logged, berth, where_to_serve};
 
-/// What of the server matters to a gate outside of the hub: there is nothing to run a Deployment.
-const SERVER: [&str; 3] = [
-    "manifests/server/namespace.yaml",
-    "manifests/server/service-account.yaml",
-    "manifests/server/cluster-role.yaml",
-];
-
 const REGISTRATIONS: [&str; 5] = [
     "manifests/registrations/managedclustermutators.yaml",
     "manifests/registrations/managedclustervalidators.yaml",
@@ -163,7 +156,7 @@ impl Deref for RunningGate {
     }
 }
 
-/// A gate that makes its own certificate, when it serves with it.
+/// A gate that serves the certificate of the Secret, when it does.
 pub fn managed_gate(kubeconfig: &Path, flags: &[&str]) -> RunningGate {
     let certs = TempDir::new().unwrap();
     janitor::remove_at_the_end(certs.path());
@@ -201,7 +194,6 @@ fn managed(kubeconfig: &Path, flags: &[&str]) -> Command {
     }
     command
         .args(["--kubeconfig", kubeconfig.to_str().unwrap()])
-        .args(["--certificate-names", &AS_FROM_AFAR.to_string()])
         .args(serving)
         .args(flags);
     command
@@ -219,10 +211,10 @@ async fn may_write(cluster: &Cluster, person: &Person, rules: &[Value]) {
     cluster.grant(person, &rules).await;
 }
 
-/// Kinds, the gate's account and its rights, and the set `default`.
+/// Kinds, the accounts and their rights, and the set `default`.
 pub async fn install(cluster: &Cluster) {
     cluster.apply_manifests(&CRDS).await;
-    cluster.apply_manifests(&SERVER).await;
+    crate::shipped::install(cluster).await;
     // A gate that is gone may still be registered with a private hub, and would keep the set from being written.
     let set = set("default");
     let admin = cluster.admin().await;
@@ -238,8 +230,7 @@ pub async fn gates_kubeconfig(cluster: &Cluster) -> PathBuf {
 
 /// The service account that the gate runs as.
 pub async fn gates_account(cluster: &Cluster) -> Person {
-    let (namespace, name) = ("open-cluster-management-hub", "registration-webhook-sa");
-    cluster.service_account(namespace, name).await
+    crate::shipped::gate(cluster).await
 }
 
 /// Applies the registrations, for a gate at this URL, and returns when the hub goes by them.

@@ -1,4 +1,4 @@
-//! A hub where gates are registered that make, renew and publish their own certificate, behind one address.
+//! A hub where gates are registered whose certificate a controller makes, renews and publishes, behind one address.
 
 #![allow(
     dead_code,
@@ -20,6 +20,7 @@ use crate::guarded::{
     AS_FROM_AFAR, RunningGate, gates_kubeconfig, install, managed_gate, registrations_with,
 };
 use crate::objects::cluster;
+use crate::process::{Controller, scrape};
 
 pub const NAMESPACE: &str = "/api/v1/namespaces/open-cluster-management-hub";
 pub const SECRET: &str =
@@ -28,6 +29,7 @@ pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/open-cluster-ma
 /// The name that API servers call the gate by.
 pub const SERVICE: &str = "cluster-manager-registration-webhook.open-cluster-management-hub.svc";
 pub const ROLE: &str = "manifests/server/certificates-role.yaml";
+pub const MANIFEST: &str = "manifests/server/certificates.yaml";
 
 /// A hub where gates are registered, behind one address.
 pub struct World {
@@ -55,7 +57,6 @@ impl World {
             assert!([200, 404].contains(&deleted.code), "{deleted:?}");
         }
         install(&hub).await;
-        hub.apply_manifests(&[ROLE]).await;
         for registration in &mut registrations {
             for webhook in registration["webhooks"].as_array_mut().unwrap() {
                 let config = &mut webhook["clientConfig"];
@@ -71,6 +72,33 @@ impl World {
             balancer,
             registrations: paths,
         }
+    }
+
+    /// A controller that keeps the certificate.
+    pub async fn keeper(&self, flags: &[&str]) -> Controller {
+        let names = format!("--certificate-names={AS_FROM_AFAR}");
+        let flags = [&["--keep-certificates", &names], flags].concat();
+        Controller::start(&self.hub, &flags).await
+    }
+
+    /// The metrics of a controller.
+    pub async fn metrics(&self, keeper: &Controller) -> String {
+        scrape(&self.hub, keeper.port).await
+    }
+
+    /// A metric of a controller.
+    pub async fn kept(&self, keeper: &Controller, name: &str) -> u64 {
+        value(&self.metrics(keeper).await, name)
+    }
+
+    /// Puts the Secret back as an admin does, by its manifest, and deletes what cannot be written to before.
+    pub async fn put_back(&self) {
+        let secret = self.admin.get(SECRET).await.unwrap();
+        let wrong = secret.body["type"] != "Opaque" || secret.body["immutable"] == true;
+        if secret.code == 200 && wrong {
+            self.admin.delete(SECRET).await.unwrap().ok();
+        }
+        self.hub.apply_manifests(&[MANIFEST]).await;
     }
 
     /// A gate, which serves.
@@ -172,7 +200,10 @@ impl World {
 
 /// The value of a metric of a gate, with its labels.
 pub async fn metric(gate: &RunningGate, name: &str) -> u64 {
-    let metrics = gate.metrics().await;
+    value(&gate.metrics().await, name)
+}
+
+fn value(metrics: &str, name: &str) -> u64 {
     let line = metrics
         .lines()
         .find(|line| line.starts_with(&format!("{name} ")));

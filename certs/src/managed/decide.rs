@@ -80,6 +80,8 @@ pub enum Decision {
     Look,
     /// Nothing, before it is known whether somebody serves what they believe.
     Ask,
+    /// Nothing, before an admin puts the Secret back: it is missing, or cannot be written to.
+    Blocked,
 }
 
 /// Decides.
@@ -91,6 +93,9 @@ pub fn decide(facts: &Facts<'_>) -> Decision {
         policy,
         ..
     } = *facts;
+    if !stored.shape.is_usable() {
+        return Decision::Blocked;
+    }
     let remembered = facts.remembered.filter(|state| serves(state, now));
     let Some(state) = &stored.state else {
         return match (remembered, published) {
@@ -99,12 +104,10 @@ pub fn decide(facts: &Facts<'_>) -> Decision {
             (None, None) => Decision::Look,
         };
     };
-    if !stored.problems.is_empty() || stored.misshapen {
-        let put_back = !stored.problems.is_empty() && remembered.is_some();
-        return Decision::Do(if put_back {
-            Step::PutBack
-        } else {
-            Step::Rewrite
+    if !stored.problems.is_empty() {
+        return Decision::Do(match remembered {
+            Some(_) => Step::PutBack,
+            None => Step::Rewrite,
         });
     }
     if state.leaf.is_none()

@@ -9,16 +9,14 @@ use berth_lease::Term;
 use http::Request;
 use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams, Preconditions,
-};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use super::called::Called;
-use super::settings::{Registration, Settings};
-use super::state::ANNOTATIONS;
+use super::settings::{Place, Registration};
+use super::state::{ANNOTATIONS, Shape};
 use super::{Bundle, Content, Reading, State};
 use crate::issue::IssueError;
 
@@ -75,14 +73,14 @@ pub(super) struct Hub {
 // === impl Hub ===
 
 impl Hub {
-    pub(super) fn new(client: Client, settings: &Settings) -> Self {
+    pub(super) fn new(client: Client, place: &Place) -> Self {
         // Untyped: what others add to the object is kept.
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Secret"));
         Self {
             client,
             resource,
-            namespace: settings.namespace.clone(),
-            name: settings.name.clone(),
+            namespace: place.namespace.clone(),
+            name: place.name.clone(),
         }
     }
 
@@ -120,12 +118,12 @@ impl Hub {
             data: data.collect(),
             annotations: object.metadata.annotations.clone().unwrap_or_default(),
         };
+        let mut reading = Reading::of(&self.secret_name(), &content, now);
         // Neither can be changed.
-        let misshapen = object.data["type"] != OPAQUE || object.data["immutable"] == true;
-        Reading {
-            misshapen,
-            ..Reading::of(&self.secret_name(), &content, now)
+        if object.data["type"] != OPAQUE || object.data["immutable"] == true {
+            reading.shape = Shape::Misshapen;
         }
+        reading
     }
 
     /// The Secret, as it is now.
@@ -145,41 +143,33 @@ impl Hub {
         stored: &Stored,
         state: &State,
     ) -> Result<(), Failure> {
+        let Some(object) = stored
+            .object
+            .as_ref()
+            .filter(|_| stored.reading.shape.is_usable())
+        else {
+            return Err(self.unusable(stored.reading.shape));
+        };
         let params = PostParams {
             field_manager: Some(FIELD_MANAGER.to_owned()),
             ..PostParams::default()
         };
-        let what = |verb| format!("{verb} {}", self.secret_name());
-        let secrets = self.secrets();
-        if let Some(object) = &stored.object
-            && !stored.reading.misshapen
-        {
-            let mut object = object.clone();
-            object.metadata.managed_fields = None;
-            fill(&mut object, state);
-            within(
-                term,
-                what("update"),
-                secrets.replace(&self.name, &params, &object),
-            )
-            .await?;
-            return Ok(());
-        }
-        if let Some(object) = &stored.object {
-            let params = DeleteParams {
-                preconditions: Some(Preconditions {
-                    uid: object.metadata.uid.clone(),
-                    resource_version: object.metadata.resource_version.clone(),
-                }),
-                ..DeleteParams::default()
-            };
-            within(term, what("delete"), secrets.delete(&self.name, &params)).await?;
-        }
-        let mut object = DynamicObject::new(&self.name, &self.resource).within(&self.namespace);
-        object.data = json!({ "type": OPAQUE });
+        let mut object = object.clone();
+        object.metadata.managed_fields = None;
         fill(&mut object, state);
-        within(term, what("create"), secrets.create(&params, &object)).await?;
+        let what = format!("update {}", self.secret_name());
+        let secrets = self.secrets();
+        within(term, what, secrets.replace(&self.name, &params, &object)).await?;
         Ok(())
+    }
+
+    /// Why nothing can be stored in a Secret of this shape, and what to do about it.
+    pub(super) fn unusable(&self, shape: Shape) -> Failure {
+        Failure {
+            what: self.secret_name(),
+            why: remedy(shape, &self.namespace, &self.name),
+            code: 0,
+        }
     }
 
     /// A registration, as it is now; none, if there is none.
@@ -327,9 +317,27 @@ impl Failure {
         self.code == 409
     }
 
-    /// It is not there any more.
+    /// What was asked for does not exist any more.
     pub(super) fn is_absence(&self) -> bool {
         self.code == 404
+    }
+}
+
+/// Why a Secret of this shape holds no certificate, and what an admin does about it.
+pub(super) fn remedy(shape: Shape, namespace: &str, name: &str) -> String {
+    match shape {
+        Shape::Missing => {
+            "does not exist: kubectl apply -f manifests/server/certificates.yaml".to_owned()
+        }
+        Shape::Misshapen => format!(
+            "is not of type Opaque, or is immutable: kubectl -n {namespace} delete secret {name}, then kubectl apply -f \
+             manifests/server/certificates.yaml"
+        ),
+        Shape::Empty => {
+            "is empty: the controller has not filled it yet (berth controller --keep-certificates)"
+                .to_owned()
+        }
+        Shape::Filled => "holds data".to_owned(),
     }
 }
 

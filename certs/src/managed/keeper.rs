@@ -18,6 +18,7 @@ use super::follow::{follow, pause};
 use super::hub::{Failure, Hub, Registered, Stored};
 use super::reader::Memory;
 use super::settings::{Event, Made, Observer, Reason, Settings};
+use super::state::Shape;
 use super::{Bundle, Decision, Facts, Published, State, Step, decide, make, verifies};
 
 /// The longest time without a look.
@@ -98,8 +99,11 @@ impl Keeper<'_> {
                     }
                     let wait = pause(failures);
                     failures += 1;
-                    // Whatever changes meanwhile would find the same.
-                    sleep(wait).await;
+                    // Whatever changes in the registrations would find the same; a Secret that is put back does not.
+                    tokio::select! {
+                        _ = changes.changed() => {}
+                        () = sleep(wait) => {}
+                    }
                     continue;
                 }
             };
@@ -150,6 +154,12 @@ impl Keeper<'_> {
                 }
             }
             let again = match decision {
+                Decision::Blocked => {
+                    // The gates serve on from memory, so what they serve stays published and is mended.
+                    let served = remembered.as_ref().or(reading.state.as_ref());
+                    let _ = self.publish(work, served, &registered, now).await;
+                    return Err(self.hub.unusable(reading.shape));
+                }
                 Decision::Do(step) => match self.step(work, step, &facts, &stored).await {
                     Ok(()) => continue,
                     Err(failure) if failure.is_conflict() && conflicts < MOST_CONFLICTS => {
@@ -205,8 +215,11 @@ impl Keeper<'_> {
         facts: &Facts<'_>,
         stored: &Stored,
     ) -> Result<(), Failure> {
-        for problem in &facts.stored.problems {
-            tracing::warn!(%problem, "the stored certificates are spoilt");
+        // A Secret as its manifest has it is not spoilt.
+        if facts.stored.shape != Shape::Empty {
+            for problem in &facts.stored.problems {
+                tracing::warn!(%problem, "the stored certificates are spoilt");
+            }
         }
         let state = make(step, facts).map_err(|error| Failure::making(&error))?;
         self.hub.store(self.term, stored, &state).await?;

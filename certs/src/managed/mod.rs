@@ -8,7 +8,7 @@
 //! - [`decide()`]: the one next step, or when to look again; [`make()`]: what is to be stored by that step.
 //!
 //! Around it, what talks to the hub:
-//! - [`run`]: [`Managed`], which reads on every replica, and keeps on the one that is elected;
+//! - [`run`]: [`Managed`], which reads on every replica, and keeps on the elected replica of the controller;
 //! - [`settings`]: where, and what is told of it;
 //! - `reader`: the Secret by a watch, and the last good state of it; `keeper`: Secret and registrations, under a Lease;
 //! - `hub`, `follow`: requests with deadlines, and a watch on one name; `called`: whether anybody is believed who is called.
@@ -21,6 +21,8 @@
 //! - A leaf never outlives its authority. Nothing is published whose key is not stored.
 //! - No write is under way once another process may lead; and each names the version of what it replaces.
 //! - It comes to rest: where nothing has to be done, nothing is written.
+//! - The Secret is filled, and never created or deleted ([`Shape`]): one that is missing or misshapen is reported until an
+//!   admin puts it back, and what is served stays published meanwhile.
 //! - No key in any log, error or `Debug` output.
 
 mod called;
@@ -47,5 +49,5 @@ pub use published::{Bundle, Published};
 pub use reader::ManagedPair;
 pub use root::{Root, verifies};
 pub use run::Managed;
-pub use settings::{Observer, Registration, Settings};
-pub use state::{Content, Reading, State};
+pub use settings::{Observer, Place, Registration, Settings};
+pub use state::{Content, Reading, Shape, State};

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::follow::follow;
 use super::hub::{Failure, Hub};
 use super::settings::{Event, Observer};
+use super::state::Shape;
 use super::{Reading, State};
 use crate::pair::Pair;
 use crate::pem::{CertError, Digest, Problem};
@@ -66,16 +67,23 @@ impl Memory {
         self.changes.subscribe()
     }
 
-    /// The Secret is like this now.
-    fn saw(&self, reading: Option<Reading>) {
+    /// The Secret is like this now. `unusable`: what to say of one that holds nothing.
+    fn saw(&self, reading: Reading, unusable: impl FnOnce(Shape) -> String) {
         let mut known = self.known();
         known.problem = None;
         match reading {
-            Some(Reading {
+            Reading {
+                shape: Shape::Missing,
+                ..
+            } => {
+                known.problem = Some(self.absent());
+                known.lacking = unusable(Shape::Missing);
+            }
+            Reading {
                 state: Some(state),
                 problems,
                 ..
-            }) if problems.is_empty() => {
+            } if problems.is_empty() => {
                 if state.leaf.is_some() {
                     known.good = Some(state);
                 } else {
@@ -85,15 +93,15 @@ impl Memory {
                     );
                 }
             }
-            Some(Reading { problems, .. }) => {
+            Reading {
+                problems, shape, ..
+            } => {
                 known.problem = problems.into_iter().next();
-                if let Some(problem) = &known.problem {
+                if shape != Shape::Filled {
+                    known.lacking = unusable(shape);
+                } else if let Some(problem) = &known.problem {
                     known.lacking = problem.to_string();
                 }
-            }
-            None => {
-                known.problem = Some(self.absent());
-                known.lacking = format!("{} does not exist yet", self.name);
             }
         }
         drop(known);
@@ -175,17 +183,15 @@ pub(super) async fn read(
     follow(hub.secrets(), name, &what, |seen| match seen {
         Ok(object) => {
             told = None;
-            let reading = object.map(|object| hub.reading(Some(&object), Timestamp::now()));
-            if let Some(Reading {
-                state: Some(state), ..
-            }) = &reading
-            {
+            let reading = hub.reading(object.as_ref(), Timestamp::now());
+            observer.tell(&Event::Secret(reading.shape));
+            if let Some(state) = &reading.state {
                 observer.tell(&Event::Seen {
                     leaf: state.leaf.as_ref().map(|leaf| leaf.pair.not_after),
                     authority: state.authority.root.not_after(),
                 });
             }
-            memory.saw(reading);
+            memory.saw(reading, |shape| hub.unusable(shape).to_string());
         }
         Err(failure) => {
             observer.tell(&Event::Failed);

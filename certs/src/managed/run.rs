@@ -1,4 +1,4 @@
-//! All of it together: every replica reads; who is elected keeps.
+//! All of it together: the gate's replicas read; the controller's replicas read, too, and the elected one keeps.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -14,15 +14,22 @@ use super::InvalidPolicy;
 use super::hub::Hub;
 use super::keeper::Keeper;
 use super::reader::{ManagedPair, Memory, read};
-use super::settings::{Observer, Settings};
+use super::settings::{Observer, Place, Settings};
 
-/// Managed certificates, ready to be kept.
+/// Managed certificates, ready to be read, and kept where that is asked for.
 pub struct Managed {
+    hub: Hub,
+    place: Place,
+    keeping: Option<Keeping>,
+    memory: Arc<Memory>,
+    observer: Observer,
+}
+
+/// What keeping them takes.
+struct Keeping {
     client: Client,
     settings: Settings,
     params: LeaseParams,
-    memory: Arc<Memory>,
-    observer: Observer,
 }
 
 /// Why certificates cannot be managed so.
@@ -44,21 +51,38 @@ pub struct Ended;
 // === impl Managed ===
 
 impl Managed {
-    /// Nothing is asked of the hub yet.
+    /// Reads alone: lists and watches the Secret, and writes nothing. Nothing is asked of the hub yet.
+    pub fn reader(client: Client, place: Place, observer: Observer) -> Self {
+        let hub = Hub::new(client, &place);
+        Self {
+            memory: Arc::new(Memory::new(hub.secret_name())),
+            hub,
+            place,
+            keeping: None,
+            observer,
+        }
+    }
+
+    /// Reads, and keeps when elected. Nothing is asked of the hub yet.
     ///
     /// # Errors
     /// What is wrong with the settings.
-    pub fn new(client: Client, settings: Settings, observer: Observer) -> Result<Self, Invalid> {
+    pub fn keeper(
+        client: Client,
+        place: Place,
+        settings: Settings,
+        observer: Observer,
+    ) -> Result<Self, Invalid> {
         settings.policy.validate()?;
-        let params = LeaseParams::new(&settings.namespace, &settings.name, &settings.identity);
+        let params = LeaseParams::new(&place.namespace, &place.name, &settings.identity);
         params.validate()?;
-        let name = Hub::new(client.clone(), &settings).secret_name();
         Ok(Self {
-            memory: Arc::new(Memory::new(name)),
-            params,
-            client,
-            settings,
-            observer,
+            keeping: Some(Keeping {
+                client: client.clone(),
+                settings,
+                params,
+            }),
+            ..Self::reader(client, place, observer)
         })
     }
 
@@ -69,7 +93,7 @@ impl Managed {
 
     /// What messages call the Secret.
     pub fn secret(&self) -> String {
-        Hub::new(self.client.clone(), &self.settings).secret_name()
+        self.hub.secret_name()
     }
 
     /// Reads, and keeps when elected, until told to stop. The Lease has been released then, or its time is over.
@@ -77,15 +101,26 @@ impl Managed {
     /// # Errors
     /// The election ended by itself.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Ended> {
-        let hub = Hub::new(self.client.clone(), &self.settings);
+        let reading = read(&self.hub, &self.place.name, &self.memory, &self.observer);
+        let Some(keeping) = &self.keeping else {
+            return tokio::select! {
+                biased;
+                () = stop.cancelled() => Ok(()),
+                never = reading => match never {},
+            };
+        };
         let resign = CancellationToken::new();
-        let elected = berth_lease::spawn(self.client.clone(), self.params.clone(), resign.clone());
+        let elected = berth_lease::spawn(
+            keeping.client.clone(),
+            keeping.params.clone(),
+            resign.clone(),
+        );
         let (claims, elector) = elected.map_err(|_| Ended)?;
         let result = tokio::select! {
             biased;
             () = stop.cancelled() => Ok(()),
-            never = read(&hub, &self.settings.name, &self.memory, &self.observer) => match never {},
-            ended = self.campaign(&hub, claims) => match ended {
+            never = reading => match never {},
+            ended = self.campaign(&keeping.settings, claims) => match ended {
                 Err(ended) => Err(ended),
                 Ok(never) => match never {},
             },
@@ -98,14 +133,14 @@ impl Managed {
     /// Keeps them whenever elected.
     async fn campaign(
         &self,
-        hub: &Hub,
+        settings: &Settings,
         mut claims: watch::Receiver<Arc<Claim>>,
     ) -> Result<Infallible, Ended> {
         loop {
             let term = elected(&mut claims).await?;
             let keeper = Keeper {
-                hub,
-                settings: &self.settings,
+                hub: &self.hub,
+                settings,
                 memory: &self.memory,
                 observer: &self.observer,
                 term: &term,
@@ -122,7 +157,8 @@ impl Managed {
 impl fmt::Debug for Managed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Managed")
-            .field("settings", &self.settings)
+            .field("place", &self.place)
+            .field("keeping", &self.keeping.as_ref().map(|it| &it.settings))
             .finish_non_exhaustive()
     }
 }

@@ -6,14 +6,20 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::Policy;
+use super::state::Shape;
 
-/// What is kept, and where.
-#[derive(Clone, Debug)]
-pub struct Settings {
+/// Where the Secret is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
     /// The namespace of Secret and Lease.
     pub namespace: String,
     /// The name of both.
     pub name: String,
+}
+
+/// What the process that keeps the certificates has to know, beside the [`Place`].
+#[derive(Clone, Debug)]
+pub struct Settings {
     /// What no other process is called, for the Lease.
     pub identity: String,
     /// The registrations that get the bundle, as far as there are any.
@@ -34,6 +40,8 @@ pub struct Registration {
 /// What happened, for whoever counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
+    /// The Secret was looked at.
+    Secret(Shape),
     /// This is in the Secret: when leaf and authority expire.
     Seen {
         /// The leaf; none yet.

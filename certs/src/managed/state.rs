@@ -91,8 +91,46 @@ pub struct Reading {
     pub state: Option<State>,
     /// What could not be read.
     pub problems: Vec<CertError>,
-    /// The object is of a kind that cannot be written to, and has to be made anew.
-    pub misshapen: bool,
+    /// Whether the Secret exists and can be written to.
+    pub shape: Shape,
+}
+
+/// Whether the Secret exists and can be written to. We fill it, and never create or delete it: who may create a Secret may
+/// create one of the type `kubernetes.io/service-account-token`, which becomes the token of any account of the namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// It does not exist. An admin has to apply its manifest again.
+    #[default]
+    Missing,
+    /// It is of another type than `Opaque`, or immutable; neither can be changed. An admin has to delete it and apply its
+    /// manifest again.
+    Misshapen,
+    /// It holds no data, as its manifest has it.
+    Empty,
+    /// It holds data.
+    Filled,
+}
+
+// === impl Shape ===
+
+impl Shape {
+    /// Every shape.
+    pub const ALL: [Self; 4] = [Self::Missing, Self::Misshapen, Self::Empty, Self::Filled];
+
+    /// As a label of metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Misshapen => "misshapen",
+            Self::Empty => "empty",
+            Self::Filled => "filled",
+        }
+    }
+
+    /// The Secret can be written to.
+    pub fn is_usable(self) -> bool {
+        matches!(self, Self::Empty | Self::Filled)
+    }
 }
 
 // === impl Reading ===
@@ -122,7 +160,10 @@ impl Reading {
         Self {
             state,
             problems: reader.problems,
-            misshapen: false,
+            shape: match content.data.values().all(Vec::is_empty) {
+                true => Shape::Empty,
+                false => Shape::Filled,
+            },
         }
     }
 }

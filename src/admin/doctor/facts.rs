@@ -99,6 +99,8 @@ pub(crate) struct Facts {
     pub(crate) gate_rights: Fact<Option<Rights>>,
     /// None: the same, or somebody else grants them.
     pub(crate) controller_rights: Fact<Option<Rights>>,
+    /// The two ClusterRoles that all agents share: for registering, and for working.
+    pub(crate) agent_roles: [Fact<Option<Value>>; 2],
     pub(crate) lease: Fact<Option<Lease>>,
     /// Somebody renewed the Lease while we looked.
     pub(crate) lease_renewed: bool,

@@ -15,6 +15,7 @@ pub(crate) enum Check {
     DryRun,
     GateRights,
     ControllerRights,
+    AgentRoles,
     Controller,
     OcmLeftovers,
     Clock,
@@ -68,7 +69,7 @@ pub(crate) struct Finding {
 // === impl Check ===
 
 impl Check {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Crds,
         Self::Registrations,
         Self::WebhookService,
@@ -76,6 +77,7 @@ impl Check {
         Self::DryRun,
         Self::GateRights,
         Self::ControllerRights,
+        Self::AgentRoles,
         Self::Controller,
         Self::OcmLeftovers,
         Self::Clock,
@@ -99,6 +101,7 @@ impl Check {
             Self::DryRun => "dry-run",
             Self::GateRights => "gate-rights",
             Self::ControllerRights => "controller-rights",
+            Self::AgentRoles => "agent-roles",
             Self::Controller => "controller",
             Self::OcmLeftovers => "ocm-leftovers",
             Self::Clock => "clock",
@@ -125,6 +128,7 @@ impl Check {
             Self::DryRun => "malformed writes are refused, by Berth",
             Self::GateRights => "the gate may find out what it must know",
             Self::ControllerRights => "the controller may do what it must",
+            Self::AgentRoles => "the roles that all agents share are as they are shipped",
             Self::Controller => "a controller carries clusters through their life",
             Self::OcmLeftovers => "nothing of OCM's decides beside Berth",
             Self::Clock => "the hub's clock and this machine's agree",

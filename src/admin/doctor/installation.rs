@@ -7,12 +7,16 @@ use super::facts::Facts;
 
 /// The Deployment of the gate, and OCM's of its webhook: they have one name.
 pub(crate) const WEBHOOK: &str = "cluster-manager-registration-webhook";
-/// OCM's Deployment of its controller.
+/// The Deployment of the controller.
+pub(crate) const CONTROLLER: &str = "berth-registration-controller";
+/// OCM's Deployment of its controller; Berth's, too, with the overlay `ocm-names`.
 pub(crate) const OCMS_CONTROLLER: &str = "cluster-manager-registration-controller";
 /// The Lease of the election.
 pub(crate) const LOCK: &str = "registration-controller-lock";
-/// As whom gate and controller run, unless a Deployment says otherwise.
+/// As whom the gate runs, unless a Deployment says otherwise.
 pub(crate) const ACCOUNT: &str = "registration-webhook-sa";
+/// As whom the controller runs, unless a Deployment says otherwise.
+pub(crate) const CONTROLLER_ACCOUNT: &str = "berth-registration-controller-sa";
 /// The Secret with the serving certificate, unless a Deployment says otherwise.
 pub(crate) const SECRET: &str = "registration-webhook-serving-cert";
 /// The Secret in which Berth keeps a certificate of its own, unless a flag says otherwise.
@@ -101,9 +105,36 @@ fn flag<'a>(words: &[&'a str], flag: &str) -> Option<&'a str> {
     })
 }
 
+/// Whether it serves a certificate that Berth keeps in a Secret.
+pub(crate) fn serves_a_kept_certificate(deployment: &Deployment) -> bool {
+    flag(&words(deployment), "--certificate-source") == Some("secret")
+}
+
+/// Whether it accepts clusters without a person.
+pub(crate) fn accepts_by_itself(deployment: &Deployment) -> bool {
+    let words = words(deployment);
+    words
+        .iter()
+        .any(|word| word.contains("ManagedClusterAutoApproval=true"))
+}
+
+/// The Deployment whose pods carry clusters through their life, if it is one of ours.
+pub(crate) fn controller<'a>(
+    named: impl Fn(&str) -> Option<&'a Deployment>,
+) -> Option<&'a Deployment> {
+    let in_one = named(WEBHOOK).filter(|it| runs(it) == Runs::Hub);
+    let under_ocms_name = named(OCMS_CONTROLLER).filter(|it| is_ours(it));
+    in_one.or_else(|| named(CONTROLLER)).or(under_ocms_name)
+}
+
+/// Whether Berth's manifests have it: by its executable.
+pub(crate) fn is_ours(deployment: &Deployment) -> bool {
+    words(deployment).first() == Some(&"/berth")
+}
+
 /// Whether what runs here has no Lease to hold.
 pub(crate) fn runs_without_election(facts: &Facts) -> bool {
-    [WEBHOOK, OCMS_CONTROLLER]
+    [WEBHOOK, CONTROLLER, OCMS_CONTROLLER]
         .iter()
         .filter_map(|name| facts.deployment(name))
         .flat_map(words)
@@ -112,7 +143,7 @@ pub(crate) fn runs_without_election(facts: &Facts) -> bool {
 
 /// Whether the hub is told not to keep the sets default and global.
 pub(crate) fn keeps_no_default_sets(facts: &Facts) -> bool {
-    [WEBHOOK, OCMS_CONTROLLER]
+    [WEBHOOK, CONTROLLER, OCMS_CONTROLLER]
         .iter()
         .filter_map(|name| facts.deployment(name))
         .flat_map(words)

@@ -20,6 +20,9 @@ const GATE: &str = include_str!("../../../manifests/server/cluster-role.yaml");
 /// What the controller's account is granted.
 const CONTROLLER: &str = include_str!("../../../manifests/server/controller-role.yaml");
 
+/// What the controller's account is granted where clusters are accepted without a person.
+const AUTO_APPROVAL: &str = include_str!("../../../manifests/overlays/auto-approval/role.yaml");
+
 /// What the gate must be able to do.
 pub(crate) fn of_the_gate() -> Vec<Right> {
     rights(GATE, "")
@@ -28,6 +31,11 @@ pub(crate) fn of_the_gate() -> Vec<Right> {
 /// What the controller must be able to do, in this namespace of the hub's components too.
 pub(crate) fn of_the_controller(namespace: &str) -> Vec<Right> {
     rights(CONTROLLER, namespace)
+}
+
+/// What the controller must be able to do beside that to accept clusters without a person.
+pub(crate) fn of_auto_approval() -> Vec<Right> {
+    rights(AUTO_APPROVAL, "")
 }
 
 /// The rights that the roles among these documents grant.

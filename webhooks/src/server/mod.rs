@@ -18,6 +18,7 @@ mod run;
 
 pub use app::{App, router};
 pub use body::LARGEST_BODY;
+pub use certificate_metrics::certificate_metrics;
 pub use connections::Limits;
 pub use metrics::Metrics;
 pub use run::{Open, Opening, ServeError, Server, serve};

@@ -1,7 +1,7 @@
 use super::*;
 use crate::issue::Authority;
 use crate::managed::policy::before;
-use crate::managed::state::{Content, Old};
+use crate::managed::state::{Content, Old, Shape};
 use crate::managed::{Bundle, Root, make};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -14,6 +14,11 @@ fn policy() -> Policy {
         leaf_validity: 10 * HOUR,
         settle: HOUR,
     }
+}
+
+/// The Secret as its manifest has it.
+fn empty() -> Reading {
+    Reading::of("the Secret", &Content::default(), now())
 }
 
 fn now() -> Timestamp {
@@ -34,7 +39,7 @@ fn everywhere(state: &State) -> Published {
 fn begun(at: Timestamp) -> State {
     let facts = Facts {
         now: at,
-        stored: &Reading::default(),
+        stored: &empty(),
         published: Some(&Published::default()),
         remembered: None,
         served: None,
@@ -47,6 +52,7 @@ fn begun(at: Timestamp) -> State {
 fn stepped(step: Step, state: &State, at: Timestamp) -> State {
     let stored = Reading {
         state: Some(state.clone()),
+        shape: Shape::Filled,
         ..Reading::default()
     };
     let facts = Facts {
@@ -116,7 +122,7 @@ fn the_next_step_follows_from_what_is_there() {
         Reading::of("the Secret", &content, now())
     };
     let misshapen = Reading {
-        misshapen: true,
+        shape: Shape::Misshapen,
         ..reading(&fresh)
     };
     let rest = |at: Timestamp| Decision::Rest(at);
@@ -131,36 +137,36 @@ fn the_next_step_follows_from_what_is_there() {
     };
     let table = [
         row(
-            "nothing stored and registrations without bundles: all at once",
-            Reading::default(),
+            "an empty Secret and registrations without bundles: all at once",
+            empty(),
             nothing(),
             None,
             Decision::Do(Step::Begin),
         ),
         row(
-            "nothing stored and registrations unseen: they are looked at first",
-            Reading::default(),
+            "an empty Secret and registrations unseen: they are looked at first",
+            empty(),
             None,
             None,
             Decision::Look,
         ),
         row(
-            "a lost Secret is put back by who remembers it",
+            "a lost Secret is an admin's to put back",
             Reading::default(),
             published(&fresh),
             Some(&fresh),
-            Decision::Do(Step::PutBack),
+            Decision::Blocked,
         ),
         row(
-            "registrations need not be seen for that",
-            Reading::default(),
+            "one that is put back is filled with what is remembered; registrations need not be seen for that",
+            empty(),
             None,
             Some(&fresh),
             Decision::Do(Step::PutBack),
         ),
         row(
             "what has expired is not put back",
-            Reading::default(),
+            empty(),
             published(&over),
             Some(&over),
             Decision::Do(Step::Begin),
@@ -201,11 +207,11 @@ fn the_next_step_follows_from_what_is_there() {
             Decision::Do(Step::Begin),
         ),
         row(
-            "a Secret of another type is made anew with what it holds",
+            "a Secret of another type is an admin's to put back",
             misshapen,
             published(&fresh),
             Some(&fresh),
-            Decision::Do(Step::Rewrite),
+            Decision::Blocked,
         ),
         row(
             "what is young rests until its leaf is due",
@@ -437,7 +443,7 @@ fn a_first_authority_settles_for_the_sake_of_those_who_serve() {
     let published: Published = [Bundle::new(another.certificate_pem().as_bytes())]
         .into_iter()
         .collect();
-    let (nothing, policy) = (Reading::default(), policy());
+    let (nothing, policy) = (empty(), policy());
     let mut facts = Facts {
         now: now(),
         stored: &nothing,
@@ -526,7 +532,7 @@ fn what_is_published_is_taken_in_where_something_was_lost() {
     let expired = Authority::new("expired", HOUR, ago(5)).unwrap();
     let pem = format!("{}{}", other.certificate_pem(), expired.certificate_pem());
     let published: Published = [Bundle::new(pem.as_bytes())].into_iter().collect();
-    let (nothing, policy, known) = (Reading::default(), policy(), begun(ago(1)));
+    let (nothing, policy, known) = (empty(), policy(), begun(ago(1)));
     let facts = Facts {
         now: now(),
         stored: &nothing,

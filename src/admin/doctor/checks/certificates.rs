@@ -1,7 +1,7 @@
 //! The certificates that the webhooks serve, and the CA bundles of the registrations: whether the API server trusts them, and
 //! for how long.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::writes;
 use crate::admin::doctor::facts::{Endpoint, Fact, Facts, Unread, endpoint};
 use crate::admin::doctor::finding::{Check, Finding, Object};
-use crate::admin::doctor::installation::OWN_SECRET;
+use crate::admin::doctor::installation::{self, CONTROLLER, OWN_SECRET, WEBHOOK};
 use crate::admin::doctor::shipped;
 
 const CHECK: Check = Check::WebhookCertificate;
@@ -32,7 +32,7 @@ fn patch(object: &Object) -> String {
 }
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings: Vec<_> = kept(facts).into_iter().collect();
     // What is wrong with a certificate is told once, whoever calls its server.
     let mut told = BTreeSet::new();
     for (webhook, registration) in facts.registered() {
@@ -120,6 +120,39 @@ fn bundle(config: &Value) -> Result<Bundle, Finding> {
         let what = problem.split(';').next().unwrap_or_default();
         CHECK.fault(format!("its caBundle cannot be used: {what}"))
     })
+}
+
+/// What is wrong with the Secret that Berth keeps a certificate in: it fills it, and may neither make nor delete it.
+fn kept(facts: &Facts) -> Option<Finding> {
+    const APPLY: &str = "kubectl apply -f manifests/server/certificates.yaml";
+    let gate = facts.deployment(WEBHOOK)?;
+    if !installation::serves_a_kept_certificate(gate) {
+        return None;
+    }
+    let place = (facts.namespace.clone(), WEBHOOK.to_owned());
+    let called = facts.called.get(&place)?;
+    let (namespace, name) = (&facts.namespace, &called.secret_name);
+    let finding = match called.secret.as_ref().ok()? {
+        None => CHECK
+            .fault("it does not exist: gates serve on from memory, and one that restarts has nothing to serve")
+            .remedy(APPLY),
+        Some(secret)
+            if secret.type_.as_deref() != Some("Opaque") || secret.immutable == Some(true) =>
+        {
+            CHECK
+                .fault("it is not of type Opaque, or is immutable: the certificate in it cannot be renewed")
+                .remedy(format!(
+                    "kubectl -n {namespace} delete secret {name}, then {APPLY}"
+                ))
+        }
+        Some(secret) if secret.data.as_ref().is_none_or(BTreeMap::is_empty) => CHECK
+            .warning("it is empty: no gate can serve before the controller has filled it")
+            .remedy(format!(
+                "see why the controller does not: kubectl -n {namespace} logs deployment/{CONTROLLER}"
+            )),
+        Some(_) => return None,
+    };
+    Some(finding.of(Object::within("secret", namespace, name)))
 }
 
 /// What is served there, and what that is to be called; or why that is not known.

@@ -4,7 +4,7 @@ use berth_webhooks::review::Webhook;
 
 use crate::admin::doctor::facts::{Facts, Registration, endpoint, path};
 use crate::admin::doctor::finding::{Check, Finding, Object};
-use crate::admin::doctor::installation::{self, OCMS_CONTROLLER, Runs, WEBHOOK};
+use crate::admin::doctor::installation::{self, OCMS_CONTROLLER, WEBHOOK};
 
 const CHECK: Check = Check::OcmLeftovers;
 
@@ -86,11 +86,9 @@ fn webhook(facts: &Facts) -> Option<Finding> {
 
 /// OCM's controller, beside one of ours.
 fn controller(facts: &Facts) -> Option<Finding> {
-    facts.deployment(OCMS_CONTROLLER)?;
-    let ours = facts
-        .deployment(WEBHOOK)
-        .is_some_and(|it| installation::runs(it) == Runs::Hub);
-    if !ours {
+    let ocms = facts.deployment(OCMS_CONTROLLER)?;
+    let ours = installation::controller(|name| facts.deployment(name)).is_some();
+    if !ours || installation::is_ours(ocms) {
         // Alone it is who carries clusters: OCM, or Berth as OCM's operator runs it.
         return None;
     }
@@ -209,6 +207,16 @@ mod tests {
         );
         assert_eq!(check(&with_controller(0, "hub")), []);
         assert_eq!(check(&with_controller(1, "webhook-server")), []);
+        let mut beside = with_controller(1, "webhook-server");
+        let ours = deployment(installation::CONTROLLER, 2, &["/berth", "controller"]);
+        beside.deployments.as_mut().unwrap().push(ours);
+        assert_eq!(told(&check(&beside), &expected), expected);
+        // Ours by OCM's name (overlays/ocm-names).
+        let renamed = with(|facts| {
+            let ours = deployment(OCMS_CONTROLLER, 2, &["/berth", "controller"]);
+            facts.deployments.as_mut().unwrap().push(ours);
+        });
+        assert_eq!(check(&renamed), []);
         let mut facts = with_controller(1, "hub");
         let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
         lease.spec.as_mut().unwrap().holder_identity = Some(format!("{OCMS_CONTROLLER}-1_x"));

@@ -1,5 +1,6 @@
 //! The checks: plain functions of what was read, one file for each group.
 
+mod agent_roles;
 mod certificates;
 mod clusters;
 pub(super) mod crds;
@@ -27,6 +28,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         certificates::check,
         writes::check,
         rights::check,
+        agent_roles::check,
         hub::check,
         leftovers::check,
         sets::check,

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{Named, get, read};
 use crate::admin::doctor::facts::{Fact, Rights, Unread};
-use crate::admin::doctor::installation::{self, Runs};
+use crate::admin::doctor::installation;
 use crate::admin::doctor::rights::{self, Right};
 use crate::admin::hub::{DryRun, Filter, Hub};
 
@@ -51,20 +51,36 @@ pub(super) async fn deployments(hub: &Hub, namespace: &str) -> Accounts {
         }
     };
     // Where OCM's operator installs it, the operator grants the controller's rights.
-    let carries = webhook.is_none_or(|it| installation::runs(it) == Runs::Hub);
-    let rights = async |of: Vec<Right>| match &account {
+    let controller = installation::controller(named);
+    let controllers_account = match (controller, webhook, &deployments) {
+        (Some(deployment), ..) => Ok(Some(installation::account(deployment))),
+        (None, Some(_), _) => Ok(None),
+        (None, None, Err(unread)) => Err(unread.clone()),
+        // As above; with one process for both there is no account of its own.
+        (None, None, Ok(_)) => {
+            let own = installation::CONTROLLER_ACCOUNT;
+            let getting = get::<ServiceAccount>(hub, within, own);
+            let found = read("get", ("serviceaccounts", ""), within, getting).await;
+            match found {
+                Ok(Some(_)) => Ok(Some(own.to_owned())),
+                Ok(None) => account.clone(),
+                Err(unread) => Err(unread),
+            }
+        }
+    };
+    let rights = async |account: &Fact<Option<String>>, of: Vec<Right>| match account {
         Ok(Some(account)) => Ok(Some(may(hub, namespace, account, of).await)),
         Ok(None) => Ok(None),
         Err(unread) => Err(unread.clone()),
     };
-    let controller = async {
-        if carries {
-            rights(rights::of_the_controller(namespace)).await
-        } else {
-            Ok(None)
-        }
-    };
-    let (gate, controller) = futures::join!(rights(rights::of_the_gate()), controller);
+    let mut of_the_controller = rights::of_the_controller(namespace);
+    if controller.is_some_and(installation::accepts_by_itself) {
+        of_the_controller.extend(rights::of_auto_approval());
+    }
+    let (gate, controller) = futures::join!(
+        rights(&account, rights::of_the_gate()),
+        rights(&controllers_account, of_the_controller),
+    );
     Accounts {
         deployments,
         gate,

@@ -12,11 +12,13 @@ use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
 use berth_lifecycle::config::Config;
 use berth_lifecycle::csrs::{self, Decision};
 use berth_lifecycle::facts::{CertificateRequest, Standing};
+use berth_lifecycle::names;
 use berth_webhooks::review::Webhook;
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Resource;
 use serde::de::DeserializeOwned;
@@ -53,9 +55,20 @@ pub(super) async fn gather(hub: &Hub, namespace: &str) -> Result<Facts, Failure>
         list::<ManagedClusterSet>(hub, SETS),
         list::<ManagedClusterSetBinding>(hub, BINDINGS),
         requests(hub),
+        agent_roles(hub),
     );
-    let (crds, registrations, tried, accounts, lease, clusters, sets, bindings, requests) =
-        everything;
+    let (
+        crds,
+        registrations,
+        tried,
+        accounts,
+        lease,
+        clusters,
+        sets,
+        bindings,
+        requests,
+        agent_roles,
+    ) = everything;
     let facts = Facts {
         namespace: namespace.to_owned(),
         answered,
@@ -68,6 +81,7 @@ pub(super) async fn gather(hub: &Hub, namespace: &str) -> Result<Facts, Failure>
         deployments: accounts.deployments,
         gate_rights: accounts.gate,
         controller_rights: accounts.controller,
+        agent_roles,
         lease: lease.0,
         lease_renewed: lease.1,
         clusters,
@@ -166,6 +180,18 @@ async fn definitions(hub: &Hub) -> BTreeMap<String, Fact<Option<Value>>> {
         (name, found)
     });
     join_all(each).await.into_iter().collect()
+}
+
+async fn agent_roles(hub: &Hub) -> [Fact<Option<Value>>; 2] {
+    let named = ("clusterroles", "rbac.authorization.k8s.io");
+    let one = async |name: &str| {
+        let reading = async {
+            let item = hub.get::<ClusterRole>(None, name).await?;
+            Ok(item.map(|item| item.value))
+        };
+        read("get", named, None, reading).await
+    };
+    futures::join!(one(names::REGISTRATION_ROLE), one(names::WORK_ROLE)).into()
 }
 
 /// The Lease of the election; and whether it was renewed between two looks, where it seems that it is not.

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use berth_certs::issue::Authority;
+use berth_lifecycle::config::Config;
+use berth_lifecycle::roles;
 use berth_webhooks::review::Webhook;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -97,21 +99,22 @@ fn read() -> Facts {
         .unwrap()),
         secret: Ok(Some(
             serde_json::from_value(json!({
+                "type": "Opaque",
                 "data": {"tls.crt": BASE64_STANDARD.encode(leaf.certificate_pem)},
             }))
             .unwrap(),
         )),
-        secret_name: installation::SECRET.to_owned(),
+        secret_name: installation::OWN_SECRET.to_owned(),
     };
     let deployment: Deployment = manifest(include_str!(
         "../../../../../manifests/server/deployment.yaml"
     ));
-    let rights_of = |asked: Vec<rights::Right>| {
+    let controller: Deployment = manifest(include_str!(
+        "../../../../../manifests/server/controller-deployment.yaml"
+    ));
+    let rights_of = |account: &str, asked: Vec<rights::Right>| {
         Ok(Some(Rights {
-            account: format!(
-                "system:serviceaccount:{NAMESPACE}:{}",
-                installation::ACCOUNT
-            ),
+            account: format!("system:serviceaccount:{NAMESPACE}:{account}"),
             asked: asked.into_iter().map(|right| (right, Ok(true))).collect(),
         }))
     };
@@ -141,9 +144,14 @@ fn read() -> Facts {
         tried: writes::tried()
             .map(|webhook| (webhook, Ok(answer(webhook))))
             .collect(),
-        deployments: Ok(vec![deployment]),
-        gate_rights: rights_of(rights::of_the_gate()),
-        controller_rights: rights_of(rights::of_the_controller(NAMESPACE)),
+        deployments: Ok(vec![deployment, controller]),
+        gate_rights: rights_of(installation::ACCOUNT, rights::of_the_gate()),
+        controller_rights: rights_of(
+            installation::CONTROLLER_ACCOUNT,
+            rights::of_the_controller(NAMESPACE),
+        ),
+        agent_roles: [roles::registration_role, roles::work_role]
+            .map(|role| Ok(Some(role(&Config::default())))),
         lease: Ok(Some(
             serde_json::from_value(json!({
                 "spec": {"holderIdentity": "berth-1_x", "leaseDurationSeconds": 15,

@@ -1,5 +1,11 @@
 //! A running controller, and the hub it works on.
 
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses its own part"
+)]
+
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::process::Command;
@@ -19,19 +25,12 @@ use tokio_rustls::TlsConnector;
 
 use crate::cluster::janitor::Watched;
 use crate::cluster::{CRDS, Cluster, Person};
+use crate::shipped;
 use crate::support::{Logged, berth, port, send};
 
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/open-cluster-management-hub/leases/registration-controller-lock";
 pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 pub const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
-
-/// What of the server matters to a process outside of the hub.
-const SERVER: [&str; 4] = [
-    "manifests/server/namespace.yaml",
-    "manifests/server/service-account.yaml",
-    "manifests/server/cluster-role.yaml",
-    "manifests/server/controller-role.yaml",
-];
 
 /// What nothing here takes longer than, unless it never comes.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -45,9 +44,9 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// With the account of the manifests, and these flags.
+    /// With the controller's account of the manifests, and these flags.
     pub async fn start(cluster: &Cluster, flags: &[&str]) -> Self {
-        let kubeconfig = account(cluster).await.kubeconfig;
+        let kubeconfig = shipped::controller(cluster).await.kubeconfig;
         Self::with_kubeconfig(&kubeconfig, flags)
     }
 
@@ -101,15 +100,9 @@ pub async fn install(cluster: &Cluster) {
     install_server(cluster).await;
 }
 
-/// Account and rights.
+/// Accounts and rights.
 pub async fn install_server(cluster: &Cluster) {
-    cluster.apply_manifests(&SERVER).await;
-}
-
-/// The account of the manifests.
-pub async fn account(cluster: &Cluster) -> Person {
-    let (namespace, name) = ("open-cluster-management-hub", "registration-webhook-sa");
-    cluster.service_account(namespace, name).await
+    shipped::install(cluster).await;
 }
 
 /// The object, once it is so.
@@ -151,7 +144,30 @@ pub async fn ready(port: u16) {
 
 /// The code and the body of an answer, over TLS that is not verified, as the kubelet asks.
 pub async fn get(port: u16, path: &str) -> (u16, String) {
-    let request = Request::get(path).header("host", "localhost");
+    get_with(port, path, None).await
+}
+
+/// The metrics of the process with this port, as Prometheus reads them.
+pub async fn scrape(cluster: &Cluster, port: u16) -> String {
+    let token = shipped::scrapers_token(cluster).await;
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        let (code, body) = get_with(port, "/metrics", Some(&token)).await;
+        if code == 200 {
+            return body;
+        }
+        // The hub may not know of the rights yet, and what it says counts for a moment.
+        assert!(Instant::now() < patience, "{code}: {body}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// As [`get`], with a bearer token.
+pub async fn get_with(port: u16, path: &str, token: Option<&str>) -> (u16, String) {
+    let mut request = Request::get(path).header("host", "localhost");
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
     let response = ask(port, request.body(Full::default()).unwrap()).await;
     let body = String::from_utf8(response.body().to_vec()).unwrap();
     (response.status().as_u16(), body)

@@ -1,0 +1,240 @@
+//! Who may read `/metrics`: the bearers of a token that the hub knows, if the hub lets them get the path `/metrics`. So it is
+//! with OCM's controller, and with controller-runtime.
+//!
+//! # Promises
+//! - Fail closed: without an answer of the hub nobody reads.
+//! - Callers without a token cost the hub nothing; those with wrong tokens cost it at most [`AT_ONCE`] questions at a time.
+//! - What is remembered is bounded in number ([`MOST`]), in size ([`LONGEST_TOKEN`]) and in time ([`FRESH`]).
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, StatusCode};
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
+use k8s_openapi::api::authorization::v1::{
+    NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
+
+/// How long an answer of the hub counts; Kubernetes' components have the same.
+const FRESH: Duration = Duration::from_secs(10);
+
+/// How many answers are remembered.
+const MOST: usize = 64;
+
+/// Longer tokens are refused unseen: those of service accounts have about a kilobyte.
+const LONGEST_TOKEN: usize = 8 * 1024;
+
+/// How many callers may wait for the hub at a time.
+const AT_ONCE: usize = 4;
+
+/// The longest that the hub may take for both questions.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// What the hub says of a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Its bearer may read metrics.
+    Allowed,
+    /// There is no token, or the hub does not know it.
+    Unknown,
+    /// The hub knows this user, who may not.
+    Forbidden(String),
+    /// The hub could not be asked.
+    Undecided(String),
+}
+
+/// Decides who may read metrics.
+pub(super) struct Scrapers {
+    client: Client,
+    known: Mutex<Known>,
+    asking: Semaphore,
+}
+
+/// What the hub said a moment ago, by token.
+#[derive(Default)]
+struct Known(HashMap<String, (Instant, Verdict)>);
+
+// === impl Verdict ===
+
+impl Verdict {
+    /// What is answered to somebody who may not; None: he may.
+    pub(super) fn refusal(&self) -> Option<(StatusCode, String)> {
+        match self {
+            Self::Allowed => None,
+            Self::Unknown => Some((
+                StatusCode::UNAUTHORIZED,
+                "Unauthorized: /metrics needs a bearer token that the hub knows\n".to_owned(),
+            )),
+            Self::Forbidden(user) => Some((
+                StatusCode::FORBIDDEN,
+                format!(
+                    "Forbidden: user {user:?} needs verb \"get\" on the non-resource URL \"/metrics\"\n"
+                ),
+            )),
+            Self::Undecided(why) => Some((
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!("could not ask the hub who may read /metrics: {why}\n"),
+            )),
+        }
+    }
+}
+
+// === impl Scrapers ===
+
+impl Scrapers {
+    pub(super) fn new(client: Client) -> Self {
+        Self {
+            client,
+            known: Mutex::default(),
+            asking: Semaphore::new(AT_ONCE),
+        }
+    }
+
+    /// What the hub says of who sends these headers.
+    pub(super) async fn verdict(&self, headers: &HeaderMap) -> Verdict {
+        let Some(token) = bearer(headers) else {
+            return Verdict::Unknown;
+        };
+        if let Some(verdict) = self.known().of(token, Instant::now()) {
+            return verdict;
+        }
+        let Ok(_permit) = self.asking.try_acquire() else {
+            return Verdict::Undecided("too many callers at once".to_owned());
+        };
+        let verdict = match timeout(LONGEST, self.ask(token)).await {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the hub could not be asked who may read metrics");
+                return Verdict::Undecided(
+                    "the hub does not answer, or lets us not ask".to_owned(),
+                );
+            }
+            Err(_) => return Verdict::Undecided("no answer in time".to_owned()),
+        };
+        self.known().note(token, verdict.clone(), Instant::now());
+        verdict
+    }
+
+    async fn ask(&self, token: &str) -> kube::Result<Verdict> {
+        let params = PostParams::default();
+        let review = TokenReview {
+            spec: TokenReviewSpec {
+                token: Some(token.to_owned()),
+                ..TokenReviewSpec::default()
+            },
+            ..TokenReview::default()
+        };
+        let reviews: Api<TokenReview> = Api::all(self.client.clone());
+        let status = reviews.create(&params, &review).await?.status;
+        let status = status.unwrap_or_default();
+        let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
+            return Ok(Verdict::Unknown);
+        };
+        let name = user.username.clone().unwrap_or_default();
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: user.username,
+                uid: user.uid,
+                groups: user.groups,
+                extra: user
+                    .extra
+                    .map(|extra| extra.into_iter().collect::<BTreeMap<_, _>>()),
+                non_resource_attributes: Some(NonResourceAttributes {
+                    path: Some("/metrics".to_owned()),
+                    verb: Some("get".to_owned()),
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let status = reviews.create(&params, &review).await?.status;
+        Ok(match status.is_some_and(|status| status.allowed) {
+            true => Verdict::Allowed,
+            false => Verdict::Forbidden(name),
+        })
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Known ===
+
+impl Known {
+    fn of(&self, token: &str, now: Instant) -> Option<Verdict> {
+        let (at, verdict) = self.0.get(token)?;
+        (now.saturating_duration_since(*at) < FRESH).then(|| verdict.clone())
+    }
+
+    /// Remembers it; the oldest goes where there are too many.
+    fn note(&mut self, token: &str, verdict: Verdict, now: Instant) {
+        self.0
+            .retain(|_, (at, _)| now.saturating_duration_since(*at) < FRESH);
+        if self.0.len() >= MOST {
+            let oldest = self.0.iter().min_by_key(|(_, (at, _))| *at);
+            if let Some(oldest) = oldest.map(|(token, _)| token.clone()) {
+                self.0.remove(&oldest);
+            }
+        }
+        self.0.insert(token.to_owned(), (now, verdict));
+    }
+}
+
+/// The token that these headers bear.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    let is_one =
+        scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= LONGEST_TOKEN;
+    is_one.then_some(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_what_follows_the_word_bearer() {
+        let long = format!("Bearer {}", "x".repeat(LONGEST_TOKEN + 1));
+        for (header, expected) in [
+            ("Bearer abc", Some("abc")),
+            ("bearer  abc ", Some("abc")),
+            ("Bearer", None),
+            ("Bearer ", None),
+            ("Basic abc", None),
+            ("abc", None),
+            (&long, None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, header.parse().unwrap());
+            assert_eq!(bearer(&headers), expected, "{header:.20}");
+        }
+        assert_eq!(bearer(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_in_number_and_time() {
+        let begun = Instant::now();
+        let mut known = Known::default();
+        known.note("first", Verdict::Allowed, begun);
+        assert_eq!(known.of("first", begun), Some(Verdict::Allowed));
+        assert_eq!(known.of("other", begun), None);
+        assert_eq!(known.of("first", begun + FRESH), None);
+        for at in 0..10 * MOST {
+            let now = begun + Duration::from_millis(1 + at as u64);
+            known.note(&format!("wrong-{at}"), Verdict::Unknown, now);
+            assert!(known.0.len() <= MOST);
+        }
+        assert_eq!(known.of("first", begun), None, "the oldest has gone");
+        known.note("late", Verdict::Allowed, begun + 2 * FRESH);
+        assert_eq!(known.0.len(), 1);
+    }
+}
