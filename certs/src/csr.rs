@@ -6,6 +6,7 @@
 use std::fmt;
 
 use rcgen::{SanType, SubjectPublicKeyInfo};
+use ring::digest::{SHA256, digest};
 use rustls::pki_types::pem::{PemObject, SectionKind};
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::{FromDer, X509CertificationRequest};
@@ -24,6 +25,7 @@ pub struct Csr {
     alternative_names: Vec<SanType>,
     mentions_alternative_names: bool,
     key: SubjectPublicKeyInfo,
+    key_fingerprint: [u8; 32],
 }
 
 /// What a client certificate may be used for, by Kubernetes' names.
@@ -95,7 +97,10 @@ impl Csr {
         let organizations = info.subject.iter_organization().filter_map(text).collect();
         // As Go: the last one counts.
         let common_name = info.subject.iter_common_name().filter_map(text).last();
+        let mut key_fingerprint = [0; 32];
+        key_fingerprint.copy_from_slice(digest(&SHA256, info.subject_pki.raw).as_ref());
         Ok(Self {
+            key_fingerprint,
             common_name: common_name.unwrap_or_default(),
             organizations,
             subject: info.subject.as_raw().to_vec(),
@@ -132,6 +137,11 @@ impl Csr {
     /// that does.
     pub fn asks_for_alternative_names(&self) -> bool {
         self.mentions_alternative_names
+    }
+
+    /// The SHA-256 of the key's SubjectPublicKeyInfo.
+    pub fn key_fingerprint(&self) -> [u8; 32] {
+        self.key_fingerprint
     }
 
     pub(crate) fn subject(&self) -> &[u8] {

@@ -6,6 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use berth_certs::issue::Issued;
 use jiff::Timestamp;
+use rcgen::PublicKeyData;
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Credentials, Person, fresh, rule, say_skipped};
@@ -64,6 +66,17 @@ async fn object<C: Deref<Target = Cluster>>(house: &House<C>, path: &str) -> Val
     house.admin.get(path).await.unwrap().ok().clone()
 }
 
+/// The fingerprint of the key, as openssl tells it.
+fn fingerprint(csr: &Csr) -> String {
+    let key = digest(&SHA256, &csr.key.subject_public_key_info());
+    let digits: String = key
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("SHA256:{digits}")
+}
+
 /// Whether nobody has decided about the CSR.
 async fn is_pending<C: Deref<Target = Cluster>>(house: &House<C>, csr: &Csr) -> bool {
     object(house, &csr.path()).await["status"]["conditions"].is_null()
@@ -83,20 +96,30 @@ async fn a_cluster_joins_by_the_double_opt_in() {
     csr.body["metadata"]["labels"]["mine"] = json!("yes");
     csr.body["metadata"]["annotations"] = json!({"mine.example.com/note": "kept"});
     let csr = csr.sent_by(&bootstrap(&house).await).await;
+    let sent = object(&house, &csr.path()).await;
+    let quoted = |value: &Value| format!("{:?}", value.as_str().unwrap());
+    let groups = sent["spec"]["groups"].as_array().unwrap().iter();
+    let groups = groups.map(quoted).collect::<Vec<_>>().join(", ");
     let before = [
         object(&house, &csr.path()).await,
         object(&house, &cluster_path(&name)).await,
     ];
-    let stage = || house.stage().with("c", &name).with("csr", &csr.name);
+    let stage = || {
+        let stage = house.stage().with("c", &name).with("csr", &csr.name);
+        let stage = stage.with("sender", &quoted(&sent["spec"]["username"]));
+        stage
+            .with("groups", &groups)
+            .with("key", &fingerprint(&csr))
+    };
     stage()
         .plays(
             "
 $ berth accept {c} --dry-run
 set hubAcceptsClient to true for managed cluster {c} (dry run)
-CSR {csr} approved (dry run)
+CSR {csr} approved: sent [..]s ago by {sender} (groups {groups}), key {key} (dry run)
 $ berth accept {c} --dry-run=server --wait
 set hubAcceptsClient to true for managed cluster {c} (server dry run)
-CSR {csr} approved (server dry run)
+CSR {csr} approved: sent [..]s ago by {sender} (groups {groups}), key {key} (server dry run)
 ",
         )
         .await;
@@ -111,7 +134,7 @@ CSR {csr} approved (server dry run)
             "
 $ berth accept {c}
 set hubAcceptsClient to true for managed cluster {c}
-CSR {csr} approved
+CSR {csr} approved: sent [..]s ago by {sender} (groups {groups}), key {key}
 $ berth accept --clusters {c} -c {c}
 hubAcceptsClient already set for managed cluster {c}
 CSR {csr} already approved
@@ -268,7 +291,7 @@ async fn a_csr_that_is_not_truly_the_clusters_is_never_approved() {
     assert!(
         output
             .ok()
-            .contains(&format!("CSR {} approved\n", good.name))
+            .contains(&format!("CSR {} approved: ", good.name))
     );
     let (evil, why) = &sent[0];
     let told = format!("CSR {} is not approved: {why}", evil.name);
@@ -320,7 +343,7 @@ $ berth accept {c} -o json
             "
 $ berth accept {c} --skip-approve-check
 hubAcceptsClient already set for managed cluster {c}
-CSR {csr} approved
+CSR {csr} approved: [..]
 ",
         )
         .await;
@@ -362,7 +385,7 @@ Error: {c}: There are CSRs of different requesters: {one},{two}; nothing is done
     assert!(
         output
             .stdout
-            .contains(&format!("CSR {} approved\n", second.name)),
+            .contains(&format!("CSR {} approved: ", second.name)),
         "{output:?}"
     );
     let left = format!(
@@ -701,7 +724,7 @@ async fn with_wait_it_waits_for_all_that_is_still_to_come() {
     let house = House::shared().await;
     let name = fresh("late");
     let sender = bootstrap(&house).await;
-    let command = format!("accept {name} --wait --timeout 60");
+    let command = format!("accept {name} --wait --timeout 60 --yes");
     let steps = async {
         house.managed_cluster(&name, &[]).await;
         let path = cluster_path(&name);
@@ -720,14 +743,19 @@ async fn with_wait_it_waits_for_all_that_is_still_to_come() {
         csr
     };
     let (output, csr) = tokio::join!(house.berth(&command), steps);
+    let said: Vec<&str> = output.ok().lines().collect();
+    let [accepted, approved, joined] = said[..] else {
+        panic!("{output:?}");
+    };
     assert_eq!(
-        output.ok(),
-        format!(
-            "set hubAcceptsClient to true for managed cluster {name}\n\
-             CSR {} approved\n\
-             Your managed cluster {name} has joined the Hub successfully.\n",
-            csr.name
-        )
+        accepted,
+        format!("set hubAcceptsClient to true for managed cluster {name}")
+    );
+    let start = format!("CSR {} approved: sent ", csr.name);
+    assert!(approved.starts_with(&start), "{approved}");
+    assert_eq!(
+        joined,
+        format!("Your managed cluster {name} has joined the Hub successfully.")
     );
     // A line for each change, of which not all need be met.
     assert!(
@@ -736,6 +764,122 @@ async fn with_wait_it_waits_for_all_that_is_still_to_come() {
         }),
         "{output:?}"
     );
+}
+
+/// Who has a bootstrap token can send a request for a cluster at the very moment that its admin waits for it.
+#[tokio::test]
+async fn what_comes_while_it_waits_is_approved_by_its_key_or_not_at_all() {
+    let house = House::shared().await;
+    let [name, named] = [(); 2].map(|()| fresh("watched"));
+    let sender = bootstrap(&house).await;
+    let accepted = async |name: &str| {
+        house.managed_cluster(name, &[]).await;
+        let path = cluster_path(name);
+        let is = |it: &Value| it["spec"]["hubAcceptsClient"] == true;
+        house.once(&path, "accepted", is).await;
+    };
+
+    // Nobody is there to be asked.
+    let command = format!("accept {name} --wait --timeout 60");
+    let steps = async {
+        accepted(&name).await;
+        Csr::new(&name, "agent1").sent_by(&sender).await
+    };
+    let (output, csr) = tokio::join!(house.berth(&command), steps);
+    let key = fingerprint(&csr);
+    let told = format!(
+        "Error: {name}: CSR {} is not approved: it came after this command began, and nobody is there to be asked: sent ",
+        csr.name
+    );
+    assert!(output.failed().contains(&told), "{output:?}");
+    let remedy = format!(
+        ", key {key}; add --fingerprint {key} to approve this key, or --yes to approve whichever comes\n"
+    );
+    assert!(output.failed().contains(&remedy), "{output:?}");
+    assert!(is_pending(&house, &csr).await);
+    // Once it is there, it is known.
+    let line = format!("accept {name} --wait --timeout 1500ms");
+    let output = house.berth(&line).await;
+    let approved = format!("CSR {} approved: ", csr.name);
+    assert!(output.stdout.contains(&approved), "{output:?}");
+
+    // The key was named before; another one waits, whoever sends it.
+    let right = Csr::new(&named, "agent1");
+    let key = fingerprint(&right);
+    let command = format!("accept {named} --wait --timeout 60 --fingerprint {key}");
+    let steps = async {
+        accepted(&named).await;
+        let wrong = Csr::new(&named, "agent1").sent_by(&sender).await;
+        let right = right.sent_by(&sender).await;
+        let is = |it: &Value| it["status"]["conditions"][0]["type"] == "Approved";
+        house.once(&right.path(), "approved", is).await;
+        joins(&house, &named).await;
+        (wrong, right)
+    };
+    let (output, (wrong, right)) = tokio::join!(house.berth(&command), steps);
+    let approved = format!("CSR {} approved: ", right.name);
+    assert!(output.ok().contains(&approved), "{output:?}");
+    assert!(is_pending(&house, &wrong).await);
+    house
+        .stage()
+        .with("c", &named)
+        .with("csr", &wrong.name)
+        .with("right", &right.name)
+        .with("key", &key)
+        .plays(
+            "
+$ berth accept {c} --fingerprint {key}
+hubAcceptsClient already set for managed cluster {c}
+CSR {right} already approved
+CSR {csr} is not approved: the cluster has joined already, [..]
+Your managed cluster {c} has joined the Hub successfully.
+$ berth accept {c} --fingerprint SHA256:00
+error: invalid value 'SHA256:00' for '--fingerprint <SHA256:HEX,...>': it must be SHA256: and 64 hexadecimal digits
+...
+? 2
+",
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn at_a_terminal_it_asks_about_what_came_while_it_waited() {
+    let house = House::shared().await;
+    let sender = bootstrap(&house).await;
+    for (typed, approves) in [("y\n", true), ("n\n", false)] {
+        let name = fresh("asked");
+        let args = ["accept", &name, "--wait", "--timeout", "60"];
+        let command = house.admin.berth_command(&args);
+        let steps = async {
+            house.managed_cluster(&name, &[]).await;
+            let path = cluster_path(&name);
+            let is = |it: &Value| it["spec"]["hubAcceptsClient"] == true;
+            house.once(&path, "accepted", is).await;
+            let csr = Csr::new(&name, "agent1").sent_by(&sender).await;
+            if approves {
+                let is = |it: &Value| it["status"]["conditions"][0]["type"] == "Approved";
+                house.once(&csr.path(), "approved", is).await;
+                joins(&house, &name).await;
+            }
+            csr
+        };
+        let ((seen, code), csr) = tokio::join!(at_a_terminal(command, 80, typed), steps);
+        let key = fingerprint(&csr);
+        assert!(
+            seen.contains(&format!(
+                "CSR {} came after this command began: sent ",
+                csr.name
+            )),
+            "{seen}"
+        );
+        assert!(seen.contains(&key), "{seen}");
+        let question = format!("Approve it for managed cluster {name}? [y/N] ");
+        assert_eq!(seen.matches(&question).count(), 1, "{seen}");
+        assert_eq!(code, i32::from(!approves), "{seen}");
+        assert_eq!(is_pending(&house, &csr).await, !approves);
+        let refused = "is not approved: it came after this command began, and you did not agree";
+        assert_eq!(seen.contains(refused), !approves, "{seen}");
+    }
 }
 
 #[tokio::test]

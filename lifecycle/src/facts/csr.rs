@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::{
     CertificateSigningRequest, CertificateSigningRequestCondition,
 };
@@ -15,6 +16,8 @@ pub struct CertificateRequest {
     /// What the API server takes from whoever approves, and so must be given back: names, uid, resourceVersion, labels,
     /// annotations, finalizers and owners.
     pub metadata: ObjectMeta,
+    /// metadata.creationTimestamp
+    pub created: Option<Timestamp>,
     /// status.conditions; given back, too.
     pub conditions: Vec<CertificateSigningRequestCondition>,
     /// The label `open-cluster-management.io/cluster-name`: a claim, not a fact.
@@ -59,6 +62,7 @@ impl CertificateRequest {
     pub fn read(object: CertificateSigningRequest) -> Option<(Self, Standing)> {
         let ObjectMeta {
             annotations,
+            creation_timestamp,
             deletion_timestamp: None,
             finalizers,
             generate_name,
@@ -100,6 +104,7 @@ impl CertificateRequest {
                 uid,
                 ..ObjectMeta::default()
             },
+            created: creation_timestamp.map(|time| time.0),
             conditions,
             cluster,
             signer: spec.signer_name,

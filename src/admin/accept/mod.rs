@@ -7,11 +7,15 @@
 //! - No CSR is approved that is not its cluster's by all that the hub's own reconcilers check, whatever the flags.
 //! - If the gate denies the acceptance, no CSR is approved.
 //! - Where it is not plain which CSR is meant, nothing is done for that cluster.
+//! - A CSR that came while the command waited is approved only if the admin says so then, or named its key before.
+//! - Of each CSR that is approved it is told who sent it, in which groups, when, and the fingerprint of its key.
 //! - A cluster for which nothing is left to do is a success.
 
+pub(crate) mod fingerprint;
 mod pending;
 mod progress;
 pub(crate) mod requests;
+mod sent;
 pub(crate) mod target;
 mod teller;
 
@@ -22,8 +26,9 @@ use std::time::Duration;
 use berth_api::ManagedCluster;
 use tokio::time::Instant;
 
+use self::fingerprint::Fingerprint;
 use self::requests::Choice;
-use self::target::{Context, Step, Target};
+use self::target::{Context, NewRequests, Step, Target};
 use self::teller::Teller;
 use crate::admin::ask::{confirmed, somebody_is_there};
 use crate::admin::hub::{DryRun, Filter, Hub, HubArgs, Wait, wait};
@@ -39,7 +44,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// cluster. Unless --skip-approve-check is given, it must also have been sent by a user that clusters register as (a
 /// bootstrap token in the group system:bootstrappers:managedcluster, or the service account agent-registration-bootstrap),
 /// there must be one requester only, and no agent of the cluster that has joined and is heard of. --requesters names those who
-/// are meant.
+/// are meant. Of each CSR that is approved it is told who sent it, in which groups, when, and the SHA-256 of its key.
+///
+/// A CSR that comes while --wait waits is approved only when you say so: on a terminal it asks, elsewhere --fingerprint must
+/// name its key, or --yes be given.
 ///
 /// A cluster that is accepted already, and whose CSR is approved or gone, is a success. So is one whose agent has not sent
 /// a CSR yet: it is accepted, and --wait waits for the rest. If the hub denies the acceptance, no CSR is approved.
@@ -57,6 +65,9 @@ Examples:
 
   # Let in all clusters in Europe that nobody has decided about
   berth accept --all-pending -l region=eu
+
+  # Wait for the agent with this key
+  berth accept c1 --wait --fingerprint \"SHA256:$HEX\"
 
   # Several agents ask for c1: this is the one
   berth accept c1 --requesters system:open-cluster-management:c1:agent1")]
@@ -76,12 +87,15 @@ pub(crate) struct Args {
         conflicts_with_all = ["names", "cluster", "clusters"]
     )]
     selector: Option<String>,
-    /// Do not ask
+    /// Do not ask; approves CSRs that come while --wait waits, too
     #[arg(short, long)]
     yes: bool,
     /// Approve the CSRs of these requesters only (common names, as system:open-cluster-management:CLUSTER:AGENT)
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     requesters: Vec<String>,
+    /// Approve CSRs of these keys only: SHA256:HEX, of the key's SubjectPublicKeyInfo
+    #[arg(long, value_name = "SHA256:HEX,...", value_delimiter = ',')]
+    fingerprint: Vec<Fingerprint>,
     /// Approve CSRs whoever sent them, and of however many requesters. That they truly are the cluster's is still checked
     #[arg(long)]
     skip_approve_check: bool,
@@ -121,10 +135,16 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         hub: &hub,
         choice: Choice {
             requesters: &args.requesters,
+            fingerprints: &args.fingerprint,
             unchecked: args.skip_approve_check,
         },
         dry_run: args.write.dry_run,
         wait: waits,
+        new_requests: match () {
+            () if args.yes || !args.fingerprint.is_empty() => NewRequests::Approve,
+            () if somebody_is_there() => NewRequests::Ask,
+            () => NewRequests::Refuse,
+        },
     };
     let targets = names.into_iter().map(Target::new).collect();
     let left = accept(&context, targets, args.timeout.0, &mut teller).await?;

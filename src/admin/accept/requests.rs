@@ -11,6 +11,7 @@ use berth_lifecycle::csrs::{self, SIGNER};
 use berth_lifecycle::facts::{CertificateRequest, Cluster, Standing};
 use berth_rules::display::{Quoted, cut};
 
+use super::fingerprint::Fingerprint;
 use crate::admin::print::plain;
 
 /// The group of bootstrap tokens that are for registering clusters.
@@ -36,6 +37,8 @@ const MOST_NAMED: usize = 10;
 pub(crate) struct Choice<'a> {
     /// Common names that are approved, and no others. Empty: that which there is, if it is one.
     pub(crate) requesters: &'a [String],
+    /// Keys that are approved, and no others. Empty: whichever.
+    pub(crate) fingerprints: &'a [Fingerprint],
     /// Whoever sent them, and however many there are.
     pub(crate) unchecked: bool,
 }
@@ -61,6 +64,8 @@ pub(crate) struct Judged {
     pub(crate) request: CertificateRequest,
     /// Its common name, if it is truly the cluster's.
     pub(crate) requester: Option<String>,
+    /// Of its key.
+    pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) verdict: Verdict,
 }
 
@@ -88,10 +93,17 @@ pub(crate) fn judge(
         .map(|(request, standing)| {
             let checked = check(&request);
             let requester = checked.as_ref().ok().cloned();
-            let verdict = verdict(&request, standing, checked, in_use, choice);
+            let fingerprint = Fingerprint::of(&request.request);
+            let mut verdict = verdict(&request, standing, checked, in_use, choice);
+            if verdict == Verdict::Approve && !choice.means(fingerprint) {
+                let key = fingerprint.map_or_else(|| "unknown".to_owned(), |key| key.to_string());
+                let why = format!("its key is {key}, which --fingerprint does not name");
+                verdict = Verdict::Left(why);
+            }
             Judged {
                 request,
                 requester,
+                fingerprint,
                 verdict,
             }
         })
@@ -111,17 +123,29 @@ pub(crate) fn judge(
                 .as_ref()
                 .is_some_and(|requester| choice.requesters.contains(requester));
         meant
+            && choice.means(judged.fingerprint)
             && matches!(
                 judged.verdict,
                 Verdict::Approve | Verdict::Approved | Verdict::Renewal
             )
     };
     let joined = cluster.condition_status(conditions::cluster::JOINED) == Some(conditions::TRUE);
-    let settled = requests.iter().any(settles) || (joined && choice.requesters.is_empty());
+    let settled = requests.iter().any(settles)
+        || (joined && choice.requesters.is_empty() && choice.fingerprints.is_empty());
     Judgement {
         requests,
         different,
         settled,
+    }
+}
+
+// === impl Choice ===
+
+impl Choice<'_> {
+    /// Whether the key may be approved.
+    fn means(&self, fingerprint: Option<Fingerprint>) -> bool {
+        self.fingerprints.is_empty()
+            || fingerprint.is_some_and(|fingerprint| self.fingerprints.contains(&fingerprint))
     }
 }
 
@@ -209,7 +233,7 @@ fn sender(request: &CertificateRequest) -> Result<(), String> {
 /// The requesters, if there is something to approve and it cannot be told for whom. Those count, too, that were approved
 /// before or renew: somebody else has the identity of an agent of this cluster already.
 fn different(requests: &[Judged], choice: Choice<'_>) -> Vec<String> {
-    if choice.unchecked || !choice.requesters.is_empty() {
+    if choice.unchecked || !choice.requesters.is_empty() || !choice.fingerprints.is_empty() {
         return Vec::new();
     }
     let pending = |judged: &Judged| judged.verdict == Verdict::Approve;

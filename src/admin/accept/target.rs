@@ -1,17 +1,21 @@
 //! One cluster that is to be accepted.
 
 use std::collections::BTreeSet;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use berth_api::{ManagedCluster, conditions, labels};
 use berth_lifecycle::csrs;
 use berth_lifecycle::facts::{CertificateRequest, Cluster};
+use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kube::api::Patch;
 use serde_json::json;
 
 use super::requests::{Choice, Judged, Judgement, Verdict, judge, shown};
+use super::sent::Sent;
 use super::teller::Teller;
+use crate::admin::ask::confirmed;
 use crate::admin::failure::Failure;
 use crate::admin::hub::{DryRun, Filter, Hub};
 
@@ -28,6 +32,18 @@ pub(super) struct Context<'a> {
     pub(super) dry_run: DryRun,
     /// What is not there yet is waited for.
     pub(super) wait: bool,
+    pub(super) new_requests: NewRequests,
+}
+
+/// What becomes of a CSR that came while it was waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NewRequests {
+    /// The admin said that, or named the key.
+    Approve,
+    /// Somebody is there to be asked.
+    Ask,
+    /// Nobody is.
+    Refuse,
 }
 
 /// One cluster, and what has been told of it.
@@ -36,6 +52,8 @@ pub(super) struct Target {
     /// What it waits for.
     pub(super) missing: String,
     acceptance_told: bool,
+    /// Uids of the CSRs that were there when the command began, and of those that the admin has agreed to since.
+    known: Option<BTreeSet<String>>,
     csrs_told: BTreeSet<String>,
 }
 
@@ -57,6 +75,7 @@ impl Target {
             name,
             missing: String::new(),
             acceptance_told: false,
+            known: None,
             csrs_told: BTreeSet::new(),
         }
     }
@@ -87,6 +106,12 @@ impl Target {
 
     async fn attempt(&mut self, at: &Context<'_>, teller: &mut Teller) -> anyhow::Result<Step> {
         let name = self.name.clone();
+        if at.wait && self.known.is_none() {
+            // Where they cannot be listed none is known.
+            let requests = requests_of(at.hub, &name).await.unwrap_or_default();
+            let uids = requests.into_iter().map(|(request, _)| uid_of(&request));
+            self.known = Some(uids.collect());
+        }
         let item = match at.hub.get::<ManagedCluster>(None, &name).await {
             Ok(Some(item)) => item,
             Ok(None) if at.wait => {
@@ -209,10 +234,19 @@ impl Target {
     ) -> anyhow::Result<Carried> {
         let csr = shown(&judged.request.name);
         if judged.verdict == Verdict::Approve {
+            let sent = Sent {
+                request: &judged.request,
+                fingerprint: judged.fingerprint,
+                now: Timestamp::now(),
+            };
+            if let Some(why) = self.refusal(at, teller, judged, &sent)? {
+                teller.failed(&self.name, format!("CSR {csr} is not approved: {why}"))?;
+                return Ok(Carried::Ill);
+            }
             return match approve(at, &judged.request).await {
                 Ok(()) => {
                     self.csrs_told.insert(judged.request.name.clone());
-                    teller.done(&self.name, format!("CSR {csr} approved"))?;
+                    teller.done(&self.name, format!("CSR {csr} approved: {sent}"))?;
                     Ok(Carried::Well)
                 }
                 // Gone, or otherwise by now: what there is now is judged anew.
@@ -245,6 +279,50 @@ impl Target {
         Ok(Carried::Ill)
     }
 
+    /// Why a CSR that came while it was waited is not approved. None: it was there before, or the admin agrees.
+    fn refusal(
+        &mut self,
+        at: &Context<'_>,
+        teller: &mut Teller,
+        judged: &Judged,
+        sent: &Sent<'_>,
+    ) -> anyhow::Result<Option<String>> {
+        let uid = uid_of(&judged.request);
+        let known = self.known.get_or_insert_default();
+        if !at.wait || known.contains(&uid) {
+            return Ok(None);
+        }
+        let agreed = match at.new_requests {
+            NewRequests::Approve => true,
+            NewRequests::Ask => {
+                teller.progress.clear();
+                let csr = shown(&judged.request.name);
+                writeln!(
+                    io::stderr(),
+                    "CSR {csr} came after this command began: {sent}"
+                )?;
+                confirmed(&format!("Approve it for managed cluster {}?", self.name))?
+            }
+            NewRequests::Refuse => {
+                let key = match judged.fingerprint {
+                    Some(key) => format!("--fingerprint {key}"),
+                    None => "--fingerprint".to_owned(),
+                };
+                return Ok(Some(format!(
+                    "it came after this command began, and nobody is there to be asked: {sent}; add {key} to approve this \
+                     key, or --yes to approve whichever comes"
+                )));
+            }
+        };
+        if !agreed {
+            return Ok(Some(
+                "it came after this command began, and you did not agree".to_owned(),
+            ));
+        }
+        known.insert(uid);
+        Ok(None)
+    }
+
     /// Tells a failure, unless it may pass while it is waited.
     fn fails(
         &self,
@@ -271,6 +349,10 @@ enum Carried {
     Ill,
     Again,
     Waits(String),
+}
+
+fn uid_of(request: &CertificateRequest) -> String {
+    request.metadata.uid.clone().unwrap_or_default()
 }
 
 /// What an accepted cluster still lacks that has not joined.

@@ -64,8 +64,8 @@ fn pending(requests: &[CertificateRequest]) -> Vec<(CertificateRequest, Standing
 /// The verdict about one pending CSR of a new cluster.
 fn alone(request: &CertificateRequest, unchecked: bool) -> Verdict {
     let choice = Choice {
-        requesters: &[],
         unchecked,
+        ..Choice::default()
     };
     let judgement = judge(
         "c1",
@@ -227,6 +227,7 @@ fn all(
     let choice = Choice {
         requesters: &requesters,
         unchecked,
+        ..Choice::default()
     };
     let judgement = judge("c1", &cluster(conditions), requests, choice);
     let mut told: Vec<String> = judgement
@@ -420,4 +421,45 @@ fn what_bears_another_clusters_label_is_not_looked_at() {
     };
     let judgement = judge("c1", &cluster(NEW), pending(&[other]), Choice::default());
     assert!(judgement.requests.is_empty());
+}
+
+#[test]
+fn of_several_keys_those_are_approved_that_are_named() {
+    let (one, two) = (first("a1"), first("a1"));
+    let key = |request: &CertificateRequest| Fingerprint::of(&request.request).unwrap();
+    assert_ne!(key(&one), key(&two));
+    let pending = |requests: &[&CertificateRequest], fingerprints: &[Fingerprint]| {
+        let requests = requests.iter().map(|&it| (it.clone(), Standing::Pending));
+        let choice = Choice {
+            fingerprints,
+            ..Choice::default()
+        };
+        judge("c1", &Cluster::default(), requests.collect(), choice)
+    };
+    let verdicts = |judgement: &Judgement| -> Vec<bool> {
+        let approves = |judged: &Judged| judged.verdict == Verdict::Approve;
+        judgement.requests.iter().map(approves).collect()
+    };
+    for (sentence, keys, expected, settled) in [
+        ("no key is named", vec![], [true, true], true),
+        ("the first", vec![key(&one)], [true, false], true),
+        ("the second", vec![key(&two)], [false, true], true),
+        ("both", vec![key(&one), key(&two)], [true, true], true),
+        ("another", vec![key(&first("a1"))], [false, false], false),
+    ] {
+        let judgement = pending(&[&one, &two], &keys);
+        assert_eq!(verdicts(&judgement), expected, "{sentence}");
+        assert_eq!(judgement.settled, settled, "{sentence}");
+    }
+    // A key says which of several agents is meant, as a requester does.
+    let other = first("a2");
+    assert_eq!(pending(&[&one, &other], &[]).different.len(), 2);
+    let judgement = pending(&[&one, &other], &[key(&other)]);
+    assert_eq!(judgement.different, [] as [String; 0]);
+    assert_eq!(verdicts(&judgement), [false, true]);
+    let why = format!(
+        "its key is {}, which --fingerprint does not name",
+        key(&one)
+    );
+    assert_eq!(judgement.requests[0].verdict, Verdict::Left(why));
 }
