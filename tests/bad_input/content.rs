@@ -274,7 +274,7 @@ async fn a_stored_list_that_is_too_long_may_stay_or_shrink() {
         .map(|i| json!({"key": format!("k{i}"), "effect": "NoSelect", "timeAdded": "2026-11-20T00:00:00Z"}))
         .collect();
     let added = json!({"key": "added", "effect": "NoSelect"});
-    let with_added = |taints: &[Value]| [taints, &[added.clone()]].concat();
+    let with_added = |taints: &[Value]| [taints, std::slice::from_ref(&added)].concat();
     let masters = json!(["system:masters"]);
     type Change = fn(&mut Value);
     let nothing: Change = |_| {};

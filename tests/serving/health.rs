@@ -1,14 +1,21 @@
 //! Health and readiness.
 
 use std::fs;
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use berth_rules::Question;
+use berth_webhooks::review::{Answerer, Finding, Requester};
 
 use tempfile::TempDir;
 use tokio::time::sleep;
 
 use crate::in_process::{Held, Setup};
-use crate::reviews::{PATH, text};
+use crate::reviews::{PATH, asking, text};
 use crate::support::{Gate, response};
 
 #[tokio::test]
@@ -132,4 +139,84 @@ async fn health_is_told_until_the_last_answer() {
     held.let_go();
     assert_eq!(response(&asking.await)["allowed"], true);
     server.stop().await;
+}
+
+/// Keeps the thread that asks it busy until it is told to stop.
+#[derive(Debug)]
+struct Busy {
+    threads: AtomicUsize,
+    stop: std::sync::RwLock<bool>,
+}
+
+impl Answerer for Busy {
+    fn answer<'a>(
+        &'a self,
+        _: &'a Requester,
+        _: &'a Question,
+    ) -> Pin<Box<dyn Future<Output = Finding> + Send + 'a>> {
+        Box::pin(async {
+            self.threads.fetch_add(1, Ordering::SeqCst);
+            while !*self.stop.read().unwrap() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Finding::sure(true)
+        })
+    }
+
+    fn probe(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// Both threads of the runtime do nothing but decide.
+#[test]
+fn health_is_answered_however_busy_the_threads_are() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let busy = Arc::new(Busy {
+        threads: AtomicUsize::new(0),
+        stop: std::sync::RwLock::new(false),
+    });
+    let answerer = Arc::clone(&busy) as Arc<dyn Answerer>;
+    let server = runtime.block_on(async {
+        let setup = Setup {
+            answerer,
+            ..Setup::default()
+        };
+        // On a worker, as all that it spawns.
+        Arc::new(tokio::spawn(setup.start()).await.unwrap())
+    });
+    let mut asked = Vec::new();
+    for threads in 1..=2 {
+        let server = Arc::clone(&server);
+        asked.push(runtime.spawn(async move { server.review(PATH, asking()).await }));
+        let patience = Instant::now() + Duration::from_secs(20);
+        while busy.threads.load(Ordering::SeqCst) < threads {
+            assert!(
+                Instant::now() < patience,
+                "{threads} threads are to be busy"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    for path in ["/healthz", "/readyz"] {
+        let mut stream = TcpStream::connect(server.health).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{path}: {answer}");
+    }
+    *busy.stop.write().unwrap() = true;
+    for asked in asked {
+        let answer = runtime.block_on(asked).unwrap();
+        assert_eq!(response(&answer)["allowed"], true);
+    }
 }

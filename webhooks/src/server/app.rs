@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use prometheus::IntGauge;
 use tokio::time::{Instant, timeout_at};
 
-use super::body::{BodyMemory, LARGEST_BODY, NotReceived, Received, Trouble};
+use super::body::{Answered, BodyMemory, LARGEST_BODY, NotReceived, Received, Trouble};
 use super::lane::Lane;
 use super::room::Payer;
 use super::{Limits, Metrics, deadline};
@@ -109,9 +109,14 @@ impl App {
         let (head, body) = request.into_parts();
         let payer = head.extensions.get::<Payer>().copied().unwrap_or_default();
         let content_type = other_content_type(&head.headers);
+        let answered = match head.version {
+            Version::HTTP_2 => Answered::Beside,
+            _ => Answered::Behind,
+        };
         // Headers hold memory, and a body may take its time.
         drop(head);
-        let mut received = match self.memory.receive(body, payer, deadline).await {
+        let received = self.memory.receive(body, payer, answered, deadline);
+        let mut received = match received.await {
             Ok(received) => received,
             Err(NotReceived { why, beginning }) => {
                 let refusal = not_received(why);

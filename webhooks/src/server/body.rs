@@ -21,8 +21,8 @@ pub(super) const LARGE_BODY: usize = 64 * 1024;
 /// How much of a body that is refused is read and thrown away, so that its sender gets to read the answer.
 const DISCARDED: usize = 64 * 1024 * 1024;
 
-/// How long that may take for a body that was let go: it held up others before.
-const DISCARDED_FOR: Duration = Duration::from_secs(1);
+/// How long a sender that is not heard may pause: then it gets its answer without the rest.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// How much of a body that is refused is kept in any case: what it is about is near its beginning.
 const BEGINNING: usize = 4 * 1024;
@@ -46,6 +46,15 @@ pub(super) struct Received {
 pub(super) struct NotReceived {
     pub(super) why: Trouble,
     pub(super) beginning: Vec<u8>,
+}
+
+/// Where the answer to a request may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answered {
+    /// Behind the request, of which all is read first: an answer that overtakes it is lost to most clients of HTTP/1.1.
+    Behind,
+    /// Beside it, as over HTTP/2.
+    Beside,
 }
 
 /// What was in the way of a body.
@@ -83,6 +92,23 @@ impl BodyMemory {
         &self,
         mut body: Body,
         payer: Payer,
+        answered: Answered,
+        deadline: Instant,
+    ) -> Result<Received, NotReceived> {
+        let received = self.receive_from(&mut body, payer, deadline).await;
+        if let Err(NotReceived { why, .. }) = &received
+            && matches!(why, Trouble::TooLarge | Trouble::NoRoom)
+            && answered == Answered::Behind
+        {
+            discard(&mut body, deadline).await;
+        }
+        received
+    }
+
+    async fn receive_from(
+        &self,
+        body: &mut Body,
+        payer: Payer,
         deadline: Instant,
     ) -> Result<Received, NotReceived> {
         let mut beginning = Vec::new();
@@ -106,7 +132,7 @@ impl BodyMemory {
             {
                 keep(&mut beginning, data);
             }
-            return Err(self.let_go(body, deadline, beginning).await);
+            return Err(refused(Trouble::NoRoom, &mut beginning, &[]));
         };
         let mut is_large = announced >= LARGE_BODY;
         let mut next = first;
@@ -115,7 +141,7 @@ impl BodyMemory {
                 Some(frame) => Ok(frame),
                 None => tokio::select! {
                     biased;
-                    () = arrival.let_go() => return Err(self.let_go(body, deadline, beginning).await),
+                    () = arrival.let_go() => return Err(refused(Trouble::NoRoom, &mut beginning, &[])),
                     frame = timeout_at(deadline, body.frame()) => frame,
                 },
             };
@@ -142,8 +168,6 @@ impl BodyMemory {
             keep(&mut beginning, &data);
             let length = arrival.length() + data.len();
             if length >= LARGEST_BODY {
-                drop(arrival);
-                discard(body, deadline).await;
                 return Err(refused(Trouble::TooLarge, &mut beginning, &[]));
             }
             let taken = if length >= LARGE_BODY && !is_large {
@@ -153,22 +177,15 @@ impl BodyMemory {
                         arrival = moved;
                         arrival.piece(&data, Clock::now())
                     }
-                    Err(Full) => return Err(self.let_go(body, deadline, beginning).await),
+                    Err(Full) => return Err(refused(Trouble::NoRoom, &mut beginning, &[])),
                 }
             } else {
                 arrival.piece(&data, Clock::now())
             };
             if taken.is_err() {
-                drop(arrival);
-                return Err(self.let_go(body, deadline, beginning).await);
+                return Err(refused(Trouble::NoRoom, &mut beginning, &[]));
             }
         }
-    }
-
-    /// There is no room for the rest.
-    async fn let_go(&self, body: Body, deadline: Instant, mut beginning: Vec<u8>) -> NotReceived {
-        discard(body, deadline.min(Instant::now() + DISCARDED_FOR)).await;
-        refused(Trouble::NoRoom, &mut beginning, &[])
     }
 
     #[cfg(test)]
@@ -208,10 +225,11 @@ fn refused(why: Trouble, beginning: &mut Vec<u8>, piece: &[u8]) -> NotReceived {
     }
 }
 
-/// Reads what is left of a body and throws it away: an answer that overtakes the request is lost to most clients.
-async fn discard(mut body: Body, deadline: Instant) {
+/// Reads what is left of a body and throws it away, as long as it comes.
+async fn discard(body: &mut Body, deadline: Instant) {
     let mut left = DISCARDED;
-    while let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await {
+    let until = || deadline.min(Instant::now() + PAUSE);
+    while let Ok(Some(Ok(frame))) = timeout_at(until(), body.frame()).await {
         let length = frame.data_ref().map_or(0, Bytes::len);
         if length > left {
             return;
@@ -241,7 +259,12 @@ mod tests {
             let body = StreamBody::new(futures::stream::iter((0..pieces).map(piece)));
             let deadline = Instant::now() + Duration::from_secs(10);
             let refused = memory
-                .receive(Body::new(body), Payer::default(), deadline)
+                .receive(
+                    Body::new(body),
+                    Payer::default(),
+                    Answered::Behind,
+                    deadline,
+                )
                 .await
                 .unwrap_err();
             assert_eq!(refused.why, why, "{sentence}");
@@ -259,7 +282,9 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(10);
         let receive = async |length: usize| {
             let body = Body::from(vec![b'x'; length]);
-            memory.receive(body, Payer::default(), deadline).await
+            memory
+                .receive(body, Payer::default(), Answered::Beside, deadline)
+                .await
         };
         let large = receive(64 * 1024).await.unwrap();
         assert!(large.is_large());
