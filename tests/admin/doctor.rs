@@ -403,7 +403,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
         check: "gate-rights",
         severity: "fault",
         object: &account,
-        says: "it lacks verb \"get\" on managedclustersets.cluster.open-cluster-management.io",
+        says: "it lacks verb \"get\" on namespaces; verb \"create\" on subjectaccessreviews.authorization.k8s.io",
         remedy: "kubectl apply -f manifests/server/cluster-role.yaml",
     };
     ward.finds(expected, &[]).await;
@@ -445,7 +445,9 @@ async fn faults_of_an_installation_are_found_one_by_one() {
     ward.is_sound().await;
 
     // 9. OCM's controller beside ours.
-    let mut ours = documents_of("manifests/server/deployment.yaml").remove(0);
+    let gate = documents_of("manifests/server/deployment.yaml").remove(0);
+    ward.make(DEPLOYMENTS, gate).await;
+    let mut ours = documents_of("manifests/server/controller-deployment.yaml").remove(0);
     ward.make(DEPLOYMENTS, ours.clone()).await;
     ward.is_sound().await;
     let controller = "cluster-manager-registration-controller";
@@ -461,7 +463,11 @@ async fn faults_of_an_installation_are_found_one_by_one() {
         remedy: "scale deployment/cluster-manager-registration-controller --replicas=0",
     };
     ward.finds(expected, &[]).await;
-    for name in [controller, "cluster-manager-registration-webhook"] {
+    for name in [
+        controller,
+        "berth-registration-controller",
+        "cluster-manager-registration-webhook",
+    ] {
         let path = format!("{DEPLOYMENTS}/{name}");
         ward.admin.delete(&path).await.unwrap().ok();
     }
@@ -872,7 +878,7 @@ async fn what_is_in_order_is_told_to_those_who_ask() {
     ward.is_sound().await;
     let output = ward.berth("doctor -v").await;
     assert_eq!(output.code, 0, "{output:?}");
-    assert_eq!(output.stdout.matches("ok ").count(), 18, "{output:?}");
+    assert_eq!(output.stdout.matches("ok ").count(), 19, "{output:?}");
     assert!(
         output
             .stdout

@@ -6,6 +6,7 @@
 
 mod denials;
 mod help;
+mod security;
 
 use std::fs;
 use std::path::Path;

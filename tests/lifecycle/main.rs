@@ -23,7 +23,6 @@ mod support;
 
 mod agent;
 mod hub;
-#[allow(dead_code, reason = "the tests of the controller use more of it")]
 #[path = "../support/process.rs"]
 mod process;
 mod proxy;

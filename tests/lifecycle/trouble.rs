@@ -8,9 +8,9 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::cluster::{Private, fresh};
+use crate::cluster::{Private, documents_of, fresh};
 use crate::hub::{
-    ACCEPTED, AVAILABLE, CLOCK_SYNCED, Hub, Reconcilers, cluster_path, condition, config,
+    ACCEPTED, AVAILABLE, CLOCK_SYNCED, Hub, Reconcilers, account, cluster_path, condition, config,
     lease_path, namespace_path, owned_paths, rbac_path, taints,
 };
 use crate::killed::{forget, state};
@@ -451,43 +451,63 @@ async fn what_may_pass_by_itself_is_told_when_it_lasts() {
     .await;
 }
 
+/// Berth's own account may bind them, and may neither make nor mend them. OCM's account may, and does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn that_the_roles_of_all_agents_are_refused_is_told_of_each_cluster_that_waits() {
-    let (hub, proxy) = Hub::behind_a_proxy(config()).await;
-    let common = "open-cluster-management:managedcluster:work";
-    proxy.rule(move |asked| {
-        let refused = asked.writes() && asked.path.ends_with(&format!("/clusterroles/{common}"));
-        if refused {
-            Fault::Answer(403)
-        } else {
-            Fault::Pass
-        }
+async fn that_the_roles_of_all_agents_are_missing_is_told_of_each_cluster_that_waits() {
+    let hub = Hub::private(config()).await;
+    let common = ["work", "registration"].map(|role| {
+        rbac_path(&format!(
+            "clusterroles/open-cluster-management:managedcluster:{role}"
+        ))
     });
-    // On a hub that has been used before they are there.
-    for role in [
-        common,
-        "open-cluster-management:managedcluster:registration",
-    ] {
-        let path = rbac_path(&format!("clusterroles/{role}"));
-        if hub.get(&path).await.code == 200 {
-            hub.delete(&path).await;
-        }
+    for role in &common {
+        hub.delete(role).await;
     }
     let names = ["first", "second"].map(fresh);
     for name in &names {
         hub.cluster(name, json!({"hubAcceptsClient": true})).await;
         let cluster = hub.condition(name, ACCEPTED, "False", "Error").await;
         let message = &condition(&cluster, ACCEPTED).unwrap()["message"];
-        let says = format!(
-            "Waits for the ClusterRoles that all agents share: clusterroles {common:?} cannot be written: the line says 403"
-        );
-        assert_eq!(*message, says);
+        let message = message.as_str().unwrap();
+        for says in [
+            "Waits for the ClusterRoles that all agents share: ",
+            "managedcluster:registration\" is forbidden: user \"system:serviceaccount:",
+            "if they cannot be granted here: kubectl apply -f manifests/server/agent-roles.yaml",
+        ] {
+            assert!(message.contains(says), "{message}");
+        }
     }
-    let told = |it: &&Asked| reason_told(it) == Some("Error");
-    assert_eq!(proxy.writes().iter().filter(told).count(), names.len());
-    proxy.rule(|_| Fault::Pass);
+    let manifest = "manifests/server/agent-roles.yaml";
+    hub.cluster.apply_manifests(&[manifest]).await;
     for name in &names {
         hub.condition(name, ACCEPTED, "True", "HubClusterAdminAccepted")
             .await;
     }
+    // Nothing takes them away with the last cluster.
+    for name in &names {
+        hub.delete(&cluster_path(name)).await;
+        hub.gone(&cluster_path(name)).await;
+    }
+    for role in &common {
+        assert_eq!(hub.get(role).await.code, 200);
+    }
+
+    // With what is in them, as OCM's account has it.
+    let rules: Vec<_> = documents_of(manifest)
+        .iter()
+        .flat_map(|role| role["rules"].as_array().unwrap().clone())
+        .collect();
+    hub.cluster
+        .grant(&account(&hub.cluster).await, &rules)
+        .await;
+    for role in &common {
+        hub.delete(role).await;
+    }
+    let name = fresh("granted");
+    hub.cluster(&name, json!({"hubAcceptsClient": true})).await;
+    for role in &common {
+        hub.once(role, "made", |_| true).await;
+    }
+    hub.condition(&name, ACCEPTED, "True", "HubClusterAdminAccepted")
+        .await;
 }

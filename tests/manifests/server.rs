@@ -332,7 +332,8 @@ fn the_secret_ships_empty() {
     assert_eq!(fields, ["apiVersion", "kind", "metadata", "type"]);
     assert_eq!(secret["type"], "Opaque", "as the keeper fills it");
     assert_eq!(secret["metadata"]["name"], "berth-webhook-certificates");
-    assert_eq!(secret["metadata"].as_object().map(|it| it.len()), Some(2));
+    let metadata = secret["metadata"].as_object().expect("it has some");
+    assert_eq!(metadata.len(), 2, "{metadata:?}");
 }
 
 /// The flags' defaults are what the manifests count on.
@@ -439,7 +440,7 @@ const DONE: [(&str, &str); 20] = [
         "list watch create patch delete",
         "rbac.authorization.k8s.io/rolebindings",
     ),
-    ("list watch create patch", "coordination.k8s.io/leases"),
+    ("get list watch create patch", "coordination.k8s.io/leases"),
     (
         "list watch",
         "certificates.k8s.io/certificatesigningrequests",

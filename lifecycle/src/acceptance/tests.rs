@@ -170,7 +170,8 @@ fn that_the_roles_of_all_agents_cannot_be_written_is_told_by_those_that_wait_for
     hub.common_roles = false;
     hub.common_roles_failure = Some("clusterroles \"r\" cannot be written: no".to_owned());
     hub.run();
-    let message = "Waits for the ClusterRoles that all agents share: clusterroles \"r\" cannot be written: no";
+    let message = "Waits for the ClusterRoles that all agents share: clusterroles \"r\" cannot be written: no; if they cannot be \
+                   granted here: kubectl apply -f manifests/server/agent-roles.yaml";
     assert_eq!(hub_accepted(&hub), Some(("False", "Error", message)));
     assert_eq!(reasons(&hub), [] as [&str; 0], "it is not accepted");
     // All that does not depend on them is there.
