@@ -135,6 +135,12 @@ pub fn decide(
     }
     if request.username == common_name {
         return match may_renew {
+            // The role that grants it goes a moment after the acceptance.
+            _ if cluster.is_some_and(|cluster| !cluster.accepted) => leave(
+                request,
+                reasons::RENEWAL_FORBIDDEN,
+                &why_forbidden(request, cluster),
+            ),
             None => Decision::Ask(Box::new(renewal_review(request))),
             Some(true) => approve(
                 request,

@@ -206,6 +206,25 @@ fn no_request_is_approved_for_a_cluster_that_cannot_be_read_wholly() {
 }
 
 #[test]
+fn an_agent_that_was_just_turned_out_does_not_renew() {
+    let denied = Cluster::default();
+    for may_renew in [None, Some(true)] {
+        let decision = decide(
+            &config(false),
+            &renewal(good_pem()),
+            Some(&denied),
+            may_renew,
+        );
+        let (reason, note) = left(decision);
+        assert_eq!(reason, reasons::RENEWAL_FORBIDDEN);
+        assert!(
+            note.contains("is not accepted (spec.hubAcceptsClient)"),
+            "{note}"
+        );
+    }
+}
+
+#[test]
 fn an_agent_that_may_not_renew_is_told_why() {
     let denied = Cluster::default();
     let accepted = cluster(&[]);
