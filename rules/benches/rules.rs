@@ -5,7 +5,7 @@
 
 use berth_rules::cluster::{mutate, validate};
 use berth_rules::object::Cluster;
-use berth_rules::{Answer, Answers, Change, FeatureGates, url};
+use berth_rules::{Answer, Answers, Change, FeatureGates, Settings, url};
 use divan::{AllocProfiler, Bencher, black_box};
 
 #[global_allocator]
@@ -45,14 +45,14 @@ fn change(write: &str) -> Change<'static, Cluster<'static>> {
 
 #[divan::bench(args = WRITES)]
 fn validate(bencher: Bencher<'_, '_>, write: &str) {
-    let (change, gates) = (change(write), FeatureGates::default());
+    let (change, settings) = (change(write), Settings::default());
     bencher.bench_local(|| {
-        let questions = validate::questions(black_box(&change), gates);
+        let questions = validate::questions(black_box(&change), &settings);
         let answers: Vec<_> = questions
             .into_iter()
             .map(|question| (question, Answer::No))
             .collect();
-        validate::decide(&change, gates, Answers::new(&answers))
+        validate::decide(&change, &settings, Answers::new(&answers))
     });
 }
 
