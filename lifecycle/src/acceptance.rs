@@ -368,7 +368,7 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Pla
 fn accepted(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
     let name = facts.name;
     let reservation = facts.config.reservation(name);
-    let kept = reservation.filter(|reservation| reservation.is_exact());
+    let kept = reservation.filter(Reservation::is_exact);
     let (message, event) = match kept {
         None => {
             let event = Event {

@@ -58,7 +58,7 @@ impl<'a> Answers<'a> {
     }
 
     /// The answer about a namespace. A namespace that does not exist has neither property.
-    pub(crate) fn to_namespace(&self, question: &Question) -> Result<Namespace, &'a str> {
+    pub(crate) fn namespace(self, question: &Question) -> Result<Namespace, &'a str> {
         match self.0.iter().find(|(asked, _)| asked == question) {
             Some((_, Answer::Namespace(namespace))) => Ok(*namespace),
             Some((_, Answer::No)) => Ok(Namespace::default()),

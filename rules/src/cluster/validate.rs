@@ -64,7 +64,7 @@ pub fn decide(
     }
     let mut findings = Findings::new(change.user, answers);
     let acceptance = acceptance(change, settings.gates);
-    let namespace = answers.to_namespace(&namespace(change));
+    let namespace = answers.namespace(&namespace(change));
     if let Some(reservation) = reservation(change, acceptance, settings) {
         let refused = sentences::reserved_name(change.name, reservation);
         match namespace {
