@@ -503,6 +503,7 @@ mod tests {
         for (sentence, secret, says, remedy) in table {
             let facts = with(|facts| {
                 let called = facts.called.values_mut().next().unwrap();
+                called.secret_name = OWN_SECRET.to_owned();
                 called.secret = Ok(secret.map(|it| serde_json::from_value(it).unwrap()));
             });
             let finding = kept(&facts).unwrap();
