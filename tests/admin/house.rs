@@ -41,7 +41,7 @@ pub struct House<C> {
 /// A running gate, and a controller; both end with this process.
 pub struct Berth {
     pub gate: Gate,
-    pub controller: Controller,
+    _controller: Controller,
     _watched: Watched,
 }
 
@@ -163,7 +163,7 @@ impl Berth {
         gate.logged(|line| line["message"] == "ready: questions are answered");
         let this = Self {
             gate,
-            controller: Controller::start(cluster, &[]).await,
+            _controller: Controller::start(cluster, &[]).await,
             _watched,
         };
         cluster.apply(&this.registrations()).await;

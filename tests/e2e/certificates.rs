@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cluster::{kubectl_is_there, path_of};
-use crate::guarded::{AS_FROM_AFAR, RunningGate, gates_kubeconfig};
+use crate::guarded::{AS_FROM_AFAR, RunningGate, gates_kubeconfig, managed_hub};
 use crate::managed::{LEASE, NAMESPACE, ROLE, SECRET, World, metric};
+use crate::shipped;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_gates_and_two_keepers_that_start_at_once_on_an_empty_hub_are_believed() {
@@ -356,4 +357,18 @@ async fn the_secret_is_lost_and_all_restart_and_they_serve_at_once() {
         assert!(bundle.contains(&lost), "{bundle}");
         assert_eq!(Root::all_in(bundle.as_bytes()).len(), 2);
     }
+}
+
+/// With the rights of `overlays/hub`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn berth_hub_keeps_the_certificate_that_it_serves() {
+    let world = World::new().await;
+    shipped::install_hub(&world.hub).await;
+    let kubeconfig = gates_kubeconfig(&world.hub).await;
+    let hub = tokio::task::spawn_blocking(move || managed_hub(&kubeconfig));
+    let hub = hub.await.unwrap();
+    world.balancer.add(&hub);
+    world.until_verified().await;
+    assert_eq!(state(&hub.metrics().await), "filled");
+    shipped::install(&world.hub).await;
 }

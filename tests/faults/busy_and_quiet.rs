@@ -65,12 +65,11 @@ async fn hours_go_by() {
         assert!(*after < before + MORE_TASKS, "{before} -> {after}");
     }
     let mut leaves = 0;
-    for (gate, (before, after)) in replicas.gates.iter().zip(before.iter().zip(&after)) {
-        leaves += metric(
-            gate,
-            "berth_managed_certificate_rotations_total{what=\"leaf\"}",
-        )
-        .await;
+    for keeper in &replicas.keepers {
+        let made = "berth_managed_certificate_rotations_total{what=\"leaf\"}";
+        leaves += replicas.world.kept(keeper, made).await;
+    }
+    for (before, after) in before.iter().zip(&after) {
         let told = format!("{before:?} {after:?}");
         assert!(after.memory < before.memory + MORE_MEMORY, "{told}");
         assert!(after.files < before.files + MORE_FILES, "{told}");

@@ -160,7 +160,7 @@ impl Deref for RunningGate {
 pub fn managed_gate(kubeconfig: &Path, flags: &[&str]) -> RunningGate {
     let certs = TempDir::new().unwrap();
     janitor::remove_at_the_end(certs.path());
-    let mut gate = Gate::run(managed(kubeconfig, flags), certs);
+    let mut gate = Gate::run(managed("webhook-server", kubeconfig, flags), certs);
     let _watched = Watched::new(&gate.child);
     gate.logged(|line| line["message"] == "ready: questions are answered");
     RunningGate { gate, _watched }
@@ -168,11 +168,23 @@ pub fn managed_gate(kubeconfig: &Path, flags: &[&str]) -> RunningGate {
 
 /// A process that will be one.
 pub fn managed_process(kubeconfig: &Path, flags: &[&str]) -> Logged {
-    Logged::start(managed(kubeconfig, flags))
+    Logged::start(managed("webhook-server", kubeconfig, flags))
 }
 
-fn managed(kubeconfig: &Path, flags: &[&str]) -> Command {
-    let mut command = berth(&["webhook-server", "--certificate-source=secret"]);
+/// `berth hub`, which keeps the certificate that it serves, when it does.
+pub fn managed_hub(kubeconfig: &Path) -> RunningGate {
+    let certs = TempDir::new().unwrap();
+    janitor::remove_at_the_end(certs.path());
+    let names = format!("--certificate-names={AS_FROM_AFAR}");
+    let flags = ["--listen=127.0.0.1:auto", &names];
+    let mut gate = Gate::run(managed("hub", kubeconfig, &flags), certs);
+    let _watched = Watched::new(&gate.child);
+    gate.logged(|line| line["message"] == "ready: questions are answered");
+    RunningGate { gate, _watched }
+}
+
+fn managed(what: &str, kubeconfig: &Path, flags: &[&str]) -> Command {
+    let mut command = berth(&[what, "--certificate-source=secret"]);
     let mut serving = where_to_serve(Path::new("nowhere"));
     let at = serving
         .iter()

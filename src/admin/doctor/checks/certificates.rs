@@ -474,4 +474,47 @@ mod tests {
             ["unknown: could not be checked: the certificate that is served at cluster-manager"];
         assert_eq!(shown(&check(&facts), &expected), expected);
     }
+
+    #[test]
+    fn the_secret_that_berth_keeps_is_an_admins_to_put_back() {
+        let apply = "kubectl apply -f manifests/server/certificates.yaml";
+        // (sentence, the Secret, what is found, its remedy)
+        let table = [
+            ("deleted", None, "fault: it does not exist", apply),
+            (
+                "of another type",
+                Some(json!({"type": "kubernetes.io/tls", "data": {"tls.crt": ""}})),
+                "fault: it is not of type Opaque",
+                "delete secret berth-webhook-certificates, then kubectl apply",
+            ),
+            (
+                "immutable",
+                Some(json!({"type": "Opaque", "immutable": true, "data": {"tls.crt": ""}})),
+                "fault: it is not of type Opaque, or is immutable",
+                apply,
+            ),
+            (
+                "as its manifest has it",
+                Some(json!({"type": "Opaque"})),
+                "warning: it is empty",
+                "logs deployment/berth-registration-controller",
+            ),
+        ];
+        for (sentence, secret, says, remedy) in table {
+            let facts = with(|facts| {
+                let called = facts.called.values_mut().next().unwrap();
+                called.secret_name = OWN_SECRET.to_owned();
+                called.secret = Ok(secret.map(|it| serde_json::from_value(it).unwrap()));
+            });
+            let finding = kept(&facts).unwrap();
+            let expected = [says];
+            assert_eq!(
+                shown(std::slice::from_ref(&finding), &expected),
+                expected,
+                "{sentence}"
+            );
+            assert!(finding.remedy.unwrap().contains(remedy), "{sentence}");
+        }
+        assert_eq!(kept(&with(|_| {})), None);
+    }
 }

@@ -104,7 +104,7 @@ fn read() -> Facts {
             }))
             .unwrap(),
         )),
-        secret_name: installation::OWN_SECRET.to_owned(),
+        secret_name: installation::SECRET.to_owned(),
     };
     let deployment: Deployment = manifest(include_str!(
         "../../../../../manifests/server/deployment.yaml"
