@@ -213,6 +213,7 @@ fn an_agent_that_was_just_turned_out_does_not_renew() {
             &config(false),
             &renewal(good_pem()),
             Some(&denied),
+            None,
             may_renew,
         );
         let (reason, note) = left(decision);
