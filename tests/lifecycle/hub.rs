@@ -100,14 +100,8 @@ impl Hub<Private> {
         let cluster = Cluster::private().await;
         let admin = cluster.admin().await;
         // It may have been used before.
-        for path in CRDS.iter().flat_map(|file| documents_of(file)) {
-            let path = format!(
-                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}",
-                path["metadata"]["name"].as_str().unwrap()
-            );
-            while admin.delete(&path).await.unwrap().code != 404 {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+        for definition in CRDS.iter().flat_map(|file| documents_of(file)) {
+            without_kind(&admin, &definition).await;
         }
         install_account(&cluster).await;
         let reconcilers = Reconcilers::start(&cluster, config).await;
@@ -124,6 +118,42 @@ impl Hub<Private> {
     pub async fn restart(&mut self, config: Config) {
         self.reconcilers.stop().await;
         self.reconcilers = Reconcilers::start(&self.cluster, config).await;
+    }
+}
+
+/// Deletes a CRD, and its objects: nobody is there to take their finalizers off.
+async fn without_kind(admin: &Person, definition: &Value) {
+    let spec = &definition["spec"];
+    let [group, version, plural] = [
+        &spec["group"],
+        &spec["versions"][0]["name"],
+        &spec["names"]["plural"],
+    ]
+    .map(|part| part.as_str().unwrap());
+    let path = format!(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}",
+        definition["metadata"]["name"].as_str().unwrap()
+    );
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        let answer = admin.delete(&path).await.unwrap();
+        if answer.code == 404 {
+            return;
+        }
+        assert!(Instant::now() < patience, "{path}: {answer:?}");
+        let collection = format!("/apis/{group}/{version}/{plural}");
+        let list = admin.get(&collection).await.unwrap().body;
+        for object in list["items"].as_array().into_iter().flatten() {
+            let metadata = &object["metadata"];
+            let namespace = metadata["namespace"].as_str();
+            let within = namespace.map_or_else(String::new, |name| format!("namespaces/{name}/"));
+            let name = metadata["name"].as_str().unwrap();
+            let object = format!("/apis/{group}/{version}/{within}{plural}/{name}");
+            let without = json!({"metadata": {"finalizers": null}});
+            let answer = admin.merge(&object, &without).await.unwrap();
+            assert!([200, 404].contains(&answer.code), "{answer:?}");
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
