@@ -71,7 +71,7 @@ async fn the_prefixes_are_the_admins(by: By) {
     let hub = Guarded::private(&["--reserved-prefixes=team-,prod-"]).await;
     let admin = hub.cluster.admin().await;
     let admin = admin.by(by);
-    admin.create(&cluster("kube-edge")).await.ok();
+    admin.create(&cluster(&fresh("kube-edge"))).await.ok();
     for (name, prefix) in [("team-a", "team-"), ("prod-a", "prod-")] {
         let why = format!("names that begin with {prefix:?} are kept from clusters");
         let written = admin.create(&cluster(name)).await;
