@@ -4,12 +4,11 @@
 //! sent them. So a few requests with another cluster's label keep that cluster from renewing its certificate. The gate
 //! refuses such requests; those that are there already lose the label, which is all that makes them the other cluster's.
 
-use berth_api::labels;
+use berth_api::{agents, labels};
 use serde_json::json;
 
 use super::{Decision, LONGEST_NAME, Named, csr_target, quoted};
 use crate::facts::CertificateRequest;
-use crate::names::{AGENT_PREFIX, ALL_AGENTS};
 use crate::plan::{Action, Event, Write};
 
 /// The Event that tells of such a request.
@@ -17,14 +16,8 @@ const EVENT: &str = "ManagedClusterCSRForeignLabel";
 
 /// Whether an agent of another cluster sent it than the one that its label names.
 pub fn is_foreign(request: &CertificateRequest) -> bool {
-    request.groups.iter().any(|group| group == ALL_AGENTS)
-        && cluster_of_agent(&request.username).is_some_and(|cluster| cluster != request.cluster)
-}
-
-/// The cluster of the agent with exactly this user name.
-fn cluster_of_agent(username: &str) -> Option<&str> {
-    let (cluster, agent) = username.strip_prefix(AGENT_PREFIX)?.split_once(':')?;
-    (!cluster.is_empty() && !agent.is_empty() && !agent.contains(':')).then_some(cluster)
+    request.groups.iter().any(|group| group == agents::ALL)
+        && agents::cluster_of(&request.username).is_some_and(|cluster| cluster != request.cluster)
 }
 
 /// Takes the label from it.
@@ -84,7 +77,7 @@ mod tests {
     #[test]
     fn an_agent_is_known_by_its_exact_name_and_the_group_of_all() {
         let user = |rest: &str| format!("system:open-cluster-management:{rest}");
-        let all = ALL_AGENTS;
+        let all = agents::ALL;
         for (sentence, username, groups, foreign) in [
             ("another cluster's agent", user("c2:a1"), &[all][..], true),
             (
@@ -120,7 +113,7 @@ mod tests {
 
     #[test]
     fn nothing_but_the_label_is_taken_and_whoever_reads_of_it_knows_why() {
-        let mut request = sent_by("system:open-cluster-management:c2:a1", &[ALL_AGENTS], "c1");
+        let mut request = sent_by("system:open-cluster-management:c2:a1", &[agents::ALL], "c1");
         request.metadata.uid = Some("u1".to_owned());
         request.metadata.resource_version = Some("7".to_owned());
         // To whichever signer, in whichever state.

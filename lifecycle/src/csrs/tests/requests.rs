@@ -244,8 +244,11 @@ fn the_label_names_the_cluster() {
             "is no cluster's name",
         ),
     ] {
+        // From an agent it would lose the label.
         let request = CertificateRequest {
             cluster: label.to_owned(),
+            username: BOOTSTRAP.to_owned(),
+            groups: Vec::new(),
             ..renewal(good_pem())
         };
         assert_left(sentence, &request, reason, words);
@@ -254,6 +257,8 @@ fn the_label_names_the_cluster() {
     let subject = subject(&[ALL], "system:open-cluster-management:managed-clusters:a1");
     let request = CertificateRequest {
         cluster: "managed-clusters".to_owned(),
+        username: BOOTSTRAP.to_owned(),
+        groups: Vec::new(),
         ..renewal(pem(&signed(&subject, &[])))
     };
     assert_left(
