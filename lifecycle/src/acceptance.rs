@@ -183,7 +183,7 @@ fn is_provisioned(facts: &ClusterFacts<'_>) -> bool {
 }
 
 /// Whether what is bound to the agents of this cluster is bound to all agents: the cluster must have no rights.
-fn is_all_agents(facts: &ClusterFacts<'_>) -> bool {
+pub(crate) fn is_all_agents(facts: &ClusterFacts<'_>) -> bool {
     facts.config.reservation(facts.name) == Some(Reservation::AllAgents)
 }
 

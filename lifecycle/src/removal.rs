@@ -20,6 +20,7 @@ use berth_api::reserved::Reservation;
 use berth_api::{conditions, labels};
 use serde_json::json;
 
+use crate::acceptance;
 use crate::config::GroupVersionResource;
 use crate::facts::{Cluster, ClusterFacts, Now, Owned, OwnedObjects, Remaining, RemainingObject};
 use crate::names::managers;
@@ -184,7 +185,7 @@ pub(crate) fn release_work_binding(
     if !binding.deleting || !binding.work_finalizer {
         return;
     }
-    if facts.config.reservation(facts.name) == Some(Reservation::AllAgents) {
+    if acceptance::is_all_agents(facts) {
         // It gives rights to all agents: no work of one cluster is worth the wait.
         plan.writes
             .push(without_work_finalizer(facts, binding, reconciler));

@@ -15,13 +15,7 @@ pub(crate) fn accept(user: &str, cluster: &str) -> Denial {
         "user {} cannot update the HubAcceptsClient field",
         Quoted(user)
     );
-    let missing = missing(&Permission::accept(cluster));
-    denial(
-        Reason::Accept,
-        "managedclusters/accept",
-        cluster,
-        &format!("{sentence}: {missing}"),
-    )
+    without_accept(cluster, &sentence)
 }
 
 /// No cluster can have this name. The message says nothing about the hub, so every requester may read it.
@@ -51,6 +45,11 @@ pub(crate) fn deny_now(user: &str, cluster: &str) -> Denial {
         Quoted(user),
         labels::DENY_NOW
     );
+    without_accept(cluster, &sentence)
+}
+
+/// The permission to accept this cluster is missing, and the sentence says for what.
+fn without_accept(cluster: &str, sentence: &str) -> Denial {
     let missing = missing(&Permission::accept(cluster));
     denial(
         Reason::Accept,
