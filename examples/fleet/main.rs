@@ -12,7 +12,7 @@
 )]
 
 mod hub;
-#[path = "../../loadtest/src/process.rs"]
+#[path = "../../dev/loadtest/src/process.rs"]
 #[allow(dead_code, reason = "shared with the load tool")]
 mod process;
 

@@ -231,7 +231,7 @@ mod tests {
 
     fn recorded(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../tests/data/reviews")
+            .join("../../tests/data/reviews")
             .join(name)
     }
 

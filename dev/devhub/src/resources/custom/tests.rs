@@ -17,7 +17,7 @@ fn parse(text: &str) -> Value {
 
 fn definition(file: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../manifests/crds")
+        .join("../../manifests/crds")
         .join(file);
     serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }

@@ -3,11 +3,11 @@ use serde_json::json;
 use super::*;
 
 const SHIPPED: [&str; 4] = [
-    include_str!("../../../../manifests/registrations/managedclustermutators.yaml"),
-    include_str!("../../../../manifests/registrations/managedclustervalidators.yaml"),
-    include_str!("../../../../manifests/registrations/managedclustersetbindingvalidators.yaml"),
+    include_str!("../../../../../manifests/registrations/managedclustermutators.yaml"),
+    include_str!("../../../../../manifests/registrations/managedclustervalidators.yaml"),
+    include_str!("../../../../../manifests/registrations/managedclustersetbindingvalidators.yaml"),
     include_str!(
-        "../../../../manifests/registrations/managedclustersets/managedclustersetvalidators.yaml"
+        "../../../../../manifests/registrations/managedclustersets/managedclustersetvalidators.yaml"
     ),
 ];
 

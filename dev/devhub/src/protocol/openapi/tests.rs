@@ -12,7 +12,7 @@ use crate::resources::{Registry, Resource, custom};
 
 fn served() -> Vec<Arc<Resource>> {
     let mut all: Vec<_> = Registry::new().all().as_ref().clone();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests/crds");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/crds");
     for name in [
         "managedclusters",
         "managedclustersets",

@@ -1,4 +1,4 @@
-//! What the fuzzers begin with: under each target's name in `fuzz/seeds`. The laws hold for all of it.
+//! What the fuzzers begin with: under each target's name in `dev/fuzz/seeds`. The laws hold for all of it.
 //!
 //! Seeds of reviews are the recorded ones, without what no rule reads. Write them anew after reviews were recorded:
 //! `BERTH_GENERATE=1 cargo test -p berth-laws`.
@@ -18,7 +18,7 @@ const LARGEST: usize = 300 * 1024;
 
 type Law = fn(&[u8]);
 
-/// The targets of `fuzz/`, by name.
+/// The targets of `dev/fuzz/`, by name.
 const TARGETS: [(&str, Law); 5] = [
     ("review", berth_laws::review),
     ("mutate", berth_laws::mutate),
@@ -28,7 +28,9 @@ const TARGETS: [(&str, Law); 5] = [
 ];
 
 fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
 }
 
 fn files(folder: &str) -> BTreeMap<String, Vec<u8>> {
@@ -48,12 +50,12 @@ fn files(folder: &str) -> BTreeMap<String, Vec<u8>> {
 fn the_laws_hold_for_all_seeds() {
     let mut size = 0;
     for (target, law) in TARGETS {
-        let seeds = files(&format!("fuzz/seeds/{target}"));
+        let seeds = files(&format!("dev/fuzz/seeds/{target}"));
         assert!(!seeds.is_empty(), "{target} has seeds");
         for (name, seed) in seeds {
             size += seed.len();
             let held = catch_unwind(AssertUnwindSafe(|| law(&seed)));
-            assert!(held.is_ok(), "fuzz/seeds/{target}/{name}");
+            assert!(held.is_ok(), "dev/fuzz/seeds/{target}/{name}");
         }
     }
     assert!(size <= LARGEST, "the seeds have {size} bytes");
@@ -73,12 +75,12 @@ fn each_law_has_a_target_that_calls_it_and_nothing_else() {
             )
         })
         .collect();
-    assert_eq!(files("fuzz/fuzz_targets"), targets);
-    let manifest = fs::read_to_string(repository("fuzz/Cargo.toml")).unwrap();
+    assert_eq!(files("dev/fuzz/fuzz_targets"), targets);
+    let manifest = fs::read_to_string(repository("dev/fuzz/Cargo.toml")).unwrap();
     for file in targets.keys() {
         assert!(
             manifest.contains(&format!("path = \"fuzz_targets/{file}\"")),
-            "fuzz/Cargo.toml names {file}"
+            "dev/fuzz/Cargo.toml names {file}"
         );
     }
 }
@@ -119,18 +121,18 @@ fn seeds_of_reviews_are_what_was_recorded() {
         })
         .collect();
     if std::env::var_os("BERTH_GENERATE").is_some_and(|value| value == "1") {
-        let folder = repository("fuzz/seeds/review");
+        let folder = repository("dev/fuzz/seeds/review");
         fs::create_dir_all(&folder).unwrap();
         for (name, review) in &recorded {
             fs::write(folder.join(name), review).unwrap();
         }
     }
-    let mut seeds = files("fuzz/seeds/review");
+    let mut seeds = files("dev/fuzz/seeds/review");
     for (name, review) in recorded {
         let again = "write it anew: BERTH_GENERATE=1 cargo test -p berth-laws";
         assert!(
             seeds.remove(&name) == Some(review),
-            "fuzz/seeds/review/{name}: {again}"
+            "dev/fuzz/seeds/review/{name}: {again}"
         );
     }
     // What a fuzzer found has a name of its own.
@@ -153,7 +155,7 @@ fn seeds_of_requests_that_are_signed_here_are_what_is_made_up() {
         ("admin", subject(&["system:masters"], "admin")),
     ];
     for (name, request) in requests {
-        let file = repository(&format!("fuzz/seeds/csr/{name}"));
+        let file = repository(&format!("dev/fuzz/seeds/csr/{name}"));
         if std::env::var_os("BERTH_GENERATE").is_some_and(|value| value == "1") {
             fs::write(&file, &request).unwrap();
         }

@@ -512,7 +512,7 @@ async fn a_registration_that_cannot_be_read_stops_writes_until_it_is_gone() {
 /// Requests are built as a real API server has sent them.
 #[test]
 fn reviews_are_those_of_a_real_api_server() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/reviews");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/reviews");
     let mut compared = 0;
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();

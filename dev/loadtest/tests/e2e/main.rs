@@ -15,7 +15,9 @@ use serde_json::Value;
 
 /// A file of the repository.
 fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
 }
 
 /// `loadtest` with these arguments, for so many seconds.

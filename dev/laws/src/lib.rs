@@ -1,7 +1,7 @@
 //! What holds whatever comes in: of reviews, of what the gate writes, of RBAC, of selectors, of certificate requests.
 //!
 //! Each law is a function of bytes that panics when it is broken. It stands here once, and is called from two sides:
-//! this crate's tests put the seeds of `fuzz/seeds` and much that proptest makes up through it, and the targets of `fuzz/`
+//! this crate's tests put the seeds of `dev/fuzz/seeds` and much that proptest makes up through it, and the targets of `fuzz/`
 //! whatever a fuzzer finds.
 
 mod csr;

@@ -123,7 +123,7 @@ fn what_does_not_decode_is_told_in_the_real_servers_words() {
 }
 
 fn repository_definitions() -> Vec<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests/crds");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../manifests/crds");
     ["", "agent"]
         .iter()
         .flat_map(|part| fs::read_dir(folder.join(part)).unwrap())

@@ -31,7 +31,7 @@ fn made(mix: &str, names: usize, users: &[User]) -> Script {
 const ALL: &str = "update=70,create=10,accept=5,move=10,bind=5";
 
 fn recorded(name: &str) -> Value {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/reviews");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/reviews");
     serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap()
 }
 
@@ -133,7 +133,7 @@ fn a_round_of_writes_comes_for_every_name_and_the_uid_is_written_over_in_place()
 /// What the gate says to each kind, in the order of the reviews, by the sample hub.
 #[tokio::test]
 async fn the_gate_answers_what_the_permissions_say() {
-    let hub = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hub");
+    let hub = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples/hub");
     let files = HubFiles::read(&[hub]).unwrap();
     let gate = Gate::new(Arc::new(FilesAnswerer::new(files)), FeatureGates::default());
     let masters = user("kubernetes-admin", &["system:masters"]);

@@ -36,8 +36,11 @@ const LONGEST_MESSAGE: usize = 64 * 1024;
 static GATES: LazyLock<[Gate; 4]> = LazyLock::new(|| {
     let mut files = HubFiles::default();
     for (name, text) in [
-        ("rbac.yaml", include_str!("../../examples/hub/rbac.yaml")),
-        ("state.yaml", include_str!("../../examples/hub/state.yaml")),
+        ("rbac.yaml", include_str!("../../../examples/hub/rbac.yaml")),
+        (
+            "state.yaml",
+            include_str!("../../../examples/hub/state.yaml"),
+        ),
     ] {
         files.add(name, text).expect("the sample hub is sound");
     }
