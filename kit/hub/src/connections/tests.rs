@@ -229,3 +229,42 @@ fn a_proxys_password_is_decoded() {
     assert_eq!(percent_decoded("user:pass%+A"), b"user:pass%+A");
     assert_eq!(percent_decoded("u%4"), b"u%4");
 }
+
+#[tokio::test]
+async fn a_server_behind_a_proxy_is_reached_by_a_tunnel() {
+    let _ = default_provider().install_default();
+    let (signer, folder) = (Signer::new(), tempfile::tempdir().unwrap());
+    let port = serve(&signer).await;
+    std::fs::write(folder.path().join("ca.crt"), signer.1.pem()).unwrap();
+    let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let proxy_port = proxy.local_addr().unwrap().port();
+    let connected = tokio::spawn(async move {
+        let (mut client, _) = proxy.accept().await.unwrap();
+        let mut buffer = vec![0; 4096];
+        let read = client.read(&mut buffer).await.unwrap();
+        client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+        let mut server = tokio::net::TcpStream::connect(("localhost", port))
+            .await
+            .unwrap();
+        tokio::spawn(async move { tokio::io::copy_bidirectional(&mut client, &mut server).await });
+        String::from_utf8_lossy(&buffer[..read]).into_owned()
+    });
+    let path = kubeconfig(&folder, port, "token: t");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let proxied = format!("ca.crt, proxy-url: 'http://me:pa%40ss@127.0.0.1:{proxy_port}'");
+    std::fs::write(&path, text.replace("ca.crt", &proxied)).unwrap();
+    let hub = HubApi::connect(&Access::of_server(Some(path)))
+        .await
+        .unwrap();
+    assert_eq!(said(&hub).await, "0 bearer t");
+    let request = connected.await.unwrap().to_lowercase();
+    assert!(
+        request.starts_with(&format!("connect localhost:{port} http/1.1\r\n")),
+        "{request}"
+    );
+    let user = BASE64_STANDARD.encode("me:pa@ss").to_lowercase();
+    assert!(
+        request.contains(&format!("proxy-authorization: basic {user}\r\n")),
+        "{request}"
+    );
+}

@@ -51,7 +51,7 @@ fn the_flag_comes_before_the_variable_and_home_is_for_commands() {
     assert_eq!(server(&command, &home), "https://home:1/");
     assert_eq!(
         server(&as_server, &home),
-        "no kubeconfig: name one by --kubeconfig FILE or in $KUBECONFIG (this does not run in a cluster)"
+        "this does not run in a cluster: name the hub by --kubeconfig FILE or in $KUBECONFIG"
     );
 
     let other = Access {
