@@ -1,16 +1,14 @@
 //! A watch on one object by its name, as a right to that name allows it.
 
 use std::convert::Infallible;
-use std::pin::pin;
 use std::time::Duration;
 
-use futures::StreamExt;
-use kube::Api;
-use kube::api::{DynamicObject, ListParams, WatchEvent, WatchParams};
-use kube::core::WatchEvent::{Added, Bookmark, Deleted, Error, Modified};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use berth_hub::{Backoff, Call, HubApi};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::{Instant, sleep, timeout_at};
 
-use super::hub::{Failure, LONGEST};
+use crate::objects::{Failure, LONGEST, LONGEST_OBJECT};
 
 /// For so long a watch goes on; then the object is looked at again, whatever was told or lost.
 const WATCH: Duration = Duration::from_secs(240);
@@ -19,74 +17,92 @@ const WATCH: Duration = Duration::from_secs(240);
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Tells how the object is, whenever that may have changed, and why that cannot be found out.
-pub(super) async fn follow(
-    api: Api<DynamicObject>,
+/// A list of at most one object.
+#[derive(Deserialize)]
+struct List {
+    metadata: ListMeta,
+    #[serde(default)]
+    items: Option<Vec<Value>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMeta {
+    #[serde(default)]
+    resource_version: String,
+}
+
+/// A line of a watch.
+#[derive(Deserialize)]
+struct WatchEvent {
+    #[serde(rename = "type")]
+    what: String,
+    object: Value,
+}
+
+/// Reports how the object of this name in this collection is, whenever that may have changed, and why that cannot be found
+/// out.
+pub(crate) async fn follow(
+    api: &HubApi,
+    collection: String,
     name: &str,
-    what: &str,
-    mut tell: impl FnMut(Result<Option<DynamicObject>, Failure>),
+    mut tell: impl FnMut(Result<Option<Value>, Failure>),
 ) -> Infallible {
-    let mut failures = 0;
+    let mut backoff = backoff();
     loop {
-        match once(&api, name, what, &mut tell, &mut failures).await {
-            Ok(()) => {}
-            Err(failure) => {
-                tell(Err(failure));
-                sleep(pause(failures)).await;
-                failures += 1;
-            }
+        if let Err(failure) = once(api, &collection, name, &mut tell, &mut backoff).await {
+            tell(Err(failure));
+            sleep(backoff.pause()).await;
         }
     }
 }
 
 /// Lists and watches, until the watch ends.
 async fn once(
-    api: &Api<DynamicObject>,
+    api: &HubApi,
+    collection: &str,
     name: &str,
-    what: &str,
-    tell: &mut impl FnMut(Result<Option<DynamicObject>, Failure>),
-    failures: &mut u32,
+    tell: &mut impl FnMut(Result<Option<Value>, Failure>),
+    backoff: &mut Backoff,
 ) -> Result<(), Failure> {
-    let selector = format!("metadata.name={name}");
-    let is_it = |object: &DynamicObject| object.metadata.name.as_deref() == Some(name);
-    let asked = format!("list {what}");
-    let list = ListParams::default().fields(&selector);
-    let list = timeout(LONGEST, api.list(&list))
-        .await
-        .map_err(|_| Failure::late(asked.clone()))?
-        .map_err(|error| Failure::of(asked, &error))?;
-    let version = list.metadata.resource_version.unwrap_or_default();
-    tell(Ok(list.items.into_iter().find(is_it)));
-    *failures = 0;
+    let selected = format!("{collection}?fieldSelector=metadata.name%3D{name}");
+    let is_it = |object: &Value| object["metadata"]["name"] == name;
+    let call = |path| Call::get(path).within(LONGEST).at_most(LONGEST_OBJECT);
+    let list: List = api.call(call(selected.clone())).await?.json()?;
+    tell(Ok(list.items.into_iter().flatten().find(is_it)));
+    backoff.reset();
 
-    let asked = format!("watch {what}");
-    let seconds = u32::try_from(WATCH.as_secs()).unwrap_or(u32::MAX);
-    let params = WatchParams::default().fields(&selector).timeout(seconds);
-    let events = timeout(LONGEST, api.watch(&params, &version))
-        .await
-        .map_err(|_| Failure::late(asked.clone()))?
-        .map_err(|error| Failure::of(asked.clone(), &error))?;
-    let mut events = pin!(events);
+    let version = list.metadata.resource_version;
+    let seconds = WATCH.as_secs();
+    let path = format!(
+        "{selected}&watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}"
+    );
+    let mut events = api.stream(call(path)).await?;
     let end = Instant::now() + WATCH + LONGEST;
-    while let Ok(Some(event)) = timeout_at(end, events.next()).await {
-        let event: WatchEvent<DynamicObject> =
-            event.map_err(|error| Failure::of(asked.clone(), &error))?;
-        match event {
-            Added(object) | Modified(object) if is_it(&object) => tell(Ok(Some(object))),
-            Deleted(object) if is_it(&object) => tell(Ok(None)),
-            // Too old to go on: what there is now is looked at anew.
-            Error(status) if status.code == 410 => return Ok(()),
-            Error(status) => return Err(Failure::of(asked, &kube::Error::Api(status))),
-            Added(_) | Modified(_) | Deleted(_) | Bookmark(_) => {}
+    while let Ok(line) = timeout_at(end, events.line()).await {
+        let Some(line) = line? else { break };
+        let WatchEvent { what, object } =
+            serde_json::from_slice(&line).map_err(|error| events.unreadable(error.to_string()))?;
+        match what.as_str() {
+            "ADDED" | "MODIFIED" if is_it(&object) => tell(Ok(Some(object))),
+            "DELETED" if is_it(&object) => tell(Ok(None)),
+            // Too old to go on: the object is read anew.
+            "ERROR" if object["code"] == 410 => return Ok(()),
+            "ERROR" => {
+                let message = object["message"]
+                    .as_str()
+                    .unwrap_or("an error without words");
+                return Err(events.unreadable(message).into());
+            }
+            _ => {}
         }
     }
     // A server that ends watches at once is not to be asked all the time.
-    sleep(pause(0)).await;
+    sleep(self::backoff().pause()).await;
     Ok(())
 }
 
-/// The wait after so many failures.
-pub(super) fn pause(failures: u32) -> Duration {
-    let wait = FIRST_WAIT.saturating_mul(1 << failures.min(16));
-    wait.min(LONGEST_WAIT).mul_f64(0.75 + fastrand::f64() / 2.0)
+/// The pauses after failures.
+pub(crate) fn backoff() -> Backoff {
+    Backoff::new(FIRST_WAIT, LONGEST_WAIT)
 }
