@@ -127,7 +127,8 @@ impl Connections {
                 has_plugin: config.auth_info.exec.is_some(),
                 from: From::Config(Box::new(config)),
             };
-            Ok(Self::new(pool, Some(source), files, used))
+            let source = (!files.is_empty() || source.has_plugin).then_some(source);
+            Ok(Self::new(pool, source, files, used))
         })
         .await
     }

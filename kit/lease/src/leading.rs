@@ -64,8 +64,9 @@ pub async fn while_leading<E, F: Future<Output = Result<(), E>>>(
     work: impl FnMut(Term) -> F,
 ) -> Result<(), LeadingError<E>> {
     let resign = CancellationToken::new();
+    let lease = format!("{}/{}", params.namespace, params.name);
     let (claims, elector) = spawn(hub.clone(), params, resign.clone())?;
-    let result = campaign(claims, when_lost, stop, &mut tell, work).await;
+    let result = campaign(claims, &lease, when_lost, stop, &mut tell, work).await;
     // The work is gone. The Lease is released when no term is left.
     tell(Phase::Stopped);
     resign.cancel();
@@ -75,6 +76,7 @@ pub async fn while_leading<E, F: Future<Output = Result<(), E>>>(
 
 async fn campaign<E, F: Future<Output = Result<(), E>>>(
     mut claims: watch::Receiver<Arc<Claim>>,
+    lease: &str,
     when_lost: WhenLost,
     stop: &CancellationToken,
     tell: &mut impl FnMut(Phase),
@@ -92,11 +94,11 @@ async fn campaign<E, F: Future<Output = Result<(), E>>>(
         }
         match when_lost {
             WhenLost::End => {
-                warn!("the leadership is lost: ending");
+                warn!(lease, "the leadership is lost: ending");
                 return Ok(());
             }
             WhenLost::StandAgain => {
-                warn!("the leadership is lost: standing for election again");
+                warn!(lease, "the leadership is lost: standing for election again");
                 tell(Phase::Waiting);
             }
         }
