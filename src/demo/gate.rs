@@ -14,6 +14,7 @@ use berth_certs::issue::Authority;
 use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
 use berth_devhub::Hub;
+use berth_hub::HubApi;
 use berth_lifecycle as lifecycle;
 use berth_lifecycle::config::{Config as LifecycleConfig, GroupVersionResource};
 use berth_lifecycle::engine::{Ended, Engine};
@@ -31,7 +32,6 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::demo::people;
-use crate::hub_client::{self, HubClient};
 
 /// Where the manifests install it.
 const NAMESPACE: &str = "open-cluster-management-hub";
@@ -96,12 +96,10 @@ impl Running {
             metrics.observer(),
             Timestamp::now(),
         )?;
-        let HubClient { service, .. } =
-            hub_client::of(own_config(admin, hub, GATES_ACCOUNT).await?)?;
-        let HubClient { client, .. } =
-            hub_client::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?)?;
+        let gates = HubApi::of(own_config(admin, hub, GATES_ACCOUNT).await?).await?;
+        let controllers = HubApi::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?).await?;
         let engine = Engine::new(
-            client,
+            controllers.kube_client(),
             lifecycle_config(),
             None,
             None,
@@ -110,7 +108,7 @@ impl Running {
         );
         let server = Server {
             gate: Gate::new(
-                Arc::new(HubAnswerer::new(service)),
+                Arc::new(HubAnswerer::new(gates.gate_service())),
                 Settings {
                     hub_namespace: NAMESPACE.to_owned(),
                     ..Settings::default()
