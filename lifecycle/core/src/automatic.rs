@@ -160,6 +160,7 @@ fn other_set<'a>(facts: &ClusterFacts<'a>, cluster: &'a Cluster) -> Option<&'a s
     facts
         .sets
         .iter()
-        .find(|set| set.selects(&cluster.labels) && !set.selects(&none) && !set.selects(&default))
+        .filter(|set| set.selects(&cluster.labels) && !set.selects(&none) && !set.selects(&default))
         .map(|set| &*set.name)
+        .min()
 }
