@@ -85,18 +85,26 @@ impl Membership {
         Ok(Self(rule))
     }
 
-    /// The keys of the labels that a selector looks at. The set's own label is not among them: see [`Membership::matches`].
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
+    /// A label, key and value, that every member has. None, if there is no such label.
+    pub fn required(&self) -> Option<(&str, &str)> {
         match &self.0 {
-            Rule::Selector(selector) => Some(selector.keys()),
-            Rule::Label(_) | Rule::Nobody => None,
+            Rule::Label(set) => Some((labels::CLUSTER_SET, set)),
+            Rule::Selector(selector) => selector.required(),
+            Rule::Nobody => None,
         }
-        .into_iter()
-        .flatten()
     }
 
-    /// Whether a cluster with these labels belongs to the set: by the label `cluster.open-cluster-management.io/clusterset`,
-    /// whose value is the set's name, or by the set's label selector.
+    /// The keys of the labels that decide, some perhaps more than once.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let (own, selector) = match &self.0 {
+            Rule::Label(_) => (Some(labels::CLUSTER_SET), None),
+            Rule::Selector(selector) => (None, Some(selector.keys())),
+            Rule::Nobody => (None, None),
+        };
+        own.into_iter().chain(selector.into_iter().flatten())
+    }
+
+    /// Whether a cluster with these labels belongs to the set.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         match &self.0 {
             Rule::Label(set) => labels
