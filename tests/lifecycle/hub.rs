@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use berth_lifecycle::config::{Config, GroupVersionResource};
+use berth_api::GroupVersionResource;
 use berth_lifecycle::engine::{Ended, Engine, Metrics};
+use berth_lifecycle_core::config::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use prometheus::Registry;
 use prometheus::proto::MetricFamily;

@@ -23,9 +23,9 @@ use super::limit::Limit;
 use super::metrics::Metrics;
 use super::object::Object;
 use super::queue::now;
-use crate::config::GroupVersionResource;
 use crate::facts::{Remaining, RemainingObject};
-use crate::plan::{Action, Failure, Target, Write};
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Failure, Target, Write};
 
 /// The longest a request may take.
 const LONGEST: Duration = Duration::from_secs(15);

@@ -13,7 +13,7 @@ impl View {
         let owned = |owner: &str| self.clusters.get(owner).map(|entry| &entry.owned);
         let version = match kind {
             Kind::Cluster => &self.cluster(name)?.resource_version,
-            Kind::Set => &self.sets.get(name)?.set.resource_version,
+            Kind::Set => &self.set(name)?.0.resource_version,
             Kind::Binding => &self.binding(namespace, name)?.resource_version,
             Kind::Addon => {
                 &self
@@ -80,7 +80,7 @@ impl View {
                 .map(|(name, _)| (none.clone(), name.clone()))
                 .collect(),
             Kind::Set => {
-                let names = self.sets.keys();
+                let names = self.sets.names();
                 names.map(|name| (none.clone(), name.clone())).collect()
             }
             Kind::Binding => self

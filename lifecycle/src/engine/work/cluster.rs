@@ -7,11 +7,12 @@ use futures::future::join_all;
 use serde_json::{Map, Value, json};
 
 use super::{Done, Lane, Outcome, ROUNDS, Refusal, Work, failed, never_content, tells_silence};
+use crate::cluster_plan::{ClusterChanges, ClusterPlan};
 use crate::engine::kinds::Kind;
-use crate::engine::view::{Key, Source};
+use crate::engine::view::Key;
 use crate::facts::{Cluster, Now};
-use crate::plan::{Action, ClusterChanges, Event, Failure, Plan, Write};
 use crate::{acceptance, automatic, clusters, heartbeat, names, removal, roles, status};
+use berth_api::plan::{Action, Event, Failure, Write};
 
 /// An agent whose hub takes so long to answer may be as late with its renewals.
 const SLOW: Duration = Duration::from_secs(1);
@@ -22,7 +23,7 @@ const NAMESPACE_AGAIN: Duration = Duration::from_secs(60);
 impl Work {
     pub(super) async fn cluster(&self, name: &str) -> Done {
         for _ in 0..ROUNDS {
-            let now = Now::from_clocks();
+            let now = crate::engine::now();
             let plan = self.plan(name, now).await;
             if plan.writes.iter().any(tells_silence) && !self.is_silent(name).await {
                 continue;
@@ -96,7 +97,7 @@ impl Work {
         matches!(self.carry_out(vec![write]).await, Outcome::Written)
     }
 
-    async fn plan(&self, name: &str, now: Now) -> Plan {
+    async fn plan(&self, name: &str, now: Now) -> ClusterPlan {
         let (questions, asks_for_namespace) = {
             let mut view = self.view();
             if view.is_blind(now) {
@@ -164,15 +165,15 @@ impl Work {
             return true;
         };
         let answer = self.writer.read(&heartbeat::lease(name)).await;
-        let now = Now::from_clocks();
+        let now = crate::engine::now();
         let mut view = self.view();
         match answer {
             Ok((lease, took)) => {
-                view.apply(Kind::Lease, &lease, Source::Read, now);
+                let confirmed = view.confirms_silence(name, &lease, known, now);
                 if took > SLOW {
                     view.excuse(name, now);
                 }
-                took <= SLOW && lease.renew_time() == known
+                took <= SLOW && confirmed
             }
             Err(refusal) if refusal.code == 404 => {
                 view.remove(Kind::Lease, name, names::CLUSTER_LEASE);
@@ -189,10 +190,10 @@ impl Work {
 
     /// Tells of failures in the cluster's status. If that fails, too, the log has told.
     async fn report(&self, name: &str, failures: &[Failure]) {
-        let now = Now::from_clocks();
+        let now = crate::engine::now();
         let key = Key::Cluster(name.into());
         let lasted = self.lane(Lane::Clusters).failing_for(&key, now.instant);
-        let mut plan = Plan::default();
+        let mut plan = ClusterPlan::default();
         self.view().with_cluster(name, None, |facts| {
             if facts.cluster.is_some() {
                 acceptance::report(facts, failures, lasted, now, &mut plan);
@@ -203,7 +204,7 @@ impl Work {
         self.carry_out(writes).await;
     }
 
-    fn writes(&self, name: &str, plan: Plan) -> Vec<Write> {
+    fn writes(&self, name: &str, plan: ClusterPlan) -> Vec<Write> {
         let view = self.view();
         let patch = view
             .cluster(name)

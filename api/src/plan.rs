@@ -1,0 +1,184 @@
+//! What the deciders of a controller ask for: the writes that are due now, and when to decide again.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::resource::GroupVersionResource;
+use crate::{groups, room};
+
+/// A failure that may pass by itself is reported when it has lasted this long: longer than the restart of an API server, or
+/// the election of a leader.
+const LASTING: Duration = Duration::from_secs(10);
+
+/// What is due.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// They are sent at the same time, in no order.
+    pub writes: Vec<Write>,
+    /// When to decide again, though nothing may have changed. The earliest that was asked for.
+    pub again: Option<Instant>,
+}
+
+/// One request that changes the hub.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    /// The object.
+    pub target: Target,
+    /// What happens to it.
+    pub action: Action,
+    /// The reconciler it is for, by its name in metrics.
+    pub reconciler: &'static str,
+    /// Events about the object, sent once it has been written.
+    pub events: Vec<Event>,
+}
+
+/// An object, by name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The kind.
+    pub resource: GroupVersionResource,
+    /// None for a cluster-scoped object.
+    pub namespace: Option<String>,
+    /// The object's name.
+    pub name: String,
+}
+
+/// What happens to an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Server-side apply, with force: what is in `body` is ours.
+    Apply {
+        /// The field manager.
+        manager: &'static str,
+        /// The whole object as it ought to be, with apiVersion, kind and metadata.
+        body: Value,
+    },
+    /// Server-side apply to the subresource `status`.
+    ApplyStatus {
+        /// As for [`Action::Apply`].
+        manager: &'static str,
+        /// As for [`Action::Apply`].
+        body: Value,
+    },
+    /// A JSON merge patch. It names the resourceVersion that it was decided from.
+    Patch {
+        /// `status`, `approval`, or none.
+        subresource: Option<&'static str>,
+        /// The patch.
+        body: Value,
+    },
+    /// Creates the object. Not a failure if it already exists.
+    Create {
+        /// The object.
+        body: Value,
+    },
+    /// Creates the object, or patches the existing one, which was not seen because a label is missing.
+    ///
+    /// Either way the response is the object, and goes into the facts, so that the decider does not ask for it again.
+    CreateOrPatch {
+        /// The object to create.
+        body: Value,
+        /// A JSON merge patch of the existing object, without resourceVersion.
+        patch: Value,
+    },
+    /// Creates the object; if it exists, reads it, merges `body` into it, and replaces it.
+    ///
+    /// For objects that the controller may create and update, but not patch: namespaces, in OCM's role for its controller.
+    CreateOrUpdate {
+        /// The object to create, or the merge patch of the existing one.
+        body: Value,
+    },
+    /// Replaces a subresource with this body, which has the resourceVersion: the only way to write some (`approval`).
+    Replace {
+        /// The subresource.
+        subresource: &'static str,
+        /// The object.
+        body: Value,
+    },
+    /// Deletes the object in the background. Not a failure if it is gone already.
+    Delete {
+        /// Only the object with this uid is deleted.
+        uid: String,
+        /// The reason, for the log.
+        why: &'static str,
+    },
+}
+
+/// An Event (events.k8s.io/v1) about an object that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// `Normal`, or else `Warning`.
+    pub warning: bool,
+    /// The reason, such as `ManagedClusterAccepted`. It is the Event's action, too.
+    pub reason: &'static str,
+    /// The text, for a person.
+    pub note: String,
+    /// The namespace of the Event. None: `default`, as for cluster-scoped objects in Kubernetes.
+    pub namespace: Option<String>,
+}
+
+/// Why a write did not happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The reconciler it was for.
+    pub reconciler: &'static str,
+    /// The object.
+    pub target: Target,
+    /// HTTP status code; 0 without a response.
+    pub code: u16,
+    /// The error, for a person.
+    pub message: String,
+}
+
+// === impl Plan ===
+
+impl Plan {
+    /// Nothing is to be written.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// Asks to decide again at this time, if not earlier.
+    pub fn look_again(&mut self, at: Instant) {
+        self.again = Some(self.again.map_or(at, |earlier| earlier.min(at)));
+    }
+}
+
+// === impl Failure ===
+
+impl Failure {
+    /// Whether the write failed because the object would be too large to be stored.
+    pub fn is_too_large(&self) -> bool {
+        room::is_too_large(self.code, &self.message)
+    }
+
+    /// Whether the next try may succeed without any change by a person.
+    ///
+    /// So it is without a response; when the API server is busy or has an internal error; on a conflict with another writer;
+    /// when the ManagedCluster was deleted; and when the authorizer has not yet seen the role that a binding names.
+    pub fn is_transient(&self) -> bool {
+        match self.code {
+            _ if self.is_too_large() => false,
+            0 | 409 | 429 | 500.. => true,
+            404 => {
+                let kind = (
+                    &*self.target.resource.group,
+                    &*self.target.resource.resource,
+                );
+                kind == (groups::CLUSTER, groups::MANAGED_CLUSTERS)
+                    || [
+                        (groups::RBAC, "clusterrolebindings"),
+                        (groups::RBAC, "rolebindings"),
+                    ]
+                    .contains(&kind)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the failure is to be reported. `lasted`: how long writes for this key have failed in a row.
+    pub fn is_told_after(&self, lasted: Duration) -> bool {
+        !self.is_transient() || lasted >= LASTING
+    }
+}

@@ -1,0 +1,513 @@
+//! Acceptance (`spec.hubAcceptsClient`): what an accepted cluster gets, and what a denied one loses.
+//!
+//! Follows OCM's ManagedClusterController, but writes in an order of its own: namespace and finalizer, then the role and the
+//! role bindings, then the role's binding, then the condition. So the condition is true only when everything exists, and no
+//! write fails because another one of ours is missing. (An API server looks up a role before it accepts a binding to it.)
+//!
+//! # Guarantees
+//! - A cluster gets nothing if its name is reserved or its namespace belongs to another owner. Its condition says why.
+//! - The agent of a denied cluster keeps the permission to work until the last ManifestWork is gone, and loses all other
+//!   permissions at once, however far the acceptance had got. With [`labels::DENY_NOW`] it loses that permission at once, too.
+//! - The hub accepts a cluster automatically at most once: a later denial stands.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use berth_api::reserved::Reservation;
+use berth_api::{conditions, labels, names as kubernetes};
+use jiff::Timestamp;
+
+use crate::automatic;
+use crate::cluster_plan::ClusterPlan;
+use crate::facts::{Cluster, ClusterFacts, Now, Owned};
+use crate::names::{self, managers};
+use crate::removal::{self, Works};
+use crate::roles;
+use crate::status::{self, Owner, Wanted};
+use berth_api::plan::{Action, Event, Failure, Write};
+
+/// The reconciler's name, in metrics and logs.
+pub const NAME: &str = "acceptance";
+
+const OWNER: Owner = Owner {
+    manager: managers::ACCEPTANCE,
+    reconciler: NAME,
+};
+
+/// What the condition says of a denied cluster, or begins with, as long as its agent has work to take down.
+const DENIED: &str = "Denied by hub cluster admin";
+
+const HUB_ACCEPTED: &str = conditions::cluster::HUB_ACCEPTED;
+
+/// What is said of an accepted cluster.
+const ACCEPTED: &str = "Accepted by hub cluster admin";
+
+/// What to do about a cluster whose name is reserved.
+const RENAME: &str = "delete this ManagedCluster, and register the cluster under another name";
+
+/// What is due for a cluster that is not being deleted.
+pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
+    let Some(cluster) = facts.cluster.filter(|cluster| !cluster.deleting) else {
+        return;
+    };
+    if accept_automatically(facts, cluster, now, plan) {
+        return;
+    }
+    let before = plan.writes.len();
+    if cluster.accepted {
+        provide(facts, cluster, now, plan);
+    } else {
+        deny(facts, cluster, now, plan);
+    }
+    // Rights come first, as long as the role stays to tell of the denial.
+    let has_role = facts.owned.cluster_role.is_some() || facts.owned.cluster_role_binding.is_some();
+    if !has_role || plan.writes.len() == before {
+        automatic::remember(facts, cluster, now, plan);
+    }
+}
+
+/// Tells, by the condition `HubAcceptedManagedCluster`, what of the last plan's writes failed.
+///
+/// A failure that may pass by itself is reported when it has lasted (`lasted`: how long this cluster's writes have failed in
+/// a row), but not for a cluster that was accepted before: its agent would stop because of the condition.
+pub fn report(
+    facts: &ClusterFacts<'_>,
+    failures: &[Failure],
+    lasted: Duration,
+    now: Now,
+    plan: &mut ClusterPlan,
+) {
+    let Some(cluster) = facts.cluster else {
+        return;
+    };
+    if cluster.deleting || !cluster.accepted || obstacle(facts).is_some() {
+        return;
+    }
+    let was_accepted = cluster.condition_status(HUB_ACCEPTED) == Some(conditions::TRUE);
+    let told: Vec<&Failure> = failures
+        .iter()
+        .filter(|failure| failure.reconciler == NAME && failure.is_told_after(lasted))
+        .filter(|failure| !was_accepted || !failure.is_transient())
+        .collect();
+    if !told.is_empty() {
+        let message = status::describe(&told);
+        set(
+            facts,
+            conditions::FALSE,
+            conditions::cluster::ERROR,
+            message,
+            Vec::new(),
+            now,
+            plan,
+        );
+    }
+    // The role that a binding refers to cannot be changed: such a binding has to be made anew.
+    for failure in told {
+        if failure.code == 422 && failure.message.contains("roleRef") {
+            let own = [
+                (
+                    roles::cluster_role_binding(facts.config, facts.name),
+                    &facts.owned.cluster_role_binding,
+                ),
+                (
+                    roles::registration_binding(facts.config, facts.name),
+                    &facts.owned.registration_binding,
+                ),
+                (
+                    roles::work_binding(facts.config, facts.name),
+                    &facts.owned.work_binding,
+                ),
+            ];
+            for (body, there) in own {
+                if let Some(there) = there
+                    && !there.deleting
+                    && roles::target(&body) == failure.target
+                {
+                    let why = "it refers to another role, which cannot be changed: it is made anew";
+                    plan.writes
+                        .push(roles::delete(&body, &there.uid, NAME, why));
+                }
+            }
+        }
+    }
+}
+
+/// Why a cluster of this name gets nothing on this hub, for a person.
+///
+/// A namespace that bears the cluster's label, or has its role bindings, is the cluster's already: bindings of sets that
+/// turn up there do not take it away. That the hub has an ordinary namespace of that name is no reason: it is adopted.
+pub(crate) fn refusal(facts: &ClusterFacts<'_>) -> Option<String> {
+    let name = facts.name;
+    let owned = facts.owned;
+    let adopted = owned.namespace.is_some()
+        || owned.registration_binding.is_some()
+        || owned.work_binding.is_some();
+    if let Some(reason) = kubernetes::dns1123_label(name).first() {
+        return Some(format!(
+            "Not accepted: {name:?} cannot be the name of a namespace: {reason}; {RENAME}"
+        ));
+    }
+    if let Some(reservation) = facts.config.reservation(name) {
+        let kept = match reservation {
+            Reservation::AllAgents => false,
+            Reservation::Namespace | Reservation::SharedRole => is_provisioned(facts),
+            Reservation::Prefix(_) => adopted,
+        };
+        if !kept {
+            return Some(format!(
+                "Not accepted: the name {name:?} {reservation}; {RENAME}"
+            ));
+        }
+    }
+    if !adopted && let Some(first) = facts.bindings.iter().min() {
+        let more = match facts.bindings.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        return Some(format!(
+            "Not accepted: namespace {name:?} is a workspace: it holds ManagedClusterSetBinding {first:?}{more}, which the \
+             cluster's agent must not get at; delete the bindings, or {RENAME}"
+        ));
+    }
+    None
+}
+
+/// Whether the cluster has role bindings on the hub, so that it was accepted before its name was reserved. The label on a
+/// namespace does not prove that: any namespace of Kubernetes may have it.
+fn is_provisioned(facts: &ClusterFacts<'_>) -> bool {
+    let owned = facts.owned;
+    owned.cluster_role_binding.is_some()
+        || owned.registration_binding.is_some()
+        || owned.work_binding.is_some()
+}
+
+/// Whether what is bound to the agents of this cluster is bound to all agents: the cluster must have no rights.
+pub(crate) fn is_all_agents(facts: &ClusterFacts<'_>) -> bool {
+    facts.config.reservation(facts.name) == Some(Reservation::AllAgents)
+}
+
+/// What keeps an accepted cluster from being given anything at all, for a person.
+pub(crate) fn obstacle(facts: &ClusterFacts<'_>) -> Option<String> {
+    refusal(facts).or_else(|| {
+        let namespace = facts.owned.namespace.as_ref()?;
+        namespace.deleting.then(|| {
+            format!(
+                "Namespace {:?} is being deleted; the cluster gets a new one when it is gone",
+                facts.name
+            )
+        })
+    })
+}
+
+/// OCM's ManagedClusterAutoApproval, but only for those who are trusted with it ([`automatic`]). Returns whether it comes
+/// to a write.
+///
+/// The annotation makes a later denial final. So a cluster that a person accepted gets it, too.
+fn accept_automatically(
+    facts: &ClusterFacts<'_>,
+    cluster: &Cluster,
+    now: Now,
+    plan: &mut ClusterPlan,
+) -> bool {
+    if !facts.config.gates.auto_approval || cluster.auto_accepted_on.is_some() {
+        return false;
+    }
+    if !cluster.accepted && !automatic::may_accept(facts, plan) {
+        return !plan.writes.is_empty();
+    }
+    plan.changes
+        .annotations
+        .insert(labels::AUTO_ACCEPTED_ON.to_owned(), written(now));
+    plan.changes.accept |= !cluster.accepted;
+    !cluster.accepted
+}
+
+/// The time, to the second, as Kubernetes writes times.
+pub(crate) fn written(now: Now) -> String {
+    let time = Timestamp::from_second(now.wall.as_second()).unwrap_or(now.wall);
+    time.to_string()
+}
+
+/// Gives an accepted cluster what it needs.
+fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut ClusterPlan) {
+    let ClusterFacts {
+        config,
+        name,
+        owned,
+        ..
+    } = *facts;
+    if let Some(message) = obstacle(facts) {
+        if is_all_agents(facts) {
+            removal::take_back(facts, NAME, false, now, plan);
+        }
+        // A namespace can only go when the work binding's finalizer does.
+        if refusal(facts).is_none() {
+            removal::release_work_binding(facts, NAME, now, plan);
+        }
+        set(
+            facts,
+            conditions::FALSE,
+            conditions::cluster::ERROR,
+            message,
+            Vec::new(),
+            now,
+            plan,
+        );
+        return;
+    }
+    if config.reservation(name) == Some(Reservation::SharedRole) {
+        // Its ClusterRole is one that all agents share, and not to be written for one of them.
+        accepted(facts, now, plan);
+        return;
+    }
+    let has_finalizer = cluster.has_finalizer(labels::API_RESOURCE_CLEANUP);
+    if !has_finalizer {
+        plan.changes
+            .add_finalizers
+            .push(labels::API_RESOURCE_CLEANUP);
+    }
+    let mut ready = has_finalizer;
+    let namespace = roles::namespace(config, name);
+    if !is_right(facts, owned.namespace.as_ref(), &namespace) {
+        ready = false;
+        plan.writes.push(Write {
+            target: roles::target(&namespace),
+            action: Action::CreateOrUpdate { body: namespace },
+            reconciler: NAME,
+            events: Vec::new(),
+        });
+    }
+    if !has_finalizer || owned.namespace.is_none() {
+        return;
+    }
+    let mut waits_for = Vec::new();
+    let role = roles::cluster_role(config, name, true);
+    let has_role = is_right(facts, owned.cluster_role.as_ref(), &role);
+    for (there, body, has_role) in [
+        (&owned.cluster_role, role, true),
+        (
+            &owned.cluster_role_binding,
+            roles::cluster_role_binding(config, name),
+            has_role,
+        ),
+        (
+            &owned.registration_binding,
+            roles::registration_binding(config, name),
+            facts.common_roles,
+        ),
+        (
+            &owned.work_binding,
+            roles::work_binding(config, name),
+            facts.common_roles,
+        ),
+    ] {
+        let is_work = body["metadata"]["finalizers"].is_array();
+        let right = is_right(facts, there.as_ref(), &body);
+        match there {
+            Some(there) if there.deleting && there.work_finalizer => {
+                // Left over from a denial that was taken back. It does its service, and goes when nothing depends on it;
+                // one that does none goes at once.
+                if !right || matches!(removal::works(facts), Works::Left(0)) {
+                    plan.writes
+                        .push(removal::without_work_finalizer(facts, there, NAME));
+                    ready = false;
+                }
+            }
+            Some(there) if there.deleting => {
+                ready = false;
+                let target = roles::target(&body);
+                waits_for.push(format!("{} {:?}", target.resource.resource, target.name));
+            }
+            Some(there) if right && (there.work_finalizer || !is_work) => {}
+            _ if !has_role => ready = false,
+            _ => {
+                ready = false;
+                plan.writes
+                    .push(roles::apply(body, managers::ACCEPTANCE, NAME));
+            }
+        }
+    }
+    if ready {
+        accepted(facts, now, plan);
+        return;
+    }
+    // Only what nobody here can do anything about is told, and only of a cluster that has not been accepted before.
+    if !plan.writes.is_empty() || cluster.condition_status(HUB_ACCEPTED) == Some(conditions::TRUE) {
+        return;
+    }
+    let message = if !waits_for.is_empty() {
+        Some(format!(
+            "Waits for what is being deleted, and will be made anew: {}",
+            waits_for.join(", ")
+        ))
+    } else {
+        let why = facts.common_roles_failure.filter(|_| !facts.common_roles);
+        why.map(|why| {
+            format!(
+                "Waits for the ClusterRoles that all agents share: {why}; if they cannot be granted here: kubectl apply -f \
+                 {}",
+                names::AGENT_ROLES_MANIFEST
+            )
+        })
+    };
+    if let Some(message) = message {
+        set(
+            facts,
+            conditions::FALSE,
+            conditions::cluster::ERROR,
+            message,
+            Vec::new(),
+            now,
+            plan,
+        );
+    }
+}
+
+/// Tells that the cluster has what it needs; and of one with a reserved name, that it is only kept.
+fn accepted(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
+    let name = facts.name;
+    let reservation = facts.config.reservation(name);
+    let kept = reservation.filter(Reservation::is_exact);
+    let (message, event) = match kept {
+        None => {
+            let event = Event {
+                warning: false,
+                reason: "ManagedClusterAccepted",
+                note: format!("managed cluster {name} is accepted by hub cluster admin"),
+                namespace: None,
+            };
+            (ACCEPTED.to_owned(), event)
+        }
+        Some(reservation) => {
+            let warning = format!(
+                "the name {name:?} {reservation}; the cluster is kept, as it was accepted before; to be safe, {RENAME}"
+            );
+            let event = Event {
+                warning: true,
+                reason: "ManagedClusterNameReserved",
+                note: warning.clone(),
+                namespace: None,
+            };
+            (format!("{ACCEPTED}. Warning: {warning}"), event)
+        }
+    };
+    set(
+        facts,
+        conditions::TRUE,
+        conditions::cluster::HUB_CLUSTER_ADMIN_ACCEPTED,
+        message,
+        vec![event],
+        now,
+        plan,
+    );
+}
+
+/// Takes from a cluster what its acceptance gave it.
+fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut ClusterPlan) {
+    let ClusterFacts {
+        config,
+        name,
+        owned,
+        ..
+    } = *facts;
+    let condition = cluster.condition(HUB_ACCEPTED);
+    let is_accepted = condition.is_some_and(|condition| condition.status == conditions::TRUE);
+    // Denial leaves these two in place, so they tell a restarted process what it was about.
+    let has_role = owned.cluster_role.is_some() || owned.cluster_role_binding.is_some();
+    let before = plan.writes.len();
+    if matches!(
+        config.reservation(name),
+        Some(Reservation::AllAgents | Reservation::SharedRole)
+    ) {
+        // OCM accepts such a name. What it made for the cluster goes; nothing is written to what all agents share.
+        removal::take_back_roles(facts, NAME, plan);
+    } else if is_accepted || has_role {
+        // One that was refused never had any permissions, and gets none.
+        let role = roles::cluster_role(config, name, false);
+        let binding = roles::cluster_role_binding(config, name);
+        // Also if it is being deleted, and somebody holds it: it grants what it says until it is gone.
+        let mut make = |body| {
+            plan.writes
+                .push(roles::apply(body, managers::ACCEPTANCE, NAME));
+        };
+        if !is_right(facts, owned.cluster_role.as_ref(), &role) {
+            make(role);
+        } else if !is_right(facts, owned.cluster_role_binding.as_ref(), &binding) {
+            make(binding);
+        }
+    }
+    removal::take_back_bindings(facts, NAME, false, now, plan);
+    if plan.writes.len() > before {
+        return;
+    }
+    // Once for each denial: whichever condition tells of it first.
+    let told = condition.is_some_and(|condition| condition.message.starts_with(DENIED));
+    let event = Event {
+        warning: false,
+        reason: "ManagedClusterDenied",
+        note: format!("managed cluster {name} is denied by hub cluster admin"),
+        namespace: None,
+    };
+    let events = if told { Vec::new() } else { vec![event] };
+    if !removal::bindings_are_gone(owned) {
+        // Agents and scripts go by the status: it stays true while the agent still has work to take down.
+        let waits_for = match removal::works(facts) {
+            Works::NotAsked | Works::Left(0) => return,
+            Works::Left(1) => "1 ManifestWork is left".to_owned(),
+            Works::Left(count) => format!("{count} ManifestWorks are left"),
+            Works::Unknown(why) => format!("ManifestWorks cannot be listed ({why})"),
+        };
+        if let Some(condition) = condition.filter(|_| is_accepted) {
+            let message = format!(
+                "{DENIED}; takes effect when the cluster's agent has taken down its work: {waits_for} \
+                 in namespace {name:?}"
+            );
+            set(
+                facts,
+                conditions::TRUE,
+                &condition.reason,
+                message,
+                events,
+                now,
+                plan,
+            );
+        }
+        return;
+    }
+    if condition.is_some() || has_role {
+        let reason = conditions::cluster::HUB_CLUSTER_ADMIN_DENIED;
+        set(
+            facts,
+            conditions::FALSE,
+            reason,
+            DENIED.to_owned(),
+            events,
+            now,
+            plan,
+        );
+    }
+}
+
+fn is_right(facts: &ClusterFacts<'_>, there: Option<&Owned>, body: &serde_json::Value) -> bool {
+    there.is_some_and(|there| there.fingerprint == roles::fingerprint(facts.config, body))
+}
+
+fn set(
+    facts: &ClusterFacts<'_>,
+    status: &str,
+    reason: &str,
+    message: String,
+    events: Vec<Event>,
+    now: Now,
+    plan: &mut ClusterPlan,
+) {
+    let wanted = Wanted {
+        type_: HUB_ACCEPTED,
+        status,
+        reason,
+        message,
+    };
+    status::set(facts, wanted, &OWNER, events, now, plan);
+}

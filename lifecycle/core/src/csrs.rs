@@ -1,0 +1,385 @@
+//! CertificateSigningRequests of agents: which ones the hub approves automatically, and why it leaves others to a person.
+//!
+//! Follows OCM's CSR driver. An agent that renews its own certificate is approved if RBAC allows it. A first request
+//! (bootstrap) is approved if the gate is on and an admin listed its sender. The hub never denies a request: one that is not
+//! approved waits for a person.
+//!
+//! Unlike OCM, the hub reads a request strictly: one PEM block, a plain subject, an agent's usages, no alternative names, a
+//! good signature. And a bootstrap token is shared, so that its holder could speak for every cluster of the hub: a listed
+//! user gets a certificate only for an accepted cluster that no person denied, that is in no other set than `default`
+//! ([`crate::automatic`]), and that has not joined. With the gate `ManagedClusterAutoRebootstrap` a cluster that has joined
+//! gets another certificate when its agent has been silent for long enough.
+
+mod foreign;
+mod request;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::fmt;
+
+pub use foreign::is_foreign;
+pub use request::{Refusal, validate};
+
+use berth_api::text::is_plain;
+use berth_api::{conditions, groups};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReviewSpec};
+use serde_json::{Value, json};
+
+use crate::automatic::Obstacle;
+use crate::config::Config;
+use crate::facts::{CertificateRequest, Cluster};
+use crate::names;
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Event, Target, Write};
+
+/// The reconciler's name, in metrics and logs.
+pub const NAME: &str = "csrs";
+
+/// The signer that issues the agents' certificates. The hub ignores requests to other signers.
+pub const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+
+/// Longer names of others are cut in events, which take 1 KiB: an agent's has at most 63 for the cluster and a little.
+const LONGEST_NAME: usize = 150;
+
+/// Why a request is left to a person: all there are.
+pub mod reasons {
+    /// The label names what cannot be a cluster.
+    pub const INVALID_CLUSTER_NAME: &str = "InvalidClusterName";
+    /// It wants to be used for more than an agent's certificate, or not as a client's.
+    pub const INVALID_USAGES: &str = "InvalidUsages";
+    /// The request is malformed, or its signature does not verify.
+    pub const INVALID_REQUEST: &str = "InvalidRequest";
+    /// Its common name or its organizations are not those of an agent of the cluster.
+    pub const INVALID_SUBJECT: &str = "InvalidSubject";
+    /// It wants alternative names.
+    pub const ALTERNATIVE_NAMES: &str = "AlternativeNames";
+    /// An agent wants to renew its certificate, and the hub does not let it.
+    pub const RENEWAL_FORBIDDEN: &str = "RenewalForbidden";
+    /// Fields of the ManagedCluster cannot be read.
+    pub const CLUSTER_UNREADABLE: &str = "ClusterUnreadable";
+    /// A first request, and the gate is off: the usual way.
+    pub const AUTO_APPROVAL_OFF: &str = "AutoApprovalOff";
+    /// A first request whose sender is not listed: the usual case.
+    pub const USER_NOT_LISTED: &str = "UserNotListed";
+    /// A first request for a cluster that is being removed.
+    pub const CLUSTER_DELETING: &str = "ClusterDeleting";
+    /// A first request for a cluster that a person denied, or of which a person denied a request.
+    pub const CLUSTER_DENIED: &str = "ClusterDenied";
+    /// A first request for a cluster whose labels put it into another set than `default`.
+    pub const OTHER_SET: &str = "OtherClusterSet";
+    /// A first request for a cluster that gets nothing on this hub, for its name or its namespace.
+    pub const CLUSTER_REFUSED: &str = "ClusterRefused";
+    /// A first request for a cluster in the place of whose namespace there is another.
+    pub const NAMESPACE_TAKEN: &str = "NamespaceTaken";
+    /// A first request for a cluster that has joined, and the gate `ManagedClusterAutoRebootstrap` is off.
+    pub const CLUSTER_JOINED: &str = "ClusterJoined";
+    /// A first request for a cluster that has joined, and whose agent is heard of.
+    pub const CLUSTER_IN_USE: &str = "ClusterInUse";
+}
+
+/// What to do about a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    /// Ask the hub whether its sender may renew a certificate, and decide again with the answer.
+    Ask(Box<SubjectAccessReviewSpec>),
+    /// Approve it.
+    Approve(Box<Write>),
+    /// Leave it to a person: it looks like a request of this hub's agents, but is none that may be approved, for this
+    /// reason. It is told once ([`Decision::event`]); whether it still holds is decided again when the ManagedCluster
+    /// changes.
+    Leave {
+        /// One of [`reasons`], for metrics.
+        reason: &'static str,
+        /// For a person.
+        note: String,
+    },
+    /// It may be approved once there is a ManagedCluster of its name, and it is accepted: decide again when that changes.
+    /// Agents send the request and create the cluster in no order, so there is nothing to tell.
+    Wait,
+    /// Take its label from it, whatever state it is in: it counts against a cluster whose agent did not send it.
+    Unlabel {
+        /// Takes it.
+        write: Box<Write>,
+        /// What to tell if the hub does not let us.
+        kept: Box<Event>,
+    },
+    /// None of ours.
+    Ignore,
+}
+
+/// Decides about a pending request, or one that [`is_foreign`]. `cluster`: the ManagedCluster that its label names; `obstacle`: why that one is left to
+/// a person ([`crate::automatic`]); `may_renew`: the answer to [`Decision::Ask`].
+pub fn decide(
+    config: &Config,
+    request: &CertificateRequest,
+    cluster: Option<&Cluster>,
+    obstacle: Option<&Obstacle>,
+    may_renew: Option<bool>,
+) -> Decision {
+    if is_foreign(request) {
+        return foreign::unlabel(request);
+    }
+    if request.signer != SIGNER {
+        return Decision::Ignore;
+    }
+    let common_name = match validate(request) {
+        Ok(common_name) => common_name,
+        Err(refusal) => return leave(request, refusal.reason, &refusal.words),
+    };
+    if let Some(cluster) = cluster.filter(|cluster| !cluster.unreadable.is_empty()) {
+        let why = format!(
+            "fields of the ManagedCluster cannot be read: {}",
+            cluster.unreadable
+        );
+        return leave(request, reasons::CLUSTER_UNREADABLE, &why);
+    }
+    if request.username == common_name {
+        return match may_renew {
+            // The role that grants it goes a moment after the acceptance.
+            _ if cluster.is_some_and(|cluster| !cluster.accepted) => leave(
+                request,
+                reasons::RENEWAL_FORBIDDEN,
+                &why_forbidden(request, cluster),
+            ),
+            None => Decision::Ask(Box::new(renewal_review(request))),
+            Some(true) => approve(
+                request,
+                "ManagedClusterCSRAutoApproved",
+                format!(
+                    "managed cluster csr {} is auto approved by hub csr controller",
+                    quoted(&request.name, LONGEST_NAME)
+                ),
+            ),
+            Some(false) => leave(
+                request,
+                reasons::RENEWAL_FORBIDDEN,
+                &why_forbidden(request, cluster),
+            ),
+        };
+    }
+    if !config.gates.auto_approval {
+        let why = "feature gate ManagedClusterAutoApproval is off";
+        return leave_to_approve(request, reasons::AUTO_APPROVAL_OFF, why);
+    }
+    if !config.auto_approved_users.contains(&request.username) {
+        let why = "the user is not listed in --auto-approved-csr-users";
+        return leave_to_approve(request, reasons::USER_NOT_LISTED, why);
+    }
+    if let Some(obstacle) = obstacle
+        && cluster.is_some_and(|cluster| !cluster.deleting)
+    {
+        return leave_to_approve(request, obstacle.reason, &obstacle.words);
+    }
+    match cluster {
+        None => Decision::Wait,
+        Some(cluster) if cluster.deleting => leave(
+            request,
+            reasons::CLUSTER_DELETING,
+            "the ManagedCluster is being deleted",
+        ),
+        // An identity is handed out for what has been let in, and for nothing else.
+        Some(cluster) if !cluster.accepted => Decision::Wait,
+        Some(cluster) if has_joined(cluster) && !config.gates.auto_rebootstrap => leave_to_approve(
+            request,
+            reasons::CLUSTER_JOINED,
+            "the cluster has joined already; another certificate for it is given to a listed user only with feature gate \
+             ManagedClusterAutoRebootstrap",
+        ),
+        Some(cluster) if is_in_use(cluster) => leave_to_approve(
+            request,
+            reasons::CLUSTER_IN_USE,
+            "the cluster has joined already, and its agent has not been silent for long enough; a listed user gets a \
+             certificate for a cluster that has not joined, or whose condition ManagedClusterConditionAvailable is Unknown",
+        ),
+        Some(_) => approve(
+            request,
+            "ManagedClusterAutoApproved",
+            format!("managed cluster {:?} is auto approved.", request.cluster),
+        ),
+    }
+}
+
+/// Whether it is a good first request (bootstrap) for its cluster, by a user whom an admin listed. False, if the gate is
+/// off. Of the cluster itself nothing is asked.
+pub fn is_from_listed_user(config: &Config, request: &CertificateRequest) -> bool {
+    config.gates.auto_approval
+        && request.signer == SIGNER
+        && config.auto_approved_users.contains(&request.username)
+        && validate(request).is_ok_and(|common_name| common_name != request.username)
+}
+
+// === impl Decision ===
+
+impl Decision {
+    /// What to tell about the request. None: nothing, or the write tells it.
+    pub fn event(&self) -> Option<Event> {
+        let Self::Leave { reason, note } = self else {
+            return None;
+        };
+        let usual = [reasons::AUTO_APPROVAL_OFF, reasons::USER_NOT_LISTED];
+        Some(Event {
+            warning: !usual.contains(reason),
+            reason: "ManagedClusterCSRNotApproved",
+            note: note.clone(),
+            namespace: None,
+        })
+    }
+}
+
+/// An agent has spoken for the cluster.
+fn has_joined(cluster: &Cluster) -> bool {
+    cluster.condition_status(conditions::cluster::JOINED) == Some(conditions::TRUE)
+}
+
+/// Somebody speaks for the cluster, as far as the hub knows.
+pub fn is_in_use(cluster: &Cluster) -> bool {
+    has_joined(cluster)
+        && cluster.condition_status(conditions::cluster::AVAILABLE) != Some(conditions::UNKNOWN)
+}
+
+/// Names no cluster, as OCM's: an agent may renew, or may not.
+fn renewal_review(request: &CertificateRequest) -> SubjectAccessReviewSpec {
+    SubjectAccessReviewSpec {
+        user: Some(request.username.clone()),
+        uid: Some(request.user_uid.clone()).filter(|uid| !uid.is_empty()),
+        groups: Some(request.groups.clone()),
+        extra: Some(request.extra.clone()),
+        resource_attributes: Some(ResourceAttributes {
+            group: Some(groups::REGISTER.to_owned()),
+            resource: Some(groups::MANAGED_CLUSTERS.to_owned()),
+            subresource: Some(groups::CLIENT_CERTIFICATES.to_owned()),
+            verb: Some("renew".to_owned()),
+            ..ResourceAttributes::default()
+        }),
+        non_resource_attributes: None,
+    }
+}
+
+fn why_forbidden(request: &CertificateRequest, cluster: Option<&Cluster>) -> String {
+    let cause = match cluster {
+        None => "there is no such ManagedCluster".to_owned(),
+        Some(Cluster {
+            accepted: false, ..
+        }) => "the ManagedCluster is not accepted (spec.hubAcceptsClient)".to_owned(),
+        Some(_) => format!(
+            "see ClusterRole and ClusterRoleBinding {:?}",
+            names::cluster_role(&request.cluster)
+        ),
+    };
+    format!(
+        "the user may not renew its certificate: needs verb \"renew\" on {}/{} in API group {}, which agents of accepted \
+         clusters have; {cause}",
+        groups::MANAGED_CLUSTERS,
+        groups::CLIENT_CERTIFICATES,
+        groups::REGISTER,
+    )
+}
+
+/// What approves a request, if it is still as it was read: to be put in the place of its subresource `approval`.
+///
+/// The API server keeps the spec and the certificate, but takes metadata and conditions from here: without its labels the
+/// request would be lost to the hub, and to whoever looks for it by label.
+pub fn approval(request: &CertificateRequest, reason: &str, message: &str) -> Value {
+    let mut conditions = json!(request.conditions);
+    if let Some(conditions) = conditions.as_array_mut() {
+        conditions.push(json!({
+            "type": "Approved",
+            "status": "True",
+            "reason": reason,
+            "message": message,
+        }));
+    }
+    json!({
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": request.metadata,
+        "status": {"conditions": conditions},
+    })
+}
+
+fn approve(request: &CertificateRequest, event: &'static str, note: String) -> Decision {
+    Decision::Approve(Box::new(Write {
+        target: csr_target(&request.name),
+        action: Action::Replace {
+            subresource: "approval",
+            body: approval(
+                request,
+                "AutoApprovedByHubCSRApprovingController",
+                "Auto approving Managed cluster agent certificate after SubjectAccessReview.",
+            ),
+        },
+        reconciler: NAME,
+        events: vec![Event {
+            warning: false,
+            reason: event,
+            note,
+            namespace: None,
+        }],
+    }))
+}
+
+fn csr_target(name: &str) -> Target {
+    Target {
+        resource: GroupVersionResource {
+            group: "certificates.k8s.io".to_owned(),
+            version: "v1".to_owned(),
+            resource: "certificatesigningrequests".to_owned(),
+        },
+        namespace: None,
+        name: name.to_owned(),
+    }
+}
+
+fn leave(request: &CertificateRequest, reason: &'static str, why: &str) -> Decision {
+    let note = format!("{} is not approved by the hub: {why}", Named(request));
+    Decision::Leave { reason, note }
+}
+
+fn leave_to_approve(request: &CertificateRequest, reason: &'static str, why: &str) -> Decision {
+    let named = Named(request);
+    // Whoever sends a request chooses its name: none is shown as part of a command that a shell would read otherwise.
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+    let note = match request.name.as_str() {
+        name if name.len() <= LONGEST_NAME && !name.starts_with('-') && name.bytes().all(plain) => {
+            format!("{named} waits for `kubectl certificate approve {name}`: {why}")
+        }
+        _ => format!("{named} waits for a person's approval: {why}"),
+    };
+    Decision::Leave { reason, note }
+}
+
+/// Tells whose request it is, and which.
+struct Named<'a>(&'a CertificateRequest);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "CertificateSigningRequest {} of user {} for ManagedCluster {}",
+            quoted(&self.0.name, LONGEST_NAME),
+            quoted(&self.0.username, LONGEST_NAME),
+            quoted(&self.0.cluster, 63),
+        )
+    }
+}
+
+/// Text of another author, fit for an event: quoted, escaped, and cut after this many bytes.
+fn quoted(text: &str, longest: usize) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if is_plain(c) => quoted.push(c),
+            // What Unicode counts as a letter has an escape by number only.
+            c if c.escape_debug().len() > 1 => quoted.extend(c.escape_debug()),
+            c => quoted.extend(c.escape_unicode()),
+        }
+    }
+    quoted.push('"');
+    if quoted.len() > longest.saturating_add(2) {
+        quoted.truncate(quoted.floor_char_boundary(longest));
+        quoted.push_str("...\"");
+    }
+    quoted
+}

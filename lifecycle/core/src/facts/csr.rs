@@ -1,0 +1,120 @@
+//! A CertificateSigningRequest that names a cluster.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::certificates::v1::{
+    CertificateSigningRequest, CertificateSigningRequestCondition,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+/// A CertificateSigningRequest with a cluster's label.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CertificateRequest {
+    /// metadata.name
+    pub name: String,
+    /// What the API server takes over from an approval, so that the approval must repeat it: names, uid, resourceVersion, labels,
+    /// annotations, finalizers and owners.
+    pub metadata: ObjectMeta,
+    /// metadata.creationTimestamp
+    pub created: Option<Timestamp>,
+    /// status.conditions; given back, too.
+    pub conditions: Vec<CertificateSigningRequestCondition>,
+    /// The label `open-cluster-management.io/cluster-name`: a claim, not a fact.
+    pub cluster: String,
+    /// spec.signerName
+    pub signer: String,
+    /// spec.request: PEM, as it was sent.
+    pub request: Vec<u8>,
+    /// spec.usages
+    pub usages: Vec<String>,
+    /// spec.username: who sent it, as the API server knows them.
+    pub username: String,
+    /// spec.uid
+    pub user_uid: String,
+    /// spec.groups
+    pub groups: Vec<String>,
+    /// spec.extra
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+/// How far a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nobody has decided about it.
+    Pending,
+    /// It is approved, and perhaps issued.
+    Approved,
+    /// It is denied, or has failed.
+    Refused,
+}
+
+// === impl CertificateRequest ===
+
+impl CertificateRequest {
+    /// Whether a person denied it.
+    pub fn is_denied(&self) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.any(|condition| condition.type_ == "Denied")
+    }
+
+    /// None, if it is being deleted, or names no cluster.
+    pub fn read(object: CertificateSigningRequest) -> Option<(Self, Standing)> {
+        let ObjectMeta {
+            annotations,
+            creation_timestamp,
+            deletion_timestamp: None,
+            finalizers,
+            generate_name,
+            labels,
+            name,
+            owner_references,
+            resource_version,
+            uid,
+            ..
+        } = object.metadata
+        else {
+            return None;
+        };
+        let status = object.status.unwrap_or_default();
+        let conditions = status.conditions.unwrap_or_default();
+        let is = |type_: &str| conditions.iter().any(|condition| condition.type_ == type_);
+        let standing = if is("Denied") || is("Failed") {
+            Standing::Refused
+        } else if is("Approved") || status.certificate.is_some() {
+            Standing::Approved
+        } else {
+            Standing::Pending
+        };
+        let cluster = labels
+            .as_ref()?
+            .get(berth_api::labels::CLUSTER_NAME)?
+            .clone();
+        let spec = object.spec;
+        let request = Self {
+            name: name.clone()?,
+            metadata: ObjectMeta {
+                annotations,
+                finalizers,
+                generate_name,
+                labels,
+                name,
+                owner_references,
+                resource_version,
+                uid,
+                ..ObjectMeta::default()
+            },
+            created: creation_timestamp.map(|time| time.0),
+            conditions,
+            cluster,
+            signer: spec.signer_name,
+            request: spec.request.0,
+            usages: spec.usages.unwrap_or_default(),
+            username: spec.username.unwrap_or_default(),
+            user_uid: spec.uid.unwrap_or_default(),
+            groups: spec.groups.unwrap_or_default(),
+            extra: spec.extra.unwrap_or_default(),
+        };
+        Some((request, standing))
+    }
+}

@@ -1,0 +1,33 @@
+//! The namespace and the RBAC objects of a cluster.
+
+/// One object that the hub keeps for a cluster, found by its label.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Owned {
+    /// metadata.uid
+    pub uid: String,
+    /// metadata.resourceVersion
+    pub resource_version: String,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// Whether it has the finalizer `cluster.open-cluster-management.io/manifest-work-cleanup`.
+    pub work_finalizer: bool,
+    /// All its other finalizers. They are not ours, so we never remove them.
+    pub other_finalizers: Vec<String>,
+    /// What [`crate::roles::fingerprint`] makes of the parts that are ours: labels, rules, subjects, role.
+    pub fingerprint: u64,
+}
+
+/// All that the hub keeps for a cluster, as far as it is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnedObjects {
+    /// The namespace of the cluster's name.
+    pub namespace: Option<Owned>,
+    /// ClusterRole `open-cluster-management:managedcluster:<name>`
+    pub cluster_role: Option<Owned>,
+    /// ClusterRoleBinding of the same name.
+    pub cluster_role_binding: Option<Owned>,
+    /// RoleBinding `open-cluster-management:managedcluster:<name>:registration`
+    pub registration_binding: Option<Owned>,
+    /// RoleBinding `open-cluster-management:managedcluster:<name>:work`
+    pub work_binding: Option<Owned>,
+}

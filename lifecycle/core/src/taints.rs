@@ -1,0 +1,105 @@
+//! The taints of clusters that do not work or are silent.
+//!
+//! Follows OCM's taintController: a cluster whose condition Available is False is `unavailable`, one without or with
+//! Unknown is `unreachable`. Both taints have the effect `NoSelect` and no value. All other taints, also those with these keys
+//! but another effect or value, belong to users: they keep their times and their order.
+
+use berth_api::cluster::{Taint, TaintEffect};
+use berth_api::{conditions, labels};
+
+use crate::cluster_plan::ClusterPlan;
+use crate::facts::{ClusterFacts, Now};
+use crate::status;
+use berth_api::plan::Event;
+
+#[cfg(test)]
+mod tests;
+
+/// The reconciler's name, in metrics and logs.
+pub const NAME: &str = "taints";
+
+/// The API server refuses an Event with a longer note (bytes).
+const LONGEST_NOTE: usize = 1024;
+
+/// What is due.
+pub fn decide(facts: &ClusterFacts<'_>, _now: Now, plan: &mut ClusterPlan) {
+    let Some(cluster) = facts.cluster.filter(|cluster| !cluster.deleting) else {
+        return;
+    };
+    let wanted = match cluster.condition_status(conditions::cluster::AVAILABLE) {
+        None | Some(conditions::UNKNOWN) => Some(labels::TAINT_UNREACHABLE),
+        Some(conditions::FALSE) => Some(labels::TAINT_UNAVAILABLE),
+        Some(conditions::TRUE) => None,
+        // The CRD allows no other status.
+        Some(_) => return,
+    };
+    let is_surplus = |taint: &&Taint| is_ours(taint) && Some(taint.key.as_str()) != wanted;
+    // One of this key and effect with a value of its own keeps placements off as well, and a second one beside it would be
+    // refused by the gate, and with it all other changes to the cluster.
+    let missing = wanted.filter(|wanted| {
+        !cluster
+            .taints
+            .iter()
+            .any(|taint| taint.key == *wanted && taint.effect == TaintEffect::NoSelect)
+    });
+    if missing.is_none() && !cluster.taints.iter().any(|taint| is_surplus(&taint)) {
+        return;
+    }
+    let kept = cluster.taints.iter().filter(|taint| !is_surplus(taint));
+    let taints: Vec<Taint> = kept.cloned().chain(missing.map(taint)).collect();
+    plan.changes.events.push(Event {
+        warning: false,
+        reason: "ManagedClusterConditionAvailableUpdated",
+        note: note(&taints),
+        namespace: None,
+    });
+    plan.changes.taints = Some(taints);
+}
+
+/// One of ours. The gate writes its time, and refuses one from anybody else; without a gate it has none, as OCM's.
+fn taint(key: &str) -> Taint {
+    Taint {
+        effect: TaintEffect::NoSelect,
+        key: key.to_owned(),
+        time_added: None,
+        value: String::new(),
+    }
+}
+
+fn is_ours(taint: &Taint) -> bool {
+    matches!(
+        taint.key.as_str(),
+        labels::TAINT_UNAVAILABLE | labels::TAINT_UNREACHABLE
+    ) && taint.effect == TaintEffect::NoSelect
+        && taint.value.is_empty()
+}
+
+/// In the words of OCM, which prints the taints as Go does; as far as a note can hold.
+fn note(taints: &[Taint]) -> String {
+    let mut note = "Update the original taints to the [".to_owned();
+    for (at, taint) in taints.iter().enumerate() {
+        if note.len() > LONGEST_NOTE {
+            break;
+        }
+        let Taint {
+            effect,
+            key,
+            time_added,
+            value,
+        } = taint;
+        let effect = match effect {
+            TaintEffect::NoSelect => "NoSelect",
+            TaintEffect::PreferNoSelect => "PreferNoSelect",
+            TaintEffect::NoSelectIfNew => "NoSelectIfNew",
+            TaintEffect::Other(other) => other,
+        };
+        let time = time_added.as_ref().map_or_else(
+            || "0001-01-01 00:00:00 +0000 UTC".to_owned(),
+            |time| time.0.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string(),
+        );
+        let space = if at == 0 { "" } else { " " };
+        note += &format!("{space}{{Key:{key} Value:{value} Effect:{effect} TimeAdded:{time}}}");
+    }
+    note.push(']');
+    status::shortened(note, LONGEST_NOTE)
+}

@@ -1,0 +1,641 @@
+//! A hub in memory, which takes the writes of plans for one cluster, and answers with the facts that they make.
+//!
+//! It refuses what an API server refuses: what is in the way of an immutable field, of a resourceVersion, uid or namespace
+//! that is no more. Agents and namespace controller do their part when they are told to.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use berth_api::labels;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde_json::{Value, json};
+
+use crate::cluster_plan::{ClusterChanges, ClusterPlan};
+use crate::config::Config;
+use crate::facts::{
+    Cluster, ClusterFacts, ClusterSet, Now, Owned, OwnedObjects, Remaining, RemainingObject,
+};
+use crate::{acceptance, names, removal, roles};
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Event, Failure, Target, Write};
+
+pub(crate) const ADDONS: &str = "addon.open-cluster-management.io/v1beta1/managedclusteraddons";
+pub(crate) const WORKS: &str = "work.open-cluster-management.io/v1/manifestworks";
+
+/// The hub.
+#[derive(Clone, Debug)]
+pub(crate) struct Hub {
+    pub(crate) config: Config,
+    pub(crate) name: String,
+    pub(crate) cluster: Option<Cluster>,
+    pub(crate) was_there: bool,
+    pub(crate) full: bool,
+    /// Namespace and RBAC, by resource and name.
+    pub(crate) objects: BTreeMap<(String, String), Stored>,
+    /// What is in the namespace, by kind.
+    pub(crate) content: BTreeMap<GroupVersionResource, Vec<Content>>,
+    /// Kinds that cannot be listed, and why.
+    pub(crate) unlistable: BTreeMap<GroupVersionResource, String>,
+    pub(crate) bindings: Vec<String>,
+    pub(crate) trusted_request: bool,
+    pub(crate) refused_request: bool,
+    pub(crate) sets: Vec<ClusterSet>,
+    /// The ClusterRoles that all agents share are there.
+    pub(crate) common_roles: bool,
+    pub(crate) common_roles_failure: Option<String>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) writes: Vec<Write>,
+    now: Now,
+    version: u64,
+}
+
+/// A namespace or an RBAC object.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stored {
+    pub(crate) uid: String,
+    pub(crate) version: String,
+    pub(crate) deleting: bool,
+    pub(crate) finalizers: Vec<String>,
+    pub(crate) body: Value,
+}
+
+/// Something in the cluster's namespace.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Content {
+    pub(crate) object: RemainingObject,
+    /// An agent has to let it go.
+    pub(crate) finalizer: bool,
+}
+
+/// A kind, written as in `--gc-resource-list`.
+pub(crate) fn kind(text: &str) -> GroupVersionResource {
+    let parts: Vec<&str> = text.split('/').collect();
+    GroupVersionResource {
+        group: parts[0].to_owned(),
+        version: parts[1].to_owned(),
+        resource: parts[2].to_owned(),
+    }
+}
+
+pub(crate) fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        last_transition_time: Time(Timestamp::UNIX_EPOCH),
+        observed_generation: None,
+    }
+}
+
+// === impl Hub ===
+
+impl Hub {
+    /// One with a cluster that waits to be accepted.
+    pub(crate) fn new(name: &str) -> Self {
+        Self {
+            config: Config {
+                namespace: "hub".to_owned(),
+                gc_resources: vec![kind(ADDONS), kind(WORKS)],
+                ..Config::default()
+            },
+            name: name.to_owned(),
+            cluster: Some(Cluster {
+                uid: "cluster".to_owned(),
+                resource_version: "1".to_owned(),
+                ..Cluster::default()
+            }),
+            was_there: true,
+            full: false,
+            objects: BTreeMap::new(),
+            content: BTreeMap::new(),
+            unlistable: BTreeMap::new(),
+            bindings: Vec::new(),
+            trusted_request: false,
+            refused_request: false,
+            sets: Vec::new(),
+            common_roles: true,
+            common_roles_failure: None,
+            events: Vec::new(),
+            writes: Vec::new(),
+            now: Now {
+                instant: Instant::now(),
+                wall: Timestamp::from_second(1_700_000_000).expect("it is in range"),
+            },
+            version: 1,
+        }
+    }
+
+    /// One whose cluster is accepted and has everything.
+    pub(crate) fn accepted(name: &str) -> Self {
+        let mut hub = Self::new(name);
+        hub.cluster().accepted = true;
+        hub.run();
+        hub.writes.clear();
+        hub.events.clear();
+        hub
+    }
+
+    pub(crate) fn cluster(&mut self) -> &mut Cluster {
+        self.cluster.as_mut().expect("the cluster is there")
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        self.now
+    }
+
+    pub(crate) fn condition(&self, type_: &str) -> Option<(&str, &str, &str)> {
+        let condition = self.cluster.as_ref()?.condition(type_)?;
+        Some((&condition.status, &condition.reason, &condition.message))
+    }
+
+    pub(crate) fn insert(&mut self, body: Value) -> &mut Stored {
+        self.version += 1;
+        let finalizers = strings(&body["metadata"]["finalizers"]);
+        let stored = Stored {
+            uid: format!("uid-{}", self.version),
+            version: self.version.to_string(),
+            deleting: false,
+            finalizers,
+            body,
+        };
+        let target = roles::target(&stored.body);
+        let key = (target.resource.resource, target.name);
+        self.objects.insert(key.clone(), stored);
+        self.objects
+            .get_mut(&key)
+            .expect("it has just been inserted")
+    }
+
+    pub(crate) fn object(&self, resource: &str, name: &str) -> Option<&Stored> {
+        self.objects.get(&(resource.to_owned(), name.to_owned()))
+    }
+
+    pub(crate) fn object_mut(&mut self, resource: &str, name: &str) -> &mut Stored {
+        self.objects
+            .get_mut(&(resource.to_owned(), name.to_owned()))
+            .expect("the object is there")
+    }
+
+    pub(crate) fn put(
+        &mut self,
+        resource: &str,
+        name: &str,
+        priority: Option<&str>,
+        finalizer: bool,
+    ) {
+        self.version += 1;
+        self.content
+            .entry(kind(resource))
+            .or_default()
+            .push(Content {
+                object: RemainingObject {
+                    name: name.to_owned(),
+                    uid: format!("uid-{}", self.version),
+                    deleting: false,
+                    cleanup_priority: priority.map(str::to_owned),
+                },
+                finalizer,
+            });
+    }
+
+    /// Names of what is left of a kind.
+    pub(crate) fn names(&self, resource: &str) -> Vec<&str> {
+        self.content
+            .get(&kind(resource))
+            .into_iter()
+            .flatten()
+            .map(|content| &*content.object.name)
+            .collect()
+    }
+
+    /// Hands the facts of this moment to `use_them`.
+    pub(crate) fn with_facts<T>(
+        &self,
+        ask: bool,
+        use_them: impl FnOnce(&ClusterFacts<'_>) -> T,
+    ) -> T {
+        let owned = self.owned();
+        let addons = BTreeMap::new();
+        let bindings: Vec<&str> = self.bindings.iter().map(String::as_str).collect();
+        let labels = self.cluster.as_ref().map(|cluster| &cluster.labels);
+        let sets: Vec<&ClusterSet> = (self.sets.iter())
+            .filter(|set| labels.is_some_and(|labels| set.selects(labels)))
+            .collect();
+        let mut facts = ClusterFacts {
+            config: &self.config,
+            name: &self.name,
+            cluster: self.cluster.as_ref(),
+            was_there: self.was_there,
+            full: self.full,
+            owned: &owned,
+            common_roles: self.common_roles,
+            common_roles_failure: self.common_roles_failure.as_deref(),
+            lease: None,
+            addons: &addons,
+            sets: &sets,
+            undecided_sets: &[],
+            bindings: &bindings,
+            leases_watched: true,
+            trusted_request: self.trusted_request,
+            refused_request: self.refused_request,
+            namespace_taken: Some(self.has_foreign_namespace()),
+            remaining: None,
+        };
+        let questions = removal::questions(&facts);
+        let remaining: Vec<Remaining> = questions
+            .into_iter()
+            .map(|resource| Remaining {
+                objects: match self.unlistable.get(&resource) {
+                    Some(why) => Err(why.clone()),
+                    None => Ok(self
+                        .content
+                        .get(&resource)
+                        .into_iter()
+                        .flatten()
+                        .map(|content| content.object.clone())
+                        .collect()),
+                },
+                resource,
+            })
+            .collect();
+        if ask && !remaining.is_empty() {
+            facts.remaining = Some(&remaining);
+        }
+        use_them(&facts)
+    }
+
+    /// What is due by the deciders of acceptance and removal.
+    pub(crate) fn decide(&self) -> ClusterPlan {
+        self.with_facts(true, |facts| {
+            let mut plan = ClusterPlan::default();
+            removal::decide(facts, self.now, &mut plan);
+            acceptance::decide(facts, self.now, &mut plan);
+            plan
+        })
+    }
+
+    /// Decides and writes until nothing is due, and returns how many rounds that took. Agents do nothing meanwhile.
+    pub(crate) fn run(&mut self) -> usize {
+        for round in 0..50 {
+            let plan = self.decide();
+            if plan.is_empty() {
+                return round;
+            }
+            let failures = self.carry_out(plan);
+            assert_eq!(failures, [], "no write of ours is refused");
+        }
+        panic!("it writes for ever: {:#?}", self.decide());
+    }
+
+    /// As [`Hub::run`], and agents and namespace controller do their part whenever nothing else is due.
+    pub(crate) fn settle(&mut self) {
+        for _ in 0..200 {
+            let rounds = self.run();
+            assert!(rounds <= 10, "{rounds} rounds");
+            if !self.others_act() {
+                return;
+            }
+        }
+        panic!("it does not settle: {:#?}", self.decide());
+    }
+
+    /// Writes the plan, and returns what failed.
+    pub(crate) fn carry_out(&mut self, plan: ClusterPlan) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        if plan.changes != ClusterChanges::default() {
+            self.change(plan.changes);
+        }
+        for write in plan.writes {
+            failures.extend(self.write(write).err());
+        }
+        failures
+    }
+
+    /// The patch of the ManagedCluster.
+    pub(crate) fn change(&mut self, changes: ClusterChanges) {
+        let version = self.next_version();
+        let Some(cluster) = &mut self.cluster else {
+            return;
+        };
+        cluster.resource_version = version;
+        for finalizer in changes.add_finalizers {
+            assert!(
+                !cluster.deleting,
+                "a cluster that is being deleted gets no finalizer"
+            );
+            assert!(!cluster.has_finalizer(finalizer), "{finalizer} is there");
+            cluster.finalizers.push(finalizer.to_owned());
+        }
+        cluster
+            .finalizers
+            .retain(|own| !changes.remove_finalizers.contains(&own.as_str()));
+        if let Some(time) = changes.annotations.get(labels::AUTO_ACCEPTED_ON) {
+            cluster.auto_accepted_on = Some(time.clone());
+        }
+        cluster.denied |= changes.annotations.contains_key(labels::DENIED_ON);
+        cluster.accepted |= changes.accept;
+        self.events.extend(changes.events);
+        if cluster.deleting && cluster.finalizers.is_empty() {
+            self.cluster = None;
+        }
+    }
+
+    /// One write.
+    pub(crate) fn write(&mut self, write: Write) -> Result<(), Failure> {
+        self.writes.push(write.clone());
+        assert!(
+            write.events.is_empty() || write.target.resource.resource == "managedclusters",
+            "an Event of ours concerns the cluster: {write:?}"
+        );
+        let result = match &write.action {
+            Action::Apply { body, .. } | Action::CreateOrUpdate { body } => {
+                self.apply(&write.target, body)
+            }
+            Action::Create { body } => match self.has_foreign_namespace() {
+                true => Err((409, "it is there already")),
+                false => self.apply(&write.target, body),
+            },
+            Action::ApplyStatus { body, .. } => self.apply_status(body),
+            Action::Patch { body, .. } => self.patch(&write.target, body),
+            Action::Delete { uid, .. } => self.delete(&write.target, uid),
+            other => panic!("none of ours: {other:?}"),
+        };
+        let is_cluster = write.target.resource.resource == "managedclusters";
+        assert!(
+            is_cluster || write.events.is_empty(),
+            "who looks for what became of a cluster finds events about it, and not about {:?}: {:?}",
+            write.target,
+            write.events
+        );
+        match result {
+            Ok(()) => {
+                self.events.extend(write.events);
+                Ok(())
+            }
+            Err((code, message)) => Err(Failure {
+                reconciler: write.reconciler,
+                target: write.target,
+                code,
+                message: message.to_owned(),
+            }),
+        }
+    }
+
+    /// Somebody deletes the ManagedCluster.
+    pub(crate) fn delete_cluster(&mut self) {
+        let cluster = self.cluster();
+        cluster.deleting = true;
+        if cluster.finalizers.is_empty() {
+            self.cluster = None;
+        }
+    }
+
+    /// The agent takes down what is being deleted, and the namespace controller goes on. Whether anything happened.
+    pub(crate) fn others_act(&mut self) -> bool {
+        let mut acted = false;
+        for content in self.content.values_mut() {
+            let before = content.len();
+            content.retain(|content| !content.object.deleting);
+            acted |= content.len() < before;
+        }
+        let namespace = ("namespaces".to_owned(), self.name.clone());
+        if self
+            .objects
+            .get(&namespace)
+            .is_some_and(|stored| stored.deleting)
+        {
+            for content in self.content.values_mut() {
+                acted |= !content.is_empty();
+                content.clear();
+            }
+            let inside: Vec<_> = self
+                .objects
+                .iter()
+                .filter(|((resource, _), _)| resource == "rolebindings")
+                .map(|(key, stored)| (key.clone(), stored.uid.clone(), stored.deleting))
+                .collect();
+            if inside.is_empty() {
+                self.objects.remove(&namespace);
+                acted = true;
+            }
+            for ((resource, name), uid, deleting) in inside {
+                if !deleting {
+                    acted = true;
+                    self.remove((resource, name), &uid).expect("it is there");
+                }
+            }
+        }
+        acted
+    }
+
+    /// All that a person would see, without what differs from run to run.
+    pub(crate) fn portrait(&self) -> Value {
+        let objects: BTreeMap<String, Value> = self
+            .objects
+            .iter()
+            .map(|((resource, name), stored)| {
+                let shown = json!([stored.body, stored.deleting, stored.finalizers]);
+                (format!("{resource}/{name}"), shown)
+            })
+            .collect();
+        let cluster = self.cluster.as_ref().map(|cluster| {
+            let mut finalizers = cluster.finalizers.clone();
+            finalizers.sort();
+            let mut conditions = cluster.conditions.clone();
+            conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
+            json!([
+                cluster.accepted,
+                cluster.auto_accepted_on,
+                finalizers,
+                conditions
+            ])
+        });
+        let content: Vec<String> = self
+            .content
+            .values()
+            .flatten()
+            .map(|content| content.object.name.clone())
+            .collect();
+        json!({ "objects": objects, "cluster": cluster, "content": content })
+    }
+
+    /// There is a namespace of the cluster's name without its label.
+    fn has_foreign_namespace(&self) -> bool {
+        self.object("namespaces", &self.name).is_some() && self.owned().namespace.is_none()
+    }
+
+    fn owned(&self) -> OwnedObjects {
+        let own = |resource: &str, name: String| {
+            let stored = self.objects.get(&(resource.to_owned(), name))?;
+            let label = &stored.body["metadata"]["labels"][labels::CLUSTER_NAME];
+            (label.as_str() == Some(&self.name)).then(|| Owned {
+                uid: stored.uid.clone(),
+                resource_version: stored.version.clone(),
+                deleting: stored.deleting,
+                work_finalizer: stored
+                    .finalizers
+                    .iter()
+                    .any(|own| own == labels::MANIFEST_WORK_CLEANUP),
+                other_finalizers: stored
+                    .finalizers
+                    .iter()
+                    .filter(|own| *own != labels::MANIFEST_WORK_CLEANUP)
+                    .cloned()
+                    .collect(),
+                fingerprint: roles::fingerprint(&self.config, &stored.body),
+            })
+        };
+        let name = &self.name;
+        OwnedObjects {
+            namespace: own("namespaces", name.clone()),
+            cluster_role: own("clusterroles", names::cluster_role(name)),
+            cluster_role_binding: own("clusterrolebindings", names::cluster_role(name)),
+            registration_binding: own("rolebindings", names::registration_binding(name)),
+            work_binding: own("rolebindings", names::work_binding(name)),
+        }
+    }
+
+    fn apply(&mut self, target: &Target, body: &Value) -> Result<(), (u16, &'static str)> {
+        assert_eq!(*target, roles::target(body), "the target is the object");
+        let key = (target.resource.resource.clone(), target.name.clone());
+        let version = self.next_version();
+        // Who may not bind any role must have what it grants, so that the role is looked up.
+        if let Some(role) = body["roleRef"]["name"].as_str() {
+            let there = match role == crate::names::cluster_role(&self.name) {
+                true => self.object("clusterroles", role).is_some(),
+                false => self.common_roles,
+            };
+            if !there {
+                return Err((404, "clusterrole not found"));
+            }
+        }
+        let Some(stored) = self.objects.get_mut(&key) else {
+            if let Some(namespace) = &target.namespace {
+                match self.object("namespaces", namespace) {
+                    None => return Err((404, "namespace not found")),
+                    Some(stored) if stored.deleting => return Err((403, "it is being terminated")),
+                    Some(_) => {}
+                }
+            }
+            self.insert(body.clone());
+            return Ok(());
+        };
+        if stored.body["roleRef"] != body["roleRef"] {
+            return Err((422, "roleRef: Invalid value: cannot change roleRef"));
+        }
+        stored.version = version;
+        for (key, value) in body["metadata"]["labels"]
+            .as_object()
+            .expect("labels are a map")
+        {
+            stored.body["metadata"]["labels"][key] = value.clone();
+        }
+        for part in ["rules", "subjects"] {
+            if let Some(value) = body.get(part) {
+                stored.body[part] = value.clone();
+            }
+        }
+        for finalizer in strings(&body["metadata"]["finalizers"]) {
+            if !stored.finalizers.contains(&finalizer) {
+                assert!(!stored.deleting, "a finalizer comes too late");
+                stored.finalizers.push(finalizer);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_status(&mut self, body: &Value) -> Result<(), (u16, &'static str)> {
+        let version = self.next_version();
+        let Some(cluster) = &mut self.cluster else {
+            return Err((404, "managedcluster not found"));
+        };
+        cluster.resource_version = version;
+        assert_eq!(body["metadata"], json!({ "name": self.name }));
+        let conditions: Vec<Condition> =
+            serde_json::from_value(body["status"]["conditions"].clone())
+                .expect("they are conditions");
+        assert_eq!(conditions.len(), 1, "only its own");
+        for condition in conditions {
+            assert!(!condition.reason.is_empty() && condition.message.len() <= 32768);
+            cluster
+                .conditions
+                .retain(|old| old.type_ != condition.type_);
+            cluster.conditions.push(condition);
+        }
+        Ok(())
+    }
+
+    fn patch(&mut self, target: &Target, body: &Value) -> Result<(), (u16, &'static str)> {
+        let key = (target.resource.resource.clone(), target.name.clone());
+        let Some(stored) = self.objects.get_mut(&key) else {
+            return Err((404, "not found"));
+        };
+        let metadata = &body["metadata"];
+        if metadata["resourceVersion"] != *stored.version || metadata["uid"] != *stored.uid {
+            return Err((409, "conflict"));
+        }
+        stored.finalizers = strings(&metadata["finalizers"]);
+        if stored.deleting && stored.finalizers.is_empty() {
+            self.objects.remove(&key);
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, target: &Target, uid: &str) -> Result<(), (u16, &'static str)> {
+        if let Some(content) = self.content.get_mut(&target.resource) {
+            assert_eq!(target.namespace.as_ref(), Some(&self.name));
+            let Some(at) = content.iter().position(|content| content.object.uid == uid) else {
+                return Err((409, "no such uid"));
+            };
+            assert_eq!(content[at].object.name, target.name);
+            assert!(!content[at].object.deleting, "it is being deleted already");
+            if content[at].finalizer {
+                content[at].object.deleting = true;
+            } else {
+                content.remove(at);
+            }
+            return Ok(());
+        }
+        self.remove((target.resource.resource.clone(), target.name.clone()), uid)
+    }
+
+    fn remove(&mut self, key: (String, String), uid: &str) -> Result<(), (u16, &'static str)> {
+        let version = self.next_version();
+        let Some(stored) = self.objects.get_mut(&key) else {
+            return Err((404, "not found"));
+        };
+        if stored.uid != uid {
+            return Err((409, "another uid"));
+        }
+        assert!(!stored.deleting, "it is being deleted already");
+        if stored.finalizers.is_empty() {
+            self.objects.remove(&key);
+        } else {
+            stored.deleting = true;
+            stored.version = version;
+        }
+        Ok(())
+    }
+
+    fn next_version(&mut self) -> String {
+        self.version += 1;
+        self.version.to_string()
+    }
+}
+
+/// How long after `now` the plan wants to be made again.
+pub(crate) fn again_after(plan: &ClusterPlan, now: Now) -> Option<Duration> {
+    plan.again.map(|at| at.duration_since(now.instant))
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
