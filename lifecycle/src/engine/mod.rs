@@ -3,10 +3,8 @@
 mod events;
 mod gauges;
 mod kinds;
-mod limit;
 mod metrics;
 mod object;
-mod queue;
 mod view;
 mod watch;
 mod work;
@@ -19,7 +17,7 @@ use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub use limit::Limit;
+pub use berth_reconcile::Limit;
 pub use metrics::Metrics;
 
 use crate::config::Config;

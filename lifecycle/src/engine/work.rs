@@ -15,7 +15,7 @@ use super::events::Events;
 use super::kinds::Kind;
 use super::metrics::Metrics;
 use super::object::Object;
-use super::queue::{self, Done, Queue};
+use berth_reconcile::queue::{self, Done, Queue};
 use super::view::{Key, Source, View};
 use super::writer::{Refusal, Writer, Written};
 use crate::config::Config;

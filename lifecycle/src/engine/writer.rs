@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::limit::Limit;
+use berth_reconcile::Limit;
 use super::metrics::Metrics;
 use super::object::Object;
-use super::queue::now;
+use berth_reconcile::queue::now;
 use crate::config::GroupVersionResource;
 use crate::facts::{Remaining, RemainingObject};
 use crate::plan::{Action, Failure, Target, Write};

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Done, Outcome, ROUNDS, Work, failed};
 use crate::automatic;
 use crate::csrs::{self, Decision, reasons};
-use crate::engine::queue::now;
+use berth_reconcile::queue::now;
 use crate::facts::Now;
 
 /// When a renewal that was refused is looked at again.

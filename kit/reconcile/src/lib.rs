@@ -1,0 +1,6 @@
+//! What a controller stands on: watches, queues, plans, writes, events and metrics.
+
+mod limit;
+pub mod queue;
+
+pub use limit::Limit;
