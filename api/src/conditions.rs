@@ -16,6 +16,31 @@ pub fn since(condition: Option<&Condition>, status: &str) -> Option<Time> {
         .map(|old| old.last_transition_time.clone())
 }
 
+/// `conditions` with this one in it: at the place of the one of its type, whose time it keeps if the status is the same.
+///
+/// None, if it is there already.
+pub fn with_condition(conditions: &[Condition], condition: Condition) -> Option<Vec<Condition>> {
+    let mut conditions = conditions.to_vec();
+    let Some(old) = conditions
+        .iter_mut()
+        .find(|old| old.type_ == condition.type_)
+    else {
+        conditions.push(condition);
+        return Some(conditions);
+    };
+    if (&old.status, &old.reason, &old.message)
+        == (&condition.status, &condition.reason, &condition.message)
+    {
+        return None;
+    }
+    let since = since(Some(old), &condition.status);
+    *old = condition;
+    if let Some(since) = since {
+        old.last_transition_time = since;
+    }
+    Some(conditions)
+}
+
 /// `status` of a condition that holds.
 pub const TRUE: &str = "True";
 /// `status` of a condition that does not hold.

@@ -13,6 +13,9 @@ pub const REGISTER: &str = "register.open-cluster-management.io";
 /// Kubernetes' group of CertificateSigningRequests.
 pub const CERTIFICATES: &str = "certificates.k8s.io";
 
+/// Kubernetes' group of roles and their bindings.
+pub const RBAC: &str = "rbac.authorization.k8s.io";
+
 /// Resource name of `ManagedCluster`.
 pub const MANAGED_CLUSTERS: &str = "managedclusters";
 /// Resource name of `ManagedClusterSet`.

@@ -14,11 +14,13 @@ pub mod groups;
 pub mod labels;
 pub mod lenient;
 pub mod names;
+pub mod plan;
 pub mod reserved;
 pub mod room;
 pub mod selector;
 pub mod text;
 
+mod resource;
 mod schema;
 mod wire;
 
@@ -26,3 +28,4 @@ pub use cluster::ManagedCluster;
 pub use cluster_claim::ClusterClaim;
 pub use cluster_set::ManagedClusterSet;
 pub use cluster_set_binding::ManagedClusterSetBinding;
+pub use resource::GroupVersionResource;

@@ -20,12 +20,13 @@ use berth_api::{conditions, labels, names as kubernetes};
 use jiff::Timestamp;
 
 use crate::automatic;
+use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Cluster, ClusterFacts, Now, Owned};
 use crate::names::{self, managers};
-use crate::plan::{Action, Event, Failure, Plan, Write};
 use crate::removal::{self, Works};
 use crate::roles;
 use crate::status::{self, Owner, Wanted};
+use berth_api::plan::{Action, Event, Failure, Write};
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "acceptance";
@@ -47,7 +48,7 @@ const ACCEPTED: &str = "Accepted by hub cluster admin";
 const RENAME: &str = "delete this ManagedCluster, and register the cluster under another name";
 
 /// What is due for a cluster that is not being deleted.
-pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
+pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let Some(cluster) = facts.cluster.filter(|cluster| !cluster.deleting) else {
         return;
     };
@@ -76,7 +77,7 @@ pub fn report(
     failures: &[Failure],
     lasted: Duration,
     now: Now,
-    plan: &mut Plan,
+    plan: &mut ClusterPlan,
 ) {
     let Some(cluster) = facts.cluster else {
         return;
@@ -208,7 +209,7 @@ fn accept_automatically(
     facts: &ClusterFacts<'_>,
     cluster: &Cluster,
     now: Now,
-    plan: &mut Plan,
+    plan: &mut ClusterPlan,
 ) -> bool {
     if !facts.config.gates.auto_approval || cluster.auto_accepted_on.is_some() {
         return false;
@@ -230,7 +231,7 @@ pub(crate) fn written(now: Now) -> String {
 }
 
 /// Gives an accepted cluster what it needs.
-fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) {
+fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut ClusterPlan) {
     let ClusterFacts {
         config,
         name,
@@ -365,7 +366,7 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Pla
 }
 
 /// Tells that the cluster has what it needs; and of one with a reserved name, that it is only kept.
-fn accepted(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
+fn accepted(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let name = facts.name;
     let reservation = facts.config.reservation(name);
     let kept = reservation.filter(Reservation::is_exact);
@@ -404,7 +405,7 @@ fn accepted(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
 }
 
 /// Takes from a cluster what its acceptance gave it.
-fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) {
+fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut ClusterPlan) {
     let ClusterFacts {
         config,
         name,
@@ -500,7 +501,7 @@ fn set(
     message: String,
     events: Vec<Event>,
     now: Now,
-    plan: &mut Plan,
+    plan: &mut ClusterPlan,
 ) {
     let wanted = Wanted {
         type_: HUB_ACCEPTED,

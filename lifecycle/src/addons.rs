@@ -9,11 +9,12 @@ use std::ops::Bound;
 use berth_api::{conditions, labels, names};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::config::GroupVersionResource;
+use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Addon, Cluster, ClusterFacts, Now};
 use crate::names::managers;
-use crate::plan::{Action, Event, Plan, Target, Write};
 use crate::status;
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Event, Target, Write};
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,7 @@ pub(crate) const AVAILABLE: &str = "Available";
 const LONGEST_NAME: usize = 63 - "addon-".len();
 
 /// What is due.
-pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
+pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let Some(cluster) = facts.cluster else {
         return;
     };
@@ -94,7 +95,7 @@ fn unknown(cluster: &str, name: &str, addon: &Addon, of_cluster: &Condition, now
 }
 
 /// Makes the cluster's labels tell of its add-ons: one label for each, none for those that are gone.
-fn show(cluster: &Cluster, facts: &ClusterFacts<'_>, plan: &mut Plan) {
+fn show(cluster: &Cluster, facts: &ClusterFacts<'_>, plan: &mut ClusterPlan) {
     let prefix = labels::ADDON_FEATURE_PREFIX;
     // Both are in the order of the add-ons' names: a walk along both finds the differences, and makes no keys for what is
     // right already.

@@ -16,10 +16,11 @@ use std::collections::BTreeMap;
 use berth_api::{conditions, labels};
 
 use crate::acceptance;
+use crate::cluster_plan::ClusterPlan;
 use crate::csrs::reasons;
 use crate::facts::{Cluster, ClusterFacts, Now};
-use crate::plan::{Action, Plan, Write};
 use crate::roles;
+use berth_api::plan::{Action, Write};
 
 #[cfg(test)]
 mod tests;
@@ -82,7 +83,7 @@ pub fn asks_for_namespace(facts: &ClusterFacts<'_>) -> bool {
 
 /// Whether the cluster may be accepted now. The namespace is made first, so that none is taken over that somebody else
 /// makes meanwhile: `plan` has that write if it is due.
-pub(crate) fn may_accept(facts: &ClusterFacts<'_>, plan: &mut Plan) -> bool {
+pub(crate) fn may_accept(facts: &ClusterFacts<'_>, plan: &mut ClusterPlan) -> bool {
     if !is_candidate(facts) || obstacle(facts).is_some() {
         return false;
     }
@@ -103,7 +104,12 @@ pub(crate) fn may_accept(facts: &ClusterFacts<'_>, plan: &mut Plan) -> bool {
 
 /// Notes a person's denial on the ManagedCluster: the denied request is soon gone, and a person may accept the cluster
 /// again, which does not make a bootstrap token any more trustworthy.
-pub(crate) fn remember(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) {
+pub(crate) fn remember(
+    facts: &ClusterFacts<'_>,
+    cluster: &Cluster,
+    now: Now,
+    plan: &mut ClusterPlan,
+) {
     if facts.config.gates.auto_approval && !cluster.denied && was_denied(facts, cluster) {
         plan.changes
             .annotations

@@ -14,9 +14,9 @@ use berth_api::groups;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::json;
 
-use crate::config::GroupVersionResource;
 use crate::facts::{Binding, Now};
-use crate::plan::{self, Action, Plan, Target, Write};
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Plan, Target, Write};
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "binding_status";
@@ -54,7 +54,8 @@ pub fn decide(
         last_transition_time: Time(now.wall),
         observed_generation: None,
     };
-    if let Some(conditions) = plan::with_condition(&binding.conditions, condition) {
+    if let Some(conditions) = berth_api::conditions::with_condition(&binding.conditions, condition)
+    {
         plan.writes.push(Write {
             target: Target {
                 resource: GroupVersionResource {

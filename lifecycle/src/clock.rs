@@ -6,11 +6,12 @@
 
 use berth_api::conditions::{self, cluster as types};
 
+use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Cluster, ClusterFacts, Lease, Now};
 use crate::heartbeat;
 use crate::names::managers;
-use crate::plan::{Event, Plan};
 use crate::status::{self, Owner, Wanted};
+use berth_api::plan::Event;
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +25,7 @@ const OWNER: Owner = Owner {
 };
 
 /// What is due.
-pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
+pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let (Some(cluster), Some(lease)) = (facts.cluster, facts.lease) else {
         return;
     };

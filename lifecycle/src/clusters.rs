@@ -1,14 +1,14 @@
 //! All that is due for one cluster, by every decider that has a say.
 
+use crate::cluster_plan::{ClusterChanges, ClusterPlan};
 use crate::facts::{ClusterFacts, Now};
-use crate::plan::{ClusterChanges, Plan};
 use crate::{
     acceptance, addons, clock, heartbeat, managed_namespaces, readable, removal, status, taints,
 };
 
 /// What is due for the cluster.
-pub fn decide(facts: &ClusterFacts<'_>, now: Now) -> Plan {
-    let mut plan = Plan::default();
+pub fn decide(facts: &ClusterFacts<'_>, now: Now) -> ClusterPlan {
+    let mut plan = ClusterPlan::default();
     removal::decide(facts, now, &mut plan);
     if facts.cluster.is_some_and(|cluster| !cluster.deleting) {
         acceptance::decide(facts, now, &mut plan);

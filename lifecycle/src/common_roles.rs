@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::config::Config;
 use crate::facts::Owned;
 use crate::names::managers;
-use crate::plan::Plan;
 use crate::roles;
+use berth_api::plan::Plan;
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "cluster_roles";
@@ -48,7 +48,7 @@ pub fn decide(
 mod tests {
     use super::*;
     use crate::names;
-    use crate::plan::Action;
+    use berth_api::plan::Action;
 
     /// What is done to the roles, as `verb name`.
     fn done(any_cluster: bool, registration: Option<&Owned>, work: Option<&Owned>) -> Vec<String> {

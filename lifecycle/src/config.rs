@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_api::GroupVersionResource;
 use berth_api::reserved::{Reservation, ReservedPrefixes};
 
 /// Settings of all reconcilers.
@@ -34,17 +35,6 @@ pub struct Gates {
     pub auto_rebootstrap: bool,
     /// `ResourceCleanup`: what is in a removed cluster's namespace is deleted in order.
     pub resource_cleanup: bool,
-}
-
-/// A kind of object, by the name of its resource.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GroupVersionResource {
-    /// Empty for the core group.
-    pub group: String,
-    /// Such as `v1`.
-    pub version: String,
-    /// The plural name.
-    pub resource: String,
 }
 
 // === impl Config ===

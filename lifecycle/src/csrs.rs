@@ -27,10 +27,11 @@ use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessRevie
 use serde_json::{Value, json};
 
 use crate::automatic::Obstacle;
-use crate::config::{Config, GroupVersionResource};
+use crate::config::Config;
 use crate::facts::{CertificateRequest, Cluster};
 use crate::names;
-use crate::plan::{Action, Event, Target, Write};
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Event, Target, Write};
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "csrs";

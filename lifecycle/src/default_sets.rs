@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::facts::ClusterSet;
-use crate::plan::{Action, Event, Plan, Write};
 use crate::sets;
+use berth_api::plan::{Action, Event, Plan, Write};
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "default_sets";

@@ -12,11 +12,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, Time}
 use serde_json::json;
 
 use crate::acceptance;
-use crate::config::GroupVersionResource;
+use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Cluster, ClusterFacts, Lease, Now};
 use crate::names::{self, managers};
-use crate::plan::{Action, Event, Plan, Target, Write};
 use crate::status;
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Event, Target, Write};
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,7 @@ const RENEWALS: u64 = 5;
 const DEFAULT_LEASE_DURATION: u64 = 60;
 
 /// What is due.
-pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
+pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let Some(cluster) = facts.cluster else {
         return;
     };
@@ -105,7 +106,7 @@ fn ago(instant: Instant, mut age: Duration) -> Instant {
 }
 
 /// Nobody can tell any more whether the cluster works.
-fn unknown(name: &str, cluster: &Cluster, now: Now, plan: &mut Plan) {
+fn unknown(name: &str, cluster: &Cluster, now: Now, plan: &mut ClusterPlan) {
     let type_ = conditions::cluster::AVAILABLE;
     if cluster.condition_status(type_) == Some(conditions::UNKNOWN) {
         return;

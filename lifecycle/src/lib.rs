@@ -2,8 +2,8 @@
 //!
 //! # Shape
 //! A reconciler is `observe -> decide -> apply`. [`facts`] are what the hub's objects say, reduced to what decisions need.
-//! The deciders ([`acceptance`] and its siblings, one file each) are plain functions of facts and time to a [`plan`]: which
-//! writes are due. [`engine`] does the rest: it watches, keeps the facts, wakes what a change concerns, and writes.
+//! The deciders ([`acceptance`] and its siblings, one file each) are plain functions of facts and time to a plan: which writes
+//! are due. [`engine`] does the rest: it watches, keeps the facts, wakes what a change concerns, and writes.
 //!
 //! A decider is called again after each of its writes with the facts that the write made, until nothing is due: so it names
 //! only the *next* writes, those whose preconditions hold, and steps in order need no bookkeeping. Nothing is due in a hub
@@ -14,6 +14,7 @@ pub mod addons;
 pub mod automatic;
 pub mod bindings;
 pub mod clock;
+pub mod cluster_plan;
 pub mod clusters;
 pub mod common_roles;
 pub mod config;
@@ -26,7 +27,6 @@ pub mod managed_namespaces;
 #[cfg(test)]
 mod merge_patch;
 pub mod names;
-pub mod plan;
 pub mod readable;
 pub mod removal;
 pub mod roles;

@@ -16,15 +16,16 @@ use std::collections::BTreeMap;
 use berth_api::cluster::ClusterSetManagedNamespaceConfig;
 use serde_json::{Value, json};
 
+use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Cluster, ClusterFacts, ClusterSet, Now};
-use crate::plan::{Action, Event, Plan, Write};
 use crate::status;
+use berth_api::plan::{Action, Event, Write};
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "managed_namespaces";
 
 /// What is due.
-pub fn decide(facts: &ClusterFacts<'_>, _now: Now, plan: &mut Plan) {
+pub fn decide(facts: &ClusterFacts<'_>, _now: Now, plan: &mut ClusterPlan) {
     plan.writes.extend(due(facts));
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::plan::{Action, Write};
+use berth_api::plan::{Action, Write};
 
 /// The object after this patch. It must name the resourceVersion that the object has; the new one is larger.
 #[track_caller]

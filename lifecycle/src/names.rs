@@ -2,9 +2,6 @@
 
 use berth_api::names::is_dns1123_label;
 
-/// The group of roles and their bindings.
-pub(crate) const RBAC: &str = "rbac.authorization.k8s.io";
-
 /// Start of the names of the cluster-scoped RBAC objects of a cluster, and of its role bindings.
 const MANAGED_CLUSTER: &str = "open-cluster-management:managedcluster:";
 

@@ -5,10 +5,11 @@
 
 use berth_api::conditions::{FALSE, TRUE, cluster as types};
 
+use crate::cluster_plan::ClusterPlan;
 use crate::facts::{ClusterFacts, Now};
 use crate::names::managers;
-use crate::plan::{Event, Plan};
 use crate::status::{self, Owner, Wanted};
+use berth_api::plan::Event;
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "readable";
@@ -19,7 +20,7 @@ const OWNER: Owner = Owner {
 };
 
 /// What is due. A cluster that could always be read gets no condition.
-pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
+pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let Some(cluster) = facts.cluster else {
         return;
     };

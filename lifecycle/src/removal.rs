@@ -21,12 +21,13 @@ use berth_api::{conditions, labels};
 use serde_json::json;
 
 use crate::acceptance;
-use crate::config::GroupVersionResource;
+use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Cluster, ClusterFacts, Now, Owned, OwnedObjects, Remaining, RemainingObject};
 use crate::names::managers;
-use crate::plan::{Action, Event, Failure, Plan, Target, Write};
 use crate::roles;
 use crate::status::{self, Owner, Wanted};
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Event, Failure, Target, Write};
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "removal";
@@ -85,7 +86,7 @@ pub fn questions(facts: &ClusterFacts<'_>) -> Vec<GroupVersionResource> {
 }
 
 /// What is due: the finalizer of a cluster that is there; the removal of one that is deleted or gone.
-pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
+pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let gate = facts.config.gates.resource_cleanup;
     match facts.cluster {
         Some(cluster) if cluster.deleting => remove(facts, cluster, now, plan),
@@ -112,7 +113,7 @@ pub fn report(
     failures: &[Failure],
     lasted: Duration,
     now: Now,
-    plan: &mut Plan,
+    plan: &mut ClusterPlan,
 ) {
     if !facts.cluster.is_some_and(|cluster| cluster.deleting) {
         return;
@@ -139,7 +140,7 @@ pub(crate) fn take_back_bindings(
     reconciler: &'static str,
     held: bool,
     now: Now,
-    plan: &mut Plan,
+    plan: &mut ClusterPlan,
 ) {
     let ClusterFacts {
         config,
@@ -177,7 +178,7 @@ pub(crate) fn release_work_binding(
     facts: &ClusterFacts<'_>,
     reconciler: &'static str,
     now: Now,
-    plan: &mut Plan,
+    plan: &mut ClusterPlan,
 ) {
     let Some(binding) = &facts.owned.work_binding else {
         return;
@@ -243,7 +244,7 @@ pub(crate) fn works<'a>(facts: &ClusterFacts<'a>) -> Works<'a> {
 }
 
 /// Removes what a deleted cluster has on the hub.
-fn remove(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Plan) {
+fn remove(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut ClusterPlan) {
     let before = plan.writes.len();
     let collected = collect(facts, now, plan);
     take_back(facts, NAME, false, now, plan);
@@ -293,14 +294,18 @@ pub(crate) fn take_back(
     reconciler: &'static str,
     held: bool,
     now: Now,
-    plan: &mut Plan,
+    plan: &mut ClusterPlan,
 ) {
     take_back_roles(facts, reconciler, plan);
     take_back_bindings(facts, reconciler, held, now, plan);
 }
 
 /// Deletes the cluster's ClusterRole and ClusterRoleBinding.
-pub(crate) fn take_back_roles(facts: &ClusterFacts<'_>, reconciler: &'static str, plan: &mut Plan) {
+pub(crate) fn take_back_roles(
+    facts: &ClusterFacts<'_>,
+    reconciler: &'static str,
+    plan: &mut ClusterPlan,
+) {
     let ClusterFacts {
         config,
         name,
@@ -324,7 +329,7 @@ pub(crate) fn take_back_roles(facts: &ClusterFacts<'_>, reconciler: &'static str
 }
 
 /// Deletes, of the first kind of which something is left, the objects whose turn it is.
-fn collect(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) -> Collected {
+fn collect(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) -> Collected {
     if !is_collected(facts) {
         return Collected::Yes;
     }
@@ -435,7 +440,7 @@ fn manifest_works() -> GroupVersionResource {
     }
 }
 
-fn look_again(facts: &ClusterFacts<'_>, now: Now, plan: &mut Plan) {
+fn look_again(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let stays = facts
         .cluster
         .is_some_and(|cluster| !cluster.deleting && cluster.accepted);
@@ -482,7 +487,7 @@ fn nothing_left() -> Wanted<'static> {
     }
 }
 
-fn set(facts: &ClusterFacts<'_>, wanted: Wanted<'_>, now: Now, plan: &mut Plan) {
+fn set(facts: &ClusterFacts<'_>, wanted: Wanted<'_>, now: Now, plan: &mut ClusterPlan) {
     let name = facts.name;
     let event = match wanted.reason {
         conditions::cluster::NO_RESOURCE => Some(Event {

@@ -11,9 +11,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use berth_api::{groups, labels};
 use serde_json::{Map, Value, json};
 
-use crate::config::{Config, GroupVersionResource};
-use crate::names::{self, RBAC};
-use crate::plan::{Action, Target, Write};
+use crate::config::Config;
+use crate::names;
+use berth_api::GroupVersionResource;
+use berth_api::groups::RBAC;
+use berth_api::plan::{Action, Target, Write};
 
 /// The cluster's namespace.
 pub fn namespace(config: &Config, cluster: &str) -> Value {

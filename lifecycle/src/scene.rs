@@ -7,15 +7,17 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::Value;
 
+use crate::cluster_plan::{ClusterChanges, ClusterPlan};
 use crate::config::Config;
 use crate::facts::{Addon, Cluster, ClusterFacts, Lease, Now, Owned, OwnedObjects};
-use crate::plan::{Action, ClusterChanges, Plan, with_condition};
+use berth_api::conditions::with_condition;
+use berth_api::plan::Action;
 
 /// The cluster's name.
 pub(crate) const NAME: &str = "c1";
 
 /// A decider.
-pub(crate) type Decider = fn(&ClusterFacts<'_>, Now, &mut Plan);
+pub(crate) type Decider = fn(&ClusterFacts<'_>, Now, &mut ClusterPlan);
 
 /// What there is.
 pub(crate) struct Scene {
@@ -73,7 +75,7 @@ impl Scene {
         self
     }
 
-    pub(crate) fn decide(&self, decider: Decider) -> Plan {
+    pub(crate) fn decide(&self, decider: Decider) -> ClusterPlan {
         let facts = ClusterFacts {
             config: &self.config,
             name: NAME,
@@ -94,7 +96,7 @@ impl Scene {
             namespace_taken: None,
             remaining: None,
         };
-        let mut plan = Plan::default();
+        let mut plan = ClusterPlan::default();
         decider(&facts, self.now, &mut plan);
         plan
     }
@@ -111,7 +113,7 @@ impl Scene {
     }
 
     /// Makes of the facts what the hub would, this plan written.
-    pub(crate) fn carry_out(&mut self, plan: &Plan) {
+    pub(crate) fn carry_out(&mut self, plan: &ClusterPlan) {
         let ClusterChanges { labels, taints, .. } = plan.changes.clone();
         let cluster = self.cluster.as_mut().unwrap();
         for (key, value) in labels {

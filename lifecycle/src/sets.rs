@@ -19,9 +19,9 @@ use berth_api::{groups, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::json;
 
-use crate::config::GroupVersionResource;
 use crate::facts::{ClusterSet, Now};
-use crate::plan::{self, Action, Plan, Target, Write};
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Plan, Target, Write};
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "set_status";
@@ -124,7 +124,7 @@ pub fn decide(set: &ClusterSet, members: usize, now: Now) -> Plan {
         last_transition_time: Time(now.wall),
         observed_generation: None,
     };
-    if let Some(conditions) = plan::with_condition(&set.conditions, condition) {
+    if let Some(conditions) = berth_api::conditions::with_condition(&set.conditions, condition) {
         plan.writes.push(Write {
             target: target(&set.name),
             action: Action::Patch {

@@ -4,9 +4,10 @@ use berth_api::{conditions, groups};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::{Value, json};
 
-use crate::config::GroupVersionResource;
+use crate::cluster_plan::ClusterPlan;
 use crate::facts::{ClusterFacts, Now};
-use crate::plan::{Action, Event, Failure, Plan, Target, Write};
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Event, Failure, Target, Write};
 
 /// Longest message that is written. A condition may hold 32 KiB, but people read it.
 const MESSAGE_MAX: usize = 2000;
@@ -34,7 +35,7 @@ pub(crate) fn set(
     owner: &Owner,
     events: Vec<Event>,
     now: Now,
-    plan: &mut Plan,
+    plan: &mut ClusterPlan,
 ) {
     let Some(cluster) = facts.cluster else {
         return;

@@ -7,9 +7,10 @@
 use berth_api::cluster::{Taint, TaintEffect};
 use berth_api::{conditions, labels};
 
+use crate::cluster_plan::ClusterPlan;
 use crate::facts::{ClusterFacts, Now};
-use crate::plan::{Event, Plan};
 use crate::status;
+use berth_api::plan::Event;
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,7 @@ pub const NAME: &str = "taints";
 const LONGEST_NOTE: usize = 1024;
 
 /// What is due.
-pub fn decide(facts: &ClusterFacts<'_>, _now: Now, plan: &mut Plan) {
+pub fn decide(facts: &ClusterFacts<'_>, _now: Now, plan: &mut ClusterPlan) {
     let Some(cluster) = facts.cluster.filter(|cluster| !cluster.deleting) else {
         return;
     };

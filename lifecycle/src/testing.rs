@@ -11,12 +11,14 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::{Value, json};
 
-use crate::config::{Config, GroupVersionResource};
+use crate::cluster_plan::{ClusterChanges, ClusterPlan};
+use crate::config::Config;
 use crate::facts::{
     Cluster, ClusterFacts, ClusterSet, Now, Owned, OwnedObjects, Remaining, RemainingObject,
 };
-use crate::plan::{Action, ClusterChanges, Event, Failure, Plan, Target, Write};
 use crate::{acceptance, names, removal, roles};
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Event, Failure, Target, Write};
 
 pub(crate) const ADDONS: &str = "addon.open-cluster-management.io/v1beta1/managedclusteraddons";
 pub(crate) const WORKS: &str = "work.open-cluster-management.io/v1/manifestworks";
@@ -265,9 +267,9 @@ impl Hub {
     }
 
     /// What is due by the deciders of acceptance and removal.
-    pub(crate) fn decide(&self) -> Plan {
+    pub(crate) fn decide(&self) -> ClusterPlan {
         self.with_facts(true, |facts| {
-            let mut plan = Plan::default();
+            let mut plan = ClusterPlan::default();
             removal::decide(facts, self.now, &mut plan);
             acceptance::decide(facts, self.now, &mut plan);
             plan
@@ -300,7 +302,7 @@ impl Hub {
     }
 
     /// Writes the plan, and returns what failed.
-    pub(crate) fn carry_out(&mut self, plan: Plan) -> Vec<Failure> {
+    pub(crate) fn carry_out(&mut self, plan: ClusterPlan) -> Vec<Failure> {
         let mut failures = Vec::new();
         if plan.changes != ClusterChanges::default() {
             self.change(plan.changes);
@@ -624,7 +626,7 @@ impl Hub {
 }
 
 /// How long after `now` the plan wants to be made again.
-pub(crate) fn again_after(plan: &Plan, now: Now) -> Option<Duration> {
+pub(crate) fn again_after(plan: &ClusterPlan, now: Now) -> Option<Duration> {
     plan.again.map(|at| at.duration_since(now.instant))
 }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{bail, ensure};
+use berth_api::GroupVersionResource;
 use berth_api::{labels, names};
-use berth_lifecycle::config::GroupVersionResource;
 
 /// What is deleted from a removed cluster's namespace if nobody says otherwise: OCM's own list.
 const DEFAULT_GC_RESOURCES: [&str; 2] = [

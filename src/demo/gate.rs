@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use berth_api::GroupVersionResource;
 use berth_certs::client_auth::ClientAuth;
 use berth_certs::folder::Folder;
 use berth_certs::issue::Authority;
@@ -15,7 +16,7 @@ use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
 use berth_devhub::Hub;
 use berth_lifecycle as lifecycle;
-use berth_lifecycle::config::{Config as LifecycleConfig, GroupVersionResource};
+use berth_lifecycle::config::Config as LifecycleConfig;
 use berth_lifecycle::engine::{Ended, Engine};
 use berth_rules::Settings;
 use berth_webhooks::review::{Gate, HubAnswerer};

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use berth_lifecycle::config::{Config, GroupVersionResource};
+use berth_api::GroupVersionResource;
+use berth_lifecycle::config::Config;
 use berth_lifecycle::engine::{Ended, Engine, Metrics};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use prometheus::Registry;

@@ -2,7 +2,8 @@
 
 use std::ops::Deref;
 
-use berth_lifecycle::config::{Config, Gates, GroupVersionResource};
+use berth_api::GroupVersionResource;
+use berth_lifecycle::config::{Config, Gates};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, fresh, rule};

@@ -1,7 +1,8 @@
 use super::*;
+use crate::cluster_plan::ClusterChanges;
 use crate::names;
-use crate::plan::{ClusterChanges, Target};
 use crate::testing::{ADDONS, Hub, Stored, WORKS, again_after, condition, kind};
+use berth_api::plan::Target;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -48,9 +49,9 @@ fn said(write: &Write) -> String {
     format!("{verb} {} {short}", resource.resource)
 }
 
-fn decided(hub: &Hub) -> Plan {
+fn decided(hub: &Hub) -> ClusterPlan {
     hub.with_facts(true, |facts| {
-        let mut plan = Plan::default();
+        let mut plan = ClusterPlan::default();
         decide(facts, hub.now(), &mut plan);
         plan
     })
@@ -83,7 +84,7 @@ const WORK: &str = "open-cluster-management:managedcluster:c1:work";
 #[test]
 fn a_new_cluster_that_nobody_accepted_gets_nothing() {
     let hub = Hub::new("c1");
-    assert_eq!(decided(&hub), Plan::default());
+    assert_eq!(decided(&hub), ClusterPlan::default());
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn acceptance_takes_four_rounds_and_seven_writes() {
     );
     assert_eq!(hub.writes.len(), 6, "and one patch");
 
-    assert_eq!(hub.decide(), Plan::default(), "then nothing is due");
+    assert_eq!(hub.decide(), ClusterPlan::default(), "then nothing is due");
 }
 
 #[test]
@@ -160,7 +161,7 @@ fn role_bindings_wait_for_the_roles_that_all_agents_share() {
     hub.run();
     assert_eq!(hub_accepted(&hub), Some(ACCEPTED));
     hub.common_roles = false;
-    assert_eq!(hub.decide(), Plan::default(), "what is right stays");
+    assert_eq!(hub.decide(), ClusterPlan::default(), "what is right stays");
 }
 
 #[test]
@@ -183,12 +184,12 @@ fn that_the_roles_of_all_agents_cannot_be_written_is_told_by_those_that_wait_for
     hub.common_roles = false;
     assert_eq!(
         hub.decide(),
-        Plan::default(),
+        ClusterPlan::default(),
         "what runs has no need of them"
     );
     hub.objects
         .remove(&("rolebindings".to_owned(), WORK.to_owned()));
-    assert_eq!(hub.decide(), Plan::default(), "its agent would stop");
+    assert_eq!(hub.decide(), ClusterPlan::default(), "its agent would stop");
 }
 
 #[test]
@@ -359,7 +360,7 @@ fn a_cluster_that_ocm_accepted_is_taken_over_without_a_write() {
         labels::RESOURCE_CLEANUP.to_owned(),
     ];
     cluster.conditions = vec![condition(HUB_ACCEPTED, status, reason, message)];
-    assert_eq!(hub.decide(), Plan::default());
+    assert_eq!(hub.decide(), ClusterPlan::default());
     assert_eq!(hub.with_facts(true, removal::questions), []);
 }
 
@@ -597,7 +598,11 @@ fn nothing_is_written_into_a_namespace_that_terminates() {
         "Namespace \"c1\" is being deleted; the cluster gets a new one when it is gone"
     );
     let plan = decided(&hub);
-    assert_eq!(plan, Plan::default(), "and nobody looks at it all the time");
+    assert_eq!(
+        plan,
+        ClusterPlan::default(),
+        "and nobody looks at it all the time"
+    );
 
     hub.settle();
     assert_eq!(hub_accepted(&hub), Some(ACCEPTED));
@@ -655,7 +660,7 @@ fn denial_reduces_the_role_and_takes_the_role_bindings() {
         "managed cluster c1 is denied by hub cluster admin"
     );
     assert!(hub.cluster().has_finalizer(labels::API_RESOURCE_CLEANUP));
-    assert_eq!(hub.decide(), Plan::default());
+    assert_eq!(hub.decide(), ClusterPlan::default());
 }
 
 #[test]
@@ -721,7 +726,7 @@ fn a_denial_waits_for_the_works() {
     hub.run();
     assert!(hub.object("rolebindings", WORK).is_none());
     assert_eq!(hub_accepted(&hub), Some(DENIED));
-    assert_eq!(decided(&hub), Plan::default());
+    assert_eq!(decided(&hub), ClusterPlan::default());
     assert_eq!(reasons(&hub), ["ManagedClusterDenied"], "once");
 }
 
@@ -749,7 +754,7 @@ fn a_denial_now_waits_for_no_works() {
         assert!(hub.object("rolebindings", REGISTRATION).is_none());
         assert_eq!(hub_accepted(hub), Some(DENIED));
         assert_eq!(hub.names(WORKS), ["w"], "the works stay as they are");
-        assert_eq!(decided(hub), Plan::default());
+        assert_eq!(decided(hub), ClusterPlan::default());
     }
     // It may come back, and the next denial is as any other.
     hub.cluster().accepted = true;
@@ -812,11 +817,11 @@ fn nothing_is_concluded_from_works_that_nobody_asked_for() {
     let plan = hub.decide();
     hub.carry_out(plan);
     let plan = hub.with_facts(false, |facts| {
-        let mut plan = Plan::default();
+        let mut plan = ClusterPlan::default();
         decide(facts, hub.now(), &mut plan);
         plan
     });
-    assert_eq!(plan, Plan::default());
+    assert_eq!(plan, ClusterPlan::default());
 }
 
 #[test]
@@ -885,7 +890,7 @@ fn a_denial_taken_back_while_works_are_left_keeps_them() {
     );
     assert_eq!(
         decided(&hub),
-        Plan::default(),
+        ClusterPlan::default(),
         "without looking at it all the time"
     );
 
@@ -1132,7 +1137,7 @@ fn no_reserved_name_is_accepted_automatically() {
         hub.config.gates.auto_approval = true;
         hub.trusted_request = true;
         hub.bindings.push("prod".to_owned());
-        assert_eq!(decided(&hub), Plan::default(), "{name}");
+        assert_eq!(decided(&hub), ClusterPlan::default(), "{name}");
     }
     let mut hub = Hub::new("c1");
     hub.config.gates.auto_approval = true;
@@ -1140,7 +1145,7 @@ fn no_reserved_name_is_accepted_automatically() {
     hub.insert(roles::namespace(&hub.config, "c1")).deleting = true;
     assert_eq!(
         decided(&hub),
-        Plan::default(),
+        ClusterPlan::default(),
         "nor into a namespace that terminates"
     );
 }
@@ -1151,10 +1156,10 @@ fn a_cluster_that_is_deleted_or_gone_is_not_looked_at() {
     hub.objects.clear();
     let mut deleted = hub.clone();
     deleted.cluster().deleting = true;
-    assert_eq!(decided(&deleted), Plan::default());
+    assert_eq!(decided(&deleted), ClusterPlan::default());
     let mut gone = hub.clone();
     gone.cluster = None;
-    assert_eq!(decided(&gone), Plan::default());
+    assert_eq!(decided(&gone), ClusterPlan::default());
 }
 
 // Failures.
@@ -1169,13 +1174,13 @@ fn failure(object: &Value, code: u16, message: &str) -> Failure {
 }
 
 /// What is told of failures that have lasted.
-fn reported(hub: &Hub, failures: &[Failure]) -> Plan {
+fn reported(hub: &Hub, failures: &[Failure]) -> ClusterPlan {
     reported_after(hub, failures, Duration::from_secs(10))
 }
 
-fn reported_after(hub: &Hub, failures: &[Failure], lasted: Duration) -> Plan {
+fn reported_after(hub: &Hub, failures: &[Failure], lasted: Duration) -> ClusterPlan {
     hub.with_facts(true, |facts| {
-        let mut plan = Plan::default();
+        let mut plan = ClusterPlan::default();
         report(facts, failures, lasted, hub.now(), &mut plan);
         plan
     })
@@ -1211,7 +1216,7 @@ fn a_failure_is_told_with_the_object_and_the_reason() {
     let [first, second] = failures;
     assert_eq!(
         reported(&hub, &[second, first]),
-        Plan::default(),
+        ClusterPlan::default(),
         "once, in whatever order"
     );
 
@@ -1287,21 +1292,21 @@ fn what_others_failed_at_or_is_told_otherwise_is_not_told() {
         reconciler: "heartbeat",
         ..failures[0].clone()
     };
-    assert_eq!(reported(&waiting, &[others]), Plan::default());
-    assert_eq!(reported(&waiting, &[]), Plan::default());
+    assert_eq!(reported(&waiting, &[others]), ClusterPlan::default());
+    assert_eq!(reported(&waiting, &[]), ClusterPlan::default());
 
     let mut denied = Hub::accepted("c1");
     denied.cluster().accepted = false;
-    assert_eq!(reported(&denied, &failures), Plan::default());
+    assert_eq!(reported(&denied, &failures), ClusterPlan::default());
     let mut deleted = Hub::accepted("c1");
     deleted.cluster().deleting = true;
-    assert_eq!(reported(&deleted, &failures), Plan::default());
+    assert_eq!(reported(&deleted, &failures), ClusterPlan::default());
     let mut terminating = Hub::accepted("c1");
     terminating.object_mut("namespaces", "c1").deleting = true;
-    assert_eq!(reported(&terminating, &failures), Plan::default());
+    assert_eq!(reported(&terminating, &failures), ClusterPlan::default());
     let mut refused = Hub::new("default");
     refused.cluster().accepted = true;
-    assert_eq!(reported(&refused, &failures), Plan::default());
+    assert_eq!(reported(&refused, &failures), ClusterPlan::default());
 }
 
 #[test]

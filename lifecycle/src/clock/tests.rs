@@ -1,6 +1,6 @@
 use super::*;
-use crate::plan::{Action, Write};
 use crate::scene::{Scene, applied_condition};
+use berth_api::plan::{Action, Write};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::json;
@@ -38,7 +38,7 @@ fn times(renew_time: Option<Timestamp>, observed_wall: Option<Timestamp>) -> Sce
 }
 
 /// The status that is written.
-fn written(plan: &Plan) -> Option<String> {
+fn written(plan: &ClusterPlan) -> Option<String> {
     assert_eq!((&plan.changes, plan.again), (&Default::default(), None));
     match &plan.writes[..] {
         [] => None,

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{Decision, LONGEST_NAME, Named, csr_target, quoted};
 use crate::facts::CertificateRequest;
-use crate::plan::{Action, Event, Write};
+use berth_api::plan::{Action, Event, Write};
 
 /// The Event that tells of such a request.
 const EVENT: &str = "ManagedClusterCSRForeignLabel";

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::metrics::Metrics;
 use super::writer::Writer;
-use crate::plan::Event;
+use berth_api::plan::Event;
 
 /// So many may wait to be told. More are dropped: they are a courtesy, and a busy hub has better things to do.
 const WAITING: usize = 1000;

@@ -2,9 +2,9 @@
 
 use kube::core::ApiResource;
 
-use crate::config::GroupVersionResource;
-use crate::names::RBAC;
+use berth_api::GroupVersionResource;
 use berth_api::groups;
+use berth_api::groups::RBAC;
 
 /// A kind that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

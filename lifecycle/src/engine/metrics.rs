@@ -10,7 +10,7 @@ use prometheus::{HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, R
 use super::gauges::Gauges;
 use super::kinds::Kind;
 use super::work::Work;
-use crate::plan::{Action, Write};
+use berth_api::plan::{Action, Write};
 
 /// From a tenth of a millisecond, which a decision without a write takes, to what a busy hub lets a write wait.
 const SECONDS: [f64; 13] = [

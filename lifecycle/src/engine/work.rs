@@ -20,8 +20,8 @@ use super::view::{Key, Source, View};
 use super::writer::{Refusal, Writer, Written};
 use crate::config::Config;
 use crate::facts::Now;
-use crate::plan::{Action, Failure, Plan, Write};
 use crate::{bindings, common_roles, default_sets, heartbeat, sets, status};
+use berth_api::plan::{Action, Failure, Plan, Write};
 
 /// So many times a plan may follow another at once. More would be a decider that is never content.
 const ROUNDS: usize = 16;

@@ -22,10 +22,10 @@ use tokio::time::timeout;
 use berth_reconcile::Limit;
 use super::metrics::Metrics;
 use super::object::Object;
-use berth_reconcile::queue::now;
-use crate::config::GroupVersionResource;
 use crate::facts::{Remaining, RemainingObject};
-use crate::plan::{Action, Failure, Target, Write};
+use berth_api::GroupVersionResource;
+use berth_api::plan::{Action, Failure, Target, Write};
+use berth_reconcile::queue::now;
 
 /// The longest a request may take.
 const LONGEST: Duration = Duration::from_secs(15);

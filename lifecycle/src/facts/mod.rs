@@ -24,7 +24,8 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use crate::config::{Config, GroupVersionResource};
+use crate::config::Config;
+use berth_api::GroupVersionResource;
 
 /// The time, told to deciders.
 ///

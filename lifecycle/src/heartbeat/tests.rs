@@ -36,7 +36,7 @@ fn namespace(mut scene: Scene, namespace: Option<Owned>) -> Scene {
 }
 
 /// What a plan asks for, in a word.
-fn due(plan: &Plan) -> &'static str {
+fn due(plan: &ClusterPlan) -> &'static str {
     assert_eq!(plan.changes, Default::default());
     match &plan.writes[..] {
         [] => "nothing",
@@ -314,7 +314,7 @@ fn unknown_is_said_once_in_the_words_of_ocm_and_only_of_what_was_seen() {
     assert_eq!(scene.cluster().conditions[0], others, "others stay");
     // Long silence is no news.
     scene.now.instant += Duration::from_hours(1000);
-    assert_eq!(scene.decide(decide), Plan::default());
+    assert_eq!(scene.decide(decide), ClusterPlan::default());
 }
 
 #[test]

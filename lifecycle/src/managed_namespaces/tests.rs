@@ -56,7 +56,7 @@ fn reported(set: &str, name: &str) -> Value {
 }
 
 /// As `decide`, but with a set `odd` of which nobody can tell who belongs to it.
-fn plan(object: &ManagedCluster, sets: &[ClusterSet]) -> Plan {
+fn plan(object: &ManagedCluster, sets: &[ClusterSet]) -> ClusterPlan {
     let cluster = Cluster::from(object.clone());
     let sets: Vec<&ClusterSet> = sets.iter().collect();
     let facts = ClusterFacts {
@@ -79,7 +79,7 @@ fn plan(object: &ManagedCluster, sets: &[ClusterSet]) -> Plan {
         namespace_taken: None,
         remaining: None,
     };
-    let mut plan = Plan::default();
+    let mut plan = ClusterPlan::default();
     plan.writes.extend(due(&facts));
     if !cluster
         .managed_namespaces
@@ -90,7 +90,7 @@ fn plan(object: &ManagedCluster, sets: &[ClusterSet]) -> Plan {
             instant: Instant::now(),
             wall: "2026-01-02T03:04:05Z".parse().unwrap(),
         };
-        let mut decided = Plan::default();
+        let mut decided = ClusterPlan::default();
         decide(&facts, now, &mut decided);
         assert_eq!(decided, plan);
     }
@@ -102,12 +102,16 @@ fn plan(object: &ManagedCluster, sets: &[ClusterSet]) -> Plan {
 fn settled(object: &ManagedCluster, sets: &[ClusterSet]) -> Option<Value> {
     let due = plan(object, sets);
     let [write] = due.writes.as_slice() else {
-        assert_eq!(due, Plan::default());
+        assert_eq!(due, ClusterPlan::default());
         return None;
     };
     assert_eq!(write.target.name, "c1");
     let patched = patched(object, write);
-    assert_eq!(plan(&patched, sets), Plan::default(), "decided again");
+    assert_eq!(
+        plan(&patched, sets),
+        ClusterPlan::default(),
+        "decided again"
+    );
     let status = patched.status.unwrap();
     assert_eq!(status.cluster_claims.len(), 1, "what is the agent's stays");
     let stored = json!(status.managed_namespaces);
@@ -212,7 +216,7 @@ fn a_cluster_that_goes_or_is_gone_has_nothing_due() {
     let mut object = object(json!([]));
     object.metadata.deletion_timestamp =
         serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
-    assert_eq!(plan(&object, &[set("a", &["n1"])]), Plan::default());
+    assert_eq!(plan(&object, &[set("a", &["n1"])]), ClusterPlan::default());
 }
 
 proptest! {

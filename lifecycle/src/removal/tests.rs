@@ -6,16 +6,16 @@ const NO_RESOURCE: (&str, &str, &str) =
     ("True", "NoResource", "No cleaned resource in cluster ns.");
 const WORK: &str = "open-cluster-management:managedcluster:c1:work";
 
-fn decided(hub: &Hub) -> Plan {
+fn decided(hub: &Hub) -> ClusterPlan {
     hub.with_facts(true, |facts| {
-        let mut plan = Plan::default();
+        let mut plan = ClusterPlan::default();
         decide(facts, hub.now(), &mut plan);
         plan
     })
 }
 
 /// What is deleted from the namespace by this plan.
-fn deleted(plan: &Plan) -> Vec<&str> {
+fn deleted(plan: &ClusterPlan) -> Vec<&str> {
     plan.writes
         .iter()
         .filter(|write| {
@@ -60,7 +60,7 @@ fn a_cluster_that_stays_gets_the_finalizer_accepted_or_not() {
         hub.cluster()
             .finalizers
             .push(labels::RESOURCE_CLEANUP.to_owned());
-        assert_eq!(decided(&hub), Plan::default());
+        assert_eq!(decided(&hub), ClusterPlan::default());
         assert_eq!(asked(&hub), []);
     }
 }
@@ -69,13 +69,17 @@ fn a_cluster_that_stays_gets_the_finalizer_accepted_or_not() {
 fn without_the_gate_there_is_no_finalizer_and_none_is_stranded() {
     let mut hub = Hub::new("c1");
     hub.config.gates.resource_cleanup = false;
-    assert_eq!(decided(&hub), Plan::default());
+    assert_eq!(decided(&hub), ClusterPlan::default());
 
     // OCM's would hang: the finalizer was added while the gate was on.
     let mut hub = Hub::accepted("c1");
     hub.put(ADDONS, "a", None, false);
     hub.config.gates.resource_cleanup = false;
-    assert_eq!(decided(&hub), Plan::default(), "it does no harm before");
+    assert_eq!(
+        decided(&hub),
+        ClusterPlan::default(),
+        "it does no harm before"
+    );
     hub.delete_cluster();
     hub.run();
     assert!(hub.cluster.is_none());
@@ -126,7 +130,7 @@ fn a_deleted_cluster_without_anything_left_loses_both_finalizers_in_one_patch() 
         .map(|(resource, _)| &**resource)
         .collect();
     assert_eq!(left, ["namespaces"], "the namespace stays");
-    assert_eq!(hub.decide(), Plan::default());
+    assert_eq!(hub.decide(), ClusterPlan::default());
     assert_eq!(asked(&hub), []);
 
     // When both are due at the same time, there is one patch.
@@ -300,7 +304,7 @@ fn what_cannot_be_listed_is_told_and_holds_the_finalizer() {
 fn nothing_is_concluded_before_the_hub_was_asked() {
     let mut hub = going();
     let first = hub.with_facts(false, |facts| {
-        let mut plan = Plan::default();
+        let mut plan = ClusterPlan::default();
         decide(facts, hub.now(), &mut plan);
         plan
     });
@@ -315,11 +319,11 @@ fn nothing_is_concluded_before_the_hub_was_asked() {
     hub.objects
         .retain(|(resource, _), _| resource == "namespaces");
     let second = hub.with_facts(false, |facts| {
-        let mut plan = Plan::default();
+        let mut plan = ClusterPlan::default();
         decide(facts, hub.now(), &mut plan);
         plan
     });
-    assert_eq!(second, Plan::default());
+    assert_eq!(second, ClusterPlan::default());
 }
 
 /// Either finalizer alone holds it: the other is missing on a cluster that was deleted while the gate was off.
@@ -397,7 +401,7 @@ fn finalizers_of_others_are_theirs_to_wait_for() {
     }
     assert_eq!(
         decided(&hub),
-        Plan::default(),
+        ClusterPlan::default(),
         "and nobody looks all the time"
     );
     assert_eq!(asked(&hub), []);
@@ -466,7 +470,7 @@ fn what_a_gone_cluster_left_behind_goes_too() {
         .collect();
     assert_eq!(left, ["namespaces"]);
     assert_eq!(asked(&hub), [], "and nothing is asked any more");
-    assert_eq!(decided(&hub), Plan::default());
+    assert_eq!(decided(&hub), ClusterPlan::default());
     assert!(
         hub.writes
             .iter()
@@ -496,7 +500,7 @@ fn a_gone_cluster_without_permissions_left_leaves_its_namespace_alone() {
     hub.objects
         .retain(|(resource, _), _| resource == "namespaces");
     assert_eq!(asked(&hub), []);
-    assert_eq!(decided(&hub), Plan::default());
+    assert_eq!(decided(&hub), ClusterPlan::default());
 }
 
 #[test]
@@ -525,9 +529,9 @@ fn many_objects_are_deleted_in_portions() {
 // Failures.
 
 /// What is told of failures in a row for so long.
-fn reported(hub: &Hub, failures: &[Failure], lasted: Duration) -> Plan {
+fn reported(hub: &Hub, failures: &[Failure], lasted: Duration) -> ClusterPlan {
     hub.with_facts(true, |facts| {
-        let mut plan = Plan::default();
+        let mut plan = ClusterPlan::default();
         report(facts, failures, lasted, hub.now(), &mut plan);
         plan
     })
@@ -553,9 +557,9 @@ fn a_failed_deletion_is_told_until_it_succeeds() {
     for _ in 0..5 {
         let mut plan = hub.decide();
         plan.writes.retain(|write| {
-            deleted(&Plan {
+            deleted(&ClusterPlan {
                 writes: vec![write.clone()],
-                ..Plan::default()
+                ..ClusterPlan::default()
             })
             .is_empty()
         });
@@ -598,17 +602,17 @@ fn only_failures_that_matter_are_told() {
     };
     assert_eq!(
         reported(&going(), &[others], Duration::MAX),
-        Plan::default()
+        ClusterPlan::default()
     );
     assert_eq!(
         reported(&Hub::accepted("c1"), &[failure(403)], Duration::MAX),
-        Plan::default()
+        ClusterPlan::default()
     );
     let mut gone = going();
     gone.cluster = None;
     assert_eq!(
         reported(&gone, &[failure(403)], Duration::MAX),
-        Plan::default()
+        ClusterPlan::default()
     );
 }
 

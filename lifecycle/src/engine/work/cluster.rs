@@ -7,11 +7,12 @@ use futures::future::join_all;
 use serde_json::{Map, Value, json};
 
 use super::{Done, Lane, Outcome, ROUNDS, Refusal, Work, failed, never_content, tells_silence};
+use crate::cluster_plan::{ClusterChanges, ClusterPlan};
 use crate::engine::kinds::Kind;
 use crate::engine::view::{Key, Source};
 use crate::facts::{Cluster, Now};
-use crate::plan::{Action, ClusterChanges, Event, Failure, Plan, Write};
 use crate::{acceptance, automatic, clusters, heartbeat, names, removal, roles, status};
+use berth_api::plan::{Action, Event, Failure, Write};
 
 /// An agent whose hub takes so long to answer may be as late with its renewals.
 const SLOW: Duration = Duration::from_secs(1);
@@ -96,7 +97,7 @@ impl Work {
         matches!(self.carry_out(vec![write]).await, Outcome::Written)
     }
 
-    async fn plan(&self, name: &str, now: Now) -> Plan {
+    async fn plan(&self, name: &str, now: Now) -> ClusterPlan {
         let (questions, asks_for_namespace) = {
             let mut view = self.view();
             if view.is_blind(now) {
@@ -192,7 +193,7 @@ impl Work {
         let now = Now::from_clocks();
         let key = Key::Cluster(name.into());
         let lasted = self.lane(Lane::Clusters).failing_for(&key, now.instant);
-        let mut plan = Plan::default();
+        let mut plan = ClusterPlan::default();
         self.view().with_cluster(name, None, |facts| {
             if facts.cluster.is_some() {
                 acceptance::report(facts, failures, lasted, now, &mut plan);
@@ -203,7 +204,7 @@ impl Work {
         self.carry_out(writes).await;
     }
 
-    fn writes(&self, name: &str, plan: Plan) -> Vec<Write> {
+    fn writes(&self, name: &str, plan: ClusterPlan) -> Vec<Write> {
         let view = self.view();
         let patch = view
             .cluster(name)

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::config::GroupVersionResource;
-use crate::plan::Target;
+use berth_api::GroupVersionResource;
+use berth_api::plan::Target;
 
 fn clusters() -> Target {
     Target {

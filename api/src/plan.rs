@@ -1,15 +1,11 @@
-//! What deciders ask for: the writes that are due now, and when to look again.
+//! What the deciders of a controller ask for: the writes that are due now, and when to decide again.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use berth_api::cluster::Taint;
-use berth_api::{conditions as stored, groups, room};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
-use crate::config::GroupVersionResource;
-use crate::names;
+use crate::resource::GroupVersionResource;
+use crate::{groups, room};
 
 /// A failure that may pass by itself is told to people when it has lasted for so long: longer than a hub takes to restart
 /// one of its API servers, or a leader to be elected.
@@ -18,32 +14,10 @@ const LASTING: Duration = Duration::from_secs(10);
 /// What is due.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// Changes to the ManagedCluster itself; they become one patch.
-    pub changes: ClusterChanges,
-    /// All others. They are done at the same time, in no order.
+    /// They are sent at the same time, in no order.
     pub writes: Vec<Write>,
     /// When to decide again, though nothing may have changed. The earliest that was asked for.
     pub again: Option<Instant>,
-}
-
-/// Changes to metadata and spec of a ManagedCluster. Deciders add to them; the engine makes one merge patch with the
-/// resourceVersion of all of them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ClusterChanges {
-    /// Finalizers to have.
-    pub add_finalizers: Vec<&'static str>,
-    /// Finalizers to be without.
-    pub remove_finalizers: Vec<&'static str>,
-    /// Labels: to have, or to be without.
-    pub labels: BTreeMap<String, Option<String>>,
-    /// Annotations to have.
-    pub annotations: BTreeMap<String, String>,
-    /// All taints, as they ought to be.
-    pub taints: Option<Vec<Taint>>,
-    /// spec.hubAcceptsClient becomes true.
-    pub accept: bool,
-    /// Told when the patch has been written.
-    pub events: Vec<Event>,
 }
 
 /// One request that changes the hub.
@@ -75,7 +49,7 @@ pub struct Target {
 pub enum Action {
     /// Server-side apply, with force: what is in `body` is ours.
     Apply {
-        /// The field manager, of [`crate::names::managers`].
+        /// The field manager.
         manager: &'static str,
         /// The whole object as it ought to be, with apiVersion, kind and metadata.
         body: Value,
@@ -162,7 +136,7 @@ pub struct Failure {
 impl Plan {
     /// Nothing is to be written.
     pub fn is_empty(&self) -> bool {
-        self.writes.is_empty() && self.changes == ClusterChanges::default()
+        self.writes.is_empty()
     }
 
     /// Asks to decide again at this time, if not earlier.
@@ -194,8 +168,8 @@ impl Failure {
                 );
                 kind == (groups::CLUSTER, groups::MANAGED_CLUSTERS)
                     || [
-                        (names::RBAC, "clusterrolebindings"),
-                        (names::RBAC, "rolebindings"),
+                        (groups::RBAC, "clusterrolebindings"),
+                        (groups::RBAC, "rolebindings"),
                     ]
                     .contains(&kind)
             }
@@ -207,29 +181,4 @@ impl Failure {
     pub fn is_told_after(&self, lasted: Duration) -> bool {
         !self.is_transient() || lasted >= LASTING
     }
-}
-
-/// `conditions` with this one in it: at the place of the one of its type, whose time it keeps if the status is the same.
-///
-/// None, if it is there already.
-pub fn with_condition(conditions: &[Condition], condition: Condition) -> Option<Vec<Condition>> {
-    let mut conditions = conditions.to_vec();
-    let Some(old) = conditions
-        .iter_mut()
-        .find(|old| old.type_ == condition.type_)
-    else {
-        conditions.push(condition);
-        return Some(conditions);
-    };
-    if (&old.status, &old.reason, &old.message)
-        == (&condition.status, &condition.reason, &condition.message)
-    {
-        return None;
-    }
-    let since = stored::since(Some(old), &condition.status);
-    *old = condition;
-    if let Some(since) = since {
-        old.last_transition_time = since;
-    }
-    Some(conditions)
 }
