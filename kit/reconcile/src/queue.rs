@@ -36,7 +36,10 @@ pub enum Done {
         pause: Option<Instant>,
     },
     /// Something failed; the hub may have said how long to wait.
-    Failed { wait: Option<Duration> },
+    Failed {
+        /// What the API server asked for.
+        wait: Option<Duration>,
+    },
 }
 
 #[derive(Debug)]
@@ -69,6 +72,8 @@ struct State {
 // === impl Queue ===
 
 impl<K: Clone + Eq + Hash> Queue<K> {
+    /// A queue without keys.
+    #[allow(clippy::new_without_default, reason = "nothing takes a default queue")]
     pub fn new() -> Self {
         Self {
             inner: Mutex::new(Inner {
