@@ -1,6 +1,6 @@
 //! `--feature-gates`, as Kubernetes' components take it: `Gate=true,Other=false`, and the flag may be repeated.
 
-use berth_lifecycle::config::Gates;
+use berth_lifecycle_core::config::Gates;
 use berth_rules::FeatureGates;
 
 /// Gates of OCM's hub registration that have no counterpart here.

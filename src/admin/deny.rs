@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use berth_api::{ManagedCluster, conditions, labels, room};
-use berth_lifecycle::facts::{Cluster, Standing};
+use berth_lifecycle_core::facts::{Cluster, Standing};
 use berth_rules::display::ShellWord;
 use kube::api::Patch;
 use serde_json::{Value, json};

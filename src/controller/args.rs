@@ -3,8 +3,8 @@
 use anyhow::{Context, bail};
 use berth_api::reserved::ReservedPrefixes;
 use berth_lease::LeaseParams;
-use berth_lifecycle::config::{Config, Gates};
 use berth_lifecycle::engine::Limit;
+use berth_lifecycle_core::config::{Config, Gates};
 
 use super::election::ElectionArgs;
 use super::lists;

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use berth_lifecycle::config::Gates;
+use berth_lifecycle_core::config::Gates;
 use clap::Parser;
 
 use super::Args;

@@ -88,7 +88,7 @@ fn the_crds_in_manifests_are_those_of_the_types() {
 /// As the lifecycle writes them where it may.
 #[test]
 fn the_roles_that_all_agents_share_are_those_of_the_lifecycle() {
-    use berth_lifecycle::{config::Config, names, roles};
+    use berth_lifecycle_core::{config::Config, names, roles};
 
     let config = Config::default();
     let roles = [roles::registration_role(&config), roles::work_role(&config)];

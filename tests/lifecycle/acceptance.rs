@@ -1,6 +1,6 @@
 //! What an accepted cluster gets, and what a denied one loses.
 
-use berth_lifecycle::roles;
+use berth_lifecycle_core::roles;
 use serde_json::{Value, json};
 
 use crate::cluster::fresh;

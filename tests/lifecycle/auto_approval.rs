@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_lifecycle::config::{Config, Gates};
+use berth_lifecycle_core::config::{Config, Gates};
 use serde_json::{Value, json};
 
 use crate::cluster::{Person, Private, fresh};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_lifecycle::config::{Config, Gates};
+use berth_lifecycle_core::config::{Config, Gates};
 use serde_json::json;
 
 use crate::agent::{Asked, Csr, groups_of, user_of};

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use berth_api::GroupVersionResource;
-use berth_lifecycle::config::Config;
 use berth_lifecycle::engine::{Ended, Engine, Metrics};
+use berth_lifecycle_core::config::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use prometheus::Registry;
 use prometheus::proto::MetricFamily;

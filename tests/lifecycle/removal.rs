@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use berth_api::GroupVersionResource;
-use berth_lifecycle::config::{Config, Gates};
+use berth_lifecycle_core::config::{Config, Gates};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, fresh, rule};

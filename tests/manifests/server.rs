@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_lifecycle::config::Config;
-use berth_lifecycle::{names, roles};
+use berth_lifecycle_core::config::Config;
+use berth_lifecycle_core::{names, roles};
 use berth_webhooks::review::Webhook;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, PodSpec, Probe, Service};

@@ -4,8 +4,8 @@ mod made_up;
 
 pub use made_up::{agent, alternative_name, subject};
 
-use berth_lifecycle::csrs::{reasons, validate};
-use berth_lifecycle::facts::CertificateRequest;
+use berth_lifecycle_core::csrs::{reasons, validate};
+use berth_lifecycle_core::facts::CertificateRequest;
 use x509_cert::attr::AttributeTypeAndValue;
 use x509_cert::der::oid::db::rfc4519;
 use x509_cert::der::oid::db::{rfc5280, rfc5912};

@@ -8,7 +8,6 @@ use prometheus::{GaugeVec, IntGauge, IntGaugeVec, Opts};
 
 use super::view::Census;
 use super::work::{Lane, Work};
-use crate::facts::Now;
 
 /// The gauges of the reconcilers that run, if any do.
 #[derive(Clone, Debug)]
@@ -73,7 +72,7 @@ impl Gauges {
             self.age.reset();
             return;
         };
-        let now = Now::from_clocks();
+        let now = crate::engine::now();
         let view = work.view();
         let census = view.census(now);
         self.primed.set(view.is_primed().into());

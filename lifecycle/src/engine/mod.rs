@@ -13,6 +13,7 @@ mod writer;
 use std::sync::Arc;
 
 use berth_lease::Term;
+use jiff::Timestamp;
 use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,7 @@ pub use berth_reconcile::Limit;
 pub use metrics::Metrics;
 
 use crate::config::Config;
+use crate::facts::Now;
 use events::Events;
 use kinds::Kind;
 use work::{Lane, Work};
@@ -141,3 +143,15 @@ async fn drive(work: Arc<Work>, lane: Lane) {
         }
     }
 }
+
+/// What the clocks say.
+fn now() -> Now {
+    Now {
+        instant: queue::now(),
+        wall: Timestamp::now(),
+    }
+}
+
+/// A good request of agent `a1` of cluster `c1`.
+#[cfg(test)]
+const GOOD_REQUEST: &[u8] = include_bytes!("../../tests/data/agent.csr");

@@ -109,7 +109,7 @@ async fn follow_version<V: Kept>(
     };
     let mut events = std::pin::pin!(watcher(api.clone(), config.clone()));
     while let Some(event) = events.next().await {
-        let now = Now::from_clocks();
+        let now = crate::engine::now();
         match event {
             Ok(event) => {
                 // Each try begins with this, whatever comes of it; and of the pages of a list, one may fail each time.

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 
@@ -243,7 +242,7 @@ impl Work {
     ) -> Result<Done, Vec<(Failure, Refusal)>> {
         let mut wrote = false;
         for _ in 0..ROUNDS {
-            let now = Now::from_clocks();
+            let now = crate::engine::now();
             let plan = decide(&self.view(), now).unwrap_or_default();
             match self.carry_out(plan.writes).await {
                 Outcome::Nothing => {
@@ -265,7 +264,7 @@ impl Work {
             return Outcome::Nothing;
         }
         let outcomes = join_all(writes.iter().map(|write| self.writer.write(write))).await;
-        let now = Now::from_clocks();
+        let now = crate::engine::now();
         let mut failures = Vec::new();
         for (write, outcome) in writes.iter().zip(outcomes) {
             match outcome {
@@ -332,18 +331,6 @@ impl Work {
                     self.events.tell(event, &object.value, now.wall);
                 }
             }
-        }
-    }
-}
-
-// === impl Now ===
-
-impl Now {
-    /// What the clocks say.
-    pub(crate) fn from_clocks() -> Self {
-        Self {
-            instant: queue::now(),
-            wall: Timestamp::now(),
         }
     }
 }

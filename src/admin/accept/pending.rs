@@ -1,7 +1,7 @@
 //! Which clusters wait to be accepted.
 
 use berth_api::{ManagedCluster, conditions};
-use berth_lifecycle::facts::Cluster;
+use berth_lifecycle_core::facts::Cluster;
 
 use crate::admin::hub::Item;
 

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use berth_api::conditions;
-use berth_lifecycle::csrs::{self, SIGNER};
-use berth_lifecycle::facts::{CertificateRequest, Cluster, Standing};
+use berth_lifecycle_core::csrs::{self, SIGNER};
+use berth_lifecycle_core::facts::{CertificateRequest, Cluster, Standing};
 use berth_rules::display::{Quoted, cut};
 
 use super::fingerprint::Fingerprint;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use berth_lifecycle::facts::CertificateRequest;
+use berth_lifecycle_core::facts::CertificateRequest;
 use berth_rules::display::Quoted;
 use jiff::Timestamp;
 

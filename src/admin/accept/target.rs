@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use berth_api::{ManagedCluster, conditions, labels};
-use berth_lifecycle::csrs;
-use berth_lifecycle::facts::{CertificateRequest, Cluster};
+use berth_lifecycle_core::csrs;
+use berth_lifecycle_core::facts::{CertificateRequest, Cluster};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kube::api::Patch;
@@ -378,7 +378,7 @@ fn missing(judgement: &Judgement, by_aws: bool) -> String {
 pub(crate) async fn requests_of(
     hub: &Hub,
     cluster: &str,
-) -> Result<Vec<(CertificateRequest, berth_lifecycle::facts::Standing)>, Failure> {
+) -> Result<Vec<(CertificateRequest, berth_lifecycle_core::facts::Standing)>, Failure> {
     let selector = format!("{}={cluster},!{}", labels::CLUSTER_NAME, labels::ADDON_NAME);
     let items = hub
         .list::<CertificateSigningRequest>(None, &Filter::labels(selector))

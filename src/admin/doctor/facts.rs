@@ -5,7 +5,7 @@ use std::fmt;
 
 use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
 use berth_certs::served::Chain;
-use berth_lifecycle::facts::CertificateRequest;
+use berth_lifecycle_core::facts::CertificateRequest;
 use berth_webhooks::review::Webhook;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;

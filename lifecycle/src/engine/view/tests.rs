@@ -457,7 +457,7 @@ fn only_a_good_request_that_nobody_refused_vouches_for_its_cluster() {
     };
     let condition = |type_: &str| json!({"conditions": [{"type": type_, "status": "True"}]});
     let signer = crate::csrs::SIGNER;
-    let good = crate::csrs::tests::good_pem();
+    let good = crate::engine::GOOD_REQUEST.to_vec();
     for (sentence, user, signer, pem, status, trusted) in [
         ("a new one", "listed", signer, &*good, json!(null), true),
         (
@@ -551,7 +551,7 @@ fn only_a_good_request_that_nobody_refused_vouches_for_its_cluster() {
 #[test]
 fn a_change_of_a_cluster_concerns_its_pending_requests_and_no_others() {
     let (mut view, now) = (view(), now());
-    let pem = crate::csrs::tests::good_pem();
+    let pem = crate::engine::GOOD_REQUEST.to_vec();
     let request = |name: &str, of: &str, version: u64, status: Value| {
         object(json!({
             "apiVersion": "certificates.k8s.io/v1",

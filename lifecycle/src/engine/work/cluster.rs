@@ -23,7 +23,7 @@ const NAMESPACE_AGAIN: Duration = Duration::from_secs(60);
 impl Work {
     pub(super) async fn cluster(&self, name: &str) -> Done {
         for _ in 0..ROUNDS {
-            let now = Now::from_clocks();
+            let now = crate::engine::now();
             let plan = self.plan(name, now).await;
             if plan.writes.iter().any(tells_silence) && !self.is_silent(name).await {
                 continue;
@@ -165,7 +165,7 @@ impl Work {
             return true;
         };
         let answer = self.writer.read(&heartbeat::lease(name)).await;
-        let now = Now::from_clocks();
+        let now = crate::engine::now();
         let mut view = self.view();
         match answer {
             Ok((lease, took)) => {
@@ -190,7 +190,7 @@ impl Work {
 
     /// Tells of failures in the cluster's status. If that fails, too, the log has told.
     async fn report(&self, name: &str, failures: &[Failure]) {
-        let now = Now::from_clocks();
+        let now = crate::engine::now();
         let key = Key::Cluster(name.into());
         let lasted = self.lane(Lane::Clusters).failing_for(&key, now.instant);
         let mut plan = ClusterPlan::default();

@@ -8,7 +8,6 @@ use super::{Done, Outcome, ROUNDS, Work, failed};
 use crate::automatic;
 use crate::csrs::{self, Decision, reasons};
 use berth_reconcile::queue::now;
-use crate::facts::Now;
 
 /// When a renewal that was refused is looked at again.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -86,7 +85,7 @@ impl Work {
                         tracing::info!(csr = name, reason, note, "not approved");
                         self.metrics.request_decided(reason);
                         if let Some(event) = decision.event() {
-                            let now = Now::from_clocks();
+                            let now = crate::engine::now();
                             self.events.tell(&event, &regarding, now.wall);
                         }
                     }
@@ -102,7 +101,8 @@ impl Work {
                             if self.view().told(name, kept.reason) {
                                 tracing::warn!(csr = name, note = kept.note, "event");
                                 self.metrics.request_decided("label_kept");
-                                self.events.tell(&kept, &regarding, Now::from_clocks().wall);
+                                self.events
+                                    .tell(&kept, &regarding, crate::engine::now().wall);
                             }
                             Done::Settled {
                                 again: Some(now() + FORBIDDEN_AGAIN),

@@ -90,7 +90,7 @@ async fn the_answer_about_a_request_is_not_anothers_of_the_same_name() {
                 "labels": {"open-cluster-management.io/cluster-name": "c1"},
             },
             "spec": {
-                "request": k8s_openapi::ByteString(crate::csrs::tests::good_pem()),
+                "request": k8s_openapi::ByteString(crate::engine::GOOD_REQUEST.to_vec()),
                 "signerName": crate::csrs::SIGNER,
                 "username": "system:open-cluster-management:c1:a1",
                 "uid": user_uid,
@@ -120,7 +120,7 @@ async fn the_answer_about_a_request_is_not_anothers_of_the_same_name() {
             if allowed {
                 let again = request("second", 2, "second-user");
                 let mut view = hub.get().unwrap().view();
-                view.apply(Kind::Csr, &again, Source::Watch, Now::from_clocks());
+                view.apply(Kind::Csr, &again, Source::Watch, crate::engine::now());
             }
             let mut answer = body;
             answer["status"] = json!({"allowed": allowed});
@@ -136,7 +136,7 @@ async fn the_answer_about_a_request_is_not_anothers_of_the_same_name() {
     let work = Arc::new(work);
     let _ = shared.set(Arc::clone(&work));
     let first = request("first", 1, "first-user");
-    (work.view()).apply(Kind::Csr, &first, Source::Watch, Now::from_clocks());
+    (work.view()).apply(Kind::Csr, &first, Source::Watch, crate::engine::now());
     assert!(matches!(work.csr("csr1").await, Done::Settled { .. }));
     assert_eq!(
         *asked.lock().unwrap(),

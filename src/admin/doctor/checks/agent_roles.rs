@@ -1,8 +1,8 @@
 //! The two ClusterRoles that all agents share: Berth's own account binds them, and may neither make nor mend them.
 
-use berth_lifecycle::config::Config;
-use berth_lifecycle::names::AGENT_ROLES_MANIFEST;
-use berth_lifecycle::roles;
+use berth_lifecycle_core::config::Config;
+use berth_lifecycle_core::names::AGENT_ROLES_MANIFEST;
+use berth_lifecycle_core::roles;
 
 use crate::admin::doctor::facts::Facts;
 use crate::admin::doctor::finding::{Check, Finding, Object};

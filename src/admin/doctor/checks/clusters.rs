@@ -4,7 +4,7 @@ use berth_api::ManagedCluster;
 use berth_api::conditions::cluster as conditions;
 use berth_api::conditions::{TRUE, UNKNOWN};
 use berth_api::reserved::ReservedPrefixes;
-use berth_lifecycle::facts::Cluster;
+use berth_lifecycle_core::facts::Cluster;
 use berth_rules::display::ShellWord;
 
 use super::requests::why_not_approved;

@@ -1,8 +1,8 @@
 //! CertificateSigningRequests that wait: why the hub does not approve them.
 
-use berth_lifecycle::config::Config;
-use berth_lifecycle::csrs::{self, Decision, reasons};
-use berth_lifecycle::facts::Cluster;
+use berth_lifecycle_core::config::Config;
+use berth_lifecycle_core::csrs::{self, Decision, reasons};
+use berth_lifecycle_core::facts::Cluster;
 
 use super::sets::is_new;
 use crate::admin::doctor::facts::{Facts, Pending};
@@ -106,7 +106,7 @@ mod tests {
     use crate::admin::doctor::checks::testing::{NOW, told, with};
     use crate::admin::doctor::facts::Unread;
     use crate::admin::hub::Item;
-    use berth_lifecycle::facts::CertificateRequest;
+    use berth_lifecycle_core::facts::CertificateRequest;
     use jiff::SignedDuration;
 
     const AGENT: &str = "system:open-cluster-management:c1:agent";

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use berth_api::conditions::{TRUE, cluster_set_binding as conditions};
 use berth_api::{ManagedClusterSet, labels};
-use berth_lifecycle::config::Config;
-use berth_lifecycle::default_sets;
-use berth_lifecycle::facts::ClusterSet;
+use berth_lifecycle_core::config::Config;
+use berth_lifecycle_core::default_sets;
+use berth_lifecycle_core::facts::ClusterSet;
 use jiff::SignedDuration;
 use kube::ResourceExt;
 

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
-use berth_lifecycle::config::Config;
-use berth_lifecycle::csrs::{self, Decision};
-use berth_lifecycle::facts::{CertificateRequest, Standing};
-use berth_lifecycle::names;
+use berth_lifecycle_core::config::Config;
+use berth_lifecycle_core::csrs::{self, Decision};
+use berth_lifecycle_core::facts::{CertificateRequest, Standing};
+use berth_lifecycle_core::names;
 use berth_webhooks::review::Webhook;
 use futures::future::join_all;
 use jiff::Timestamp;

@@ -1,0 +1,82 @@
+//! Whether a managed cluster's clock and the hub's agree.
+//!
+//! Follows OCM's ClockSyncController. The clocks are compared by what both said when a renewal of the lease was seen, so
+//! that neither time that passes nor a jump of the hub's clock between two renewals changes the outcome. A renewal that was
+//! there at the first sight of the lease says nothing: nobody knows how old it was.
+
+use berth_api::conditions::{self, cluster as types};
+
+use crate::cluster_plan::ClusterPlan;
+use crate::facts::{Cluster, ClusterFacts, Lease, Now};
+use crate::heartbeat;
+use crate::names::managers;
+use crate::status::{self, Owner, Wanted};
+use berth_api::plan::Event;
+
+#[cfg(test)]
+mod tests;
+
+/// The reconciler's name, in metrics and logs.
+pub const NAME: &str = "clock";
+
+const OWNER: Owner = Owner {
+    manager: managers::CLOCK,
+    reconciler: NAME,
+};
+
+/// What is due.
+pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
+    let (Some(cluster), Some(lease)) = (facts.cluster, facts.lease) else {
+        return;
+    };
+    let Some(synced) = new_verdict(cluster, lease) else {
+        return;
+    };
+    let (status, reason, message) = if synced {
+        (
+            conditions::TRUE,
+            types::CLOCK_IN_SYNC,
+            "The clock of the managed cluster is synced with the hub.",
+        )
+    } else {
+        (
+            conditions::FALSE,
+            types::CLOCK_OUT_OF_SYNC,
+            "The clock of hub and agent is out of sync. This may cause the Unknown status and affect agent functionalities.",
+        )
+    };
+    let wanted = Wanted {
+        type_: types::CLOCK_SYNCED,
+        status,
+        reason,
+        message: message.to_owned(),
+    };
+    let event = Event {
+        warning: false,
+        reason: "ManagedClusterClockSyncedConditionUpdated",
+        note: format!(
+            "update managed cluster {:?} clock synced condition to {status}.",
+            facts.name
+        ),
+        namespace: None,
+    };
+    status::set(facts, wanted, &OWNER, vec![event], now, plan);
+}
+
+/// Whether the clocks agree, if the cluster's condition does not say so yet.
+pub fn new_verdict(cluster: &Cluster, lease: &Lease) -> Option<bool> {
+    let synced = is_synced(cluster, lease)?;
+    let status = if synced {
+        conditions::TRUE
+    } else {
+        conditions::FALSE
+    };
+    (cluster.condition_status(types::CLOCK_SYNCED) != Some(status)).then_some(synced)
+}
+
+/// Whether the clocks are less than the grace of a lease apart, or nobody is to ask. None: it cannot be told.
+fn is_synced(cluster: &Cluster, lease: &Lease) -> Option<bool> {
+    let (hub, agent) = (lease.observed_wall?, lease.renew_time?);
+    let apart = hub.duration_since(agent).unsigned_abs();
+    Some(cluster.skip_clock_check || apart < heartbeat::grace(cluster))
+}

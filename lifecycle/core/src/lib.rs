@@ -1,0 +1,35 @@
+//! What the hub decides about a cluster, from its acceptance to its removal.
+//!
+//! # Shape
+//! [`facts`] are what the hub's objects say, reduced to what decisions need. The deciders ([`acceptance`] and its siblings,
+//! one file each) are plain functions of facts and time to a plan: which writes are due
+//! ([`berth_api::plan`], [`cluster_plan`]). Nothing here does I/O or reads a clock.
+//!
+//! # Guarantees
+//! A decider is called again after each of its writes, with the facts that the write made, until nothing is due. It names
+//! only the *next* writes, those whose preconditions hold. So steps in an order need no bookkeeping, a process that is
+//! killed resumes from what is stored, and nothing is due on a hub that is as it should be.
+
+pub mod acceptance;
+pub mod addons;
+pub mod automatic;
+pub mod bindings;
+pub mod clock;
+pub mod cluster_plan;
+pub mod clusters;
+pub mod common_roles;
+pub mod config;
+pub mod csrs;
+pub mod default_sets;
+pub mod facts;
+pub mod heartbeat;
+pub mod managed_namespaces;
+pub mod names;
+pub mod readable;
+pub mod removal;
+pub mod roles;
+pub mod sets;
+pub mod status;
+pub mod taints;
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,86 @@
+//! Says of a ManagedCluster which of its fields cannot be read.
+//!
+//! The hub goes on with what it can read ([`berth_api::lenient`]): the cluster is accepted, denied and deleted as any other.
+//! Until it is right again its agent's certificate is not renewed ([`crate::csrs`]).
+
+use berth_api::conditions::{FALSE, TRUE, cluster as types};
+
+use crate::cluster_plan::ClusterPlan;
+use crate::facts::{ClusterFacts, Now};
+use crate::names::managers;
+use crate::status::{self, Owner, Wanted};
+use berth_api::plan::Event;
+
+/// The reconciler's name, in metrics and logs.
+pub const NAME: &str = "readable";
+
+const OWNER: Owner = Owner {
+    manager: managers::READABLE,
+    reconciler: NAME,
+};
+
+/// What is due. A cluster that could always be read gets no condition.
+pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
+    let Some(cluster) = facts.cluster else {
+        return;
+    };
+    let (status, reason, message) = if !cluster.unreadable.is_empty() {
+        let message = format!(
+            "These fields cannot be read, and count as absent: {}; the certificate of the cluster's agent is not renewed \
+             until they are right",
+            cluster.unreadable
+        );
+        (FALSE, types::UNREADABLE_FIELDS, message)
+    } else if cluster.condition(types::READABLE).is_some() {
+        let message = "All fields can be read".to_owned();
+        (TRUE, types::ALL_FIELDS_READABLE, message)
+    } else {
+        return;
+    };
+    let event = Event {
+        warning: status == FALSE,
+        reason: "ManagedClusterReadableUpdated",
+        note: format!("managed cluster {}: {message}", facts.name),
+        namespace: None,
+    };
+    let wanted = Wanted {
+        type_: types::READABLE,
+        status,
+        reason,
+        message,
+    };
+    status::set(facts, wanted, &OWNER, vec![event], now, plan);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::facts::Cluster;
+    use crate::testing::scene::Scene;
+
+    #[test]
+    fn the_condition_names_the_fields_until_they_are_right() {
+        let mut scene = Scene::new();
+        scene.settles(decide, 0);
+        let strange = json!({"status": {"conditions": [
+            {"type": "A", "status": "True", "lastTransitionTime": "9999-12-31T23:59:59Z"},
+        ]}});
+        scene.cluster().unreadable = Cluster::read(&strange).unreadable;
+        scene.settles(decide, 1);
+        let condition = scene.cluster().condition(types::READABLE).unwrap().clone();
+        assert_eq!(
+            (&*condition.status, &*condition.reason),
+            ("False", "UnreadableFields")
+        );
+        let field = "status.conditions[0].lastTransitionTime";
+        assert!(condition.message.contains(field), "{}", condition.message);
+        scene.cluster().unreadable = Default::default();
+        scene.settles(decide, 1);
+        assert_eq!(
+            scene.cluster().condition_status(types::READABLE),
+            Some("True")
+        );
+    }
+}
