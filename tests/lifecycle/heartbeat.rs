@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::cluster::fresh;
 use crate::hub::{
     ACCEPTED, AVAILABLE, CLOCK_SYNCED, Hub, UNAVAILABLE, UNREACHABLE, cluster_path, condition,
-    lease_path, taints,
+    config, lease_path, taints,
 };
 
 const STOPPED: &str = "ManagedClusterLeaseUpdateStopped";
@@ -140,6 +140,41 @@ async fn a_cluster_that_does_not_work_is_tainted_otherwise_than_a_silent_one() {
     hub.condition(&name, AVAILABLE, "Unknown", STOPPED).await;
     hub.once(&path, "unreachable", |it| taints(it) == [UNREACHABLE])
         .await;
+}
+
+/// The lease of both is an hour old by its agent's clock, and the hub knows that one of the clocks is right.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_leader_believes_the_age_of_a_lease_only_where_the_clock_is_right() {
+    let mut hub = Hub::private(config()).await;
+    let (wrong, right) = (fresh("wrongclock"), fresh("rightclock"));
+    let hour_ago = || Timestamp::now() - SignedDuration::from_hours(1);
+    for name in [&wrong, &right] {
+        hub.accepted(name).await;
+        hub.report_available(name, "True").await;
+    }
+    hub.renew_at(&wrong, hour_ago()).await;
+    hub.condition(
+        &wrong,
+        CLOCK_SYNCED,
+        "False",
+        "ManagedClusterClockOutOfSync",
+    )
+    .await;
+    hub.renew(&right).await;
+    hub.condition(&right, CLOCK_SYNCED, "True", "ManagedClusterClockSynced")
+        .await;
+    hub.reconcilers.stop().await;
+    hub.renew_at(&right, hour_ago()).await;
+    hub.restart(config()).await;
+    hub.condition(&right, AVAILABLE, "Unknown", STOPPED).await;
+    hub.quiet(&[cluster_path(&wrong)]).await;
+    let cluster = hub.get(&cluster_path(&wrong)).await.body;
+    assert_eq!(condition(&cluster, AVAILABLE).unwrap()["status"], "True");
+    for name in [&wrong, &right] {
+        hub.delete(&cluster_path(name)).await;
+        hub.gone(&cluster_path(name)).await;
+    }
+    hub.reconcilers.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

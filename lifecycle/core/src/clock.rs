@@ -63,6 +63,12 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     status::set(facts, wanted, &OWNER, vec![event], now, plan);
 }
 
+/// Whether the clocks of cluster and hub are known to agree: they were compared, and nobody turned the check off.
+pub(crate) fn is_right(cluster: &Cluster) -> bool {
+    !cluster.skip_clock_check
+        && cluster.condition_status(types::CLOCK_SYNCED) == Some(conditions::TRUE)
+}
+
 /// Whether the clocks agree, if the cluster's condition does not say so yet.
 pub fn new_verdict(cluster: &Cluster, lease: &Lease) -> Option<bool> {
     let synced = is_synced(cluster, lease)?;

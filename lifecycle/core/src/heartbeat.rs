@@ -1,8 +1,9 @@
 //! A cluster's lease: made, and watched for its agent's silence.
 //!
-//! Follows OCM's ManagedClusterLeaseController. How long an agent has been silent is told by when its renewals were seen, on
-//! a clock that nobody can set: neither a jump of the hub's clock nor a wrong one on the cluster makes it silent. The hub
-//! says `Unknown` only, and once; that a cluster works is its agent's to say.
+//! Follows OCM's ManagedClusterLeaseController. The silence of an agent is measured from the moment its last renewal was
+//! seen, on a monotonic clock: neither a jump of the hub's clock nor a wrong clock on the cluster makes an agent silent.
+//! A new leader has seen no renewal yet. It takes the age of the lease from the agent's clock, but only where that clock is
+//! known to be right ([`silent_since`]). The hub says only `Unknown`, and says it once; the agent says that a cluster works.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +12,11 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, Time};
 use serde_json::json;
 
-use crate::acceptance;
 use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Cluster, ClusterFacts, Lease, Now};
 use crate::names::{self, managers};
 use crate::status;
+use crate::{acceptance, clock};
 use berth_api::GroupVersionResource;
 use berth_api::plan::{Action, Event, Target, Write};
 
@@ -48,7 +49,7 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
         Some(lease) if is_expired(cluster, lease, now) => unknown(facts.name, cluster, now, plan),
         // A time that the process cannot tell is never reached.
         Some(lease) => {
-            if let Some(expiry) = lease.renewed.checked_add(grace(cluster)) {
+            if let Some(expiry) = silent_since(cluster, lease).checked_add(grace(cluster)) {
                 plan.look_again(expiry);
             }
         }
@@ -74,9 +75,27 @@ pub fn first_seen(renew_time: Option<Timestamp>, now: Now) -> Instant {
     ago(now.instant, age)
 }
 
+/// Since when the agent of this cluster has been silent.
+///
+/// Before the first renewal that was seen, the age of the lease is by the agent's clock. If that clock is known to be right
+/// (its condition `ManagedClusterConditionClockSynced` is true, and its clock is checked), its word counts. If not, the first sight of the lease counts as a renewal, so that a change of the
+/// leader does not make clusters `Unknown` whose clocks are wrong. A cluster that is `Unknown` already stays as silent as its
+/// agent's clock says until a renewal is seen.
+pub fn silent_since(cluster: &Cluster, lease: &Lease) -> Instant {
+    let is_unknown =
+        cluster.condition_status(conditions::cluster::AVAILABLE) == Some(conditions::UNKNOWN);
+    match lease.first_seen {
+        Some(seen) if !is_unknown && !clock::is_right(cluster) => seen.max(lease.renewed),
+        _ => lease.renewed,
+    }
+}
+
 /// Whether the agent of this cluster is silent for longer than it may be, as far as the lease tells.
 pub fn is_expired(cluster: &Cluster, lease: &Lease, now: Now) -> bool {
-    now.instant.saturating_duration_since(lease.renewed) >= grace(cluster)
+    let silence = now
+        .instant
+        .saturating_duration_since(silent_since(cluster, lease));
+    silence >= grace(cluster)
 }
 
 /// How long the agent of this cluster may be silent, and how far its clock and the hub's may be apart: five times

@@ -318,6 +318,85 @@ fn unknown_is_said_once_in_the_words_of_ocm_and_only_of_what_was_seen() {
 }
 
 #[test]
+fn an_old_lease_at_first_sight_is_silence_only_by_a_clock_that_is_right() {
+    const CLOCK: &str = conditions::cluster::CLOCK_SYNCED;
+    let old = |scene: Scene| scene.first_seen(Duration::from_secs(3600));
+    let skips = |mut scene: Scene| {
+        scene.cluster().skip_clock_check = true;
+        scene
+    };
+    let unknown = || accepted().with(AVAILABLE, "Unknown");
+    // What is due, and the seconds until something may be.
+    let rows = [
+        (
+            "the clock is right",
+            available().with(CLOCK, "True"),
+            "unknown",
+            None,
+        ),
+        (
+            "the clock is wrong",
+            available().with(CLOCK, "False"),
+            "nothing",
+            Some(300),
+        ),
+        (
+            "the clock was never compared",
+            available(),
+            "nothing",
+            Some(300),
+        ),
+        (
+            "nobody knows about the clock",
+            available().with(CLOCK, "Unknown"),
+            "nothing",
+            Some(300),
+        ),
+        (
+            "the clock is not to be checked",
+            skips(available().with(CLOCK, "True")),
+            "nothing",
+            Some(300),
+        ),
+        (
+            "the cluster does not work",
+            accepted().with(AVAILABLE, "False").with(CLOCK, "False"),
+            "nothing",
+            Some(300),
+        ),
+        (
+            "it is unknown already",
+            unknown().with(CLOCK, "False"),
+            "nothing",
+            None,
+        ),
+    ];
+    for (sentence, scene, expected, left) in rows {
+        let mut scene = old(scene);
+        let plan = scene.decide(decide);
+        assert_eq!(due(&plan), expected, "{sentence}");
+        let left = left.map(|left| scene.now.instant + Duration::from_secs(left));
+        assert_eq!(plan.again, left, "{sentence}");
+        if left.is_some() {
+            scene.now.instant += GRACE;
+            assert_eq!(
+                due(&scene.decide(decide)),
+                "unknown",
+                "{sentence}: only once"
+            );
+        }
+    }
+    // Until it renews, a cluster that is unknown stays as silent as its agent's clock says.
+    let mut scene = old(unknown().with(CLOCK, "False"));
+    let expired = |scene: &mut Scene| {
+        let (lease, now) = (scene.lease.clone().unwrap(), scene.now);
+        is_expired(scene.cluster(), &lease, now)
+    };
+    assert!(expired(&mut scene));
+    assert!(!expired(&mut scene.renewed(Duration::ZERO)));
+}
+
+#[test]
 fn the_agent_that_comes_back_is_watched_again() {
     let mut scene = available().renewed(GRACE);
     scene.settles(decide, 1);

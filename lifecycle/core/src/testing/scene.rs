@@ -70,8 +70,17 @@ impl Scene {
             resource_version: "8".to_owned(),
             renew_time: Some(wall),
             renewed: self.now.instant - ago,
+            first_seen: None,
             observed_wall: Some(wall),
         });
+        self
+    }
+
+    /// With a lease that is this old by the agent's clock, seen for the first time now.
+    pub(crate) fn first_seen(mut self, age: Duration) -> Self {
+        self = self.renewed(age);
+        let lease = self.lease.as_mut().unwrap();
+        (lease.first_seen, lease.observed_wall) = (Some(self.now.instant), None);
         self
     }
 
@@ -146,6 +155,7 @@ impl Scene {
                         resource_version: "9".to_owned(),
                         renew_time: Some(renew_time),
                         renewed: crate::heartbeat::first_seen(Some(renew_time), self.now),
+                        first_seen: Some(self.now.instant),
                         observed_wall: None,
                     });
                 }

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+
 use super::objects::{is_owned, owned};
 use super::{Blind, Key, View};
 use crate::engine::kinds::Kind;
@@ -83,8 +85,11 @@ impl View {
         };
         let blind = now.instant.saturating_duration_since(since);
         for (name, entry) in &mut self.clusters {
-            if let Some(lease) = entry.lease.as_mut().filter(|lease| lease.renewed <= since) {
-                lease.renewed = lease.renewed.checked_add(blind).unwrap_or(now.instant);
+            if let Some(lease) = entry.lease.as_mut() {
+                let seen = [Some(&mut lease.renewed), lease.first_seen.as_mut()];
+                for time in seen.into_iter().flatten().filter(|time| **time <= since) {
+                    *time = time.checked_add(blind).unwrap_or(now.instant);
+                }
             }
             self.wakes.push(Key::Cluster(name.clone()));
         }
@@ -100,6 +105,28 @@ impl View {
         {
             lease.renewed = now.instant;
         }
+    }
+
+    /// Takes in what the hub answered about a cluster's lease, and returns whether it confirms the silence that was decided
+    /// from a renewal at `known`.
+    ///
+    /// The view refuses an answer that is older than what it holds, as after a restore of the hub. If such an answer tells of
+    /// another renewal, nobody can tell which one is right: the silence begins anew, so that the hub is asked once, and not
+    /// again until the agent may be silent again.
+    pub(crate) fn confirms_silence(
+        &mut self,
+        cluster: &str,
+        lease: &Object,
+        known: Option<Timestamp>,
+        now: Now,
+    ) -> bool {
+        self.apply(Kind::Lease, lease, Source::Read, now);
+        let is_as_known = (self.lease(cluster)).is_some_and(|held| held.renew_time == known);
+        let confirmed = lease.renew_time() == known;
+        if is_as_known && !confirmed {
+            self.excuse(cluster, now);
+        }
+        is_as_known && confirmed
     }
 
     /// An object is there, or has changed.

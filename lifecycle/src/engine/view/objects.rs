@@ -203,6 +203,7 @@ impl View {
                 resource_version,
                 renew_time,
                 renewed: heartbeat::first_seen(renew_time, now),
+                first_seen: Some(now.instant),
                 observed_wall: None,
             });
             self.wake_cluster(namespace);
@@ -214,6 +215,7 @@ impl View {
         }
         lease.renew_time = renew_time;
         lease.renewed = now.instant;
+        lease.first_seen = None;
         // A list tells of a renewal some time after it was made: nothing to compare clocks by.
         let late = listing || source == Source::Read;
         lease.observed_wall = (!late).then_some(now.wall);

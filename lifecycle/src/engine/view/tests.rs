@@ -43,6 +43,16 @@ fn cluster(name: &str, version: u64, spec: Value) -> Object {
     }))
 }
 
+/// One whose agent is watched.
+fn accepted_cluster(name: &str, version: u64) -> Object {
+    let mut object = cluster(name, version, json!({"hubAcceptsClient": true}));
+    object.value["status"] = json!({"conditions": [{
+        "type": "HubAcceptedManagedCluster", "status": "True", "reason": "r", "message": "",
+        "lastTransitionTime": Timestamp::now(),
+    }]});
+    object
+}
+
 fn lease(cluster: &str, version: u64, renewed: Timestamp) -> Object {
     object(json!({
         "metadata": {
@@ -284,6 +294,74 @@ fn a_renewal_that_was_asked_for_counts_and_is_no_measure_of_clocks() {
     view.excuse("c1", late);
     view.excuse("nobody", late);
     assert_eq!(view.lease("c1").unwrap().renewed, late.instant);
+}
+
+/// The leader is a new one: it sees the lease of an agent whose clock is an hour behind.
+#[test]
+fn a_new_leader_takes_no_wrong_clock_for_silence() {
+    let mut view = view();
+    let start = now();
+    let hour = Duration::from_secs(3600);
+    let is_expired = |view: &View, now: Now| {
+        let (cluster, lease) = (view.cluster("c1").unwrap(), view.lease("c1").unwrap());
+        crate::heartbeat::is_expired(cluster, lease, now)
+    };
+    watched(&mut view, lease("c1", 5, start.wall - hour), start);
+    view.apply(
+        Kind::Cluster,
+        &cluster("c1", 6, json!({})),
+        Source::Watch,
+        start,
+    );
+    assert!(!is_expired(&view, start));
+    // Time in which leases are not watched does not count.
+    let minute = |minutes: u64| later(start, Duration::from_secs(60 * minutes));
+    view.lost_sight(Kind::Lease, minute(4));
+    view.listing(Kind::Lease);
+    watched(&mut view, lease("c1", 5, start.wall - hour), minute(8));
+    view.listed(Kind::Lease, minute(8));
+    assert!(!is_expired(&view, minute(8)));
+    assert!(is_expired(&view, minute(9)), "five minutes were watched");
+    // From the first renewal on, only what was seen counts.
+    watched(&mut view, lease("c1", 7, minute(9).wall - hour), minute(9));
+    assert_eq!(view.lease("c1").unwrap().first_seen, None);
+    assert!(!is_expired(&view, minute(13)));
+    assert!(is_expired(&view, minute(14)));
+}
+
+/// The hub was restored: its versions are lower than those that the view holds.
+#[test]
+fn an_answer_that_the_view_refuses_is_asked_for_once() {
+    let mut view = view();
+    let start = now();
+    let silent = later(start, Duration::from_secs(600));
+    view.apply(
+        Kind::Cluster,
+        &accepted_cluster("c1", 90),
+        Source::Watch,
+        start,
+    );
+    watched(&mut view, lease("c1", 91, start.wall), start);
+    let asks = |view: &View| {
+        let plan = view.with_cluster("c1", None, |facts| crate::clusters::decide(facts, silent));
+        plan.unwrap()
+            .writes
+            .iter()
+            .any(|write| write.reconciler == "heartbeat")
+    };
+    assert!(asks(&view));
+    let known = Some(start.wall);
+    let confirmed = lease("c1", 91, start.wall);
+    assert!(view.confirms_silence("c1", &confirmed, known, silent));
+    assert!(asks(&view), "it is silent");
+    let restored = lease("c1", 40, start.wall - Duration::from_secs(60));
+    assert!(!view.confirms_silence("c1", &restored, known, silent));
+    assert!(!asks(&view), "the silence begins anew");
+    // The watch told of a renewal while the hub was asked.
+    let mut other = later(start, Duration::from_secs(590));
+    watched(&mut view, lease("c1", 92, other.wall), other);
+    other.instant += Duration::from_secs(600);
+    assert!(!view.confirms_silence("c1", &confirmed, known, other));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{Done, Lane, Outcome, ROUNDS, Refusal, Work, failed, never_content, tells_silence};
 use crate::cluster_plan::{ClusterChanges, ClusterPlan};
 use crate::engine::kinds::Kind;
-use crate::engine::view::{Key, Source};
+use crate::engine::view::Key;
 use crate::facts::{Cluster, Now};
 use crate::{acceptance, automatic, clusters, heartbeat, names, removal, roles, status};
 use berth_api::plan::{Action, Event, Failure, Write};
@@ -169,11 +169,11 @@ impl Work {
         let mut view = self.view();
         match answer {
             Ok((lease, took)) => {
-                view.apply(Kind::Lease, &lease, Source::Read, now);
+                let confirmed = view.confirms_silence(name, &lease, known, now);
                 if took > SLOW {
                     view.excuse(name, now);
                 }
-                took <= SLOW && lease.renew_time() == known
+                took <= SLOW && confirmed
             }
             Err(refusal) if refusal.code == 404 => {
                 view.remove(Kind::Lease, name, names::CLUSTER_LEASE);
