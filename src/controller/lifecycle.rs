@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
+use berth_hub::{HubApi, RequestBody};
 use berth_lease::{Claim, Term};
 use berth_lifecycle::engine::{Engine, Metrics};
 use berth_webhooks::server;
 use kube::Client;
+use kube::client::Body;
 use prometheus::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -220,7 +222,7 @@ impl Work {
     /// Runs the reconcilers, until told to stop or until the term is over.
     async fn reconcile(&self, term: Option<Term>, stop: &CancellationToken) -> anyhow::Result<()> {
         let engine = Engine::new(
-            self.client.clone(),
+            api_of(self.client.clone()),
             self.settings.config.clone(),
             term,
             self.settings.limit(),
@@ -234,4 +236,12 @@ impl Work {
         );
         Ok(engine.run(stop.clone()).await?)
     }
+}
+
+/// The hub of a client that has been connected.
+fn api_of(client: Client) -> HubApi {
+    HubApi::new(tower::service_fn(move |request: http::Request<RequestBody>| {
+        let client = client.clone();
+        async move { client.send(request.map(Body::wrap_body)).await }
+    }))
 }

@@ -15,6 +15,7 @@ use berth_certs::issue::Authority;
 use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
 use berth_devhub::Hub;
+use berth_hub::HubApi;
 use berth_lifecycle as lifecycle;
 use berth_lifecycle::engine::{Ended, Engine};
 use berth_lifecycle_core::config::Config as LifecycleConfig;
@@ -99,10 +100,9 @@ impl Running {
         )?;
         let HubClient { service, .. } =
             hub_client::of(own_config(admin, hub, GATES_ACCOUNT).await?)?;
-        let HubClient { client, .. } =
-            hub_client::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?)?;
+        let api = HubApi::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?).await?;
         let engine = Engine::new(
-            client,
+            api,
             lifecycle_config(),
             None,
             None,

@@ -48,6 +48,6 @@ pub use object::{Item, Meta, Object};
 pub use seen::{Seen, Source};
 pub use trim::{Keep, LabelKeys, trim};
 pub use watched::Watched;
-pub use work::{Locked, Outcome, Work, failed, now};
+pub use work::{Locked, Outcome, ROUNDS, Work, failed, never_settled, now};
 pub use world::{Lane, Sight, Wakes, World};
 pub use writer::{Refusal, Writer, Written};

@@ -23,7 +23,7 @@ use crate::world::{Sight, Wakes, World};
 use crate::writer::{Refusal, Writer, Written};
 
 /// Upper bound on the plans that follow one another at once. More would be a decider whose writes do not last.
-const ROUNDS: usize = 16;
+pub const ROUNDS: usize = 16;
 
 /// What all that works on keys shares.
 pub struct Work<W: World> {
@@ -183,16 +183,6 @@ impl<W: World> Work<W> {
             }
         }
         Ok(never_settled(key))
-    }
-
-    /// Decides and writes until nothing is due, where more than a plan is decided: `step` returns when it is done.
-    pub async fn rounds(&self, key: &W::Key, mut step: impl AsyncFnMut() -> Option<Done>) -> Done {
-        for _ in 0..ROUNDS {
-            if let Some(done) = step().await {
-                return done;
-            }
-        }
-        never_settled(key)
     }
 
     /// Writes all of it, and has the world see what came of it.
@@ -513,7 +503,8 @@ fn is_primed<W: World>(rows: &Rows<W>, seen: &Seen<W::Kind>) -> bool {
     needed.all(|(kind, _)| seen.is_listed(*kind))
 }
 
-fn never_settled(key: &impl std::fmt::Debug) -> Done {
+/// After [`ROUNDS`] plans for a key, another one was due: that is logged, and tried again later.
+pub fn never_settled(key: &impl std::fmt::Debug) -> Done {
     tracing::error!(
         ?key,
         "a reconcile does not settle: its writes do not last; another client may be writing the same"

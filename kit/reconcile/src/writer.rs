@@ -181,7 +181,7 @@ impl Writer {
     /// Reads an object, and writes it with this merged in. If another client writes it in between, that is a conflict.
     async fn update(&self, target: &Target, patch: &Value) -> Result<Answer, Refusal> {
         let (stored, _) = self.read(target).await?;
-        let mut object: Value = stored.parse().map_err(unreadable)?;
+        let mut object: Value = stored.parse().map_err(no_object)?;
         json_patch::merge(&mut object, patch);
         let path = format!("{}?fieldManager={}", path(target, None), self.manager);
         self.call(Call::put(path, object.to_string())).await
@@ -214,7 +214,7 @@ impl Writer {
             }
         };
         self.page(Call::get(path), &mut take).await?;
-        found.map(|json| Object::read(json).map_err(unreadable)).transpose()
+        found.map(|json| Object::read(json).map_err(no_object)).transpose()
     }
 
     /// Lists the metadata of all objects of a kind in a namespace, and has each looked at as it is read. A kind that is not
@@ -353,6 +353,11 @@ impl Writer {
 // === impl Refusal ===
 
 impl Refusal {
+    /// The response is not what was asked for.
+    pub fn unreadable(why: &str) -> Self {
+        Self::without_response(why.to_owned())
+    }
+
     fn without_response(message: String) -> Self {
         Self {
             code: 0,
@@ -386,12 +391,12 @@ impl From<CallError> for Refusal {
     }
 }
 
-fn unreadable(error: serde_json::Error) -> Refusal {
+fn no_object(error: serde_json::Error) -> Refusal {
     Refusal::without_response(format!("the response is no object: {error}"))
 }
 
 fn object_in(answer: Answer) -> Result<Object, Refusal> {
-    Object::read(answer.body).map_err(unreadable)
+    Object::read(answer.body).map_err(no_object)
 }
 
 /// Whether the response to a deletion is a Status, and not the object that waits for its finalizers.

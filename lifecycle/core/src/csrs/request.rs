@@ -47,7 +47,7 @@ pub fn validate(request: &CertificateRequest) -> Result<String, Refusal> {
     }
     if request.request.len() > LARGEST {
         let words = format!(
-            "the request has {} bytes; more than {LARGEST} are not read",
+            "the request has more than {LARGEST} bytes, which are not read",
             request.request.len()
         );
         return refuse(reasons::INVALID_REQUEST, words);

@@ -17,26 +17,13 @@ pub use cluster::Cluster;
 pub use csr::{CertificateRequest, Standing};
 pub use lease::Lease;
 pub use owned::{Owned, OwnedObjects};
+pub use berth_api::Now;
 pub use set::ClusterSet;
 
 use std::collections::BTreeMap;
-use std::time::Instant;
-
-use jiff::Timestamp;
 
 use crate::config::Config;
 use berth_api::GroupVersionResource;
-
-/// The time, told to deciders.
-///
-/// How long something has been is judged by `instant`: `wall` jumps when somebody sets the hub's clock.
-#[derive(Clone, Copy, Debug)]
-pub struct Now {
-    /// Monotonic.
-    pub instant: Instant,
-    /// What the clock says; for what is written down.
-    pub wall: Timestamp,
-}
 
 /// Everything that decisions about one cluster are made from.
 #[derive(Clone, Copy, Debug)]
