@@ -28,8 +28,8 @@ pub const GLOBAL_SET: &str = "global";
 
 /// On a ManagedCluster: when (RFC 3339) it was accepted without a person's doing. Set once, so a later denial sticks.
 pub const AUTO_ACCEPTED_ON: &str = "open-cluster-management.io/automatically-accepted-on";
-/// On a ManagedCluster, of Berth's own: when (RFC 3339) the hub saw that a person had denied the cluster or a request of its
-/// agent. It is then never let in without a person again.
+/// On a ManagedCluster, of Berth's own: when (RFC 3339) a person denied the cluster (`berth deny`), or the hub saw that a
+/// person had denied the cluster or a request of its agent. It is then never let in without a person again.
 pub const DENIED_ON: &str = "open-cluster-management.io/denied-on";
 /// On a ManagedCluster, value `true`: while the cluster is not accepted, its agent has no right to work either, though
 /// ManifestWorks are left. Not one of OCM's.

@@ -93,6 +93,13 @@ impl Selector {
         }
     }
 
+    /// The keys of the labels that decide, some perhaps more than once. No other label changes what [`Self::matches`] says.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.requirements
+            .iter()
+            .map(|requirement| requirement.key.as_str())
+    }
+
     /// Whether an object with these labels is selected.
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {

@@ -1,6 +1,9 @@
 //! `berth deny`: turns clusters out.
 //!
 //! The hub then takes back what it gave the clusters' agents. What that is, and what stays, is told first.
+//!
+//! A denial is noted on the ManagedCluster ([`labels::DENIED_ON`]): a cluster that waits to be accepted has nothing else that
+//! would keep the hub from accepting it by itself later (`ManagedClusterAutoApproval`).
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -8,6 +11,7 @@ use std::process::ExitCode;
 use berth_api::{ManagedCluster, conditions, labels, room};
 use berth_lifecycle_core::facts::{Cluster, Standing};
 use berth_rules::display::ShellWord;
+use jiff::Timestamp;
 use kube::api::Patch;
 use serde_json::{Value, json};
 
@@ -23,6 +27,9 @@ use crate::admin::targets::ClusterNames;
 ///
 /// On a terminal it asks first. Elsewhere it does nothing without --yes. The ManagedClusters stay, and nothing that was
 /// deployed is deleted; 'berth accept' lets the clusters in again.
+///
+/// A cluster that was never accepted can be turned out, too: then the hub does not accept it by itself later
+/// (ManagedClusterAutoApproval).
 ///
 /// While ManifestWorks are left in a cluster's namespace, its agent keeps the right to work on them, so that it can take down
 /// what they made. With --now it loses that right at once. Then this stays behind: what the ManifestWorks made stays on the
@@ -87,6 +94,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let effects = Effects {
             works: works(&hub, name).await,
             requests: requests(&hub, name).await,
+            accepted: cluster.accepted,
             joined: cluster.condition_status(conditions::cluster::JOINED) == Some(conditions::TRUE),
             now: args.now,
         };
@@ -117,6 +125,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
             dry_run,
             spared: Vec::new(),
         };
+        let was_accepted = cluster.accepted;
         let denied = denial.carry_out(cluster).await;
         for what in denial.spared {
             outcomes.progress(&format!(
@@ -124,6 +133,12 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
             ));
         }
         match denied {
+            Ok(true) if !was_accepted && !args.now => {
+                let words = format!(
+                    "noted the denial of managed cluster {name}: the hub does not accept it by itself"
+                );
+                outcomes.done(&name, words)?;
+            }
             Ok(true) => {
                 let now = if args.now { ", with effect now" } else { "" };
                 let words =
@@ -155,9 +170,9 @@ async fn read(hub: &Hub, name: &str) -> Result<Cluster, Failure> {
     }
 }
 
-/// Whether there is something to deny.
+/// Whether there is something to deny, or a denial to note.
 fn is_due(cluster: &Cluster, now: bool) -> bool {
-    cluster.accepted || (now && !cluster.denied_now)
+    cluster.accepted || !cluster.denied || (now && !cluster.denied_now)
 }
 
 /// One cluster that is turned out.
@@ -173,7 +188,7 @@ struct Denial<'a> {
 // === impl Denial ===
 
 impl Denial<'_> {
-    /// False: it was not accepted any more. `cluster`: as it was read.
+    /// False: it was denied already. `cluster`: as it was read.
     async fn carry_out(&mut self, cluster: Cluster) -> Result<bool, Failure> {
         let mut at_first = Some(cluster);
         deciding_again(async || {
@@ -184,13 +199,20 @@ impl Denial<'_> {
             if !is_due(&cluster, self.now) {
                 return Ok(false);
             }
-            let mut patch = json!({
-                "metadata": {"resourceVersion": cluster.resource_version},
+            let mut annotations = json!({});
+            if !cluster.denied {
+                annotations[labels::DENIED_ON] = json!(to_the_second(Timestamp::now()));
+            }
+            if self.now {
+                annotations[labels::DENY_NOW] = json!("true");
+            }
+            let patch = json!({
+                "metadata": {
+                    "resourceVersion": cluster.resource_version,
+                    "annotations": annotations,
+                },
                 "spec": {"hubAcceptsClient": false},
             });
-            if self.now {
-                patch["metadata"]["annotations"] = json!({labels::DENY_NOW: "true"});
-            }
             match self.write(None, patch.clone()).await {
                 Err(failure) if failure.is_too_large() => self.make_room(patch, failure).await?,
                 written => written?,
@@ -242,6 +264,12 @@ impl Denial<'_> {
     }
 }
 
+/// As Kubernetes writes times.
+fn to_the_second(time: Timestamp) -> String {
+    let seconds = Timestamp::from_second(time.as_second());
+    seconds.unwrap_or(time).to_string()
+}
+
 /// Makes one merge patch of two. Where both say something, the first has it.
 fn add(patch: &mut Value, other: Value) {
     let (Some(fields), Value::Object(more)) = (patch.as_object_mut(), other) else {
@@ -288,6 +316,8 @@ async fn requests(hub: &Hub, name: &str) -> Result<Vec<String>, Failure> {
 struct Effects {
     works: Result<usize, Failure>,
     requests: Result<Vec<String>, Failure>,
+    /// If not, the agent has no rights that it could lose.
+    accepted: bool,
     joined: bool,
     now: bool,
 }
@@ -296,11 +326,15 @@ struct Effects {
 
 impl Effects {
     fn told(&self, name: &str) -> Vec<String> {
-        let mut lines = vec![format!(
-            "{name}: its agent loses its rights: the role bindings in namespace {name:?}, and all of ClusterRole \
-             \"open-cluster-management:managedcluster:{name}\" but to see its ManagedCluster"
-        )];
+        let mut lines = Vec::new();
+        if self.accepted || self.now {
+            lines.push(format!(
+                "{name}: its agent loses its rights: the role bindings in namespace {name:?}, and all of ClusterRole \
+                 \"open-cluster-management:managedcluster:{name}\" but to see its ManagedCluster"
+            ));
+        }
         match &self.works {
+            _ if !self.accepted && !self.now => {}
             Ok(0) => {}
             Ok(count) => {
                 let works = match count {
@@ -320,7 +354,7 @@ impl Effects {
                 "{name}: whether there are ManifestWorks, on which its agent keeps the right to work, is not known: {why}"
             )),
         }
-        if self.joined {
+        if self.joined && (self.accepted || self.now) {
             lines.push(format!(
                 "{name}: the certificate of its agent stays valid until it ends, but gives no rights any more; the hub \
                  does not renew it"
@@ -355,6 +389,7 @@ mod tests {
         let effects = Effects {
             works,
             requests: Ok(requests.iter().map(|it| (*it).to_owned()).collect()),
+            accepted: true,
             joined,
             now: false,
         };

@@ -211,6 +211,41 @@ async fn work_that_is_left_is_counted() {
     assert!(output.stderr.contains(&words), "{output:?}");
 }
 
+#[tokio::test]
+async fn the_denial_of_a_cluster_that_waits_is_noted_once() {
+    let house = House::shared().await;
+    let name = fresh("waits");
+    house.managed_cluster(&name, &[]).await;
+    let noted = async || {
+        let cluster = house.admin.get(&cluster_path(&name)).await.unwrap();
+        cluster.ok()["metadata"]["annotations"]["open-cluster-management.io/denied-on"].clone()
+    };
+    house
+        .stage()
+        .with("c", &name)
+        .plays(
+            "
+$ berth deny {c} --yes
+noted the denial of managed cluster {c}: the hub does not accept it by itself
+",
+        )
+        .await;
+    let since = noted().await;
+    let time: jiff::Timestamp = since.as_str().unwrap().parse().unwrap();
+    assert!(time <= jiff::Timestamp::now());
+    house
+        .stage()
+        .with("c", &name)
+        .plays(
+            "
+$ berth deny {c} --yes
+hubAcceptsClient is not set for managed cluster {c}
+",
+        )
+        .await;
+    assert_eq!(noted().await, since);
+}
+
 /// The annotation of a denial that takes effect at once.
 const NOW: &str = "open-cluster-management.io/deny-now";
 

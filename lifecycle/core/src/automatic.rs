@@ -143,7 +143,10 @@ fn was_denied(facts: &ClusterFacts<'_>, cluster: &Cluster) -> bool {
             || owned.registration_binding.is_some()
             || owned.work_binding.is_some()
     };
-    cluster.denied || facts.refused_request || (!cluster.accepted && was_accepted())
+    cluster.denied
+        || cluster.denied_now
+        || facts.refused_request
+        || (!cluster.accepted && was_accepted())
 }
 
 /// The set that the cluster's labels put it into, other than `default` and those that every cluster is in.
@@ -160,6 +163,7 @@ fn other_set<'a>(facts: &ClusterFacts<'a>, cluster: &'a Cluster) -> Option<&'a s
     facts
         .sets
         .iter()
-        .find(|set| set.selects(&cluster.labels) && !set.selects(&none) && !set.selects(&default))
+        .filter(|set| set.selects(&cluster.labels) && !set.selects(&none) && !set.selects(&default))
         .map(|set| &*set.name)
+        .min()
 }

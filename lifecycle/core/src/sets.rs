@@ -85,7 +85,18 @@ impl Membership {
         Ok(Self(rule))
     }
 
-    /// Whether a cluster with these labels belongs to the set.
+    /// The keys of the labels that a selector looks at. The set's own label is not among them: see [`Membership::matches`].
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        match &self.0 {
+            Rule::Selector(selector) => Some(selector.keys()),
+            Rule::Label(_) | Rule::Nobody => None,
+        }
+        .into_iter()
+        .flatten()
+    }
+
+    /// Whether a cluster with these labels belongs to the set: by the label `cluster.open-cluster-management.io/clusterset`,
+    /// whose value is the set's name, or by the set's label selector.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         match &self.0 {
             Rule::Label(set) => labels

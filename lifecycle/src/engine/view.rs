@@ -7,6 +7,7 @@ mod by_cluster;
 mod changes;
 mod index;
 mod objects;
+mod sets;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ use crate::facts::{
     OwnedObjects, Remaining,
 };
 use by_cluster::ByCluster;
+use sets::{Sets, Slots};
 
 /// What may have to be worked on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -47,7 +49,7 @@ pub(crate) struct View {
     clusters: HashMap<Arc<str>, Entry>,
     /// How many of them have a ManagedCluster.
     existing: usize,
-    sets: BTreeMap<Arc<str>, SetEntry>,
+    sets: Sets,
     /// By namespace, then by name.
     bindings: HashMap<Arc<str>, BTreeMap<Arc<str>, Binding>>,
     registration_role: Option<Owned>,
@@ -87,12 +89,8 @@ struct Entry {
     namespace_taken: Option<bool>,
     lease: Option<Lease>,
     addons: BTreeMap<Box<str>, Addon>,
-}
-
-#[derive(Debug)]
-struct SetEntry {
-    set: ClusterSet,
-    members: usize,
+    /// The sets that the ManagedCluster belongs to.
+    sets: Slots,
 }
 
 /// How many clusters there are, by state.
@@ -118,7 +116,7 @@ impl View {
             config,
             clusters: HashMap::new(),
             existing: 0,
-            sets: BTreeMap::new(),
+            sets: Sets::default(),
             bindings: HashMap::new(),
             registration_role: None,
             work_role: None,
@@ -142,7 +140,7 @@ impl View {
     /// Everything there is, for a beginning.
     pub(crate) fn all(&self) -> Vec<Key> {
         let clusters = self.clusters.keys().cloned().map(Key::Cluster);
-        let sets = self.sets.keys().cloned().map(Key::Set);
+        let sets = self.sets.names().cloned().map(Key::Set);
         let bindings = self.bindings.iter().flat_map(|(namespace, names)| {
             names
                 .keys()
@@ -176,17 +174,8 @@ impl View {
         remaining: Option<&[Remaining]>,
         make: impl FnOnce(&ClusterFacts<'_>) -> T,
     ) -> T {
-        let labels = entry.cluster.as_ref().map(|cluster| &cluster.labels);
-        let sets: Vec<_> = labels
-            .into_iter()
-            .flat_map(|labels| self.sets.values().filter(|entry| entry.set.selects(labels)))
-            .map(|entry| &entry.set)
-            .collect();
-        let undecided = self
-            .sets
-            .values()
-            .filter(|entry| entry.set.membership.is_err() && !entry.set.deleting);
-        let undecided: Vec<_> = undecided.map(|entry| &*entry.set.name).collect();
+        let sets: Vec<_> = self.sets.of(&entry.sets).collect();
+        let undecided: Vec<_> = self.sets.undecided().map(|set| &*set.name).collect();
         let bindings: Vec<_> = self
             .bindings
             .get(name)
@@ -248,8 +237,7 @@ impl View {
 
     /// A set, and how many clusters belong to it.
     pub(crate) fn set(&self, name: &str) -> Option<(&ClusterSet, usize)> {
-        let entry = self.sets.get(name)?;
-        Some((&entry.set, entry.members))
+        self.sets.get(name)
     }
 
     pub(crate) fn binding(&self, namespace: &str, name: &str) -> Option<&Binding> {

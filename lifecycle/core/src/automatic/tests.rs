@@ -63,6 +63,25 @@ fn a_cluster_that_a_person_denied_stays_denied_whatever_its_agent_wrote() {
     }
 }
 
+/// `berth deny` notes the denial of a cluster that waits; with `--now` it says so by another annotation, too.
+#[test]
+fn a_cluster_that_was_denied_before_it_was_ever_accepted_is_not_let_in() {
+    for (sentence, deny) in [
+        (
+            "noted",
+            (|cluster| cluster.denied = true) as fn(&mut Cluster),
+        ),
+        ("with effect now", |cluster| cluster.denied_now = true),
+    ] {
+        let mut hub = asked();
+        deny(hub.cluster());
+        assert_eq!(why(&hub), Some(reasons::CLUSTER_DENIED), "{sentence}");
+        hub.run();
+        assert!(!hub.cluster().accepted, "{sentence}");
+        assert!(hub.object("namespaces", "c1").is_none(), "{sentence}");
+    }
+}
+
 #[test]
 fn a_denied_request_speaks_against_its_cluster_when_it_is_gone_too() {
     for accepted in [false, true] {

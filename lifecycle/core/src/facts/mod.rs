@@ -49,7 +49,7 @@ pub struct ClusterFacts<'a> {
     pub lease: Option<&'a Lease>,
     /// The ManagedClusterAddOns in the cluster's namespace, by name.
     pub addons: &'a BTreeMap<Box<str>, Addon>,
-    /// The sets that the cluster belongs to, by name; without those whose selector is invalid.
+    /// The sets that the cluster belongs to, in no order; without those whose selector is invalid.
     pub sets: &'a [&'a ClusterSet],
     /// The names of sets of which nobody can tell who belongs to them, as their selector is invalid.
     pub undecided_sets: &'a [&'a str],

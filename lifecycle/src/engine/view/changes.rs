@@ -126,10 +126,13 @@ impl View {
                 self.wake_cluster(name);
             }
             Kind::Set => {
-                let Some(entry) = self.sets.remove(name) else {
+                let Some((slot, _)) = self.sets.remove(name) else {
                     return;
                 };
-                self.wake_members(&entry.set, None);
+                self.wake_members(name, slot);
+                for entry in self.clusters.values_mut() {
+                    entry.sets.set(slot, false);
+                }
                 self.wake_bindings_of(name);
                 self.wakes.push(Key::DefaultSets);
             }

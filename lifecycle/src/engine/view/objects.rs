@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 
 use super::index::owner;
-use super::{Entry, Key, SetEntry, Source, View};
+use super::{Entry, Key, Source, View};
 use crate::config::Config;
 use crate::engine::kinds::Kind;
 use crate::engine::object::Object;
@@ -40,7 +40,7 @@ impl View {
         self.wake_cluster(name);
     }
 
-    /// Counts the members of sets, and wakes what acceptance and existence of a cluster concern.
+    /// Keeps the members of sets, and wakes what acceptance and existence of a cluster concern.
     pub(super) fn membership_changed(
         &mut self,
         name: &str,
@@ -74,15 +74,12 @@ impl View {
         if old == new {
             return;
         }
-        for (set, entry) in &mut self.sets {
-            let was = old.is_some_and(|labels| entry.set.selects(labels));
-            let is = new.is_some_and(|labels| entry.set.selects(labels));
-            match (was, is) {
-                (false, true) => entry.members += 1,
-                (true, false) => entry.members = entry.members.saturating_sub(1),
-                _ => continue,
-            }
-            self.wakes.push(Key::Set(set.clone()));
+        let sets = new.map(|labels| self.sets.selecting(labels));
+        let sets = sets.unwrap_or_default();
+        if let Some(entry) = self.clusters.get_mut(name) {
+            let moved = self.sets.moved(&entry.sets, &sets);
+            self.wakes.extend(moved.into_iter().map(Key::Set));
+            entry.sets = sets;
         }
     }
 
@@ -94,42 +91,55 @@ impl View {
                 return;
             }
         };
-        let entry = SetEntry { set, members: 0 };
-        let clusters = self.clusters.values().filter_map(|of| of.cluster.as_ref());
-        let members = clusters
-            .filter(|cluster| entry.set.selects(&cluster.labels))
-            .count();
-        let old = self.sets.remove(&name).map(|old| old.set);
-        if old.as_ref().is_none_or(|old| {
-            old.selector != entry.set.selector
-                || old.managed_namespaces != entry.set.managed_namespaces
-                || old.deleting != entry.set.deleting
-        }) {
-            self.wake_members(&entry.set, old.as_ref());
+        let (slot, old) = self.sets.insert(set);
+        let Some((set, _)) = self.sets.get(&name) else {
+            return;
+        };
+        let is_new = old.is_none();
+        let selects_others = (old.as_ref()).is_none_or(|old| old.selector != set.selector);
+        let concerns_members = old.is_none_or(|old| {
+            old.managed_namespaces != set.managed_namespaces || old.deleting != set.deleting
+        });
+        if selects_others {
+            // Those that leave the set, and then those that enter it.
+            self.wake_members(&name, slot);
+            self.reselect(&name, slot);
         }
-        if old.is_none() {
+        if selects_others || concerns_members {
+            self.wake_members(&name, slot);
+        }
+        if is_new {
             self.wake_bindings_of(&name);
         }
         if [labels::DEFAULT_SET, labels::GLOBAL_SET].contains(&&*name) {
             self.wakes.push(Key::DefaultSets);
         }
-        self.wakes.push(Key::Set(name.clone()));
-        self.sets.insert(name, SetEntry { members, ..entry });
+        self.wakes.push(Key::Set(name));
     }
 
-    /// Wakes the clusters of a set, of what it was before, and those whose status names it.
-    pub(super) fn wake_members(&mut self, set: &ClusterSet, old: Option<&ClusterSet>) {
-        for (name, entry) in &self.clusters {
-            let concerned = entry.cluster.as_ref().is_some_and(|cluster| {
-                set.selects(&cluster.labels)
-                    || old.is_some_and(|old| old.selects(&cluster.labels))
-                    || cluster
-                        .managed_namespaces
-                        .iter()
-                        .any(|namespace| *namespace.cluster_set == *set.name)
-            });
-            if concerned {
-                self.wakes.push(Key::Cluster(name.clone()));
+    /// Matches a set whose selector has changed with all clusters.
+    fn reselect(&mut self, name: &str, slot: usize) {
+        let Some((set, _)) = self.sets.get(name) else {
+            return;
+        };
+        let mut members = 0;
+        for entry in self.clusters.values_mut() {
+            let is = (entry.cluster.as_ref()).is_some_and(|cluster| set.selects(&cluster.labels));
+            entry.sets.set(slot, is);
+            members += usize::from(is);
+        }
+        self.sets.count(slot, members);
+    }
+
+    /// Wakes the clusters of a set, and those whose status names it.
+    pub(super) fn wake_members(&mut self, name: &str, slot: usize) {
+        for (cluster, entry) in &self.clusters {
+            let names = |cluster: &Cluster| {
+                let mut namespaces = cluster.managed_namespaces.iter();
+                namespaces.any(|namespace| namespace.cluster_set == name)
+            };
+            if entry.sets.contains(slot) || entry.cluster.as_ref().is_some_and(names) {
+                self.wakes.push(Key::Cluster(cluster.clone()));
             }
         }
     }

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -535,50 +536,109 @@ fn an_agent_cannot_hide_its_addon() {
     assert_eq!(seen(&view), Some((true, "False".to_owned())));
 }
 
-fn label(value: Option<&str>) -> Value {
-    value.map_or(
-        json!({}),
-        |value| json!({"team": value, "cluster.open-cluster-management.io/clusterset": value}),
+/// What a set selects, by label, by selectors that look at one label or two, or invalidly.
+fn selectors() -> Vec<Value> {
+    let by = |selector: Value| json!({"selectorType": "LabelSelector", "labelSelector": selector});
+    let expression = |key: &str, operator: &str, values: &[&str]| {
+        let values = (!values.is_empty()).then_some(values);
+        by(json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]}))
+    };
+    vec![
+        json!({"selectorType": "ExclusiveClusterSetLabel"}),
+        json!({"selectorType": "LabelSelector"}),
+        by(json!({})),
+        by(json!({"matchLabels": {"team": "b"}})),
+        by(json!({"matchLabels": {"team": "a", "zone": "a"}})),
+        expression("team", "NotIn", &["a"]),
+        expression("zone", "Exists", &[]),
+        expression("zone", "DoesNotExist", &[]),
+        expression(
+            "cluster.open-cluster-management.io/clusterset",
+            "In",
+            &["a", "s2"],
+        ),
+        expression("team", "Odd", &[]),
+    ]
+}
+
+/// A change of the hub: of a set or a cluster, by a number, with what it selects, or its labels.
+type Step = (bool, usize, Option<usize>, [Option<&'static str>; 3]);
+
+fn step() -> impl Strategy<Value = Step> {
+    let value = || prop::sample::select(vec![None, Some("a"), Some("b"), Some("s2")]);
+    let selector = proptest::option::weighted(0.8, 0..selectors().len());
+    (
+        any::<bool>(),
+        0..4_usize,
+        selector,
+        [value(), value(), value()],
     )
 }
 
 proptest! {
-    /// Members are counted as they come and go; the count is that of a recount.
+    /// Membership that is kept as clusters and sets come, change and go is the same as membership that is matched anew.
     #[test]
-    fn members_are_counted_right(
-        steps in proptest::collection::vec((0..3_usize, 0..4_usize, proptest::option::of("[ab]"), any::<bool>()), 0..60),
-    ) {
+    fn membership_is_as_if_matched_anew(steps in proptest::collection::vec(step(), 0..60)) {
         let (mut view, now) = (view(), now());
-        let selectors = [
-            json!({"selectorType": "ExclusiveClusterSetLabel"}),
-            json!({"selectorType": "LabelSelector", "labelSelector": {"matchLabels": {"team": "b"}}}),
-            json!({"selectorType": "LabelSelector", "labelSelector": {}}),
-            json!({"selectorType": "LabelSelector", "labelSelector": {"matchExpressions": [{"key": "team", "operator": "Odd"}]}}),
-        ];
-        for (version, (what, which, value, there)) in (1..).zip(steps) {
-            let name = format!("c{which}");
-            match (what, there) {
-                (0, _) => view.apply(
-                    Kind::Set,
-                    &set(if there { "a" } else { "all" }, version, selectors[which].clone()),
-                    Source::Watch,
-                    now,
-                ),
-                (_, true) => {
-                    let mut object = cluster(&name, version, json!({}));
-                    object.value["metadata"]["labels"] = label(value.as_deref());
-                    view.apply(Kind::Cluster, &object, Source::Watch, now);
-                }
-                (_, false) => view.gone(Kind::Cluster, &cluster(&name, version, json!({})), Source::Watch),
+        for (version, (is_set, which, there, values)) in (1..).zip(steps) {
+            let (kind, object) = if is_set {
+                let selector = selectors().swap_remove(there.unwrap_or_default());
+                (Kind::Set, set(["a", "b", "s2", "s3"][which], version, selector))
+            } else {
+                let mut object = cluster(&format!("c{which}"), version, json!({}));
+                let keys = ["cluster.open-cluster-management.io/clusterset", "team", "zone"];
+                let labels = keys.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?)));
+                object.value["metadata"]["labels"] = json!(labels.collect::<BTreeMap<_, _>>());
+                (Kind::Cluster, object)
+            };
+            view.wakes();
+            let before = members(&view);
+            match there {
+                Some(_) => view.apply(kind, &object, Source::Watch, now),
+                None => view.gone(kind, &object, Source::Watch),
             }
-        }
-        for entry in view.sets.values() {
-            let clusters = view.clusters.values().filter_map(|entry| entry.cluster.as_ref());
-            prop_assert_eq!(entry.members, clusters.filter(|cluster| entry.set.selects(&cluster.labels)).count());
+            let (after, wakes) = (members(&view), view.wakes());
+            for (set, cluster) in before.symmetric_difference(&after) {
+                let is_there = view.set(set).is_some();
+                prop_assert!(!is_there || wakes.contains(&Key::Set((&**set).into())), "{set} is counted");
+                let is_there = view.clusters.contains_key(&**cluster);
+                prop_assert!(!is_there || wakes.contains(&cluster_key(cluster)), "{cluster} is told");
+            }
+            let there: Vec<_> = view.sets.names().cloned().collect();
+            let mut anew = BTreeSet::new();
+            for name in &there {
+                let (set, members) = view.set(name).unwrap();
+                let clusters = view.clusters.iter().filter(|(_, entry)| {
+                    entry.cluster.as_ref().is_some_and(|cluster| set.selects(&cluster.labels))
+                });
+                let clusters: Vec<_> = clusters.map(|(cluster, _)| cluster.to_string()).collect();
+                prop_assert_eq!(members, clusters.len(), "{}", name);
+                anew.extend(clusters.into_iter().map(|cluster| (name.to_string(), cluster)));
+            }
+            prop_assert_eq!(&after, &anew);
+            let invalid: Vec<_> = view.sets.undecided().map(|set| set.name.clone()).collect();
+            let expected = there.iter().filter(|name| view.set(name).unwrap().0.membership.is_err());
+            prop_assert_eq!(invalid.iter().collect::<BTreeSet<_>>(), expected.collect::<BTreeSet<_>>());
         }
         let existing = view.clusters.values().filter(|entry| entry.cluster.is_some()).count();
         prop_assert_eq!(view.existing, existing);
     }
+}
+
+/// Which set has which cluster, as deciders are told.
+fn members(view: &View) -> BTreeSet<(String, String)> {
+    let clusters = view.clusters.keys();
+    let pairs = clusters.flat_map(|cluster| {
+        let sets = view.with_cluster(cluster, None, |facts| {
+            let sets = facts.sets.iter().map(|set| set.name.to_string());
+            sets.collect::<Vec<_>>()
+        });
+        let cluster = cluster.to_string();
+        sets.into_iter()
+            .flatten()
+            .map(move |set| (set, cluster.clone()))
+    });
+    pairs.collect()
 }
 
 #[test]
