@@ -240,8 +240,10 @@ impl Work {
 
 /// The hub of a client that has been connected.
 fn api_of(client: Client) -> HubApi {
-    HubApi::new(tower::service_fn(move |request: http::Request<RequestBody>| {
-        let client = client.clone();
-        async move { client.send(request.map(Body::wrap_body)).await }
-    }))
+    HubApi::new(tower::service_fn(
+        move |request: http::Request<RequestBody>| {
+            let client = client.clone();
+            async move { client.send(request.map(Body::wrap_body)).await }
+        },
+    ))
 }

@@ -18,7 +18,10 @@ impl World for Namespaces {
     type Key = String;
     type Fact = String;
 
-    const LANES: &'static [Lane] = &[Lane { name: "namespaces", at_once: 4 }];
+    const LANES: &'static [Lane] = &[Lane {
+        name: "namespaces",
+        at_once: 4,
+    }];
 
     fn reconciler(_: &String) -> &'static str {
         "name-length"
@@ -42,7 +45,11 @@ impl World for Namespaces {
         let mut plan = Plan::default();
         if self.0.get(name).is_some_and(|label| *label != wanted) {
             plan.writes.push(Write {
-                target: Target { resource: kind(), namespace: None, name: name.clone() },
+                target: Target {
+                    resource: kind(),
+                    namespace: None,
+                    name: name.clone(),
+                },
                 action: Action::Patch {
                     subresource: None,
                     body: json!({"metadata": {"labels": {"name-length": wanted}}}),
@@ -57,20 +64,38 @@ impl World for Namespaces {
 
 fn kind() -> GroupVersionResource {
     let [version, resource] = ["v1", "namespaces"].map(str::to_owned);
-    GroupVersionResource { group: String::new(), version, resource }
+    GroupVersionResource {
+        group: String::new(),
+        version,
+        resource,
+    }
 }
 
 /// The row of the table of kinds: what is watched, and what is made of an object.
 fn label(item: &Item<'_>) -> Result<String, serde_json::Error> {
     let object: Value = item.parse()?;
-    Ok(object["metadata"]["labels"]["name-length"].as_str().unwrap_or_default().to_owned())
+    Ok(object["metadata"]["labels"]["name-length"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned())
 }
 
 /// Runs it until `stop`.
-pub async fn run(api: HubApi, metrics: Metrics, stop: CancellationToken) -> Result<(), berth_reconcile::Ended> {
-    let settings = Settings { controller: "toy", instance: "toy-1", manager: "toy", term: None };
+pub async fn run(
+    api: HubApi,
+    metrics: Metrics,
+    stop: CancellationToken,
+) -> Result<(), berth_reconcile::Ended> {
+    let settings = Settings {
+        controller: "toy",
+        instance: "toy-1",
+        manager: "toy",
+        term: None,
+    };
     let engine = Engine::new(Namespaces::default(), vec![(api, None)], settings, metrics);
-    engine.work().watch((), Watched::new("namespaces", kind(), label));
+    engine
+        .work()
+        .watch((), Watched::new("namespaces", kind(), label));
     engine.run(stop).await
 }
 

@@ -165,7 +165,11 @@ mod tests {
     fn times_have_six_digits() {
         for time in ["2026-08-11T12:00:00Z", "2026-08-11T12:00:00.1234567Z"] {
             let written = micro_time(time.parse().unwrap());
-            assert_eq!(written.len(), "2026-08-11T12:00:00.000000Z".len(), "{written}");
+            assert_eq!(
+                written.len(),
+                "2026-08-11T12:00:00.000000Z".len(),
+                "{written}"
+            );
         }
     }
 }

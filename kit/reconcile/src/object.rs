@@ -140,9 +140,18 @@ mod tests {
     #[test]
     fn of_an_object_its_name_is_needed_and_nothing_else() {
         for (json, expected) in [
-            (r#"{"metadata": {"name": "a", "resourceVersion": "7", "labels": 7}}"#, Ok(("a", "", Some(7)))),
-            (r#"{"metadata": {"name": "a", "namespace": null, "uid": "u"}, "spec": []}"#, Ok(("a", "", None))),
-            (r#"{"metadata": {"name": "a", "namespace": "b", "resourceVersion": "x"}}"#, Ok(("a", "b", None))),
+            (
+                r#"{"metadata": {"name": "a", "resourceVersion": "7", "labels": 7}}"#,
+                Ok(("a", "", Some(7))),
+            ),
+            (
+                r#"{"metadata": {"name": "a", "namespace": null, "uid": "u"}, "spec": []}"#,
+                Ok(("a", "", None)),
+            ),
+            (
+                r#"{"metadata": {"name": "a", "namespace": "b", "resourceVersion": "x"}}"#,
+                Ok(("a", "b", None)),
+            ),
             (r#"{"metadata": {}}"#, Err("missing field `name`")),
             (r#"{"metadata": 7}"#, Err("invalid type: integer")),
             ("{}", Err("missing field `metadata`")),
@@ -150,9 +159,15 @@ mod tests {
         ] {
             match (Item::read(json.as_bytes()), expected) {
                 (Ok(Item { meta, .. }), Ok(expected)) => {
-                    assert_eq!((&*meta.name, &*meta.namespace, meta.version()), expected, "{json}");
+                    assert_eq!(
+                        (&*meta.name, &*meta.namespace, meta.version()),
+                        expected,
+                        "{json}"
+                    );
                 }
-                (Err(error), Err(why)) => assert!(error.to_string().contains(why), "{json}: {error}"),
+                (Err(error), Err(why)) => {
+                    assert!(error.to_string().contains(why), "{json}: {error}")
+                }
                 (read, _) => panic!("{json}: {read:?}"),
             }
         }

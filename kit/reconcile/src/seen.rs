@@ -127,7 +127,11 @@ impl<K: Copy + Eq + Hash> Seen<K> {
             (Some(old), Some(version)) => old < version,
             _ => true,
         };
-        let kept = if is_newer { version } else { old.and_then(|old| old.version) };
+        let kept = if is_newer {
+            version
+        } else {
+            old.and_then(|old| old.version)
+        };
         let own = if is_own && objects.is_listing && is_newer {
             objects.lists
         } else {
@@ -218,7 +222,10 @@ mod tests {
         let mut seen = listed(&[("a", 5)], 5);
         assert!(seen.is_news(KIND, &meta("a", 8), Source::Write));
         for late in [6, 8] {
-            assert!(!seen.is_news(KIND, &meta("a", late), Source::Watch), "{late}");
+            assert!(
+                !seen.is_news(KIND, &meta("a", late), Source::Watch),
+                "{late}"
+            );
         }
         assert!(seen.is_news(KIND, &meta("a", 9), Source::Watch));
     }
@@ -242,7 +249,10 @@ mod tests {
         assert!(!seen.is_news(KIND, &meta("a", 5), Source::Watch));
         assert!(seen.is_news(KIND, &meta("b", 9), Source::Write));
         assert!(seen.is_news(KIND, &meta("d", 10), Source::Write));
-        assert!(!seen.is_news(KIND, &meta("b", 7), Source::Watch), "the list is older");
+        assert!(
+            !seen.is_news(KIND, &meta("b", 7), Source::Watch),
+            "the list is older"
+        );
         assert_eq!(seen.listed(KIND, Some(8)), [("".into(), "c".into())]);
         assert!(seen.remove(KIND, "", "d"));
         assert!(!seen.remove(KIND, "", "c"));
@@ -251,10 +261,16 @@ mod tests {
     #[test]
     fn a_list_of_a_restored_storage_counts_though_its_versions_are_lower() {
         let mut seen = listed(&[("a", 100), ("b", 101), ("c", 102)], 110);
-        assert!(seen.is_news(KIND, &meta("b", 120), Source::Write), "before the restore");
+        assert!(
+            seen.is_news(KIND, &meta("b", 120), Source::Write),
+            "before the restore"
+        );
         seen.listing(KIND);
         assert!(seen.is_news(KIND, &meta("a", 40), Source::Watch));
-        assert!(seen.is_news(KIND, &meta("b", 41), Source::Watch), "an own write of before counts no more");
+        assert!(
+            seen.is_news(KIND, &meta("b", 41), Source::Watch),
+            "an own write of before counts no more"
+        );
         assert_eq!(seen.listed(KIND, Some(50)), [("".into(), "c".into())]);
         assert!(seen.is_news(KIND, &meta("a", 51), Source::Watch));
         assert!(seen.is_news(KIND, &meta("b", 52), Source::Write));

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use berth_api::plan::{Action, Plan, Target, Write};
 use berth_api::{GroupVersionResource, Now};
 use berth_hub::{HubApi, RequestBody};
+use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use bytes::Bytes;
 use prometheus::Registry;
 use serde_json::{Value, json};
 
@@ -62,7 +62,11 @@ impl World for Values {
 
     fn decide(&self, key: &Self::Key, _: Now) -> Plan {
         let mut plan = Plan::default();
-        if self.values.get(key).is_some_and(|value| *value != self.wanted) {
+        if self
+            .values
+            .get(key)
+            .is_some_and(|value| *value != self.wanted)
+        {
             let body = json!({"metadata": {"name": key.1}, "value": self.wanted});
             plan.writes.push(patch(&key.1, body));
         }

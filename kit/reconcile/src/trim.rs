@@ -211,11 +211,17 @@ mod tests {
         for (keep, expected) in [
             (Keep::Whole, object.clone()),
             (
-                Keep::But(&[("metadata", Keep::But(&[("managedFields", Keep::Nothing)])), ("status", Keep::Nothing)]),
+                Keep::But(&[
+                    ("metadata", Keep::But(&[("managedFields", Keep::Nothing)])),
+                    ("status", Keep::Nothing),
+                ]),
                 json!({"kind": "K", "metadata": {"name": "a", "labels": {"managedFields": "x"}}, "spec": object["spec"]}),
             ),
             (
-                Keep::Fields(&[("spec", Keep::Fields(&[("text", Keep::Text(2)), ("list", Keep::Whole)]))]),
+                Keep::Fields(&[(
+                    "spec",
+                    Keep::Fields(&[("text", Keep::Text(2)), ("list", Keep::Whole)]),
+                )]),
                 json!({"spec": {"text": "k", "list": [1, {"a": -2.5}]}}),
             ),
             (Keep::Fields(&[]), json!({})),
@@ -224,14 +230,22 @@ mod tests {
             assert_eq!(trimmed(&object, &keep), expected, "{keep:?}");
         }
         let fields = Keep::Fields(&[("a", Keep::Whole)]);
-        for (odd, kept) in [(json!(7), json!(7)), (json!([7]), json!([])), (json!("x"), json!("x"))] {
+        for (odd, kept) in [
+            (json!(7), json!(7)),
+            (json!([7]), json!([])),
+            (json!("x"), json!("x")),
+        ] {
             assert_eq!(trimmed(&odd, &fields), kept);
         }
     }
 
     #[test]
     fn what_is_skipped_may_be_nested_as_deep_as_it_likes() {
-        let deep = format!(r#"{{"a":{}{},"b":1}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        let deep = format!(
+            r#"{{"a":{}{},"b":1}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
         let keep = Keep::Fields(&[("b", Keep::Whole)]);
         assert_eq!(trim(deep.as_bytes(), &keep).unwrap(), json!({"b": 1}));
         assert!(trim(deep.as_bytes(), &Keep::Whole).is_err());
@@ -243,15 +257,24 @@ mod tests {
         let keys = LabelKeys::default();
         let few = json!({"a": "1", "b": 7});
         assert!(!keys.need(["a"]));
-        assert_eq!(trimmed(&few, &Keep::Labels(&keys)), few, "few labels are all kept");
+        assert_eq!(
+            trimmed(&few, &Keep::Labels(&keys)),
+            few,
+            "few labels are all kept"
+        );
         assert!(!keys.need(["b"]), "nothing was left out");
-        let many: Map<String, Value> = (0..1000).map(|i| (format!("label{i:03}"), json!("x"))).collect();
+        let many: Map<String, Value> = (0..1000)
+            .map(|i| (format!("label{i:03}"), json!("x")))
+            .collect();
         let mut many = Value::from(many);
         many["a"] = json!("1");
         many["z"] = json!("2");
         assert_eq!(trimmed(&many, &Keep::Labels(&keys)), json!({"a": "1"}));
         assert!(!keys.need(["a", "b"]), "they were known");
         assert!(keys.need(["z"]), "it was left out");
-        assert_eq!(trimmed(&many, &Keep::Labels(&keys)), json!({"a": "1", "z": "2"}));
+        assert_eq!(
+            trimmed(&many, &Keep::Labels(&keys)),
+            json!({"a": "1", "z": "2"})
+        );
     }
 }

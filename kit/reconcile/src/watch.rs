@@ -188,7 +188,8 @@ impl<W: World> Follower<'_, W> {
                 }
                 let shell = self.page(token).await?;
                 if version.is_empty() {
-                    let missing = || Interruption::Failed("the list has no resourceVersion".to_owned());
+                    let missing =
+                        || Interruption::Failed("the list has no resourceVersion".to_owned());
                     *version = shell.metadata.resource_version.ok_or_else(missing)?;
                 }
                 *token = shell.metadata.token.unwrap_or_default();
@@ -254,7 +255,9 @@ impl<W: World> Follower<'_, W> {
     /// An item of a list.
     fn item(&mut self, found: Found<'_>) {
         match read(found) {
-            Ok(item) => self.work.see(self.kind, &self.row.watched, &item, Source::Watch),
+            Ok(item) => self
+                .work
+                .see(self.kind, &self.row.watched, &item, Source::Watch),
             Err(why) => self.unreadable(&why),
         }
     }
@@ -296,7 +299,9 @@ impl<W: World> Follower<'_, W> {
         is_partial: &mut bool,
     ) -> Result<(), Interruption> {
         let event = match line {
-            Found::Item(line) => serde_json::from_slice::<Event<'_>>(line).map_err(|error| error.to_string()),
+            Found::Item(line) => {
+                serde_json::from_slice::<Event<'_>>(line).map_err(|error| error.to_string())
+            }
             Found::TooLarge(bytes) => Err(too_large(bytes)),
         };
         let event = match event {
@@ -329,7 +334,8 @@ impl<W: World> Follower<'_, W> {
                     if event.type_ == "DELETED" {
                         self.work.deleted(self.kind, &item.meta);
                     } else {
-                        self.work.see(self.kind, &self.row.watched, &item, Source::Watch);
+                        self.work
+                            .see(self.kind, &self.row.watched, &item, Source::Watch);
                     }
                 }
                 Err(error) => {

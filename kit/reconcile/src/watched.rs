@@ -108,7 +108,10 @@ impl<F> Watched<F> {
             path.push_str(&format!("/namespaces/{namespace}"));
         }
         path.push_str(&format!("/{resource}?"));
-        for (key, selector) in [("labelSelector", &self.labels), ("fieldSelector", &self.fields)] {
+        for (key, selector) in [
+            ("labelSelector", &self.labels),
+            ("fieldSelector", &self.fields),
+        ] {
             if let Some(selector) = selector {
                 path.push_str(&format!("{key}={}&", encoded(selector)));
             }

@@ -202,7 +202,11 @@ impl<W: World> Work<W> {
     async fn write(&self, write: &Write) -> Option<(Failure, Refusal)> {
         let server = W::server(write);
         let Some(writer) = self.writers.get(server) else {
-            tracing::error!(reconciler = write.reconciler, server, "a write names an API server that does not exist");
+            tracing::error!(
+                reconciler = write.reconciler,
+                server,
+                "a write names an API server that does not exist"
+            );
             return None;
         };
         let written = writer.write(write).await;

@@ -214,7 +214,9 @@ impl Writer {
             }
         };
         self.page(Call::get(path), &mut take).await?;
-        found.map(|json| Object::read(json).map_err(no_object)).transpose()
+        found
+            .map(|json| Object::read(json).map_err(no_object))
+            .transpose()
     }
 
     /// Lists the metadata of all objects of a kind in a namespace, and has each looked at as it is read. A kind that is not
@@ -242,7 +244,9 @@ impl Writer {
                 page => page?,
             };
             if let Some(error) = failed {
-                return Err(Refusal::without_response(format!("the response is no list: {error}")));
+                return Err(Refusal::without_response(format!(
+                    "the response is no list: {error}"
+                )));
             }
             match shell.metadata.token {
                 Some(token) if !token.is_empty() => next = token,
@@ -256,7 +260,9 @@ impl Writer {
     /// # Errors
     /// It was refused, or there was no response in time.
     pub async fn post(&self, path: &str, body: &Value) -> Result<Value, Refusal> {
-        let answer = self.call(Call::post(path.to_owned(), body.to_string())).await?;
+        let answer = self
+            .call(Call::post(path.to_owned(), body.to_string()))
+            .await?;
         answer.json().map_err(Refusal::from)
     }
 
@@ -280,9 +286,13 @@ impl Writer {
             });
         }
         if too_large {
-            return Err(Refusal::without_response("an object of the list is larger than 4 MiB".to_owned()));
+            return Err(Refusal::without_response(
+                "an object of the list is larger than 4 MiB".to_owned(),
+            ));
         }
-        let shell = items.shell().ok_or_else(|| Refusal::without_response("the response is no list".to_owned()))?;
+        let shell = items
+            .shell()
+            .ok_or_else(|| Refusal::without_response("the response is no list".to_owned()))?;
         serde_json::from_slice(shell)
             .map_err(|error| Refusal::without_response(format!("the response is no list: {error}")))
     }

@@ -19,7 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
 async fn the_toy_labels_what_lacks_its_label_and_nothing_else() {
-    let (patches, patched) = (Arc::<Mutex<Vec<(String, Value)>>>::default(), Arc::new(Notify::new()));
+    let (patches, patched) = (
+        Arc::<Mutex<Vec<(String, Value)>>>::default(),
+        Arc::new(Notify::new()),
+    );
     let (log, notify) = (patches.clone(), patched.clone());
     let namespace = |name: &str, label: &str| json!({"metadata": {"name": name, "resourceVersion": "5", "labels": {"name-length": label}}});
     let service = tower::service_fn(move |request: Request<RequestBody>| {
@@ -29,7 +32,9 @@ async fn the_toy_labels_what_lacks_its_label_and_nothing_else() {
             let body = body.collect().await.unwrap().to_bytes();
             let response = if head.method == Method::PATCH {
                 let mut patch: Value = serde_json::from_slice(&body).unwrap();
-                log.lock().unwrap().push((head.uri.path().to_owned(), patch.clone()));
+                log.lock()
+                    .unwrap()
+                    .push((head.uri.path().to_owned(), patch.clone()));
                 notify.notify_one();
                 patch["metadata"]["name"] = "short".into();
                 patch["metadata"]["resourceVersion"] = "8".into();
@@ -47,9 +52,14 @@ async fn the_toy_labels_what_lacks_its_label_and_nothing_else() {
     let registry = prometheus::Registry::new();
     let metrics = Metrics::new(&registry).unwrap();
     let running = tokio::spawn(toy::run(HubApi::new(service), metrics, stop.clone()));
-    tokio::time::timeout(Duration::from_secs(30), patched.notified()).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(30), patched.notified())
+        .await
+        .unwrap();
     stop.cancel();
     running.await.unwrap().unwrap();
     let body = json!({"metadata": {"labels": {"name-length": "5"}}});
-    assert_eq!(*patches.lock().unwrap(), [("/api/v1/namespaces/short".to_owned(), body)]);
+    assert_eq!(
+        *patches.lock().unwrap(),
+        [("/api/v1/namespaces/short".to_owned(), body)]
+    );
 }

@@ -120,10 +120,16 @@ fn read(kind: Kind, item: &Item<'_>, labels: &LabelKeys) -> Result<Fact, serde_j
                     ("labels", Keep::Labels(labels)),
                 ]),
             ),
-            ("spec", Keep::But(&[("managedClusterClientConfigs", DROPPED)])),
+            (
+                "spec",
+                Keep::But(&[("managedClusterClientConfigs", DROPPED)]),
+            ),
             (
                 "status",
-                Keep::Fields(&[("conditions", Keep::Whole), ("managedNamespaces", Keep::Whole)]),
+                Keep::Fields(&[
+                    ("conditions", Keep::Whole),
+                    ("managedNamespaces", Keep::Whole),
+                ]),
             ),
         ]),
         Kind::Set => Keep::But(&[(

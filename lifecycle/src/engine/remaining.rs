@@ -71,7 +71,9 @@ fn read(item: &Item<'_>) -> Result<RemainingObject, serde_json::Error> {
         name: metadata.name,
         uid: metadata.uid,
         deleting: metadata.deletion_timestamp.is_some(),
-        cleanup_priority: priority.map(|it| serde_json::from_str(it.get())).transpose()?,
+        cleanup_priority: priority
+            .map(|it| serde_json::from_str(it.get()))
+            .transpose()?,
     })
 }
 

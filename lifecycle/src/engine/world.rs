@@ -71,7 +71,10 @@ impl Lifecycle {
         let expressions = selector.and_then(|it| it.match_expressions.as_ref());
         let equal = equal.into_iter().flat_map(|it| it.keys());
         let expressions = expressions.into_iter().flatten().map(|it| &it.key);
-        if self.labels.need(equal.chain(expressions).map(String::as_str)) {
+        if self
+            .labels
+            .need(equal.chain(expressions).map(String::as_str))
+        {
             wakes.list_anew(Kind::Cluster);
         }
     }

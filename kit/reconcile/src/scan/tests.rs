@@ -36,18 +36,45 @@ fn kept(found: Found<'_>) -> Result<String, usize> {
 fn items_are_found_wherever_the_list_has_them() {
     let shell = r#"{"items":[],"kind":"L"}"#;
     for (sentence, list, expected) in [
-        ("first", r#"{"items":[{"a":1},{"b":[2]}],"kind":"L"}"#, vec![r#"{"a":1}"#, r#"{"b":[2]}"#]),
+        (
+            "first",
+            r#"{"items":[{"a":1},{"b":[2]}],"kind":"L"}"#,
+            vec![r#"{"a":1}"#, r#"{"b":[2]}"#],
+        ),
         ("none", shell, vec![]),
-        ("spaced", "{ \"items\" : [ \n {\"a\": 1} \n , {} ] }\n", vec![r#"{"a": 1}"#, "{}"]),
-        ("brackets in texts", r#"{"items":[{"a":"]},{\"["},"x,]"]}"#, vec![r#"{"a":"]},{\"["}"#, r#""x,]""#]),
-        ("nested items are not the list's", r#"{"items":[{"items":[1,2]}]}"#, vec![r#"{"items":[1,2]}"#]),
-        ("items of metadata are not, either", r#"{"metadata":{"items":[1]},"items":[2]}"#, vec!["2"]),
-        ("another key that ends so", r#"{"x\"items":[1],"items":[2]}"#, vec!["2"]),
+        (
+            "spaced",
+            "{ \"items\" : [ \n {\"a\": 1} \n , {} ] }\n",
+            vec![r#"{"a": 1}"#, "{}"],
+        ),
+        (
+            "brackets in texts",
+            r#"{"items":[{"a":"]},{\"["},"x,]"]}"#,
+            vec![r#"{"a":"]},{\"["}"#, r#""x,]""#],
+        ),
+        (
+            "nested items are not the list's",
+            r#"{"items":[{"items":[1,2]}]}"#,
+            vec![r#"{"items":[1,2]}"#],
+        ),
+        (
+            "items of metadata are not, either",
+            r#"{"metadata":{"items":[1]},"items":[2]}"#,
+            vec!["2"],
+        ),
+        (
+            "another key that ends so",
+            r#"{"x\"items":[1],"items":[2]}"#,
+            vec!["2"],
+        ),
         ("null", r#"{"items":null}"#, vec![]),
         ("no list", "<html>[1,2]</html>", vec![]),
     ] {
         let (found, _) = items(1000, [list.as_bytes()]);
-        let expected: Vec<_> = expected.into_iter().map(|item| Ok(item.to_owned())).collect();
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|item| Ok(item.to_owned()))
+            .collect();
         assert_eq!(found, expected, "{sentence}");
     }
 }
@@ -60,7 +87,10 @@ fn an_item_over_the_bound_is_told_by_its_size_and_passed_over() {
     assert_eq!(found, [Err(108), Ok(r#"{"b":1}"#.to_owned()), Err(108)]);
     assert_eq!(shell, br#"{"items":[],"kind":"L"}"#);
     let watch = format!("{long}\n{{}}\n\n{long}\nunfinished");
-    assert_eq!(lines([watch.as_bytes()]), [Err(108), Ok("{}".to_owned()), Err(108)]);
+    assert_eq!(
+        lines([watch.as_bytes()]),
+        [Err(108), Ok("{}".to_owned()), Err(108)]
+    );
 }
 
 #[test]
@@ -82,7 +112,10 @@ fn value() -> impl Strategy<Value = Value> {
         r#"[\[\]{},:"\\a\né]{0,6}"#.prop_map(Value::from),
     ];
     leaf.prop_recursive(3, 20, 4, |inner| {
-        let key = prop_oneof![Just("items".to_owned()), r#"[a"\\]{1,3}"#.prop_map(String::from)];
+        let key = prop_oneof![
+            Just("items".to_owned()),
+            r#"[a"\\]{1,3}"#.prop_map(String::from)
+        ];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
             prop::collection::btree_map(key, inner, 0..4).prop_map(|map| json!(map)),

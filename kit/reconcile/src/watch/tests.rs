@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{engine, server, status, values, work};
 use crate::testing::Values;
+use crate::testing::{engine, server, status, values, work};
 use crate::watched::Watched;
 
 const LIST: &str = "list";
@@ -16,7 +16,8 @@ const WATCH: &str = "watch";
 const BOOKMARK: u16 = 299;
 
 fn list(version: u64, items: &[Value], token: &str) -> String {
-    json!({"metadata": {"resourceVersion": version.to_string(), "continue": token}, "items": items}).to_string()
+    json!({"metadata": {"resourceVersion": version.to_string(), "continue": token}, "items": items})
+        .to_string()
 }
 
 fn object(name: &str, version: u64, value: &str) -> Value {
@@ -81,17 +82,24 @@ async fn asked(answers: &'static [u16]) -> Vec<&'static str> {
 
 fn kinds_of(asked: &[String]) -> Vec<&'static str> {
     let watches = asked.iter().map(|request| request.contains("watch=true"));
-    watches.map(|watches| if watches { WATCH } else { LIST }).collect()
+    watches
+        .map(|watches| if watches { WATCH } else { LIST })
+        .collect()
 }
 
 fn known(work: &Work<Values>) -> Vec<(String, String)> {
     let world = work.world();
     let values = world.values.iter();
-    values.map(|((_, name), value)| (name.clone(), value.clone())).collect()
+    values
+        .map(|((_, name), value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
-    expected.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+    expected
+        .iter()
+        .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,7 +114,10 @@ async fn a_watch_that_never_begins_is_begun_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_cannot_be_resumed_begins_with_a_list() {
-    assert_eq!(asked(&[200, 410, 200]).await[..4], [LIST, WATCH, LIST, WATCH]);
+    assert_eq!(
+        asked(&[200, 410, 200]).await[..4],
+        [LIST, WATCH, LIST, WATCH]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,7 +132,10 @@ async fn a_watch_that_had_bookmarks_only_goes_on_from_the_last() {
     for (request, from) in asked[1..].iter().zip(["7", "42", "42"]) {
         assert!(request.contains("allowWatchBookmarks=true"), "{request}");
         assert!(request.contains("watch=true"), "not begun anew: {request}");
-        assert!(request.ends_with(&format!("&resourceVersion={from}")), "{request}");
+        assert!(
+            request.ends_with(&format!("&resourceVersion={from}")),
+            "{request}"
+        );
     }
     assert!(asked.len() > 3, "{asked:?}");
 }
@@ -142,7 +156,11 @@ async fn so_is_one_whose_watches_end_at_once() {
 async fn so_is_one_that_lists_and_forgets() {
     let times = followed(values("g"), |_, request| {
         let watches = request.contains("watch=true");
-        Some(if watches { (410, status(410, "Expired", "")) } else { (200, list(7, &[], "")) })
+        Some(if watches {
+            (410, status(410, "Expired", ""))
+        } else {
+            (200, list(7, &[], ""))
+        })
     })
     .await
     .0
@@ -157,7 +175,10 @@ async fn a_server_without_an_optional_kind_is_asked_for_both_versions_ever_more_
     assert!((14..=22).contains(&times), "{times}");
     let asked = asked_by(watched(), &[404, 200]).await;
     assert_eq!(kinds_of(&asked)[..3], [LIST, LIST, WATCH]);
-    assert!(asked[1].contains("/v1alpha1/") && asked[2].contains("/v1alpha1/"), "{asked:?}");
+    assert!(
+        asked[1].contains("/v1alpha1/") && asked[2].contains("/v1alpha1/"),
+        "{asked:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,15 +228,37 @@ async fn one_object_that_cannot_be_read_disturbs_no_other_and_is_not_taken_for_g
             event("ADDED", &object("c", 9, "z")),
         ];
         Some(match count {
-            0 => (200, list(7, &[object("a", 5, "x"), object("large", 5, "small")], "")),
+            0 => (
+                200,
+                list(7, &[object("a", 5, "x"), object("large", 5, "small")], ""),
+            ),
             1 => (200, watched.concat()),
-            2 => (200, list(20, &[large.clone(), nameless.clone(), valueless.clone(), object("c", 9, "z")], "")),
+            2 => (
+                200,
+                list(
+                    20,
+                    &[
+                        large.clone(),
+                        nameless.clone(),
+                        valueless.clone(),
+                        object("c", 9, "z"),
+                    ],
+                    "",
+                ),
+            ),
             _ => return None,
         })
     })
     .await;
-    assert_eq!(kinds_of(&asked)[..4], [LIST, WATCH, LIST, WATCH], "what was missed is listed");
-    assert_eq!(known(&work), pairs(&[("a", "x"), ("c", "z"), ("large", "small")]));
+    assert_eq!(
+        kinds_of(&asked)[..4],
+        [LIST, WATCH, LIST, WATCH],
+        "what was missed is listed"
+    );
+    assert_eq!(
+        known(&work),
+        pairs(&[("a", "x"), ("c", "z"), ("large", "small")])
+    );
     assert_eq!(work.world().unreadable, 1);
 }
 
@@ -230,7 +273,10 @@ async fn what_an_api_server_has_counts_though_it_went_back() {
     ] {
         let (asked, work) = followed(values("g"), move |count, _| {
             Some(match count {
-                0 => (200, list(100, &[object("a", 90, "new"), object("b", 91, "new")], "")),
+                0 => (
+                    200,
+                    list(100, &[object("a", 90, "new"), object("b", 91, "new")], ""),
+                ),
                 1 => (code, watched.clone()),
                 2 => (200, list(50, &[object("a", 40, "old")], "")),
                 3 => (200, event("MODIFIED", &object("a", 51, "newer"))),
@@ -238,7 +284,11 @@ async fn what_an_api_server_has_counts_though_it_went_back() {
             })
         })
         .await;
-        assert_eq!(kinds_of(&asked)[..4], [LIST, WATCH, LIST, WATCH], "{sentence}");
+        assert_eq!(
+            kinds_of(&asked)[..4],
+            [LIST, WATCH, LIST, WATCH],
+            "{sentence}"
+        );
         assert_eq!(known(&work), pairs(&[("a", "newer")]), "{sentence}");
     }
 }
@@ -248,8 +298,17 @@ async fn a_watch_that_reports_its_end_begins_with_a_list() {
     let (asked, work) = followed(values("g"), move |count, _| {
         Some(match count {
             0 => (200, list(7, &[object("a", 5, "x")], "")),
-            1 => (200, event("ERROR", &json!({"kind": "Status", "code": 410, "message": "too old"}))),
-            2 => (200, list(9, &[object("a", 5, "x"), object("b", 8, "y")], "")),
+            1 => (
+                200,
+                event(
+                    "ERROR",
+                    &json!({"kind": "Status", "code": 410, "message": "too old"}),
+                ),
+            ),
+            2 => (
+                200,
+                list(9, &[object("a", 5, "x"), object("b", 8, "y")], ""),
+            ),
             _ => return None,
         })
     })

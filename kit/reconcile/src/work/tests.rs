@@ -27,7 +27,11 @@ fn an_object_is_gone_with_its_last_finalizer_though_the_answer_still_has_it() {
         ("it stays", json!({"finalizers": []}), false, false),
     ] {
         let write = patch("a", json!({"metadata": metadata}));
-        assert_eq!(takes_last_finalizer(&write, &answer(deleting)), gone, "{row}");
+        assert_eq!(
+            takes_last_finalizer(&write, &answer(deleting)),
+            gone,
+            "{row}"
+        );
     }
 }
 
@@ -66,7 +70,9 @@ fn wanted(value: &str) -> Values {
 }
 
 /// Runs a controller on an API server that has the object `a`, and answers to patches so.
-async fn reconciled(answer: impl Fn(usize, Value) -> (u16, String) + Clone + Send + Sync + 'static) -> (usize, Arc<Work<Values>>) {
+async fn reconciled(
+    answer: impl Fn(usize, Value) -> (u16, String) + Clone + Send + Sync + 'static,
+) -> (usize, Arc<Work<Values>>) {
     let patches = Arc::new(AtomicUsize::new(0));
     let count = patches.clone();
     let api = server(move |request: String, body: Bytes| {
@@ -79,8 +85,12 @@ async fn reconciled(answer: impl Fn(usize, Value) -> (u16, String) + Clone + Sen
             if request.contains("watch=true") {
                 std::future::pending::<()>().await;
             }
-            let items = json!([{"metadata": {"name": "a", "resourceVersion": "5"}, "value": "old"}]);
-            (200, json!({"metadata": {"resourceVersion": "7"}, "items": items}).to_string())
+            let items =
+                json!([{"metadata": {"name": "a", "resourceVersion": "5"}, "value": "old"}]);
+            (
+                200,
+                json!({"metadata": {"resourceVersion": "7"}, "items": items}).to_string(),
+            )
         }
     });
     let (engine, _) = engine(wanted("new"), vec![api]);
@@ -130,7 +140,8 @@ async fn nothing_is_decided_before_everything_was_listed() {
     work.watch(2, values("h"));
     work.watch(3, values("i").optional());
     let see = |kind| {
-        let object = object(json!({"metadata": {"name": "a", "resourceVersion": "5"}, "value": ""}));
+        let object =
+            object(json!({"metadata": {"name": "a", "resourceVersion": "5"}, "value": ""}));
         work.see(kind, &values("g"), &object.item(), Source::Watch);
     };
     work.listing(1);

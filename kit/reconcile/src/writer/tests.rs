@@ -81,7 +81,11 @@ async fn and_one_that_is_there_is_replaced_with_all_it_had() {
     assert_eq!(object["spec"], json!({"finalizers": ["kubernetes"]}));
     assert_eq!(
         *asked.lock().unwrap(),
-        ["POST /apis/g/v1/values", "GET /apis/g/v1/values/a", "PUT /apis/g/v1/values/a"]
+        [
+            "POST /apis/g/v1/values",
+            "GET /apis/g/v1/values/a",
+            "PUT /apis/g/v1/values/a"
+        ]
     );
 }
 
@@ -103,7 +107,13 @@ async fn a_conflict_with_what_is_not_there_is_a_conflict() {
         body,
         patch: json!({}),
     };
-    for write in [update.clone(), Write { action: patch, ..update }] {
+    for write in [
+        update.clone(),
+        Write {
+            action: patch,
+            ..update
+        },
+    ] {
         let (failure, _) = writer.write(&write).await.unwrap_err();
         assert_eq!(failure.code, 409, "{write:?}");
     }
@@ -112,9 +122,19 @@ async fn a_conflict_with_what_is_not_there_is_a_conflict() {
 #[tokio::test]
 async fn an_object_is_gone_only_on_the_api_servers_own_word() {
     for (sentence, code, body, gone) in [
-        ("it was deleted", 200, json!({"kind": "Status", "status": "Success"}).to_string(), true),
+        (
+            "it was deleted",
+            200,
+            json!({"kind": "Status", "status": "Success"}).to_string(),
+            true,
+        ),
         ("it does not exist", 404, status(404, "NotFound", "a"), true),
-        ("it waits for a finalizer", 200, json!({"metadata": {"name": "a"}}).to_string(), false),
+        (
+            "it waits for a finalizer",
+            200,
+            json!({"metadata": {"name": "a"}}).to_string(),
+            false,
+        ),
         ("a page", 404, "<h1>not here</h1>".to_owned(), false),
         ("another object", 404, status(404, "NotFound", "b"), false),
     ] {
@@ -126,12 +146,22 @@ async fn an_object_is_gone_only_on_the_api_servers_own_word() {
             uid: "u".to_owned(),
             why: "tests",
         };
-        let write = Write { action: delete, ..patch("a", Value::Null) };
+        let write = Write {
+            action: delete,
+            ..patch("a", Value::Null)
+        };
         let written = writer.write(&write).await;
-        assert_eq!(matches!(written, Ok(Written::Gone)), gone, "{sentence}: {written:?}");
+        assert_eq!(
+            matches!(written, Ok(Written::Gone)),
+            gone,
+            "{sentence}: {written:?}"
+        );
         if sentence == "a page" {
             let (failure, _) = written.unwrap_err();
-            assert_eq!((failure.code, &*failure.message), (0, "404 <h1>not here</h1>"));
+            assert_eq!(
+                (failure.code, &*failure.message),
+                (0, "404 <h1>not here</h1>")
+            );
         }
     }
 }
@@ -155,24 +185,77 @@ async fn an_api_server_that_never_answers_is_given_up_and_others_get_their_turn(
     let (all, ()) = tokio::join!(all, free);
     for outcome in all {
         let (failure, _) = outcome.unwrap_err();
-        assert_eq!((failure.code, &*failure.message), (0, "no response within 15.0s"));
+        assert_eq!(
+            (failure.code, &*failure.message),
+            (0, "no response within 15.0s")
+        );
     }
 }
 
 /// An API server asks webhooks before it compares resourceVersions.
 #[tokio::test]
 async fn a_write_that_is_refused_for_what_was_stale_in_it_is_a_conflict() {
-    let stored = |version: &str| Some(json!({"metadata": {"name": "a", "resourceVersion": version}}));
+    let stored =
+        |version: &str| Some(json!({"metadata": {"name": "a", "resourceVersion": version}}));
     for (sentence, refused, stored, decided_from, code, reads) in [
-        ("it was written since", 400, stored("8"), json!("7"), 409, true),
-        ("a denial of what is gone", 403, stored("8"), json!("7"), 409, true),
-        ("it cannot be any more", 422, stored("8"), json!("7"), 409, true),
+        (
+            "it was written since",
+            400,
+            stored("8"),
+            json!("7"),
+            409,
+            true,
+        ),
+        (
+            "a denial of what is gone",
+            403,
+            stored("8"),
+            json!("7"),
+            409,
+            true,
+        ),
+        (
+            "it cannot be any more",
+            422,
+            stored("8"),
+            json!("7"),
+            409,
+            true,
+        ),
         ("it is gone", 400, None, json!("7"), 409, true),
-        ("it is wrong by itself", 400, stored("7"), json!("7"), 400, true),
+        (
+            "it is wrong by itself",
+            400,
+            stored("7"),
+            json!("7"),
+            400,
+            true,
+        ),
         ("it is not allowed", 403, stored("7"), json!("7"), 403, true),
-        ("it names no version", 400, stored("8"), Value::Null, 400, false),
-        ("a conflict already", 409, stored("8"), json!("7"), 409, false),
-        ("the API server is busy", 429, stored("8"), json!("7"), 429, false),
+        (
+            "it names no version",
+            400,
+            stored("8"),
+            Value::Null,
+            400,
+            false,
+        ),
+        (
+            "a conflict already",
+            409,
+            stored("8"),
+            json!("7"),
+            409,
+            false,
+        ),
+        (
+            "the API server is busy",
+            429,
+            stored("8"),
+            json!("7"),
+            429,
+            false,
+        ),
     ] {
         let asked: Arc<Mutex<Vec<String>>> = Arc::default();
         let log = Arc::clone(&asked);
@@ -188,10 +271,18 @@ async fn a_write_that_is_refused_for_what_was_stale_in_it_is_a_conflict() {
         let body = json!({"metadata": {"uid": "u", "resourceVersion": decided_from}});
         let (failure, _) = writer.write(&patch("a", body)).await.unwrap_err();
         assert_eq!(failure.code, code, "{sentence}: {failure:?}");
-        assert_eq!(failure.is_transient(), [409, 429].contains(&code), "{sentence}");
+        assert_eq!(
+            failure.is_transient(),
+            [409, 429].contains(&code),
+            "{sentence}"
+        );
         assert!(failure.message.ends_with("no"), "{sentence}: {failure:?}");
         let asked = asked.lock().unwrap();
-        assert_eq!(asked.iter().any(|it| it.starts_with("GET")), reads, "{sentence}");
+        assert_eq!(
+            asked.iter().any(|it| it.starts_with("GET")),
+            reads,
+            "{sentence}"
+        );
         assert_eq!(asked.len(), 1 + usize::from(reads), "{sentence}");
     }
 }
@@ -199,7 +290,10 @@ async fn a_write_that_is_refused_for_what_was_stale_in_it_is_a_conflict() {
 #[tokio::test]
 async fn one_object_is_found_by_a_list() {
     let writer = writer(server(async |request: String, _| {
-        assert_eq!(request, "GET /apis/g/v1/values?fieldSelector=metadata.name%3Da");
+        assert_eq!(
+            request,
+            "GET /apis/g/v1/values?fieldSelector=metadata.name%3Da"
+        );
         let object = json!({"metadata": {"name": "a"}, "value": 1});
         (200, json!({"metadata": {}, "items": [object]}).to_string())
     }));

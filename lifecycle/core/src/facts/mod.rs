@@ -12,12 +12,12 @@ mod owned;
 mod set;
 
 pub use addon::Addon;
+pub use berth_api::Now;
 pub use binding::Binding;
 pub use cluster::Cluster;
 pub use csr::{CertificateRequest, Standing};
 pub use lease::Lease;
 pub use owned::{Owned, OwnedObjects};
-pub use berth_api::Now;
 pub use set::ClusterSet;
 
 use std::collections::BTreeMap;

@@ -44,10 +44,18 @@ async fn only_the_hub_says_that_nothing_is_left() {
     for (code, answer, why) in [
         (404, "<h1>not here</h1>", "404 <h1>not here</h1>"),
         (404, r#"{"error": "no hub"}"#, r#"404 {"error": "no hub"}"#),
-        (404, r#"{"kind": "Status", "apiVersion": "v1", "reason": "NotFound", "message": "who?"}"#, "who?"),
+        (
+            404,
+            r#"{"kind": "Status", "apiVersion": "v1", "reason": "NotFound", "message": "who?"}"#,
+            "who?",
+        ),
         (200, "{}", "no list"),
         (200, r#"{"metadata": {}}"#, "no list"),
-        (200, r#"{"metadata": {}, "items": [{"metadata": {"name": "w"}}]}"#, "no list"),
+        (
+            200,
+            r#"{"metadata": {}, "items": [{"metadata": {"name": "w"}}]}"#,
+            "no list",
+        ),
         (302, r#"{"metadata": {}, "items": []}"#, "items"),
     ] {
         let told = left(code, answer).await.unwrap_err();
@@ -57,14 +65,25 @@ async fn only_the_hub_says_that_nothing_is_left() {
 
 #[tokio::test]
 async fn of_very_many_objects_those_are_kept_whose_turn_is_first() {
-    let item = |number: usize, priority: Value| {
-        json!({"metadata": {"name": format!("w{number}"), "uid": "u", "annotations": {CLEANUP_PRIORITY: priority, "other": 7}}})
-    };
+    let item = |number: usize, priority: Value| json!({"metadata": {"name": format!("w{number}"), "uid": "u", "annotations": {CLEANUP_PRIORITY: priority, "other": 7}}});
     let priority = |number| if number % 3 == 1 { "1" } else { "7" };
-    let items: Vec<_> = (0..3 * KEPT).map(|it| item(it, json!(priority(it)))).collect();
-    let objects = left(200, json!({"metadata": {}, "items": items}).to_string()).await.unwrap();
+    let items: Vec<_> = (0..3 * KEPT)
+        .map(|it| item(it, json!(priority(it))))
+        .collect();
+    let objects = left(200, json!({"metadata": {}, "items": items}).to_string())
+        .await
+        .unwrap();
     assert_eq!(objects.len(), KEPT);
-    assert!(objects.iter().all(|object| object.cleanup_priority.as_deref() == Some("1")));
-    let long = left(200, json!({"metadata": {}, "items": [item(0, json!("1".repeat(1000)))]}).to_string()).await.unwrap();
+    assert!(
+        objects
+            .iter()
+            .all(|object| object.cleanup_priority.as_deref() == Some("1"))
+    );
+    let long = left(
+        200,
+        json!({"metadata": {}, "items": [item(0, json!("1".repeat(1000)))]}).to_string(),
+    )
+    .await
+    .unwrap();
     assert_eq!(long[0].cleanup_priority, None);
 }

@@ -136,7 +136,10 @@ fn lease(cluster: &str, version: u64, renewed: Timestamp) -> Object {
 /// The watch tells of this lease.
 fn watched(view: &mut Seeing, lease: Object, now: Now) {
     let lease: Object<Renewal> = serde_json::from_value(lease.value).unwrap();
-    if view.seen.is_news(Kind::Lease, &lease.metadata, Source::Watch) {
+    if view
+        .seen
+        .is_news(Kind::Lease, &lease.metadata, Source::Watch)
+    {
         view.lists_leases = view.seen.is_listing(Kind::Lease);
         view.apply_lease(&lease, Source::Watch, now);
     }

@@ -235,12 +235,15 @@ impl Round<'_> {
         let key = Key::Cluster(self.name.into());
         let lasted = self.on.failing_for(&key, now.instant);
         let mut plan = ClusterPlan::default();
-        self.on.world().view().with_cluster(self.name, None, |facts| {
-            if facts.cluster.is_some() {
-                acceptance::report(facts, failures, lasted, now, &mut plan);
-                removal::report(facts, failures, lasted, now, &mut plan);
-            }
-        });
+        self.on
+            .world()
+            .view()
+            .with_cluster(self.name, None, |facts| {
+                if facts.cluster.is_some() {
+                    acceptance::report(facts, failures, lasted, now, &mut plan);
+                    removal::report(facts, failures, lasted, now, &mut plan);
+                }
+            });
         let writes = self.writes(plan);
         self.on.carry_out(writes).await;
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use berth_reconcile::queue::Done;
-use berth_reconcile::{Outcome, ROUNDS, Reference, Regarding, Refusal, Work, failed, now};
+use berth_reconcile::{Outcome, ROUNDS, Reference, Refusal, Regarding, Work, failed, now};
 use serde_json::{Value, json};
 
 use crate::automatic;
@@ -60,7 +60,12 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
                     "spec": review,
                 });
                 let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-                match on.writer(0).post(path, &body).await.and_then(|it| allowed(&it)) {
+                match on
+                    .writer(0)
+                    .post(path, &body)
+                    .await
+                    .and_then(|it| allowed(&it))
+                {
                     Ok(allowed) => answer = Some((uid, allowed)),
                     Err(refusal) => {
                         tracing::warn!(
@@ -136,6 +141,8 @@ fn allowed(review: &Value) -> Result<bool, Refusal> {
     let is_review = review["kind"] == "SubjectAccessReview";
     match review["status"]["allowed"].as_bool() {
         Some(allowed) if is_review => Ok(allowed),
-        _ => Err(Refusal::unreadable("the response is no SubjectAccessReview with an answer")),
+        _ => Err(Refusal::unreadable(
+            "the response is no SubjectAccessReview with an answer",
+        )),
     }
 }

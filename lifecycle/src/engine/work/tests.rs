@@ -80,14 +80,30 @@ async fn the_answer_about_a_request_is_not_anothers_of_the_same_name() {
 #[tokio::test]
 async fn only_a_review_says_that_an_agent_may_not_renew() {
     for (sentence, answer, fails) in [
-        ("a refusal", json!({"kind": "SubjectAccessReview", "status": {"allowed": false}}), false),
+        (
+            "a refusal",
+            json!({"kind": "SubjectAccessReview", "status": {"allowed": false}}),
+            false,
+        ),
         ("a page", json!({"login": "please"}), true),
-        ("another kind", json!({"kind": "Status", "status": {"allowed": true}}), true),
-        ("no answer yet", json!({"kind": "SubjectAccessReview", "spec": {}}), true),
+        (
+            "another kind",
+            json!({"kind": "Status", "status": {"allowed": true}}),
+            true,
+        ),
+        (
+            "no answer yet",
+            json!({"kind": "SubjectAccessReview", "spec": {}}),
+            true,
+        ),
     ] {
         let work = on(move |_| answer.to_string());
         work.observed(Kind::Csr, &request("u", 1, "user"));
         let done = csr::work(&work, "csr1").await;
-        assert_eq!(matches!(done, Done::Failed { .. }), fails, "{sentence}: {done:?}");
+        assert_eq!(
+            matches!(done, Done::Failed { .. }),
+            fails,
+            "{sentence}: {done:?}"
+        );
     }
 }
