@@ -4,11 +4,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use berth_certs::managed::{Managed, Observer, Place, Policy, Registration, Settings};
+use berth_certs::managed::{Observer, Policy};
+use berth_certs_keeper::{Managed, Place, Registration, Settings};
+use berth_hub::HubApi;
 use berth_webhooks::review::Webhook;
 use clap::ValueEnum;
 use jiff::SignedDuration;
-use kube::Client;
 
 /// Where the gate's certificate comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -70,7 +71,7 @@ pub(crate) struct KeeperArgs {
 
 /// The hub whose registrations are looked after.
 pub(crate) struct OnHub {
-    pub(crate) client: Client,
+    pub(crate) api: HubApi,
     /// Where the hub's components are.
     pub(crate) namespace: String,
 }
@@ -116,7 +117,7 @@ impl SecretArgs {
     /// Names the flag, and what is wrong with its value.
     pub(crate) fn read(&self, hub: OnHub, observer: Observer) -> anyhow::Result<Managed> {
         let place = self.place(&hub.namespace)?;
-        Ok(Managed::reader(hub.client, place, observer))
+        Ok(Managed::reader(hub.api, place, observer))
     }
 }
 
@@ -164,7 +165,7 @@ impl KeeperArgs {
             registrations: registrations.into(),
             policy,
         };
-        Ok(Managed::keeper(hub.client, place, settings, observer)?)
+        Ok(Managed::keeper(hub.api, place, settings, observer)?)
     }
 }
 

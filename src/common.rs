@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use berth_certs::options::TlsOptions;
+use berth_hub::{Access, ConnectError, HubApi};
 use tokio::runtime::Builder;
 
 use crate::logging::{self, Format};
@@ -24,9 +25,9 @@ pub(crate) fn install_namespace() -> String {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CommonArgs {
-    /// Kubeconfig of the hub [default: the cluster this runs in]
+    /// Kubeconfig of the hub [default: the files of $KUBECONFIG, else the cluster this runs in]
     #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<PathBuf>,
+    kubeconfig: Option<PathBuf>,
     /// Lowest TLS version: VersionTLS12 or VersionTLS13. Older ones are not served
     #[arg(
         long,
@@ -68,6 +69,14 @@ struct Ignored {
 // === impl CommonArgs ===
 
 impl CommonArgs {
+    /// The hub that the flag, `$KUBECONFIG`, or the cluster in which this runs names.
+    ///
+    /// # Errors
+    /// No hub is named, or its kubeconfig cannot be used.
+    pub(crate) async fn hub(&self) -> Result<HubApi, ConnectError> {
+        HubApi::connect(&Access::of_server(self.kubeconfig.clone())).await
+    }
+
     /// Begins to log, and runs a command to its end.
     ///
     /// # Errors

@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 use crate::certificates::{KeeperArgs, OnHub};
 use crate::controller::{Lifecycle, LifecycleArgs, WhenLost};
 use crate::feature_gates::{self, Of};
-use crate::hub_client::{self, HubClient};
 use crate::signals;
 use crate::webhook_server::{GateArgs, Prepared};
 
@@ -64,18 +63,17 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         tracing::warn!("{warning}");
     }
     let common = &args.gate.common;
-    let HubClient { client, service } =
-        hub_client::connect(common.kubeconfig.as_deref(), "").await?;
-    let answerer = Arc::new(HubAnswerer::new(service)) as Arc<dyn Answerer>;
+    let api = common.hub().await?;
+    let answerer = Arc::new(HubAnswerer::new(api.gate_service())) as Arc<dyn Answerer>;
     let hub = OnHub {
-        client: client.clone(),
+        api: api.clone(),
         namespace: settings.namespace().to_owned(),
     };
     let decides = async move || Ok((answerer, Some(hub)));
     let gate = Prepared::new(&args.gate, gates.webhooks, Some(&args.keeper), decides).await?;
     let (tls, _told_by_the_gate) = common.tls()?;
     let registry = gate.registry();
-    let lifecycle = Lifecycle::new(settings, tls, registry, client, WhenLost::StandAgain).await?;
+    let lifecycle = Lifecycle::new(settings, tls, registry, api, WhenLost::StandAgain).await?;
     let controller = lifecycle.address()?;
 
     let stop = CancellationToken::new();

@@ -10,7 +10,6 @@ mod controller;
 mod demo;
 mod feature_gates;
 mod hub;
-mod hub_client;
 mod logging;
 mod open_files;
 mod ports;

@@ -12,9 +12,10 @@ use anyhow::Context;
 use berth_certs::client_auth::ClientAuth;
 use berth_certs::folder::Folder;
 use berth_certs::issue::write_self_signed;
-use berth_certs::managed::Managed;
 use berth_certs::options::TlsOptions;
 use berth_certs::serving::{PairSource, ServingTls};
+use berth_certs_keeper::Managed;
+use berth_hub::ConnectError;
 use berth_rules::{FeatureGates, Settings};
 use berth_webhooks::review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles, Webhook};
 use berth_webhooks::server::{Limits, Metrics, Open, Opening, Server, certificate_metrics};
@@ -28,7 +29,6 @@ use tokio_util::sync::CancellationToken;
 use crate::certificates::{KeeperArgs, OnHub, SecretArgs, Source, SourceArgs};
 use crate::common::{CommonArgs, install_namespace};
 use crate::feature_gates::{self, Of};
-use crate::hub_client::{self, HubClient};
 use crate::open_files;
 use crate::ports::Port;
 use crate::signals;
@@ -54,7 +54,7 @@ Signals: SIGTERM and SIGINT drain and end it, the second one at once.";
 
 /// Serve the admission webhooks
 ///
-/// Serves them over TLS, and health and metrics in plain HTTP beside them. Who may do what is asked of the hub it runs in, of the hub of --kubeconfig, or of the files of --hub-files.
+/// Serves them over TLS, and health and metrics in plain HTTP beside them. Who may do what is asked of the hub of --kubeconfig or $KUBECONFIG, of the hub it runs in, or of the files of --hub-files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -445,12 +445,15 @@ fn certificates(args: &GateArgs, now: Timestamp) -> anyhow::Result<Certificates>
 
 async fn decides(args: &Args) -> anyhow::Result<Decides> {
     if args.hub_files.is_empty() {
-        let or = ", or decide without one by --hub-files PATH";
-        let HubClient { client, service } =
-            hub_client::connect(args.gate.common.kubeconfig.as_deref(), or).await?;
-        let answerer = Arc::new(HubAnswerer::new(service));
+        let api = match args.gate.common.hub().await {
+            Err(error @ ConnectError::NoKubeconfig { .. }) => {
+                anyhow::bail!("{error}, or decide without one by --hub-files PATH")
+            }
+            api => api?,
+        };
+        let answerer = Arc::new(HubAnswerer::new(api.gate_service()));
         let namespace = install_namespace();
-        return Ok((answerer, Some(OnHub { client, namespace })));
+        return Ok((answerer, Some(OnHub { api, namespace })));
     }
     let files = HubFiles::read(&args.hub_files)?;
     let passed_over: usize = files.passed_over().values().sum();

@@ -6,7 +6,7 @@
 //! - [`client_auth`]: optionally, who may connect;
 //! - [`serving`]: all of it as one rustls configuration, replaced while connections go on;
 //! - [`issue`]: an authority of our own and what it issues; [`self_signed`]: a pair of such in memory;
-//! - [`managed`]: both kept in a Secret, renewed in time, and the authority published in the registrations;
+//! - [`managed`]: when both are renewed and published, decided without I/O;
 //! - [`csr`]: what others ask it to sign;
 //! - [`served`]: what somebody else serves, and whether a client with a CA bundle trusts it.
 //!

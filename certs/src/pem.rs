@@ -173,7 +173,8 @@ impl Problem {
 // === impl Digest ===
 
 impl Digest {
-    pub(crate) fn of(parts: &[&[u8]]) -> Self {
+    /// The digest of these, one after the other.
+    pub fn of(parts: &[&[u8]]) -> Self {
         // The provider's own SHA-256: no further dependency, and it goes along if the provider is changed.
         let suite = TLS13_AES_128_GCM_SHA256
             .tls13()

@@ -2,20 +2,16 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::Context;
 use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
-use berth_hub::{HubApi, RequestBody};
-use berth_lease::{Claim, Term};
+use berth_hub::HubApi;
+use berth_lease::{LeadingError, Phase, Term, WhenLost, while_leading};
 use berth_lifecycle::engine::{Engine, Metrics};
 use berth_webhooks::server;
-use kube::Client;
-use kube::client::Body;
 use prometheus::Registry;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::args::Settings;
@@ -23,18 +19,9 @@ use super::health;
 use super::scrapers::Scrapers;
 use super::standing::Standing;
 
-/// What becomes of the process when another has taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WhenLost {
-    /// It ends, as OCM's controller does.
-    End,
-    /// It has more to do, and stands for election again.
-    StandAgain,
-}
-
 /// The lifecycle, ready to run: what can fail at start has been done.
 pub(crate) struct Lifecycle {
-    client: Client,
+    api: HubApi,
     settings: Settings,
     when_lost: WhenLost,
     metrics: Metrics,
@@ -57,7 +44,7 @@ impl Lifecycle {
         settings: Settings,
         tls: TlsOptions,
         registry: &Registry,
-        client: Client,
+        api: HubApi,
         when_lost: WhenLost,
     ) -> anyhow::Result<Self> {
         let lease = settings.election.as_ref().map(|lease| &*lease.name);
@@ -71,7 +58,7 @@ impl Lifecycle {
             standing: Arc::new(standing),
             tls: Arc::new(tls),
             reload,
-            client,
+            api,
             port: settings.listen.open("--listen").await?,
             settings,
         })
@@ -90,7 +77,7 @@ impl Lifecycle {
     /// A part of it ended that never does.
     pub(crate) async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let Self {
-            client,
+            api,
             settings,
             when_lost,
             metrics,
@@ -101,7 +88,7 @@ impl Lifecycle {
             reload,
         } = self;
         let end = CancellationToken::new();
-        let scrapers = Scrapers::new(client.clone());
+        let scrapers = Scrapers::new(api.kube_client());
         let router = health::router(Arc::clone(&standing), registry, scrapers);
         let mut health = tokio::spawn(server::serve(
             port,
@@ -111,7 +98,7 @@ impl Lifecycle {
         ));
         let mut reload = tokio::spawn(tls.watch(reload, end.clone()));
         let work = Work {
-            client,
+            api,
             settings,
             when_lost,
             metrics,
@@ -144,7 +131,7 @@ impl Lifecycle {
 
 /// What is done for the hub.
 struct Work {
-    client: Client,
+    api: HubApi,
     settings: Settings,
     when_lost: WhenLost,
     metrics: Metrics,
@@ -160,69 +147,24 @@ impl Work {
             self.standing.stops();
             return result;
         };
-        let resign = CancellationToken::new();
-        let (mut claims, elector) =
-            berth_lease::spawn(self.client.clone(), params, resign.clone())?;
-        let result = self.campaign(&mut claims, &stop).await;
-        // The reconcilers are gone. Whatever knows their term must be, too: the Lease is released when none is left.
-        self.standing.stops();
-        drop(claims);
-        resign.cancel();
-        elector.await.context("the leader election failed")?;
-        result
-    }
-
-    /// Reconciles whenever elected.
-    async fn campaign(
-        &self,
-        claims: &mut watch::Receiver<Arc<Claim>>,
-        stop: &CancellationToken,
-    ) -> anyhow::Result<()> {
-        loop {
-            let term = tokio::select! {
-                biased;
-                () = stop.cancelled() => return Ok(()),
-                term = self.elected(claims) => term?,
-            };
-            self.reconcile(Some(term), stop).await?;
-            if stop.is_cancelled() {
-                return Ok(());
-            }
-            match self.when_lost {
-                WhenLost::End => {
-                    tracing::warn!("the leadership is lost: ending");
-                    return Ok(());
-                }
-                WhenLost::StandAgain => {
-                    tracing::warn!("the leadership is lost: standing for election again");
-                    self.standing.waits();
-                }
-            }
-        }
-    }
-
-    /// Waits for a term of ours.
-    async fn elected(&self, claims: &mut watch::Receiver<Arc<Claim>>) -> anyhow::Result<Term> {
-        loop {
-            let claim = Arc::clone(&claims.borrow_and_update());
-            if let Some(term) = &claim.term
-                && term.remaining(Instant::now()).is_some()
-            {
-                return Ok(term.clone());
-            }
-            if !claim.holder.is_empty() {
-                self.standing.waits();
-            }
-            drop(claim);
-            let changed = claims.changed().await;
-            changed.context("the leader election ended unexpectedly")?;
-        }
+        let standing = &self.standing;
+        let tell = |phase| match phase {
+            Phase::Waiting => standing.waits(),
+            // Lets go of the term, so that the Lease can be released.
+            Phase::Stopped => standing.stops(),
+        };
+        let work = |term| self.reconcile(Some(term), &stop);
+        let led = while_leading(&self.api, params, self.when_lost, &stop, tell, work).await;
+        led.map_err(|error| match error {
+            LeadingError::Work(error) => error,
+            error => anyhow::Error::msg(error.to_string()),
+        })
     }
 
     /// Runs the reconcilers, until told to stop or until the term is over.
     async fn reconcile(&self, term: Option<Term>, stop: &CancellationToken) -> anyhow::Result<()> {
         let engine = Engine::new(
-            api_of(self.client.clone()),
+            self.api.clone(),
             self.settings.config.clone(),
             term,
             self.settings.limit(),
@@ -236,14 +178,4 @@ impl Work {
         );
         Ok(engine.run(stop.clone()).await?)
     }
-}
-
-/// The hub of a client that has been connected.
-fn api_of(client: Client) -> HubApi {
-    HubApi::new(tower::service_fn(
-        move |request: http::Request<RequestBody>| {
-            let client = client.clone();
-            async move { client.send(request.map(Body::wrap_body)).await }
-        },
-    ))
 }

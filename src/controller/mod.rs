@@ -16,12 +16,12 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use args::LifecycleArgs;
-pub(crate) use lifecycle::{Lifecycle, WhenLost};
+pub(crate) use berth_lease::WhenLost;
+pub(crate) use lifecycle::Lifecycle;
 
 use crate::certificates::{KeeperArgs, OnHub, SecretArgs};
 use crate::common::CommonArgs;
 use crate::feature_gates::{self, Of};
-use crate::hub_client::{self, HubClient};
 use crate::signals;
 
 const EXAMPLES: &str = "\
@@ -86,11 +86,10 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     registry.register(Box::new(
         prometheus::process_collector::ProcessCollector::for_self(),
     ))?;
-    let HubClient { client, .. } =
-        hub_client::connect(args.common.kubeconfig.as_deref(), "").await?;
+    let api = args.common.hub().await?;
     let kept = if args.keep_certificates {
         let hub = OnHub {
-            client: client.clone(),
+            api: api.clone(),
             namespace: settings.namespace().to_owned(),
         };
         let observer = certificate_metrics(&registry);
@@ -98,7 +97,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     } else {
         None
     };
-    let lifecycle = Lifecycle::new(settings, tls, &registry, client, WhenLost::End).await?;
+    let lifecycle = Lifecycle::new(settings, tls, &registry, api, WhenLost::End).await?;
     tracing::info!(
         controller = %lifecycle.address()?,
         version = env!("CARGO_PKG_VERSION"),

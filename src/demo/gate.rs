@@ -33,7 +33,6 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::demo::people;
-use crate::hub_client::{self, HubClient};
 
 /// Where the manifests install it.
 const NAMESPACE: &str = "open-cluster-management-hub";
@@ -98,11 +97,10 @@ impl Running {
             metrics.observer(),
             Timestamp::now(),
         )?;
-        let HubClient { service, .. } =
-            hub_client::of(own_config(admin, hub, GATES_ACCOUNT).await?)?;
-        let api = HubApi::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?).await?;
+        let gates = HubApi::of(own_config(admin, hub, GATES_ACCOUNT).await?).await?;
+        let controllers = HubApi::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?).await?;
         let engine = Engine::new(
-            api,
+            controllers,
             lifecycle_config(),
             None,
             None,
@@ -111,7 +109,7 @@ impl Running {
         );
         let server = Server {
             gate: Gate::new(
-                Arc::new(HubAnswerer::new(service)),
+                Arc::new(HubAnswerer::new(gates.gate_service())),
                 Settings {
                     hub_namespace: NAMESPACE.to_owned(),
                     ..Settings::default()

@@ -168,7 +168,7 @@ fn a_missing_or_broken_kubeconfig_is_named() {
         ),
         (
             &[],
-            "Error: this does not run in a cluster: name the hub by --kubeconfig FILE, or decide without one by --hub-files PATH",
+            "Error: this does not run in a cluster: name the hub by --kubeconfig FILE or in $KUBECONFIG, or decide without one by --hub-files PATH",
         ),
     ] {
         let (code, said) = said(&[&["--certdir", certs][..], args].concat());

@@ -34,7 +34,7 @@ fn what_is_wrong_is_said_in_one_line() {
             (&["--kubeconfig=/nowhere"], "Error: --kubeconfig /nowhere: "),
             (
                 &[],
-                "Error: this does not run in a cluster: name the hub by --kubeconfig FILE",
+                "Error: this does not run in a cluster: name the hub by --kubeconfig FILE or in $KUBECONFIG",
             ),
         ] {
             let args = [&[command], flags].concat();
@@ -56,6 +56,31 @@ fn what_is_no_flag_is_no_failure_of_the_hub() {
         let (said, code) = refused(&["controller", flag]);
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(says), "{said}");
+    }
+}
+
+/// The flag comes before `$KUBECONFIG`, and that before the cluster in which this runs.
+#[test]
+fn the_hub_of_the_variable_counts_for_servers_too() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let broken = folder.path().join("broken");
+    std::fs::write(&broken, "clusters: 7\n").unwrap();
+    for (command, flag, says) in [
+        ("controller", None, format!("Error: {}: ", broken.display())),
+        ("hub", None, format!("Error: {}: ", broken.display())),
+        (
+            "controller",
+            Some("--kubeconfig=/nowhere"),
+            "Error: --kubeconfig /nowhere: ".to_owned(),
+        ),
+    ] {
+        let mut berth = std::process::Command::new(env!("CARGO_BIN_EXE_berth"));
+        berth.arg(command).args(flag).env("KUBECONFIG", &broken);
+        let output = berth.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let last = said.lines().last().unwrap_or_default();
+        assert!(last.starts_with(&says), "{command}: {said}");
     }
 }
 

@@ -148,16 +148,16 @@ fn a_kubeconfig_that_cannot_be_used_is_refused_at_start() {
         (
             "no kubeconfig",
             Some("[]".to_owned()),
-            "failed to parse kubeconfig",
+            "it is no kubeconfig",
         ),
         ("empty", Some("{}".to_owned()), "current context"),
         ("no server", Some(config("")), "cluster url is missing"),
         (
-            "a proxy",
+            "a proxy of another protocol",
             Some(config(
-                "server: 'https://hub', proxy-url: 'http://proxy:3128'",
+                "server: 'https://hub', proxy-url: 'socks5://me:secret@proxy:3128'",
             )),
-            "a proxy is not supported: name a server that can be reached without one",
+            "a proxy of scheme socks5 is not supported: name an HTTP proxy",
         ),
         (
             "a CA that is none",

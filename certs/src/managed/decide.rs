@@ -54,7 +54,7 @@ pub enum Step {
 
 impl Step {
     /// For the log.
-    pub(super) fn told(self) -> &'static str {
+    pub fn told(self) -> &'static str {
         match self {
             Self::PutBack => "what was lost or spoilt, as it was",
             Self::Begin => "a new authority, as nothing usable was there",

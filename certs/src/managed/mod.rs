@@ -6,12 +6,9 @@
 //! - [`state`]: what the Secret holds, and how it is read and written;
 //! - [`root`], [`published`]: authorities' certificates, the bundles that the registrations have, and what they verify;
 //! - [`decide()`]: the one next step, or when to look again; [`make()`]: what is to be stored by that step.
+//! - [`events`]: what metrics count.
 //!
-//! Around it, what talks to the hub:
-//! - [`run`]: [`Managed`], which reads on every replica, and keeps on the elected replica of the controller;
-//! - [`settings`]: where, and what is told of it;
-//! - `reader`: the Secret by a watch, and the last good state of it; `keeper`: Secret and registrations, under a Lease;
-//! - `hub`, `follow`: requests with deadlines, and a watch on one name; `called`: whether anybody is believed who is called.
+//! The crate `berth-certs-keeper` asks the hub, and does what is decided here.
 //!
 //! # Promises
 //! - A certificate is served only when its authority has been in every registration for the time to settle
@@ -19,35 +16,26 @@
 //!   rotation, wherever its process is interrupted, if each API server knows a registration after that time.
 //! - What cannot wait does not: where nothing is served that is believed, the next certificate comes at once.
 //! - A leaf never outlives its authority. Nothing is published whose key is not stored.
-//! - No write is under way once another process may lead; and each names the version of what it replaces.
 //! - It comes to rest: where nothing has to be done, nothing is written.
 //! - The Secret is filled, and never created or deleted ([`Shape`]): one that is missing or misshapen is reported until an
 //!   admin puts it back, and what is served stays published meanwhile.
 //! - No key in any log, error or `Debug` output.
 
-mod called;
 pub mod decide;
-mod follow;
-mod hub;
-mod keeper;
+pub mod events;
 pub mod make;
 pub mod policy;
 pub mod published;
-mod reader;
 pub mod root;
-pub mod run;
-pub mod settings;
 pub mod state;
 
 #[cfg(test)]
 mod simulation;
 
 pub use decide::{Decision, Facts, Step, decide};
+pub use events::{Event, Observer};
 pub use make::make;
 pub use policy::{InvalidPolicy, Policy};
 pub use published::{Bundle, Published};
-pub use reader::ManagedPair;
 pub use root::{Root, verifies};
-pub use run::Managed;
-pub use settings::{Observer, Place, Registration, Settings};
 pub use state::{Content, Reading, Shape, State};

@@ -12,6 +12,7 @@ pub struct Bundle {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     bundles: Vec<Bundle>,
+    is_incomplete: bool,
 }
 
 impl Bundle {
@@ -30,10 +31,18 @@ impl Bundle {
 }
 
 impl Published {
-    /// Whether each bundle has each of these.
+    /// The same, where a registration that is wanted does not exist and may come back: no rotation goes on without it.
+    pub fn incomplete(self, is_incomplete: bool) -> Self {
+        Self {
+            is_incomplete,
+            ..self
+        }
+    }
+
+    /// Whether each bundle has each of these, and no registration is missing.
     pub(super) fn all_hold(&self, roots: &[&Root]) -> bool {
         let holds = |bundle: &Bundle| roots.iter().all(|root| bundle.roots.contains(root));
-        self.bundles.iter().all(holds)
+        !self.is_incomplete && self.bundles.iter().all(holds)
     }
 
     /// Every authority in any bundle, once.
@@ -49,6 +58,7 @@ impl FromIterator<Bundle> for Published {
     fn from_iter<T: IntoIterator<Item = Bundle>>(bundles: T) -> Self {
         Self {
             bundles: bundles.into_iter().collect(),
+            is_incomplete: false,
         }
     }
 }

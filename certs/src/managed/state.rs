@@ -379,7 +379,10 @@ impl Leaf {
     }
 
     /// The pair, if it is valid at `now`.
-    pub(super) fn pair_at(&self, now: Timestamp) -> Result<Pair, CertError> {
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn pair_at(&self, now: Timestamp) -> Result<Pair, CertError> {
         Pair::from_pem(&self.certificate, &self.key, now)
     }
 

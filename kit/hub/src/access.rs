@@ -44,7 +44,7 @@ pub struct Timing {
 #[non_exhaustive]
 pub enum ConnectError {
     /// No kubeconfig was found, and this does not run in a cluster.
-    #[error("no kubeconfig: name one by --kubeconfig FILE or in $KUBECONFIG ({})", missing(*.home))]
+    #[error("{}", missing(*.home))]
     NoKubeconfig {
         /// Whether `~/.kube/config` was looked for, too.
         home: bool,
@@ -64,10 +64,13 @@ pub enum ConnectError {
     },
     /// The kubeconfig has no current context, and none was named.
     #[error(
-        "the kubeconfig has no current context: choose one by --context (it has: {})",
+        "the kubeconfig has no current context: {} (it has: {})",
+        if *.home { "choose one by --context" } else { "set current-context" },
         .contexts.join(", ")
     )]
     NoCurrentContext {
+        /// Whether a command asks, which has the flag.
+        home: bool,
         /// The contexts that it has.
         contexts: Vec<String>,
     },
@@ -131,8 +134,9 @@ impl Timing {
 
 fn missing(home: bool) -> &'static str {
     if home {
-        "~/.kube/config does not exist, and this does not run in a cluster"
+        "no kubeconfig: name the hub's by --kubeconfig FILE or in $KUBECONFIG (~/.kube/config is not there, and this does not \
+         run in a cluster)"
     } else {
-        "this does not run in a cluster"
+        "this does not run in a cluster: name the hub by --kubeconfig FILE or in $KUBECONFIG"
     }
 }

@@ -161,6 +161,7 @@ fn chosen(kubeconfig: &Kubeconfig, access: &Access) -> Result<String, ConnectErr
     let context = (access.context.as_ref()).or(kubeconfig.current_context.as_ref());
     let Some(context) = context.filter(|context| !context.is_empty()) else {
         return Err(ConnectError::NoCurrentContext {
+            home: access.home,
             contexts: contexts(),
         });
     };

@@ -7,9 +7,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use berth_hub::{Call, CallError, HubApi, optional};
 use jiff::Timestamp;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PostParams};
-use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -23,6 +22,9 @@ use crate::term::{Tenure, Term};
 
 /// In managedFields.
 const FIELD_MANAGER: &str = "berth";
+
+/// The byte bound of a Lease; what others added to it is part of it.
+const LONGEST_LEASE: usize = 1 << 20;
 
 /// Who leads, as far as we know.
 #[derive(Clone, Debug)]
@@ -40,10 +42,10 @@ pub type Spawned = (watch::Receiver<Arc<Claim>>, JoinHandle<()>);
 ///
 /// ```no_run
 /// # async fn work(term: &berth_lease::Term) {}
-/// # async fn main_loop(client: kube::Client, shutdown: tokio_util::sync::CancellationToken) -> Result<(), berth_lease::InvalidParams> {
+/// # async fn main_loop(hub: berth_hub::HubApi, shutdown: tokio_util::sync::CancellationToken) -> Result<(), berth_lease::InvalidParams> {
 /// use berth_lease::{LeaseParams, identity, spawn};
 /// let params = LeaseParams::new("open-cluster-management-hub", "registration-controller-lock", identity());
-/// let (mut claims, elector) = spawn(client, params, shutdown)?;
+/// let (mut claims, elector) = spawn(hub, params, shutdown)?;
 /// while claims.changed().await.is_ok() {
 ///     let term = claims.borrow_and_update().term.clone();
 ///     if let Some(term) = term {
@@ -60,7 +62,7 @@ pub type Spawned = (watch::Receiver<Arc<Claim>>, JoinHandle<()>);
 /// # Errors
 /// Nobody can be elected with these parameters.
 pub fn spawn(
-    client: Client,
+    hub: HubApi,
     params: LeaseParams,
     shutdown: CancellationToken,
 ) -> Result<Spawned, InvalidParams> {
@@ -69,7 +71,7 @@ pub fn spawn(
         holder: String::new(),
         term: None,
     }));
-    let mut elector = Elector::new(client, params, claims);
+    let mut elector = Elector::new(hub, params, claims);
     let task = tokio::spawn(async move {
         // Wherever it is interrupted, what the Lease looks like is found out again by `resign`.
         tokio::select! {
@@ -83,13 +85,14 @@ pub fn spawn(
 }
 
 struct Elector {
-    api: Api<DynamicObject>,
-    resource: ApiResource,
+    hub: HubApi,
+    /// Where the namespace's Leases are.
+    path: String,
     params: LeaseParams,
     me: Candidate,
     seen: Option<Observation>,
     /// The Lease as it was last answered: labels, and fields that we know nothing of, are kept.
-    object: Option<DynamicObject>,
+    object: Option<Value>,
     tenure: Option<Tenure>,
     claims: watch::Sender<Arc<Claim>>,
     /// When to renew, or to look again.
@@ -101,24 +104,22 @@ struct Elector {
 /// Why a request achieved nothing.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    #[error("no answer in time")]
-    Timeout,
     #[error("the answer has no resourceVersion")]
     NoVersion,
-    #[error("{}", told(.0))]
-    Refused(#[from] kube::Error),
+    #[error(transparent)]
+    Refused(#[from] CallError),
 }
 
 // === impl Elector ===
 
 impl Elector {
-    fn new(client: Client, params: LeaseParams, claims: watch::Sender<Arc<Claim>>) -> Self {
-        // Untyped: a typed Lease would lose fields it does not know, and not be read at all for one absurd time.
-        let resource =
-            ApiResource::from_gvk(&GroupVersionKind::gvk("coordination.k8s.io", "v1", "Lease"));
+    fn new(hub: HubApi, params: LeaseParams, claims: watch::Sender<Arc<Claim>>) -> Self {
         Self {
-            api: Api::namespaced_with(client, &params.namespace, &resource),
-            resource,
+            hub,
+            path: format!(
+                "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
+                params.namespace
+            ),
             me: Candidate {
                 identity: params.identity.clone(),
                 acquired: None,
@@ -177,9 +178,9 @@ impl Elector {
     }
 
     async fn look(&mut self) -> Result<(), Failure> {
-        let answer = timeout_at(self.deadline(), self.api.get_opt(&self.params.name)).await;
-        let answer = answer.map_err(|_| Failure::Timeout)??;
-        self.learn(answer)?;
+        let call = Call::get(format!("{}/{}", self.path, self.params.name));
+        let answer = self.call(call, self.deadline()).await;
+        self.learn(optional(answer)?)?;
         if let Some(Observation {
             version: Version::At(_),
             record: Some(record),
@@ -235,30 +236,34 @@ impl Elector {
 
     /// Writes the record over what was seen, and over nothing else.
     async fn put(&mut self, record: &Record, deadline: Instant) -> Result<(), Failure> {
-        let params = PostParams {
-            field_manager: Some(FIELD_MANAGER.to_owned()),
-            ..PostParams::default()
-        };
         let stored = match self.seen.as_ref().map(|seen| &seen.version) {
             Some(Version::At(_)) => self.object.clone(),
             _ => None,
         };
-        let name = &self.params.name;
-        let answer = match stored {
+        let LeaseParams {
+            name, namespace, ..
+        } = &self.params;
+        let path = &self.path;
+        let call = match stored {
             Some(mut object) => {
                 set_record(&mut object, record);
-                timeout_at(deadline, self.api.replace(name, &params, &object)).await
+                let path = format!("{path}/{name}?fieldManager={FIELD_MANAGER}");
+                Call::put(path, object.to_string())
             }
             None => {
-                let mut object =
-                    DynamicObject::new(name, &self.resource).within(&self.params.namespace);
+                let mut object = json!({
+                    "apiVersion": "coordination.k8s.io/v1",
+                    "kind": "Lease",
+                    "metadata": { "name": name, "namespace": namespace },
+                });
                 set_record(&mut object, record);
-                timeout_at(deadline, self.api.create(&params, &object)).await
+                let path = format!("{path}?fieldManager={FIELD_MANAGER}");
+                Call::post(path, object.to_string())
             }
         };
-        let answer = answer.map_err(|_| Failure::Timeout)?;
-        if let Err(kube::Error::Api(status)) = &answer
-            && (status.code == 409 || status.code == 404)
+        let answer = self.call(call, deadline).await;
+        if let Err(error) = &answer
+            && matches!(error.code(), 404 | 409)
             && let Some(seen) = &mut self.seen
         {
             seen.version = Version::Unsure;
@@ -266,18 +271,23 @@ impl Elector {
         self.learn(Some(answer?))
     }
 
+    /// Untyped: a typed Lease would lose fields it does not know, and not be read at all for one absurd time.
+    async fn call(&self, call: Call, deadline: Instant) -> Result<Value, CallError> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let call = call.within(left).at_most(LONGEST_LEASE);
+        self.hub.call(call).await?.json()
+    }
+
     /// Remembers an answer. One without resourceVersion could only be replaced blindly.
-    fn learn(&mut self, answer: Option<DynamicObject>) -> Result<(), Failure> {
+    fn learn(&mut self, answer: Option<Value>) -> Result<(), Failure> {
         let observed = match &answer {
             Some(object) => {
-                let version = object
-                    .metadata
-                    .resource_version
-                    .clone()
+                let version = object["metadata"]["resourceVersion"]
+                    .as_str()
                     .filter(|version| !version.is_empty());
                 Some((
-                    Record::read(&object.data["spec"]),
-                    version.ok_or(Failure::NoVersion)?,
+                    Record::read(&object["spec"]),
+                    version.ok_or(Failure::NoVersion)?.to_owned(),
                 ))
             }
             None => None,
@@ -289,7 +299,9 @@ impl Elector {
         ));
         self.object = answer.map(|mut object| {
             // Left out, they stay as they are.
-            object.metadata.managed_fields = None;
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                metadata.remove("managedFields");
+            }
             object
         });
         Ok(())
@@ -450,28 +462,17 @@ impl Elector {
 impl Failure {
     fn is_conflict(&self) -> bool {
         // 404: what was to be replaced is gone, as good as changed.
-        matches!(self, Self::Refused(kube::Error::Api(status)) if status.code == 409 || status.code == 404)
+        matches!(self, Self::Refused(error) if error.is_conflict() || error.is_absent())
     }
 
     fn is_throttling(&self) -> bool {
-        matches!(self, Self::Refused(kube::Error::Api(status)) if status.code == 429)
+        matches!(self, Self::Refused(error) if error.code() == 429)
     }
 }
 
-/// kube's own words print a Status twice.
-fn told(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => format!("{} ({})", status.message, status.code),
-        error => error.to_string(),
-    }
-}
-
-fn set_record(object: &mut DynamicObject, record: &Record) {
-    if !object.data.is_object() {
-        object.data = json!({});
-    }
-    let spec = object.data.get_mut("spec").map_or(Value::Null, Value::take);
-    object.data["spec"] = record.write(spec);
+fn set_record(object: &mut Value, record: &Record) {
+    let spec = object.get_mut("spec").map_or(Value::Null, Value::take);
+    object["spec"] = record.write(spec);
 }
 
 /// No clock comes within an hour of its end.

@@ -4,7 +4,8 @@
 //! - [`record`]: what a Lease says, and what an elector makes of it: plain functions;
 //! - [`params`]: names and durations, checked as client-go checks them;
 //! - [`term`]: a time of leadership, as those who write for the leader see it;
-//! - [`elector`]: the task that looks, writes and tells.
+//! - [`elector`]: the task that looks, writes and tells;
+//! - [`while_leading`]: the loop of a program that works whenever it leads.
 //!
 //! # Promises
 //! - A [`Term`] ends by itself, `renew_deadline` after the last request was *sent* that renewed it. Nobody else takes the
@@ -24,6 +25,7 @@
 //! - `CLOCK_MONOTONIC` stands still while a machine is suspended, and with it the end of a term.
 
 pub mod elector;
+mod leading;
 pub mod params;
 pub mod record;
 pub mod term;
@@ -31,5 +33,6 @@ pub mod term;
 mod testing;
 
 pub use elector::{Claim, Spawned, spawn};
+pub use leading::{LeadingError, Phase, WhenLost, while_leading};
 pub use params::{InvalidParams, LeaseParams, identity};
 pub use term::Term;

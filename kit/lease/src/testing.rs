@@ -5,9 +5,10 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use berth_hub::{HubApi, RequestBody};
+use bytes::Bytes;
 use http::{Method, Request, Response};
-use kube::Client;
-use kube::client::Body;
+use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -105,18 +106,18 @@ impl Hub {
         }
     }
 
-    pub(crate) fn client(&self, who: &str) -> Client {
+    pub(crate) fn client(&self, who: &str) -> HubApi {
         self.client_through(who, Arc::default())
     }
 
-    fn client_through(&self, who: &str, fault: Arc<Mutex<Fault>>) -> Client {
+    fn client_through(&self, who: &str, fault: Arc<Mutex<Fault>>) -> HubApi {
         let (hub, who) = (self.clone(), who.to_owned());
-        let service = service_fn(move |request: Request<Body>| {
+        let service = service_fn(move |request: Request<RequestBody>| {
             let (hub, who) = (hub.clone(), who.clone());
             let fault = *fault.lock().unwrap();
             async move {
                 let (head, body) = request.into_parts();
-                let body = body.collect_bytes().await.unwrap();
+                let body = body.collect().await.unwrap().to_bytes();
                 hub.state()
                     .requests
                     .push((Instant::now(), who, head.method.clone()));
@@ -152,11 +153,11 @@ impl Hub {
                     Fault::Conflict => done(hub),
                 };
                 sleep(Duration::from_millis(fastrand::u64(1..10))).await;
-                let body = Body::from(serde_json::to_vec(&body).unwrap());
+                let body = Full::new(Bytes::from(serde_json::to_vec(&body).unwrap()));
                 Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap())
             }
         });
-        Client::new(service, "hub")
+        HubApi::new(service)
     }
 
     fn answer(&self, method: &Method, path: &str, body: &[u8]) -> (u16, Value) {
@@ -177,7 +178,10 @@ impl Hub {
             }
             ("PUT", Some("/lock")) => {
                 let Some(stored) = &state.lease else {
-                    return status(state.gone.unwrap_or(409), "Conflict");
+                    return match state.gone {
+                        Some(404) => status(404, "NotFound"),
+                        _ => status(409, "Conflict"),
+                    };
                 };
                 assert_ne!(
                     sent["metadata"]["resourceVersion"],
@@ -372,6 +376,6 @@ impl Standing {
 
 fn status(code: u16, reason: &str) -> (u16, Value) {
     let body = json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason,
-        "message": format!("the hub says {reason}")});
+        "message": format!("the hub says {reason}"), "details": {"name": "lock", "group": "coordination.k8s.io", "kind": "leases"}});
     (code, body)
 }

@@ -1,6 +1,6 @@
 //! Metrics of managed certificates, for the gate that serves them and the controller that keeps them.
 
-use berth_certs::managed::settings::{Event, Made, Reason};
+use berth_certs::managed::events::{Event, Made, Reason};
 use berth_certs::managed::{Observer, Shape};
 use prometheus::{IntCounter, Registry};
 
@@ -39,6 +39,11 @@ pub fn certificate_metrics(registry: &Registry) -> Observer {
         "berth_ca_bundle_verified_timestamp_seconds",
         "When this process last saw that all registrations have the right caBundle, in seconds since 1970; 0: never.",
     );
+    let absent = gauge(
+        registry,
+        "berth_ca_bundle_registrations_absent",
+        "Registrations that this process should keep and that do not exist.",
+    );
     let failures = IntCounter::new(
         "berth_managed_certificate_failures_total",
         "Attempts to read, make, store or publish certificates that failed; each is repeated.",
@@ -70,5 +75,6 @@ pub fn certificate_metrics(registry: &Registry) -> Observer {
         Event::Wrote(Reason::Differs) => differs.inc(),
         Event::Wrote(Reason::Unverified) => unverified.inc(),
         Event::Verified(at) => verified.set(at.as_second()),
+        Event::Absent(count) => absent.set(i64::try_from(*count).unwrap_or(i64::MAX)),
     })
 }

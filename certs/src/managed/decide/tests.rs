@@ -151,6 +151,27 @@ fn the_next_step_follows_from_what_is_there() {
             Decision::Look,
         ),
         row(
+            "an empty Secret and a registration that may come back: nothing is served yet, so all at once",
+            empty(),
+            nothing().map(|it| it.incomplete(true)),
+            None,
+            Decision::Do(Step::Begin),
+        ),
+        row(
+            "a new authority is not everywhere while a registration may come back",
+            reading(&introduced),
+            published(&introduced).map(|it| it.incomplete(true)),
+            None,
+            rest(leaf_due(&introduced)),
+        ),
+        row(
+            "nor any more, if one has gone since",
+            reading(&noted(0)),
+            published(&introduced).map(|it| it.incomplete(true)),
+            None,
+            Decision::Do(Step::NotPublished),
+        ),
+        row(
             "a lost Secret is an admin's to put back",
             Reading::default(),
             published(&fresh),

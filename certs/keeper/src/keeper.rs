@@ -7,24 +7,27 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
 
+use berth_certs::managed::events::{Made, Reason};
+use berth_certs::managed::{
+    Bundle, Decision, Event, Facts, Observer, Published, Shape, State, Step, decide, make, verifies,
+};
 use berth_lease::Term;
 use futures::future::join_all;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::called::is_anybody_believed;
-use super::follow::{follow, pause};
-use super::hub::{Failure, Hub, Registered, Stored};
-use super::reader::Memory;
-use super::settings::{Event, Made, Observer, Reason, Settings};
-use super::state::Shape;
-use super::{Bundle, Decision, Facts, Published, State, Step, decide, make, verifies};
+use crate::absent::Absent;
+use crate::called::is_anybody_believed;
+use crate::follow::{backoff, follow};
+use crate::objects::{Failure, Objects, Registered, Stored};
+use crate::reader::Memory;
+use crate::settings::Settings;
 
 /// The longest time without a look.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// So many steps come to rest.
+/// Upper bound on steps per run.
 const MOST_STEPS: usize = 32;
 
 /// So often in a row somebody else may have been faster.
@@ -35,12 +38,12 @@ const MOST_MENDS: usize = 20;
 const MENDS_IN: Duration = Duration::from_secs(60);
 
 /// Keeps them, for one term.
-pub(super) struct Keeper<'a> {
-    pub(super) hub: &'a Hub,
-    pub(super) settings: &'a Settings,
-    pub(super) memory: &'a Memory,
-    pub(super) observer: &'a Observer,
-    pub(super) term: &'a Term,
+pub(crate) struct Keeper<'a> {
+    pub(crate) objects: &'a Objects,
+    pub(crate) settings: &'a Settings,
+    pub(crate) memory: &'a Memory,
+    pub(crate) observer: &'a Observer,
+    pub(crate) term: &'a Term,
 }
 
 /// What it knows by now.
@@ -50,6 +53,8 @@ struct Work {
     remembered: Option<State>,
     /// What each registration had, when it was last right.
     right: BTreeMap<String, String>,
+    /// Registrations that do not exist.
+    absent: Absent,
     /// When somebody's changes were undone.
     mends: VecDeque<Instant>,
     /// What the log has been told.
@@ -60,15 +65,14 @@ struct Work {
 
 impl Keeper<'_> {
     /// Goes on until the future is dropped. Each request ends with the term.
-    pub(super) async fn keep(&self) -> Infallible {
+    pub(crate) async fn keep(&self) -> Infallible {
         let wake = Notify::new();
         let watches = self.settings.registrations.iter().map(|registration| {
-            let api = self.hub.registrations(registration);
-            let wake = &wake;
+            let collection = Objects::registrations(registration);
+            let (api, wake) = (self.objects.api(), &wake);
             async move {
-                let what = registration.to_string();
-                // Why a watch fails is found out again, and told, by the look that it causes.
-                follow(api, &registration.name, &what, |_| wake.notify_one()).await
+                // Why a watch fails is found out again, and reported, by the look that it causes.
+                follow(api, collection, &registration.name, |_| wake.notify_one()).await
             }
         });
         let watches = join_all(watches);
@@ -82,11 +86,11 @@ impl Keeper<'_> {
     async fn work(&self, wake: &Notify) -> Infallible {
         let mut changes = self.memory.changes();
         let mut work = Work::default();
-        let mut failures = 0;
+        let mut pauses = backoff();
         loop {
             let wait = match self.settle(&mut work).await {
                 Ok(again) => {
-                    failures = 0;
+                    pauses.reset();
                     work.told = None;
                     let left = again.duration_since(Timestamp::now());
                     Duration::try_from(left).unwrap_or_default().min(LOOK_AGAIN)
@@ -97,8 +101,7 @@ impl Keeper<'_> {
                         tracing::warn!(error = %failure, "certificates cannot be kept; trying again");
                         work.told = Some(failure);
                     }
-                    let wait = pause(failures);
-                    failures += 1;
+                    let wait = pauses.pause();
                     // Whatever changes in the registrations would find the same; a Secret that is put back does not.
                     tokio::select! {
                         _ = changes.changed() => {}
@@ -120,11 +123,13 @@ impl Keeper<'_> {
     async fn settle(&self, work: &mut Work) -> Result<Timestamp, Failure> {
         let mut conflicts = 0;
         for _ in 0..MOST_STEPS {
-            let stored = self.hub.secret(self.term, Timestamp::now()).await?;
-            let (registered, unseen) = self.registered().await;
+            let stored = self.objects.secret(self.term, Timestamp::now()).await?;
+            let (registered, unseen) = self.registered(work).await;
             // Not before: since when something is published is counted from here.
             let now = Timestamp::now();
             let published: Published = registered.iter().flat_map(Registered::published).collect();
+            let missed_until = work.absent.waits_until(self.settings.policy.settle);
+            let published = published.incomplete(missed_until.is_some());
             let reading = &stored.reading;
             if let Some(state) = &reading.state
                 && reading.problems.is_empty()
@@ -158,7 +163,7 @@ impl Keeper<'_> {
                     // The gates serve on from memory, so what they serve stays published and is mended.
                     let served = remembered.as_ref().or(reading.state.as_ref());
                     let _ = self.publish(work, served, &registered, now).await;
-                    return Err(self.hub.unusable(reading.shape));
+                    return Err(self.objects.unusable(reading.shape));
                 }
                 Decision::Do(step) => match self.step(work, step, &facts, &stored).await {
                     Ok(()) => continue,
@@ -187,24 +192,32 @@ impl Keeper<'_> {
                 Wrote::Something => {}
                 Wrote::Nothing => {
                     self.observer.tell(&Event::Verified(now));
-                    return Ok(again);
+                    // From then on, what is missing is taken for left out.
+                    let missed_until =
+                        missed_until.map(|at| now + at.duration_since(Instant::now()));
+                    return Ok(missed_until.map_or(again, |at| again.min(at)));
                 }
                 Wrote::Later(at) => return Ok(again.min(at)),
             }
         }
         // Somebody else writes all the time.
-        Ok(Timestamp::now() + pause(4))
+        Ok(Timestamp::now() + LOOK_AGAIN / 20)
     }
 
-    /// The registrations that there are, and why one could not be seen.
-    async fn registered(&self) -> (Vec<Registered>, Option<Failure>) {
+    /// The registrations that exist, and why one could not be read.
+    async fn registered(&self, work: &mut Work) -> (Vec<Registered>, Option<Failure>) {
         let (mut registered, mut unseen) = (Vec::new(), None);
         for registration in &self.settings.registrations {
-            match self.hub.registered(self.term, registration).await {
-                Ok(found) => registered.extend(found),
+            match self.objects.registered(self.term, registration).await {
+                Ok(Some(found)) => {
+                    work.absent.found(registration);
+                    registered.push(found);
+                }
+                Ok(None) => work.absent.missed(registration),
                 Err(failure) => unseen = unseen.or(Some(failure)),
             }
         }
+        self.observer.tell(&Event::Absent(work.absent.count()));
         (registered, unseen)
     }
 
@@ -222,7 +235,7 @@ impl Keeper<'_> {
             }
         }
         let state = make(step, facts).map_err(|error| Failure::making(&error))?;
-        self.hub.store(self.term, stored, &state).await?;
+        self.objects.store(self.term, stored, &state).await?;
         let authority = state.newest().root.not_after();
         let leaf = state.leaf.as_ref().map(|leaf| leaf.pair.not_after);
         let leaf = leaf.map(tracing::field::display);
@@ -270,7 +283,7 @@ impl Keeper<'_> {
                 wrote = Wrote::Later(Timestamp::now() + wait);
                 continue;
             }
-            match self.hub.publish(self.term, registered, &bundle).await {
+            match self.objects.publish(self.term, registered, &bundle).await {
                 Ok(()) => {
                     tell(reason, &name, &registered.others);
                     self.observer.tell(&Event::Wrote(reason));
@@ -366,3 +379,6 @@ impl Work {
         (self.mends.len() >= MOST_MENDS).then(|| MENDS_IN.saturating_sub(first.elapsed()))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,22 +3,20 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
-use berth_lease::{Claim, InvalidParams, LeaseParams, Term};
-use kube::Client;
-use tokio::sync::watch;
+use berth_certs::managed::{InvalidPolicy, Observer};
+use berth_hub::HubApi;
+use berth_lease::{InvalidParams, LeaseParams, Term, WhenLost, while_leading};
 use tokio_util::sync::CancellationToken;
 
-use super::InvalidPolicy;
-use super::hub::Hub;
-use super::keeper::Keeper;
-use super::reader::{ManagedPair, Memory, read};
-use super::settings::{Observer, Place, Settings};
+use crate::keeper::Keeper;
+use crate::objects::Objects;
+use crate::reader::{ManagedPair, Memory, read};
+use crate::settings::{Place, Settings};
 
 /// Managed certificates, ready to be read, and kept where that is asked for.
 pub struct Managed {
-    hub: Hub,
+    objects: Objects,
     place: Place,
     keeping: Option<Keeping>,
     memory: Arc<Memory>,
@@ -27,7 +25,6 @@ pub struct Managed {
 
 /// What keeping them takes.
 struct Keeping {
-    client: Client,
     settings: Settings,
     params: LeaseParams,
 }
@@ -52,11 +49,11 @@ pub struct Ended;
 
 impl Managed {
     /// Reads alone: lists and watches the Secret, and writes nothing. Nothing is asked of the hub yet.
-    pub fn reader(client: Client, place: Place, observer: Observer) -> Self {
-        let hub = Hub::new(client, &place);
+    pub fn reader(hub: HubApi, place: Place, observer: Observer) -> Self {
+        let objects = Objects::new(hub, &place);
         Self {
-            memory: Arc::new(Memory::new(hub.secret_name())),
-            hub,
+            memory: Arc::new(Memory::new(objects.secret_name())),
+            objects,
             place,
             keeping: None,
             observer,
@@ -68,7 +65,7 @@ impl Managed {
     /// # Errors
     /// What is wrong with the settings.
     pub fn keeper(
-        client: Client,
+        hub: HubApi,
         place: Place,
         settings: Settings,
         observer: Observer,
@@ -77,12 +74,8 @@ impl Managed {
         let params = LeaseParams::new(&place.namespace, &place.name, &settings.identity);
         params.validate()?;
         Ok(Self {
-            keeping: Some(Keeping {
-                client: client.clone(),
-                settings,
-                params,
-            }),
-            ..Self::reader(client, place, observer)
+            keeping: Some(Keeping { settings, params }),
+            ..Self::reader(hub, place, observer)
         })
     }
 
@@ -93,7 +86,7 @@ impl Managed {
 
     /// What messages call the Secret.
     pub fn secret(&self) -> String {
-        self.hub.secret_name()
+        self.objects.secret_name()
     }
 
     /// Reads, and keeps when elected, until told to stop. The Lease has been released then, or its time is over.
@@ -101,55 +94,54 @@ impl Managed {
     /// # Errors
     /// The election ended by itself.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Ended> {
-        let reading = read(&self.hub, &self.place.name, &self.memory, &self.observer);
-        let Some(keeping) = &self.keeping else {
+        let reading = read(
+            &self.objects,
+            &self.place.name,
+            &self.memory,
+            &self.observer,
+        );
+        let Some(Keeping { settings, params }) = &self.keeping else {
             return tokio::select! {
                 biased;
                 () = stop.cancelled() => Ok(()),
                 never = reading => match never {},
             };
         };
-        let resign = CancellationToken::new();
-        let elected = berth_lease::spawn(
-            keeping.client.clone(),
-            keeping.params.clone(),
-            resign.clone(),
+        let work = |term| self.keep(settings, term, &stop);
+        let leading = while_leading(
+            self.objects.api(),
+            params.clone(),
+            WhenLost::StandAgain,
+            &stop,
+            |_| {},
+            work,
         );
-        let (claims, elector) = elected.map_err(|_| Ended)?;
-        let result = tokio::select! {
+        tokio::select! {
             biased;
-            () = stop.cancelled() => Ok(()),
+            ended = leading => ended.map_err(|_| Ended),
             never = reading => match never {},
-            ended = self.campaign(&keeping.settings, claims) => match ended {
-                Err(ended) => Err(ended),
-                Ok(never) => match never {},
-            },
-        };
-        resign.cancel();
-        elector.await.map_err(|_| Ended)?;
-        result
+        }
     }
 
-    /// Keeps them whenever elected.
-    async fn campaign(
+    /// Keeps them, for one term.
+    async fn keep(
         &self,
         settings: &Settings,
-        mut claims: watch::Receiver<Arc<Claim>>,
-    ) -> Result<Infallible, Ended> {
-        loop {
-            let term = elected(&mut claims).await?;
-            let keeper = Keeper {
-                hub: &self.hub,
-                settings,
-                memory: &self.memory,
-                observer: &self.observer,
-                term: &term,
-            };
-            tokio::select! {
-                biased;
-                () = term.lost() => {}
-                never = keeper.keep() => match never {},
-            }
+        term: Term,
+        stop: &CancellationToken,
+    ) -> Result<(), Infallible> {
+        let keeper = Keeper {
+            objects: &self.objects,
+            settings,
+            memory: &self.memory,
+            observer: &self.observer,
+            term: &term,
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => Ok(()),
+            () = term.lost() => Ok(()),
+            never = keeper.keep() => match never {},
         }
     }
 }
@@ -160,18 +152,5 @@ impl fmt::Debug for Managed {
             .field("place", &self.place)
             .field("keeping", &self.keeping.as_ref().map(|it| &it.settings))
             .finish_non_exhaustive()
-    }
-}
-
-/// Waits for a term of ours.
-async fn elected(claims: &mut watch::Receiver<Arc<Claim>>) -> Result<Term, Ended> {
-    loop {
-        let term = claims.borrow_and_update().term.clone();
-        if let Some(term) = term
-            && term.remaining(Instant::now()).is_some()
-        {
-            return Ok(term);
-        }
-        claims.changed().await.map_err(|_| Ended)?;
     }
 }

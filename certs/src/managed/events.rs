@@ -1,41 +1,11 @@
-//! Where certificates are kept, whose registrations are looked after, and what others are told of it.
+//! What happens to managed certificates, for metrics.
 
 use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::Policy;
 use super::state::Shape;
-
-/// Where the Secret is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The namespace of Secret and Lease.
-    pub namespace: String,
-    /// The name of both.
-    pub name: String,
-}
-
-/// What the process that keeps the certificates has to know, beside the [`Place`].
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// What no other process is called, for the Lease.
-    pub identity: String,
-    /// The registrations that get the bundle, as far as there are any.
-    pub registrations: Vec<Registration>,
-    /// What certificates are to be.
-    pub policy: Policy,
-}
-
-/// A webhook configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Registration {
-    /// MutatingWebhookConfiguration, or else ValidatingWebhookConfiguration.
-    pub mutates: bool,
-    /// Its name.
-    pub name: String,
-}
 
 /// What happened, for whoever counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +27,8 @@ pub enum Event {
     Wrote(Reason),
     /// All registrations had the bundle.
     Verified(Timestamp),
+    /// So many of the registrations do not exist, on the API server's own word.
+    Absent(usize),
 }
 
 /// What was made.
@@ -83,18 +55,6 @@ pub enum Reason {
 #[derive(Clone)]
 pub struct Observer(Arc<dyn Fn(&Event) + Send + Sync>);
 
-// === impl Registration ===
-
-impl Registration {
-    /// The resource.
-    pub(super) fn resource(&self) -> &'static str {
-        match self.mutates {
-            true => "mutatingwebhookconfigurations",
-            false => "validatingwebhookconfigurations",
-        }
-    }
-}
-
 // === impl Observer ===
 
 impl Observer {
@@ -103,7 +63,8 @@ impl Observer {
         Self(Arc::new(observe))
     }
 
-    pub(super) fn tell(&self, event: &Event) {
+    /// Something happened.
+    pub fn tell(&self, event: &Event) {
         (self.0)(event);
     }
 }

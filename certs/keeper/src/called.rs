@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::served::{Bundle, judge, seen_at};
+use berth_certs::served::{Bundle, judge, seen_at};
 
 /// How long one look takes at most. An API server does not wait much longer.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -19,7 +19,7 @@ const BETWEEN: Duration = Duration::from_millis(300);
 
 /// An address that API servers call, and what they believe there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Called {
+pub(crate) struct Called {
     host: String,
     port: u16,
     /// PEM.
@@ -28,7 +28,7 @@ pub(super) struct Called {
 
 impl Called {
     /// By the clientConfig of a webhook. None: nothing that we could call.
-    pub(super) fn new(client_config: &Value, bundle: &[u8]) -> Option<Self> {
+    pub(crate) fn new(client_config: &Value, bundle: &[u8]) -> Option<Self> {
         let service = &client_config["service"];
         let (host, port) = match client_config["url"].as_str() {
             Some(url) => {
@@ -73,7 +73,7 @@ impl Called {
 }
 
 /// Whether somebody is believed at any of these.
-pub(super) async fn is_anybody_believed(mut called: Vec<Called>) -> bool {
+pub(crate) async fn is_anybody_believed(mut called: Vec<Called>) -> bool {
     called.dedup();
     for look in 0..LOOKS {
         if look > 0 {
@@ -100,8 +100,13 @@ mod tests {
     use tokio_rustls::TlsAcceptor;
 
     use super::*;
-    use crate::issue::Authority;
-    use crate::testing::{HOUR, authority};
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn authority() -> Authority {
+        Authority::new("test authority", 24 * HOUR, Timestamp::now()).unwrap()
+    }
+    use berth_certs::issue::Authority;
 
     #[test]
     fn an_address_is_read_as_an_api_server_reads_it() {

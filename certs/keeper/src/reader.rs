@@ -4,24 +4,22 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use berth_certs::managed::{Event, Observer, Reading, Shape, State};
+use berth_certs::pair::Pair;
+use berth_certs::pem::{CertError, Digest, Problem};
+use berth_certs::serving::PairSource;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use super::follow::follow;
-use super::hub::{Failure, Hub};
-use super::settings::{Event, Observer};
-use super::state::Shape;
-use super::{Reading, State};
-use crate::pair::Pair;
-use crate::pem::{CertError, Digest, Problem};
-use crate::serving::PairSource;
+use crate::follow::follow;
+use crate::objects::{Failure, Objects};
 
 /// How often the log says what is waited for.
 const TELL_AGAIN: Duration = Duration::from_secs(5);
 
 /// The last good state that was seen.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     /// What messages call the Secret.
     name: String,
     known: Mutex<Known>,
@@ -45,7 +43,7 @@ pub struct ManagedPair(Arc<Memory>);
 // === impl Memory ===
 
 impl Memory {
-    pub(super) fn new(name: String) -> Self {
+    pub(crate) fn new(name: String) -> Self {
         let known = Known {
             lacking: format!("{name} has not been read yet"),
             ..Known::default()
@@ -58,12 +56,12 @@ impl Memory {
     }
 
     /// The last good state.
-    pub(super) fn state(&self) -> Option<State> {
+    pub(crate) fn state(&self) -> Option<State> {
         self.known().good.clone()
     }
 
     /// Says when the Secret was seen anew.
-    pub(super) fn changes(&self) -> watch::Receiver<()> {
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
 
@@ -128,7 +126,7 @@ impl Memory {
 // === impl ManagedPair ===
 
 impl ManagedPair {
-    pub(super) fn new(memory: Arc<Memory>) -> Self {
+    pub(crate) fn new(memory: Arc<Memory>) -> Self {
         Self(memory)
     }
 
@@ -172,18 +170,17 @@ impl PairSource for ManagedPair {
 }
 
 /// Follows the Secret.
-pub(super) async fn read(
-    hub: &Hub,
+pub(crate) async fn read(
+    objects: &Objects,
     name: &str,
     memory: &Memory,
     observer: &Observer,
 ) -> Infallible {
-    let what = hub.secret_name();
     let mut told = None;
-    follow(hub.secrets(), name, &what, |seen| match seen {
+    follow(objects.api(), objects.secrets(), name, |seen| match seen {
         Ok(object) => {
             told = None;
-            let reading = hub.reading(object.as_ref(), Timestamp::now());
+            let reading = objects.reading(object.as_ref(), Timestamp::now());
             observer.tell(&Event::Secret(reading.shape));
             if let Some(state) = &reading.state {
                 observer.tell(&Event::Seen {
@@ -191,7 +188,7 @@ pub(super) async fn read(
                     authority: state.authority.root.not_after(),
                 });
             }
-            memory.saw(reading, |shape| hub.unusable(shape).to_string());
+            memory.saw(reading, |shape| objects.unusable(shape).to_string());
         }
         Err(failure) => {
             observer.tell(&Event::Failed);
