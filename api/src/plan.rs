@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::resource::GroupVersionResource;
 use crate::{groups, room};
 
-/// A failure that may pass by itself is told to people when it has lasted for so long: longer than a hub takes to restart
-/// one of its API servers, or a leader to be elected.
+/// A failure that may pass by itself is reported when it has lasted this long: longer than the restart of an API server, or
+/// the election of a leader.
 const LASTING: Duration = Duration::from_secs(10);
 
 /// What is due.
@@ -29,7 +29,7 @@ pub struct Write {
     pub action: Action,
     /// The reconciler it is for, by its name in metrics.
     pub reconciler: &'static str,
-    /// Told of the object when it has been written.
+    /// Events about the object, sent once it has been written.
     pub events: Vec<Event>,
 }
 
@@ -68,25 +68,25 @@ pub enum Action {
         /// The patch.
         body: Value,
     },
-    /// A new object; that it is there already is no failure.
+    /// Creates the object. Not a failure if it already exists.
     Create {
         /// The object.
         body: Value,
     },
-    /// A new object; if one is there already, which the hub did not see for want of a label, this patch makes it seen.
+    /// Creates the object, or patches the existing one, which was not seen because a label is missing.
     ///
-    /// Either way the answer is the object, and goes into the facts: whoever asked for it must not have to ask again.
+    /// Either way the response is the object, and goes into the facts, so that the decider does not ask for it again.
     CreateOrPatch {
-        /// The object, if there is none.
+        /// The object to create.
         body: Value,
-        /// A JSON merge patch, without resourceVersion, to the one that is there.
+        /// A JSON merge patch of the existing object, without resourceVersion.
         patch: Value,
     },
-    /// A new object; if one is there already it is read, and replaced with what it would be after this merge patch.
+    /// Creates the object; if it exists, reads it, merges `body` into it, and replaces it.
     ///
-    /// For what the hub may create and update, but not patch: OCM's role for its controller says so of namespaces.
+    /// For objects that the controller may create and update, but not patch: namespaces, in OCM's role for its controller.
     CreateOrUpdate {
-        /// The object, if there is none; else what it is to have.
+        /// The object to create, or the merge patch of the existing one.
         body: Value,
     },
     /// Replaces a subresource with this body, which has the resourceVersion: the only way to write some (`approval`).
@@ -96,25 +96,25 @@ pub enum Action {
         /// The object.
         body: Value,
     },
-    /// In the background; that it is gone already is no failure.
+    /// Deletes the object in the background. Not a failure if it is gone already.
     Delete {
-        /// Only the object that has it.
+        /// Only the object with this uid is deleted.
         uid: String,
-        /// Why it is deleted: the log says so of each deletion.
+        /// The reason, for the log.
         why: &'static str,
     },
 }
 
-/// Something a person may want to know, told as an Event (events.k8s.io/v1).
+/// An Event (events.k8s.io/v1) about an object that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// `Normal`, or else `Warning`.
     pub warning: bool,
-    /// Such as `ManagedClusterAccepted`. It is the action, too.
+    /// The reason, such as `ManagedClusterAccepted`. It is the Event's action, too.
     pub reason: &'static str,
-    /// For a person.
+    /// The text, for a person.
     pub note: String,
-    /// The namespace it is found in; `default`, as Kubernetes has it for cluster-scoped objects, if it is none.
+    /// The namespace of the Event. None: `default`, as for cluster-scoped objects in Kubernetes.
     pub namespace: Option<String>,
 }
 
@@ -125,9 +125,9 @@ pub struct Failure {
     pub reconciler: &'static str,
     /// The object.
     pub target: Target,
-    /// HTTP status code; 0 if there was no answer.
+    /// HTTP status code; 0 without a response.
     pub code: u16,
-    /// What the hub said, for a person.
+    /// The error, for a person.
     pub message: String,
 }
 
@@ -148,15 +148,15 @@ impl Plan {
 // === impl Failure ===
 
 impl Failure {
-    /// Whether the object would be larger than the hub stores objects.
+    /// Whether the write failed because the object would be too large to be stored.
     pub fn is_too_large(&self) -> bool {
         room::is_too_large(self.code, &self.message)
     }
 
-    /// Whether the next try may go well though nobody does anything.
+    /// Whether the next try may succeed without any change by a person.
     ///
-    /// There was no answer; the hub is busy, or has an error of its own; somebody else wrote the object at the same time, or
-    /// deleted the ManagedCluster; or the hub's authorizer has not yet seen the role that a binding names.
+    /// So it is without a response; when the API server is busy or has an internal error; on a conflict with another writer;
+    /// when the ManagedCluster was deleted; and when the authorizer has not yet seen the role that a binding names.
     pub fn is_transient(&self) -> bool {
         match self.code {
             _ if self.is_too_large() => false,
@@ -177,7 +177,7 @@ impl Failure {
         }
     }
 
-    /// Whether people are told. `lasted`: how long this object, and what goes with it, has failed in a row.
+    /// Whether the failure is to be reported. `lasted`: how long writes for this key have failed in a row.
     pub fn is_told_after(&self, lasted: Duration) -> bool {
         !self.is_transient() || lasted >= LASTING
     }

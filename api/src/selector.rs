@@ -100,6 +100,17 @@ impl Selector {
             .map(|requirement| requirement.key.as_str())
     }
 
+    /// A label, key and value, that every selected object has. None, if the selector asks for no such label.
+    pub fn required(&self) -> Option<(&str, &str)> {
+        self.requirements.iter().find_map(|requirement| {
+            let Test::In(values) = &requirement.test else {
+                return None;
+            };
+            let value = values.first().filter(|_| values.len() == 1)?;
+            Some((&*requirement.key, &**value))
+        })
+    }
+
     /// Whether an object with these labels is selected.
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {

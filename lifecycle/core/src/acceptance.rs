@@ -1,14 +1,14 @@
 //! Acceptance (`spec.hubAcceptsClient`): what an accepted cluster gets, and what a denied one loses.
 //!
-//! Follows OCM's ManagedClusterController, in an order of its own: the namespace and the finalizer first, then the role and
-//! the role bindings, then the role's binding, then the condition, so that it is true only when everything is there, and no
-//! write fails for want of another of ours. (An API server looks a role up before it lets somebody bind it.)
+//! Follows OCM's ManagedClusterController, but writes in an order of its own: namespace and finalizer, then the role and the
+//! role bindings, then the role's binding, then the condition. So the condition is true only when everything exists, and no
+//! write fails because another one of ours is missing. (An API server looks up a role before it accepts a binding to it.)
 //!
 //! # Guarantees
-//! - A cluster whose name or namespace is somebody else's gets nothing, and is told why.
-//! - An agent that has been denied keeps its permission to work only until the last ManifestWork is gone, and all others
-//!   not at all, no matter how far its acceptance had got. One that has been denied now ([`labels::DENY_NOW`]) keeps none.
-//! - A cluster is accepted without a person's doing at most once: a later denial stands.
+//! - A cluster gets nothing if its name is reserved or its namespace belongs to another owner. Its condition says why.
+//! - The agent of a denied cluster keeps the permission to work until the last ManifestWork is gone, and loses all other
+//!   permissions at once, however far the acceptance had got. With [`labels::DENY_NOW`] it loses that permission at once, too.
+//! - The hub accepts a cluster automatically at most once: a later denial stands.
 
 #[cfg(test)]
 mod tests;
@@ -70,8 +70,8 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
 
 /// Tells, by the condition `HubAcceptedManagedCluster`, what of the last plan's writes failed.
 ///
-/// What may pass by itself is told when it has lasted (`lasted`: how long this cluster's writes have failed in a row), and
-/// never of a cluster that has been accepted before, as its agent would stop for it.
+/// A failure that may pass by itself is reported when it has lasted (`lasted`: how long this cluster's writes have failed in
+/// a row), but not for a cluster that was accepted before: its agent would stop because of the condition.
 pub fn report(
     facts: &ClusterFacts<'_>,
     failures: &[Failure],
@@ -204,7 +204,7 @@ pub(crate) fn obstacle(facts: &ClusterFacts<'_>) -> Option<String> {
 /// OCM's ManagedClusterAutoApproval, but only for those who are trusted with it ([`automatic`]). Returns whether it comes
 /// to a write.
 ///
-/// With the annotation, whoever denies the cluster later has the last word; so one that a person accepted gets it, too.
+/// The annotation makes a later denial final. So a cluster that a person accepted gets it, too.
 fn accept_automatically(
     facts: &ClusterFacts<'_>,
     cluster: &Cluster,

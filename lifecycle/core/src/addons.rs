@@ -1,7 +1,7 @@
-//! Add-ons of a cluster: unknown when their cluster is, and shown as labels of the cluster.
+//! Add-ons of a cluster: their condition follows an unknown cluster, and the cluster's labels show them.
 //!
-//! Follows two controllers of OCM: ManagedClusterAddonHealthCheckController (an add-on's condition is written by the agent of
-//! its cluster, so nobody can tell when that agent is silent) and AddOnFeatureDiscoveryController (placements select by the
+//! Follows two controllers of OCM: ManagedClusterAddonHealthCheckController (the agent writes an
+//! add-on's condition, so the condition is unknown while the agent is silent) and AddOnFeatureDiscoveryController (placements select by the
 //! labels).
 
 use std::ops::Bound;

@@ -1,15 +1,17 @@
-//! Auto-approval (gate `ManagedClusterAutoApproval`): which clusters are let in without a person, and which never are.
+//! Auto-approval (gate `ManagedClusterAutoApproval`): which clusters the hub accepts without a person.
 //!
-//! OCM's accepts every cluster, and approves every CSR of a listed user. Many clusters register with one bootstrap token,
-//! so a listed user is trusted with new clusters only, and with nothing that its request could have chosen.
+//! OCM accepts every cluster, and approves every CSR of a listed user. Here a listed user is trusted with new clusters only,
+//! since many clusters register with one bootstrap token, and with nothing that its request could have chosen.
 //!
 //! # Guarantees
-//! - A cluster that a person denied is never let in again, nor is one of whose requests a person denied one. Only the
-//!   deletion of the ManagedCluster ends that. An agent can change annotations and conditions of its own ManagedCluster,
-//!   but not its ClusterRole: what a denied cluster keeps of its RBAC objects says that it was denied.
-//! - No namespace is taken over: it is made for the cluster, or it bears the cluster's label already.
-//! - The requester writes the cluster's labels, so it may not choose a set by them: neither by the label of a set, nor by
-//!   what a set's selector looks for.
+//! - After a person denied a cluster, or a CSR of its agent, the hub never accepts the cluster automatically, whether it was
+//!   accepted before or not. Only the deletion of the ManagedCluster ends that. An agent can change annotations and
+//!   conditions of its own ManagedCluster, but not its ClusterRole: the RBAC objects that a denied cluster keeps prove the
+//!   denial.
+//! - The hub takes over no existing namespace: it creates the cluster's namespace, or the namespace already has the
+//!   cluster's label.
+//! - The requester writes the cluster's labels. So it may not choose a set by them, neither by the label of a set nor by a
+//!   label that a set's selector looks at.
 
 use std::collections::BTreeMap;
 

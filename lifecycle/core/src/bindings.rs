@@ -1,9 +1,8 @@
-//! ManagedClusterSetBindings: whether one is in force.
+//! The condition `Bound` of ManagedClusterSetBindings.
 //!
-//! Follows OCM's ManagedClusterSetBindingController, but for a binding in the namespace of an accepted cluster. The gate
-//! refuses such; one that was made while the gate was away, or in the moment in which the cluster was accepted, is not
-//! in force: the cluster's agent reads that namespace, and what a binding lets somebody place on other clusters is none
-//! of its business.
+//! Follows OCM's ManagedClusterSetBindingController, except for a binding in the namespace of an accepted cluster. The gate
+//! refuses such a binding. One that was created while the gate was down, or at the moment of the acceptance, is not in force:
+//! the cluster's agent can read that namespace, and must not see what is placed on other clusters.
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
-//! Whether a managed cluster's clock and the hub's agree.
+//! The condition `ManagedClusterConditionClockSynced`: the clocks of a managed cluster and of the hub agree.
 //!
-//! Follows OCM's ClockSyncController. The clocks are compared by what both said when a renewal of the lease was seen, so
-//! that neither time that passes nor a jump of the hub's clock between two renewals changes the outcome. A renewal that was
-//! there at the first sight of the lease says nothing: nobody knows how old it was.
+//! Follows OCM's ClockSyncController. The two times of one renewal are compared: the one in the lease, and the hub's at the
+//! moment it saw the renewal. So neither passing time nor a jump of the hub's clock between two renewals changes the outcome.
+//! The renewal that the lease has at first sight is not compared, since its age is unknown.
 
 use berth_api::conditions::{self, cluster as types};
 
@@ -80,7 +80,7 @@ pub fn new_verdict(cluster: &Cluster, lease: &Lease) -> Option<bool> {
     (cluster.condition_status(types::CLOCK_SYNCED) != Some(status)).then_some(synced)
 }
 
-/// Whether the clocks are less than the grace of a lease apart, or nobody is to ask. None: it cannot be told.
+/// Whether the clocks are less than the grace of a lease apart, or the check is turned off. None: no renewal was seen yet.
 fn is_synced(cluster: &Cluster, lease: &Lease) -> Option<bool> {
     let (hub, agent) = (lease.observed_wall?, lease.renew_time?);
     let apart = hub.duration_since(agent).unsigned_abs();

@@ -1,4 +1,4 @@
-//! All that is due for one cluster, by every decider that has a say.
+//! Calls all deciders of one cluster, in their order.
 
 use crate::cluster_plan::{ClusterChanges, ClusterPlan};
 use crate::facts::{ClusterFacts, Now};

@@ -1,8 +1,10 @@
-//! The two ClusterRoles that all agents share. They ship as a manifest (`manifests/server/agent-roles.yaml`), and are written
-//! here where they are missing or edited and the account may grant what is in them: OCM's may, Berth's own may not.
+//! The two ClusterRoles that all agents share.
 //!
-//! Follows OCM's ManagedClusterClusterRoleController, except that they are never deleted: who may not make them again would
-//! leave every cluster that comes later without rights.
+//! They ship as a manifest (`manifests/server/agent-roles.yaml`). They are written here if they are missing or edited, which
+//! succeeds only if the controller's account may grant their rules: OCM's account may, Berth's own may not.
+//!
+//! Follows OCM's ManagedClusterClusterRoleController, but never deletes them: an account that may not create them again would
+//! leave all later clusters without rights.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What an admin decides about the lifecycle.
+//! Settings of the deciders.
 
 use std::collections::{BTreeMap, BTreeSet};
 

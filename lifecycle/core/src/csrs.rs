@@ -1,14 +1,14 @@
-//! CertificateSigningRequests of agents: which are approved without a person's doing, and why others are not.
+//! CertificateSigningRequests of agents: which ones the hub approves automatically, and why it leaves others to a person.
 //!
-//! Follows OCM's CSR driver: an agent that renews its own certificate is approved if the hub grants it that; a first
-//! request (bootstrap) is, if the gate is on and an admin listed who sent it. Nothing is ever denied: what is not approved
-//! stays for a person to decide.
+//! Follows OCM's CSR driver. An agent that renews its own certificate is approved if RBAC allows it. A first request
+//! (bootstrap) is approved if the gate is on and an admin listed its sender. The hub never denies a request: one that is not
+//! approved waits for a person.
 //!
-//! Unlike OCM's, a request is read strictly (one PEM block, a plain subject, an agent's usages, no alternative names, a
-//! good signature), and a listed user gets an identity of an accepted cluster only that no person denied, that is in no
-//! other set than `default` ([`crate::automatic`]), and that has not joined: a bootstrap token is shared, and who has it
-//! could speak for every cluster of the hub. With the gate `ManagedClusterAutoRebootstrap` a cluster that has joined gets
-//! another certificate when its agent has been silent for long enough.
+//! Unlike OCM, the hub reads a request strictly: one PEM block, a plain subject, an agent's usages, no alternative names, a
+//! good signature. And a bootstrap token is shared, so that its holder could speak for every cluster of the hub: a listed
+//! user gets a certificate only for an accepted cluster that no person denied, that is in no other set than `default`
+//! ([`crate::automatic`]), and that has not joined. With the gate `ManagedClusterAutoRebootstrap` a cluster that has joined
+//! gets another certificate when its agent has been silent for long enough.
 
 mod foreign;
 mod request;
@@ -36,7 +36,7 @@ use berth_api::plan::{Action, Event, Target, Write};
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "csrs";
 
-/// The signer that issues agents their certificates. Requests to others are none of ours.
+/// The signer that issues the agents' certificates. The hub ignores requests to other signers.
 pub const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
 /// Longer names of others are cut in events, which take 1 KiB: an agent's has at most 63 for the cluster and a little.
@@ -48,7 +48,7 @@ pub mod reasons {
     pub const INVALID_CLUSTER_NAME: &str = "InvalidClusterName";
     /// It wants to be used for more than an agent's certificate, or not as a client's.
     pub const INVALID_USAGES: &str = "InvalidUsages";
-    /// It is none that can be read, or its signature is not by its key.
+    /// The request is malformed, or its signature does not verify.
     pub const INVALID_REQUEST: &str = "InvalidRequest";
     /// Its common name or its organizations are not those of an agent of the cluster.
     pub const INVALID_SUBJECT: &str = "InvalidSubject";
@@ -60,7 +60,7 @@ pub mod reasons {
     pub const CLUSTER_UNREADABLE: &str = "ClusterUnreadable";
     /// A first request, and the gate is off: the usual way.
     pub const AUTO_APPROVAL_OFF: &str = "AutoApprovalOff";
-    /// A first request of somebody who is not listed: the usual way.
+    /// A first request whose sender is not listed: the usual case.
     pub const USER_NOT_LISTED: &str = "UserNotListed";
     /// A first request for a cluster that is being removed.
     pub const CLUSTER_DELETING: &str = "ClusterDeleting";
@@ -364,7 +364,7 @@ impl fmt::Display for Named<'_> {
     }
 }
 
-/// What somebody else wrote, fit for an event: in quotes, escaped, and cut after so many bytes.
+/// Text of another author, fit for an event: quoted, escaped, and cut after this many bytes.
 fn quoted(text: &str, longest: usize) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

@@ -1,7 +1,7 @@
-//! The sets `default` and `global`: there, with their selectors, unless an admin has said otherwise.
+//! Creates the sets `default` and `global`, and keeps their selectors, unless an admin turned that off.
 //!
-//! Follows OCM's default and global ManagedClusterSet controllers. Only the selector is kept: namespaces to manage, labels
-//! and annotations are the admin's. A set that is being deleted is made again when it is gone.
+//! Follows OCM's default and global ManagedClusterSet controllers. Only the selector is kept: managed namespaces, labels and
+//! annotations are the admin's. A deleted set is created again when it is gone.
 
 #[cfg(test)]
 mod tests;
@@ -65,7 +65,7 @@ const GLOBAL: Kept = Kept {
     },
 };
 
-/// What is due for both. None: there is none; one that cannot be read is not none, and must not be asked about.
+/// What is due for both. None: the set does not exist. A set that exists but cannot be read must not be passed as None.
 pub fn decide(config: &Config, default: Option<&ClusterSet>, global: Option<&ClusterSet>) -> Plan {
     let mut plan = Plan::default();
     if config.gates.default_cluster_set {

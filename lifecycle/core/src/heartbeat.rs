@@ -26,7 +26,7 @@ mod tests;
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "heartbeat";
 
-/// So many renewals may fail to come.
+/// How many renewals in a row may be missing.
 const RENEWALS: u64 = 5;
 /// Seconds between renewals, if the cluster does not say.
 const DEFAULT_LEASE_DURATION: u64 = 60;
@@ -101,9 +101,8 @@ pub fn is_expired(cluster: &Cluster, lease: &Lease, now: Now) -> bool {
 /// How long the agent of this cluster may be silent, and how far its clock and the hub's may be apart: five times
 /// spec.leaseDurationSeconds.
 ///
-/// Nothing, zero and what is below mean 60 seconds. There is no upper bound: the agent keeps to the same number, so that
-/// whoever says 68 years gets silence for 68 years; a hub that thought less of it would say `Unknown` as often as the agent
-/// says that it is there.
+/// A missing, zero or negative duration means 60 seconds. There is no upper bound, since the agent renews by the same number:
+/// a hub with a lower bound would say `Unknown` as often as the agent says that the cluster works.
 pub(crate) fn grace(cluster: &Cluster) -> Duration {
     let seconds = cluster
         .lease_duration_seconds
@@ -124,7 +123,7 @@ fn ago(instant: Instant, mut age: Duration) -> Instant {
     }
 }
 
-/// Nobody can tell any more whether the cluster works.
+/// Sets Available to `Unknown`.
 fn unknown(name: &str, cluster: &Cluster, now: Now, plan: &mut ClusterPlan) {
     let type_ = conditions::cluster::AVAILABLE;
     if cluster.condition_status(type_) == Some(conditions::UNKNOWN) {
@@ -175,7 +174,7 @@ pub fn lease(cluster: &str) -> Target {
 
 /// The lease that the agent will renew; agents do not make one. As OCM's, it has our label only, and no duration.
 ///
-/// A lease without our label is none that the hub sees. An agent may renew it all the same, so that nothing but the labels
+/// The hub does not see a lease without our label. An agent may renew such a lease, so that nothing but the labels
 /// is written to it.
 fn new_lease(cluster: &str, now: Now) -> Write {
     Write {

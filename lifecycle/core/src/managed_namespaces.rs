@@ -1,12 +1,11 @@
-//! The namespaces that the sets of a cluster want managed on it.
+//! `status.managedNamespaces`: the namespaces that the sets of a cluster ask its agent to manage.
 //!
-//! Follows OCM's ManagedNamespaceController, except that an item which stays keeps its conditions: they are the agent's
-//! report, which OCM throws away with every change.
+//! Follows OCM's ManagedNamespaceController, except that an item that stays keeps its conditions. They are the agent's report,
+//! and OCM drops them with every change.
 //!
-//! The list is patched whole, not applied. Its keys are `clusterSet` and `name`, and the agent writes conditions into
-//! items, as OCM's hub controller wrote items before us; whoever wrote into an item owns a part of it. An item that we no
-//! longer applied would then stay for ever, and with it the namespace on the cluster. With its resourceVersion a patch
-//! takes nothing away that it has not seen.
+//! The whole list is patched, not applied. The agent writes conditions into the items, and OCM's hub controller may have
+//! written items before, so both own parts of items. An item that we stopped applying would stay for ever because of those
+//! owners, and with it the namespace on the cluster. The patch carries a resourceVersion, so it removes nothing unseen.
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +28,7 @@ pub fn decide(facts: &ClusterFacts<'_>, _now: Now, plan: &mut ClusterPlan) {
     plan.writes.extend(due(facts));
 }
 
-/// What is managed for a set of which nobody can tell whether the cluster belongs to it stays.
+/// The items of a set with an invalid selector stay: it is unknown whether the cluster belongs to it.
 fn due(facts: &ClusterFacts<'_>) -> Option<Write> {
     let cluster = facts.cluster.filter(|cluster| !cluster.deleting)?;
     let wanted = wanted(cluster, facts.sets, facts.undecided_sets)?;

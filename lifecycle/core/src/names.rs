@@ -1,4 +1,4 @@
-//! Names of what the hub keeps for its clusters. They are OCM's, to the letter.
+//! Names of the objects that the hub keeps for its clusters. They are exactly OCM's.
 
 use berth_api::agents;
 use berth_api::names::is_dns1123_label;

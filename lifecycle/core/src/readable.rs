@@ -1,7 +1,7 @@
-//! Says of a ManagedCluster which of its fields cannot be read.
+//! The condition `ManagedClusterReadable`: names the fields of a ManagedCluster that cannot be read.
 //!
-//! The hub goes on with what it can read ([`berth_api::lenient`]): the cluster is accepted, denied and deleted as any other.
-//! Until it is right again its agent's certificate is not renewed ([`crate::csrs`]).
+//! The hub treats those fields as absent ([`berth_api::lenient`]), and accepts, denies and deletes the cluster like any other.
+//! It renews the certificate of the cluster's agent only when all fields can be read again ([`crate::csrs`]).
 
 use berth_api::conditions::{FALSE, TRUE, cluster as types};
 

@@ -1,15 +1,15 @@
-//! Removal: what is in a deleted cluster's namespace goes in order, then its permissions, then the finalizers.
+//! Removal of a deleted cluster: first the content of its namespace in order, then its permissions, then the finalizers.
 //!
 //! Follows OCM's GCController, and the removing half of its ManagedClusterController.
 //!
 //! # Guarantees
-//! - Only a namespace that bears the cluster's label is cleaned up, and only of the kinds that an admin listed. The
+//! - Only a namespace with the cluster's label is cleaned up, and only the kinds that an admin listed are deleted. The
 //!   namespace itself stays.
-//! - An object is deleted only if it still is the one that was seen.
+//! - Each deletion names the uid that was seen: a new object of the same name is not deleted.
 //! - The agent may work until the last ManifestWork is gone, unless the cluster is denied now ([`labels::DENY_NOW`]).
-//! - Either finalizer alone holds the cluster until its namespace is clean: who forces one out takes both away.
-//! - No finalizer of ours outlives what it is for: not the gate `ResourceCleanup` being turned off, nor somebody else's
-//!   finalizer on our RBAC objects.
+//! - Each of the two finalizers alone keeps the cluster until its namespace is clean: to force the removal, remove both.
+//! - Our finalizers always go in the end: also when the gate `ResourceCleanup` is turned off, and when other finalizers keep
+//!   our RBAC objects.
 
 #[cfg(test)]
 mod tests;
@@ -60,7 +60,7 @@ pub(crate) enum Works<'a> {
 enum Collected {
     /// Not all answers are there.
     NotAsked,
-    /// Something is left, or nobody can tell.
+    /// Something is left, or it is unknown whether something is.
     No(Wanted<'static>),
     Yes,
 }
@@ -410,7 +410,7 @@ fn has_permissions(owned: &OwnedObjects) -> bool {
     .any(|there| !is_gone(there.as_ref()))
 }
 
-/// Gone, as far as it is for us to say: somebody else's finalizer is theirs to wait for.
+/// Gone, or kept only by finalizers that are not ours: we do not wait for those.
 fn is_gone(there: Option<&Owned>) -> bool {
     there.is_none_or(|there| there.deleting && !there.work_finalizer)
 }

@@ -1,4 +1,4 @@
-//! The namespace and the RBAC objects that the hub keeps for its clusters, as they ought to be.
+//! The namespace and the RBAC objects of a cluster, as the hub writes them.
 //!
 //! Names, labels, rules (their order and how they are split up) and subjects are those of OCM's manifests
 //! (`pkg/registration/hub/manifests/rbac`), so that either hub, when it takes over, finds nothing to rewrite.

@@ -1,9 +1,9 @@
-//! ManagedClusterSets: who belongs to one, and the condition that says whether anyone does.
+//! ManagedClusterSets: their members, and the condition `ClusterSetEmpty`.
 //!
-//! Follows OCM's ManagedClusterSetController, but for a set whose selector is invalid: there one such set keeps the status
-//! of all from being written; here it concerns that set alone, and its condition says what is wrong. It selects nobody
-//! then, but `ClusterSetEmpty` is neither `True` nor `False`: who waits for an empty set before deleting it, or for a
-//! first member before going on, is told neither.
+//! Follows OCM's ManagedClusterSetController, except for a set with an invalid selector. In OCM one such set blocks the status
+//! of all sets; here it concerns that set alone, and its condition says what is wrong. The set then has no members, but
+//! `ClusterSetEmpty` is `Unknown`: a user who waits for an empty set before deleting it, or for its first member, must not
+//! act on an invalid selector.
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ use berth_api::plan::{Action, Plan, Target, Write};
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "set_status";
 
-/// More mistakes in a selector are counted, not told.
+/// Upper bound on the mistakes that a message lists; it counts the others.
 const MISTAKES_TOLD: usize = 5;
 
 /// Which clusters belong to a set, by their labels.
@@ -35,11 +35,11 @@ pub struct Membership(Rule);
 
 #[derive(Clone, Debug)]
 enum Rule {
-    /// Those whose cluster-set label is this.
+    /// Clusters whose cluster-set label has this value.
     Label(Box<str>),
-    /// Those that are selected.
+    /// Clusters that match the selector.
     Selector(Selector),
-    /// None: a label selector is asked for, and there is none.
+    /// No cluster: the type asks for a label selector, and the set has none.
     Nobody,
 }
 
@@ -85,18 +85,26 @@ impl Membership {
         Ok(Self(rule))
     }
 
-    /// The keys of the labels that a selector looks at. The set's own label is not among them: see [`Membership::matches`].
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
+    /// A label, key and value, that every member has. None, if there is no such label.
+    pub fn required(&self) -> Option<(&str, &str)> {
         match &self.0 {
-            Rule::Selector(selector) => Some(selector.keys()),
-            Rule::Label(_) | Rule::Nobody => None,
+            Rule::Label(set) => Some((labels::CLUSTER_SET, set)),
+            Rule::Selector(selector) => selector.required(),
+            Rule::Nobody => None,
         }
-        .into_iter()
-        .flatten()
     }
 
-    /// Whether a cluster with these labels belongs to the set: by the label `cluster.open-cluster-management.io/clusterset`,
-    /// whose value is the set's name, or by the set's label selector.
+    /// The keys of the labels that decide, some perhaps more than once.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let (own, selector) = match &self.0 {
+            Rule::Label(_) => (Some(labels::CLUSTER_SET), None),
+            Rule::Selector(selector) => (None, Some(selector.keys())),
+            Rule::Nobody => (None, None),
+        };
+        own.into_iter().chain(selector.into_iter().flatten())
+    }
+
+    /// Whether a cluster with these labels belongs to the set.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         match &self.0 {
             Rule::Label(set) => labels
@@ -108,7 +116,7 @@ impl Membership {
     }
 }
 
-/// What is due for the status of a set that so many clusters belong to (0, if its selector is invalid).
+/// What is due for the status of a set with this number of members (0 if its selector is invalid).
 pub fn decide(set: &ClusterSet, members: usize, now: Now) -> Plan {
     let mut plan = Plan::default();
     if set.deleting {

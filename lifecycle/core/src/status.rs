@@ -9,7 +9,7 @@ use crate::facts::{ClusterFacts, Now};
 use berth_api::GroupVersionResource;
 use berth_api::plan::{Action, Event, Failure, Target, Write};
 
-/// Longest message that is written. A condition may hold 32 KiB, but people read it.
+/// Longest message that is written, in bytes. A condition may hold 32 KiB, but a person has to read it.
 const MESSAGE_MAX: usize = 2000;
 
 /// What a condition ought to say.
@@ -116,7 +116,7 @@ pub(crate) fn shortened(mut text: String, max: usize) -> String {
     text
 }
 
-/// What failed and why, in an order that does not depend on which came first; as many as a person reads.
+/// The failed writes and their errors, sorted, at most as many as a person reads.
 pub fn describe(failures: &[&Failure]) -> String {
     const TOLD: usize = 5;
     const EACH: usize = 380;

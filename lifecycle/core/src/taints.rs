@@ -1,8 +1,8 @@
 //! The taints of clusters that do not work or are silent.
 //!
-//! Follows OCM's taintController: a cluster that says it does not work is `unavailable`, one of which nobody can tell is
-//! `unreachable`. Both taints have the effect `NoSelect` and no value. Taints with these keys and another effect or value are
-//! somebody else's, as are all with other keys: they stay as they are, with their times and in their order.
+//! Follows OCM's taintController: a cluster whose condition Available is False is `unavailable`, one without or with
+//! Unknown is `unreachable`. Both taints have the effect `NoSelect` and no value. All other taints, also those with these keys
+//! but another effect or value, belong to users: they keep their times and their order.
 
 use berth_api::cluster::{Taint, TaintEffect};
 use berth_api::{conditions, labels};

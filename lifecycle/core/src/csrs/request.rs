@@ -18,7 +18,7 @@ use berth_api::agents;
 /// Larger requests are not read. An agent's has less than 1 KiB, with an RSA key of 8192 bits less than 4 KiB.
 pub(super) const LARGEST: usize = 16 * 1024;
 
-/// Why a request is none of an agent.
+/// Why a request cannot be an agent's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// One of [`reasons`].
@@ -33,7 +33,7 @@ pub struct Refusal {
 /// Who sent it, and to which signer ([`super::SIGNER`]), is not looked at.
 ///
 /// # Errors
-/// It is none of an agent.
+/// It cannot be an agent's.
 pub fn validate(request: &CertificateRequest) -> Result<String, Refusal> {
     let refuse = |reason, words| Err(Refusal { reason, words });
     let cluster = &request.cluster;

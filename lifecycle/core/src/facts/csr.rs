@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub struct CertificateRequest {
     /// metadata.name
     pub name: String,
-    /// What the API server takes from whoever approves, and so must be given back: names, uid, resourceVersion, labels,
+    /// What the API server takes over from an approval, so that the approval must repeat it: names, uid, resourceVersion, labels,
     /// annotations, finalizers and owners.
     pub metadata: ObjectMeta,
     /// metadata.creationTimestamp

@@ -32,7 +32,7 @@ pub struct ClusterFacts<'a> {
     pub config: &'a Config,
     /// The cluster's name, and its namespace's.
     pub name: &'a str,
-    /// The ManagedCluster. None: there is none (any more).
+    /// The ManagedCluster; None if it does not exist (any more).
     pub cluster: Option<&'a Cluster>,
     /// The ManagedCluster was seen, and is gone since. What a restored hub has of a cluster that is not there *yet* is none
     /// of a gone one's.
@@ -51,18 +51,18 @@ pub struct ClusterFacts<'a> {
     pub addons: &'a BTreeMap<Box<str>, Addon>,
     /// The sets that the cluster belongs to, in no order; without those whose selector is invalid.
     pub sets: &'a [&'a ClusterSet],
-    /// The names of sets of which nobody can tell who belongs to them, as their selector is invalid.
+    /// The names of sets whose members are unknown, as their selector is invalid; in no order.
     pub undecided_sets: &'a [&'a str],
     /// The names of the ManagedClusterSetBindings in the namespace of the cluster's name.
     pub bindings: &'a [&'a str],
-    /// Leases can be watched now. If not, nobody's silence means anything.
+    /// Leases can be watched now. If not, silence means nothing.
     pub leases_watched: bool,
     /// A good first CSR of this cluster, pending or approved, was sent by one of [`Config::auto_approved_users`].
     pub trusted_request: bool,
     /// Such a CSR was denied by a person.
     pub refused_request: bool,
     /// Answer to [`crate::automatic::asks_for_namespace`]: the namespace of the cluster's name is there without the
-    /// cluster's label. None: not asked yet, or it cannot be told.
+    /// cluster's label. None: not asked yet, or the answer is unknown.
     pub namespace_taken: Option<bool>,
     /// Answer to [`crate::removal::questions`], in its order. None: not asked yet.
     pub remaining: Option<&'a [Remaining]>,
@@ -73,7 +73,7 @@ pub struct ClusterFacts<'a> {
 pub struct Remaining {
     /// The kind.
     pub resource: GroupVersionResource,
-    /// Its objects, or why they cannot be told. A kind that the hub does not serve has none.
+    /// Its objects, or why they cannot be listed. Empty for a kind that the hub does not serve.
     pub objects: Result<Vec<RemainingObject>, String>,
 }
 

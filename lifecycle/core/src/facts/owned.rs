@@ -11,7 +11,7 @@ pub struct Owned {
     pub deleting: bool,
     /// Whether it has the finalizer `cluster.open-cluster-management.io/manifest-work-cleanup`.
     pub work_finalizer: bool,
-    /// All its other finalizers. They are somebody else's, and are not taken away with ours.
+    /// All its other finalizers. They are not ours, so we never remove them.
     pub other_finalizers: Vec<String>,
     /// What [`crate::roles::fingerprint`] makes of the parts that are ours: labels, rules, subjects, role.
     pub fingerprint: u64,

@@ -14,7 +14,9 @@ use crate::facts::ClusterSet;
 pub(super) struct Sets {
     slots: Vec<Option<Entry>>,
     slot_of: BTreeMap<Arc<str>, usize>,
-    /// Sets whose selectors look at a label of this key.
+    /// Sets whose members all have one label, by its key and value: almost all sets of most hubs.
+    by_label: HashMap<Box<str>, HashMap<Box<str>, Slots>>,
+    /// The others, by the keys of the labels that their selectors look at.
     by_key: HashMap<Box<str>, Slots>,
     /// Sets that a cluster without any labels belongs to.
     without_labels: Slots,
@@ -63,17 +65,13 @@ impl Sets {
     pub(super) fn selecting(&self, labels: &BTreeMap<String, String>) -> Slots {
         let mut slots = self.without_labels.clone();
         // A set that looks at none of these labels treats the cluster as one without labels.
-        for key in labels.keys() {
-            for slot in self.by_key.get(&**key).into_iter().flat_map(Slots::iter) {
+        for (key, value) in labels {
+            let by_label = self.by_label.get(&**key).and_then(|of| of.get(&**value));
+            let looking = by_label.into_iter().chain(self.by_key.get(&**key));
+            for slot in looking.flat_map(Slots::iter) {
                 let entry = self.slots[slot].as_ref();
                 slots.set(slot, entry.is_some_and(|entry| entry.set.selects(labels)));
             }
-        }
-        // By far most sets of most hubs look at their own name only.
-        let own = labels.get(berth_api::labels::CLUSTER_SET);
-        if let Some(slot) = own.and_then(|name| self.slot_of.get(&**name)) {
-            let entry = self.slots[*slot].as_ref();
-            slots.set(*slot, entry.is_some_and(|entry| entry.set.selects(labels)));
         }
         slots
     }
@@ -88,15 +86,7 @@ impl Sets {
             None => (self.free_slot(), 0),
         };
         self.slot_of.insert(set.name.clone(), slot);
-        match &set.membership {
-            Ok(membership) => {
-                for key in membership.keys() {
-                    self.by_key.entry(key.into()).or_default().set(slot, true);
-                }
-                (self.without_labels).set(slot, membership.matches(&BTreeMap::new()));
-            }
-            Err(_) => self.undecided.set(slot, !set.deleting),
-        }
+        self.index(&set, slot, true);
         self.slots[slot] = Some(Entry { set, members });
         (slot, old.map(|(_, entry)| entry.set))
     }
@@ -133,19 +123,37 @@ impl Sets {
     fn take(&mut self, name: &str) -> Option<(usize, Entry)> {
         let slot = self.slot_of.remove(name)?;
         let entry = self.slots[slot].take()?;
-        if let Ok(membership) = &entry.set.membership {
-            for key in membership.keys() {
-                if let Some(slots) = self.by_key.get_mut(key) {
-                    slots.set(slot, false);
-                    if slots.is_empty() {
-                        self.by_key.remove(key);
-                    }
-                }
+        self.index(&entry.set, slot, false);
+        Some((slot, entry))
+    }
+
+    /// Notes by which labels this set is found, or that it is not found any more.
+    fn index(&mut self, set: &ClusterSet, slot: usize, is: bool) {
+        let membership = match &set.membership {
+            Ok(membership) => membership,
+            Err(_) => return self.undecided.set(slot, is && !set.deleting),
+        };
+        if let Some((key, value)) = membership.required() {
+            let of_key = self.by_label.entry(key.into()).or_default();
+            let slots = of_key.entry(value.into()).or_default();
+            slots.set(slot, is);
+            if slots.is_empty() {
+                of_key.remove(value);
+            }
+            if of_key.is_empty() {
+                self.by_label.remove(key);
+            }
+            return;
+        }
+        for key in membership.keys() {
+            let slots = self.by_key.entry(key.into()).or_default();
+            slots.set(slot, is);
+            if slots.is_empty() {
+                self.by_key.remove(key);
             }
         }
-        self.without_labels.set(slot, false);
-        self.undecided.set(slot, false);
-        Some((slot, entry))
+        let none = BTreeMap::new();
+        (self.without_labels).set(slot, is && membership.matches(&none));
     }
 
     fn free_slot(&mut self) -> usize {
