@@ -20,6 +20,7 @@ pub mod room;
 pub mod selector;
 pub mod text;
 
+mod now;
 mod resource;
 mod schema;
 mod wire;
@@ -28,4 +29,5 @@ pub use cluster::ManagedCluster;
 pub use cluster_claim::ClusterClaim;
 pub use cluster_set::ManagedClusterSet;
 pub use cluster_set_binding::ManagedClusterSetBinding;
+pub use now::Now;
 pub use resource::GroupVersionResource;

@@ -164,7 +164,7 @@ impl Work {
     /// Runs the reconcilers, until told to stop or until the term is over.
     async fn reconcile(&self, term: Option<Term>, stop: &CancellationToken) -> anyhow::Result<()> {
         let engine = Engine::new(
-            self.api.kube_client(),
+            self.api.clone(),
             self.settings.config.clone(),
             term,
             self.settings.limit(),

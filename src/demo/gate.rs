@@ -100,7 +100,7 @@ impl Running {
         let gates = HubApi::of(own_config(admin, hub, GATES_ACCOUNT).await?).await?;
         let controllers = HubApi::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?).await?;
         let engine = Engine::new(
-            controllers.kube_client(),
+            controllers,
             lifecycle_config(),
             None,
             None,

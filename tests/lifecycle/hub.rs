@@ -346,8 +346,8 @@ impl Reconcilers {
             let mut config_of = config_of.await.unwrap();
             // As the program has it: who asks knows how long there is.
             config_of.default_retry = false;
-            let client = kube::Client::try_from(config_of).unwrap();
-            let engine = Engine::new(client, config, None, None, "tests", metrics);
+            let api = berth_hub::HubApi::of(config_of).await.unwrap();
+            let engine = Engine::new(api, config, None, None, "tests", metrics);
             engine.run(stopped).await
         });
         Self {

@@ -422,8 +422,8 @@ fn answer<'a>(facts: &ClusterFacts<'a>, kind: &GroupVersionResource) -> Option<&
         .find(|remaining| remaining.resource == *kind)
 }
 
-/// Low ones go first.
-fn priority(object: &RemainingObject) -> u8 {
+/// When its turn is: low ones go first.
+pub fn priority(object: &RemainingObject) -> u8 {
     object
         .cleanup_priority
         .as_deref()

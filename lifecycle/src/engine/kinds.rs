@@ -1,10 +1,24 @@
-//! The kinds that are watched.
+//! The table of kinds: what is watched, and what is kept of an object.
 
-use kube::core::ApiResource;
+use std::borrow::Cow;
 
-use berth_api::GroupVersionResource;
-use berth_api::groups;
-use berth_api::groups::RBAC;
+use berth_api::groups::{self, RBAC};
+use berth_api::{GroupVersionResource, labels};
+use berth_reconcile::{Item, Keep, LabelKeys, Watched};
+use serde_json::Value;
+
+use super::object::{Object, Renewal};
+use crate::csrs::SIGNER;
+
+/// Objects of a cluster, without those of its add-ons.
+const OF_CLUSTERS: &str =
+    "open-cluster-management.io/cluster-name,!open-cluster-management.io/addon-name";
+
+/// Upper bound on the bytes of a CSR that may be an agent's. An agent's has less than 8 KiB.
+const LARGEST_CSR: usize = 64 * 1024;
+
+/// As many characters of a request are read: base64 of a little more than what the decider looks at.
+const REQUEST: usize = 21_852;
 
 /// A kind that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +35,13 @@ pub(crate) enum Kind {
     Csr,
 }
 
+/// What is kept of an object on its way to the view.
+#[derive(Debug)]
+pub(crate) enum Fact {
+    Object(Object),
+    Renewal(Object<Renewal>),
+}
+
 impl Kind {
     pub(crate) const ALL: [Self; 10] = [
         Self::Cluster,
@@ -35,99 +56,165 @@ impl Kind {
         Self::Csr,
     ];
 
-    /// Group, versions (the preferred one first), kind and resource.
-    fn parts(
-        self,
-    ) -> (
-        &'static str,
-        &'static [&'static str],
-        &'static str,
-        &'static str,
-    ) {
+    /// Group, preferred version, and resource.
+    fn parts(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::Cluster => (
-                groups::CLUSTER,
-                &["v1"],
-                "ManagedCluster",
-                groups::MANAGED_CLUSTERS,
-            ),
-            Self::Set => (
-                groups::CLUSTER,
-                &["v1beta2"],
-                "ManagedClusterSet",
-                groups::MANAGED_CLUSTER_SETS,
-            ),
+            Self::Cluster => (groups::CLUSTER, "v1", groups::MANAGED_CLUSTERS),
+            Self::Set => (groups::CLUSTER, "v1beta2", groups::MANAGED_CLUSTER_SETS),
             Self::Binding => (
                 groups::CLUSTER,
-                &["v1beta2"],
-                "ManagedClusterSetBinding",
+                "v1beta2",
                 groups::MANAGED_CLUSTER_SET_BINDINGS,
             ),
-            // Hubs of older OCM serve the second one only.
             Self::Addon => (
                 "addon.open-cluster-management.io",
-                &["v1beta1", "v1alpha1"],
-                "ManagedClusterAddOn",
+                "v1beta1",
                 "managedclusteraddons",
             ),
-            Self::Namespace => ("", &["v1"], "Namespace", "namespaces"),
-            Self::ClusterRole => (RBAC, &["v1"], "ClusterRole", "clusterroles"),
-            Self::ClusterRoleBinding => {
-                (RBAC, &["v1"], "ClusterRoleBinding", "clusterrolebindings")
-            }
-            Self::RoleBinding => (RBAC, &["v1"], "RoleBinding", "rolebindings"),
-            Self::Lease => ("coordination.k8s.io", &["v1"], "Lease", "leases"),
-            Self::Csr => (
-                "certificates.k8s.io",
-                &["v1"],
-                "CertificateSigningRequest",
-                "certificatesigningrequests",
-            ),
+            Self::Namespace => ("", "v1", "namespaces"),
+            Self::ClusterRole => (RBAC, "v1", "clusterroles"),
+            Self::ClusterRoleBinding => (RBAC, "v1", "clusterrolebindings"),
+            Self::RoleBinding => (RBAC, "v1", "rolebindings"),
+            Self::Lease => ("coordination.k8s.io", "v1", "leases"),
+            Self::Csr => ("certificates.k8s.io", "v1", "certificatesigningrequests"),
         }
     }
 
-    /// The versions to watch it in, the preferred one first.
-    pub(crate) fn resources(self) -> Vec<ApiResource> {
-        let (group, versions, kind, plural) = self.parts();
-        let resource = |version: &&str| ApiResource {
+    /// Its row. `labels`: the keys of ManagedClusters' labels that selectors name.
+    pub(crate) fn watched(self, labels: &LabelKeys) -> Watched<Fact> {
+        let (group, version, resource) = self.parts();
+        let kind = GroupVersionResource {
             group: group.to_owned(),
-            version: (*version).to_owned(),
-            api_version: if group.is_empty() {
-                (*version).to_owned()
-            } else {
-                format!("{group}/{version}")
-            },
-            kind: kind.to_owned(),
-            plural: plural.to_owned(),
+            version: version.to_owned(),
+            resource: resource.to_owned(),
         };
-        versions.iter().map(resource).collect()
-    }
-
-    /// The kind of this resource, in whichever version.
-    pub(crate) fn of(resource: &GroupVersionResource) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| {
-            let (group, _, _, plural) = kind.parts();
-            (group, plural) == (&*resource.group, &*resource.resource)
-        })
-    }
-
-    /// Which objects matter.
-    pub(crate) fn label_selector(self) -> Option<&'static str> {
+        let labels = labels.clone();
+        let watched = Watched::new(resource, kind, move |item| read(self, item, &labels));
         match self {
-            Self::Cluster | Self::Set | Self::Binding | Self::Addon => None,
-            _ => Some(
-                "open-cluster-management.io/cluster-name,!open-cluster-management.io/addon-name",
-            ),
+            Self::Cluster | Self::Set | Self::Binding => watched,
+            // Hubs of older OCM serve the second version only; a hub may be without the kind.
+            Self::Addon => watched.or_version("v1alpha1").optional(),
+            // By the signer, too: CSRs to other signers are none of ours, whatever their labels.
+            Self::Csr => watched
+                .labelled(OF_CLUSTERS)
+                .with_fields(Cow::Owned(format!("spec.signerName={SIGNER}"))),
+            _ => watched.labelled(OF_CLUSTERS),
         }
     }
+}
 
-    /// A hub may be without it, and all others are worked on all the same.
-    pub(crate) fn is_optional(self) -> bool {
-        self == Self::Addon
-    }
+/// What is kept of an object: what decides.
+fn read(kind: Kind, item: &Item<'_>, labels: &LabelKeys) -> Result<Fact, serde_json::Error> {
+    const DROPPED: Keep<'_> = Keep::Nothing;
+    let meta = &item.meta;
+    let keep = match kind {
+        Kind::Lease => return item.parse().map(Fact::Renewal),
+        Kind::Csr => return csr(item),
+        Kind::Cluster => Keep::Fields(&[
+            (
+                "metadata",
+                Keep::But(&[
+                    ("managedFields", DROPPED),
+                    ("ownerReferences", DROPPED),
+                    ("annotations", CLUSTER_ANNOTATIONS),
+                    ("labels", Keep::Labels(labels)),
+                ]),
+            ),
+            (
+                "spec",
+                Keep::But(&[("managedClusterClientConfigs", DROPPED)]),
+            ),
+            (
+                "status",
+                Keep::Fields(&[
+                    ("conditions", Keep::Whole),
+                    ("managedNamespaces", Keep::Whole),
+                ]),
+            ),
+        ]),
+        Kind::Set => Keep::But(&[(
+            "metadata",
+            Keep::But(&[
+                ("managedFields", DROPPED),
+                ("labels", DROPPED),
+                ("ownerReferences", DROPPED),
+                (
+                    "annotations",
+                    Keep::Fields(&[(labels::AUTO_UPDATE_SET, Keep::Text(8))]),
+                ),
+            ]),
+        )]),
+        Kind::Binding => Keep::But(&[("metadata", BARE_METADATA)]),
+        Kind::Addon => Keep::Fields(&[
+            ("apiVersion", Keep::Whole),
+            ("metadata", BARE_METADATA),
+            ("status", Keep::Fields(&[("conditions", Keep::Whole)])),
+        ]),
+        Kind::Namespace => Keep::Fields(&[("metadata", OWNED_METADATA)]),
+        Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => {
+            Keep::But(&[("metadata", OWNED_METADATA)])
+        }
+    };
+    let value = item.trimmed(&keep)?;
+    Ok(Fact::Object(Object::new(meta, value)))
+}
 
-    /// Its name in metrics and logs: the resource's.
-    pub(crate) fn name(self) -> &'static str {
-        self.parts().3
+/// Annotations of ManagedClusters that decide. Their values are short, whatever a requester writes there.
+const CLUSTER_ANNOTATIONS: Keep<'_> = Keep::Fields(&[
+    (labels::AUTO_ACCEPTED_ON, Keep::Text(64)),
+    (labels::DENIED_ON, Keep::Text(64)),
+    (labels::SKIP_CLOCK_SYNC_CHECK, Keep::Text(8)),
+    (labels::DENY_NOW, Keep::Text(8)),
+]);
+
+/// Of metadata what every object has, and its finalizers.
+const BARE_METADATA: Keep<'_> = Keep::But(&[
+    ("managedFields", Keep::Nothing),
+    ("labels", Keep::Nothing),
+    ("annotations", Keep::Nothing),
+    ("ownerReferences", Keep::Nothing),
+]);
+
+/// The same, with labels: they are compared.
+const OWNED_METADATA: Keep<'_> = Keep::But(&[
+    ("managedFields", Keep::Nothing),
+    ("annotations", Keep::Nothing),
+    ("ownerReferences", Keep::Nothing),
+]);
+
+/// Of a CSR its metadata are kept as they are: who approves has to give them back. One that is too large to be an agent's
+/// loses them, and its request, so that it is refused.
+fn csr(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
+    let is_large = item.json.len() > LARGEST_CSR;
+    let kept_labels = Keep::Fields(&[
+        (labels::CLUSTER_NAME, Keep::Text(253)),
+        (labels::ADDON_NAME, Keep::Text(253)),
+    ]);
+    let (few_labels, annotations) = if is_large {
+        (kept_labels, Keep::Nothing)
+    } else {
+        (Keep::Whole, Keep::Whole)
+    };
+    let mut value = item.trimmed(&Keep::But(&[
+        (
+            "metadata",
+            Keep::But(&[
+                ("managedFields", Keep::Nothing),
+                ("labels", few_labels),
+                ("annotations", annotations),
+                ("ownerReferences", annotations),
+                ("finalizers", annotations),
+            ]),
+        ),
+        ("spec", Keep::But(&[("request", Keep::Text(REQUEST))])),
+        // Whether there is a certificate counts, and not which.
+        (
+            "status",
+            Keep::Fields(&[("conditions", Keep::Whole), ("certificate", Keep::Text(0))]),
+        ),
+    ]))?;
+    if is_large {
+        value["spec"]["request"] = Value::from("A".repeat(REQUEST));
     }
+    Ok(Fact::Object(Object::new(&item.meta, value)))
 }

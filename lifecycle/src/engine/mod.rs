@@ -1,119 +1,85 @@
-//! Watches the hub, keeps the facts, wakes what a change concerns, and writes what the deciders ask for.
+//! The lifecycle's world, and its wiring to what all controllers stand on ([`berth_reconcile`]).
 
-mod events;
-mod gauges;
 mod kinds;
-mod limit;
 mod metrics;
 mod object;
-mod queue;
+mod remaining;
 mod view;
-mod watch;
 mod work;
-mod writer;
+mod world;
 
 use std::sync::Arc;
 
+use berth_hub::HubApi;
 use berth_lease::Term;
-use jiff::Timestamp;
-use kube::Client;
-use tokio::task::JoinSet;
+use berth_reconcile::{Settings, Work};
 use tokio_util::sync::CancellationToken;
 
-pub use limit::Limit;
+pub use berth_reconcile::{Ended, Limit};
 pub use metrics::Metrics;
 
 use crate::config::Config;
-use crate::facts::Now;
-use events::Events;
+use crate::names::managers;
 use kinds::Kind;
-use work::{Lane, Work};
-use writer::Writer;
+use world::Lifecycle;
+
+/// The name that Events give the controller: OCM's.
+const CONTROLLER: &str = "registration-controller";
 
 /// The reconcilers, ready to run.
 pub struct Engine {
-    work: Arc<Work>,
-    tasks: JoinSet<()>,
-    term: Option<Term>,
+    engine: berth_reconcile::Engine<Lifecycle>,
+    metrics: Metrics,
 }
 
 /// How far the reconcilers are.
 #[derive(Clone)]
-pub struct Progress(Arc<Work>);
-
-/// A task of the reconcilers ended that never ends.
-#[derive(Debug, thiserror::Error)]
-#[error("a task of the reconcilers ended: {0}")]
-pub struct Ended(String);
+pub struct Progress(Arc<Work<Lifecycle>>);
 
 // === impl Engine ===
 
 impl Engine {
-    /// Reconcilers on this hub. With a `term` they write only while it lasts; without one, nobody else may be there.
+    /// Reconcilers on this hub. With a `term` they write only while it lasts; without one, no other process may run them.
     /// `instance`: which of several processes this is, for Events.
     ///
     /// Needs a tokio runtime.
     pub fn new(
-        client: Client,
+        api: HubApi,
         config: Config,
         term: Option<Term>,
         limit: Option<Limit>,
         instance: &str,
         metrics: Metrics,
     ) -> Self {
-        let writer = Arc::new(Writer::new(
-            client.clone(),
-            term.clone(),
-            limit,
-            metrics.clone(),
-        ));
-        let (events, tell) = Events::new(instance, writer.clone(), metrics.clone());
-        let work = Work::new(Arc::new(config), client, writer, events, metrics);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(tell);
-        Self {
-            work: Arc::new(work),
-            tasks,
+        let world = Lifecycle::new(Arc::new(config), metrics.clone());
+        let labels = world.labels().clone();
+        let settings = Settings {
+            controller: CONTROLLER,
+            instance,
+            manager: managers::PATCHES,
             term,
+        };
+        let servers = vec![(api, limit)];
+        let engine = berth_reconcile::Engine::new(world, servers, settings, metrics.common());
+        for kind in Kind::ALL {
+            engine.work().watch(kind, kind.watched(&labels));
         }
+        Self { engine, metrics }
     }
 
     /// How far they are; stays true while they run.
     pub fn progress(&self) -> Progress {
-        Progress(self.work.clone())
+        Progress(self.engine.work().clone())
     }
 
     /// Runs until told to stop, or until the term is over. Nothing is written after it returns.
     ///
     /// # Errors
-    /// Something ended that never does.
-    pub async fn run(mut self, stop: CancellationToken) -> Result<(), Ended> {
-        for kind in Kind::ALL {
-            self.tasks.spawn(watch::follow(self.work.clone(), kind));
-        }
-        for lane in Lane::ALL {
-            self.tasks.spawn(drive(self.work.clone(), lane));
-        }
-        self.work.metrics().begun(&self.work);
-        let lost = async {
-            match &self.term {
-                Some(term) => term.lost().await,
-                None => std::future::pending().await,
-            }
-        };
-        let ended = tokio::select! {
-            () = stop.cancelled() => Ok(()),
-            () = lost => Ok(()),
-            ended = self.tasks.join_next() => {
-                let why = match ended {
-                    Some(Err(error)) => error.to_string(),
-                    _ => "it returned".to_owned(),
-                };
-                Err(Ended(why))
-            }
-        };
-        self.tasks.shutdown().await;
-        self.work.metrics().over();
+    /// A task that should run forever ended.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), Ended> {
+        self.metrics.begun(self.engine.work());
+        let ended = self.engine.run(stop).await;
+        self.metrics.over();
         ended
     }
 }
@@ -123,34 +89,7 @@ impl Engine {
 impl Progress {
     /// Resources that have not been listed yet; empty when all that is needed has been seen.
     pub fn unprimed(&self) -> Vec<&'static str> {
-        self.0.view().unprimed()
-    }
-}
-
-/// Works on the keys of a lane, so many at a time, in the order they became due.
-async fn drive(work: Arc<Work>, lane: Lane) {
-    let mut running = JoinSet::new();
-    loop {
-        tokio::select! {
-            (key, since) = work.lane(lane).next(), if running.len() < lane.at_once() => {
-                let work = work.clone();
-                running.spawn(async move { work.one(lane, key, since).await });
-            }
-            Some(ended) = running.join_next() => {
-                // A panic in a decider ends the process: going on with half a decision would be worse.
-                if let Err(error) = ended && error.is_panic() {
-                    std::panic::resume_unwind(error.into_panic());
-                }
-            }
-        }
-    }
-}
-
-/// What the clocks say.
-fn now() -> Now {
-    Now {
-        instant: queue::now(),
-        wall: Timestamp::now(),
+        self.0.unprimed()
     }
 }
 

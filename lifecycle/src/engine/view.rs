@@ -1,8 +1,6 @@
 //! The hub as it was last seen: facts, and what a change of them concerns.
 //!
 //! # Guarantees
-//! - What a write was answered with is seen at once, so that nothing is written twice while a watch is on its way. Neither
-//!   a watch nor an answer that is late takes back something newer.
 //! - An object that cannot be read concerns itself only. Every ManagedCluster is read: fields that cannot be count as absent.
 
 mod by_cluster;
@@ -13,13 +11,12 @@ mod sets;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use changes::Source;
+pub(crate) use berth_reconcile::Source;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::kinds::Kind;
 use crate::config::Config;
 use crate::facts::{
     Addon, Binding, CertificateRequest, Cluster, ClusterFacts, ClusterSet, Lease, Now, Owned,
@@ -69,10 +66,9 @@ pub(crate) struct View {
     blind: Option<Blind>,
     /// Why a pending CSR was not approved, as was told.
     told: HashMap<Arc<str>, &'static str>,
-    watches: HashMap<Kind, Progress>,
     wakes: Vec<Key>,
-    /// Everything has been seen, and looked at once.
-    pub(super) begun: bool,
+    /// What is applied now is part of a list of leases: it reports a renewal some time after it was made.
+    pub(super) lists_leases: bool,
 }
 
 /// A time in which leases cannot be watched: what is not seen then is no silence.
@@ -81,17 +77,6 @@ struct Blind {
     since: Instant,
     /// When it is over, if the watch does not fail again.
     until: Instant,
-}
-
-/// How far a watch is.
-#[derive(Debug, Default)]
-struct Progress {
-    /// The newest version it told of.
-    version: u64,
-    /// While it lists: what it named so far, by namespace and name. The rest is gone when it has listed all.
-    listing: Option<HashSet<(Arc<str>, Arc<str>)>>,
-    /// It has listed all once.
-    primed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -142,9 +127,8 @@ impl View {
             refused: ByCluster::default(),
             blind: None,
             told: HashMap::new(),
-            watches: HashMap::new(),
             wakes: Vec::new(),
-            begun: false,
+            lists_leases: false,
         }
     }
 
@@ -169,27 +153,6 @@ impl View {
             .chain(bindings)
             .chain(csrs)
             .chain(clusters)
-            .collect()
-    }
-
-    /// Whether all watches that are needed have told everything once.
-    pub(crate) fn is_primed(&self) -> bool {
-        Kind::ALL.into_iter().all(|kind| {
-            kind.is_optional()
-                || self
-                    .watches
-                    .get(&kind)
-                    .is_some_and(|progress| progress.primed)
-        })
-    }
-
-    /// The kinds that have not told everything yet.
-    pub(crate) fn unprimed(&self) -> Vec<&'static str> {
-        let primed = |kind: &Kind| self.watches.get(kind).is_some_and(|watch| watch.primed);
-        let needed = Kind::ALL.into_iter().filter(|kind| !kind.is_optional());
-        needed
-            .filter(|kind| !primed(kind))
-            .map(Kind::name)
             .collect()
     }
 

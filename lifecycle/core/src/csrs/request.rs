@@ -46,10 +46,7 @@ pub fn validate(request: &CertificateRequest) -> Result<String, Refusal> {
         return refuse(reasons::INVALID_USAGES, words);
     }
     if request.request.len() > LARGEST {
-        let words = format!(
-            "the request has {} bytes; more than {LARGEST} are not read",
-            request.request.len()
-        );
+        let words = format!("the request has more than {LARGEST} bytes, which are not read");
         return refuse(reasons::INVALID_REQUEST, words);
     }
     if !is_one_block(&request.request) {

@@ -12,6 +12,7 @@ mod owned;
 mod set;
 
 pub use addon::Addon;
+pub use berth_api::Now;
 pub use binding::Binding;
 pub use cluster::Cluster;
 pub use csr::{CertificateRequest, Standing};
@@ -20,23 +21,9 @@ pub use owned::{Owned, OwnedObjects};
 pub use set::ClusterSet;
 
 use std::collections::BTreeMap;
-use std::time::Instant;
-
-use jiff::Timestamp;
 
 use crate::config::Config;
 use berth_api::GroupVersionResource;
-
-/// The time that deciders get.
-///
-/// Durations are measured with `instant`, since `wall` jumps when the hub's clock is set.
-#[derive(Clone, Copy, Debug)]
-pub struct Now {
-    /// Monotonic.
-    pub instant: Instant,
-    /// What the clock says; for what is written down.
-    pub wall: Timestamp,
-}
 
 /// Everything that decisions about one cluster are made from.
 #[derive(Clone, Copy, Debug)]

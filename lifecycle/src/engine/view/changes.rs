@@ -1,13 +1,12 @@
 //! How the view follows the hub.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
 use super::objects::{is_owned, owned};
-use super::{Blind, Key, View};
+use super::{Blind, Key, Source, View};
 use crate::engine::kinds::Kind;
 use crate::engine::object::{Object, Renewal};
 use crate::facts::Now;
@@ -15,45 +14,7 @@ use crate::facts::Now;
 /// A watch that has not failed for so long works: longer than it waits between two tries.
 const SIGHT: Duration = Duration::from_secs(25);
 
-/// Where a change was learnt of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// A watch, which tells of all changes of a kind in their order.
-    Watch,
-    /// The answer to a write of our own.
-    Write,
-    /// The answer to a question, which tells of changes some time after they were made.
-    Read,
-}
-
 impl View {
-    /// A watch begins to list.
-    pub(crate) fn listing(&mut self, kind: Kind) {
-        self.watches.entry(kind).or_default().listing = Some(HashSet::new());
-    }
-
-    pub(super) fn is_listing(&self, kind: Kind) -> bool {
-        let progress = self.watches.get(&kind);
-        progress.is_some_and(|progress| progress.listing.is_some())
-    }
-
-    /// A watch has listed all: the rest is gone.
-    pub(crate) fn listed(&mut self, kind: Kind, now: Now) {
-        let progress = self.watches.entry(kind).or_default();
-        progress.primed = true;
-        let Some(seen) = progress.listing.take() else {
-            return;
-        };
-        for (namespace, name) in self.names(kind) {
-            if !seen.contains(&(namespace.clone(), name.clone())) {
-                self.remove(kind, &namespace, &name);
-            }
-        }
-        if kind == Kind::Lease {
-            self.sees_leases(now);
-        }
-    }
-
     /// A watch failed.
     pub(crate) fn lost_sight(&mut self, kind: Kind, now: Now) {
         if kind == Kind::Lease {
@@ -79,7 +40,7 @@ impl View {
     }
 
     /// Leases are watched again. What was not seen is no silence: that time does not count.
-    pub(super) fn sees_leases(&mut self, now: Now) {
+    pub(crate) fn sees_leases(&mut self, now: Now) {
         let Some(Blind { since, .. }) = self.blind.take() else {
             return;
         };
@@ -107,22 +68,21 @@ impl View {
         }
     }
 
-    /// Takes in what the hub answered about a cluster's lease, and returns whether it confirms the silence that was decided
-    /// from a renewal at `known`.
+    /// The hub answered that a cluster's lease was renewed at `answered`, and the view has seen the answer. Returns whether
+    /// that confirms the silence which was decided from a renewal at `known`.
     ///
-    /// The view refuses an answer that is older than what it holds, as after a restore of the hub. If such an answer tells of
-    /// another renewal, nobody can tell which one is right: the silence begins anew, so that the hub is asked once, and not
-    /// again until the agent may be silent again.
+    /// What is older than what is known changes nothing, as after a restore of the hub. If such an answer tells of another
+    /// renewal, nobody can tell which one is right: the silence begins anew, so that the hub is asked once, and not again until
+    /// the agent may be silent again.
     pub(crate) fn confirms_silence(
         &mut self,
         cluster: &str,
-        lease: &Object,
+        answered: Option<Timestamp>,
         known: Option<Timestamp>,
         now: Now,
     ) -> bool {
-        self.apply(Kind::Lease, lease, Source::Read, now);
         let is_as_known = (self.lease(cluster)).is_some_and(|held| held.renew_time == known);
-        let confirmed = lease.renew_time() == known;
+        let confirmed = answered == known;
         if is_as_known && !confirmed {
             self.excuse(cluster, now);
         }
@@ -131,9 +91,6 @@ impl View {
 
     /// An object is there, or has changed.
     pub(crate) fn apply(&mut self, kind: Kind, object: &Object, source: Source, now: Now) {
-        if !self.is_news(kind, object, source) {
-            return;
-        }
         let namespace: Arc<str> = object.namespace().into();
         let name: Arc<str> = object.name().into();
         match kind {
@@ -150,45 +107,9 @@ impl View {
         }
     }
 
-    /// The watch tells of a Lease.
-    pub(crate) fn apply_lease(&mut self, lease: &Object<Renewal>, now: Now) {
-        if self.is_news(Kind::Lease, lease, Source::Watch) {
-            self.lease_changed(lease, lease.value.time, Source::Watch, now);
-        }
-    }
-
-    /// Notes that there is such a version of it. False: it was known, or is older than what is known.
-    fn is_news<V>(&mut self, kind: Kind, object: &Object<V>, source: Source) -> bool {
-        let (namespace, name) = (object.namespace(), object.name());
-        let progress = self.watches.entry(kind).or_default();
-        if let Some(seen) = &mut progress.listing {
-            seen.insert((namespace.into(), name.into()));
-        }
-        let Some(version) = object.version() else {
-            return true;
-        };
-        match source {
-            // The watch has told of this, and perhaps of its end.
-            Source::Write | Source::Read if version <= progress.version => return false,
-            Source::Write | Source::Read => {}
-            Source::Watch => progress.version = progress.version.max(version),
-        }
-        let known = self.version(kind, namespace, name);
-        known.is_none_or(|known| known < version)
-    }
-
-    /// An object is gone, as a watch tells, or a deletion of our own was answered.
-    pub(crate) fn gone<V>(&mut self, kind: Kind, object: &Object<V>, source: Source) {
-        if let (Source::Watch, Some(version)) = (source, object.version()) {
-            let progress = self.watches.entry(kind).or_default();
-            progress.version = progress.version.max(version);
-            let known = self.version(kind, object.namespace(), object.name());
-            // Made anew since.
-            if known.is_some_and(|known| known > version) {
-                return;
-            }
-        }
-        self.remove(kind, object.namespace(), object.name());
+    /// A Lease is there, or has changed.
+    pub(crate) fn apply_lease(&mut self, lease: &Object<Renewal>, source: Source, now: Now) {
+        self.lease_changed(lease, lease.value.time, source, now);
     }
 
     /// Forgets an object.

@@ -198,7 +198,7 @@ impl View {
         source: Source,
         now: Now,
     ) {
-        let listing = self.is_listing(Kind::Lease);
+        let listing = self.lists_leases;
         if source == Source::Watch && !listing {
             self.sees_leases(now);
         }
@@ -206,7 +206,7 @@ impl View {
             return;
         }
         let namespace = object.namespace();
-        let resource_version = object.metadata.resource_version.clone().unwrap_or_default();
+        let resource_version = object.metadata.resource_version.clone();
         let entry = self.clusters.entry(namespace.into()).or_default();
         let Some(lease) = &mut entry.lease else {
             entry.lease = Some(Lease {
@@ -386,10 +386,9 @@ pub(super) fn owned(config: &Config, object: &Object) -> Owned {
     let finalizers = finalizers.filter_map(|finalizer| finalizer.as_str());
     let (ours, others): (Vec<_>, Vec<_>) =
         finalizers.partition(|finalizer| *finalizer == labels::MANIFEST_WORK_CLEANUP);
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
     Owned {
-        uid: text(&object.metadata.uid),
-        resource_version: text(&object.metadata.resource_version),
+        uid: object.metadata.uid.clone(),
+        resource_version: object.metadata.resource_version.clone(),
         deleting: !metadata["deletionTimestamp"].is_null(),
         work_finalizer: !ours.is_empty(),
         other_finalizers: others.into_iter().map(str::to_owned).collect(),

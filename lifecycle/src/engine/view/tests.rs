@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::engine::kinds::Kind;
 use crate::engine::object::{Object, Renewal};
 
 fn now() -> Now {
@@ -24,8 +25,76 @@ fn later(now: Now, by: Duration) -> Now {
     }
 }
 
-fn view() -> View {
-    View::new(Arc::new(Config::default()))
+fn view() -> Seeing {
+    Seeing::new(Config::default())
+}
+
+/// The view, given what is news: as the engine does it.
+struct Seeing {
+    view: View,
+    seen: berth_reconcile::Seen<Kind>,
+}
+
+impl Seeing {
+    fn new(config: Config) -> Self {
+        Self {
+            view: View::new(Arc::new(config)),
+            seen: berth_reconcile::Seen::default(),
+        }
+    }
+
+    fn apply(&mut self, kind: Kind, object: &Object, source: Source, now: Now) {
+        if self.seen.is_news(kind, &object.metadata, source) {
+            self.lists_leases = kind == Kind::Lease && self.seen.is_listing(kind);
+            self.view.apply(kind, object, source, now);
+        }
+    }
+
+    fn gone(&mut self, kind: Kind, object: &Object, _: Source) {
+        if self.seen.is_gone(kind, &object.metadata) {
+            self.view.remove(kind, object.namespace(), object.name());
+        }
+    }
+
+    fn listing(&mut self, kind: Kind) {
+        self.seen.listing(kind);
+    }
+
+    fn listed(&mut self, kind: Kind, now: Now) {
+        for (namespace, name) in self.seen.listed(kind, None) {
+            self.view.remove(kind, &namespace, &name);
+        }
+        if kind == Kind::Lease {
+            self.view.sees_leases(now);
+        }
+    }
+
+    /// The hub answers with this lease.
+    fn confirms_silence(
+        &mut self,
+        cluster: &str,
+        lease: &Object,
+        known: Option<Timestamp>,
+        now: Now,
+    ) -> bool {
+        self.apply(Kind::Lease, lease, Source::Read, now);
+        let answered = lease.renew_time();
+        self.view.confirms_silence(cluster, answered, known, now)
+    }
+}
+
+impl std::ops::Deref for Seeing {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        &self.view
+    }
+}
+
+impl std::ops::DerefMut for Seeing {
+    fn deref_mut(&mut self) -> &mut View {
+        &mut self.view
+    }
 }
 
 fn object(value: Value) -> Object {
@@ -65,9 +134,15 @@ fn lease(cluster: &str, version: u64, renewed: Timestamp) -> Object {
 }
 
 /// The watch tells of this lease.
-fn watched(view: &mut View, lease: Object, now: Now) {
+fn watched(view: &mut Seeing, lease: Object, now: Now) {
     let lease: Object<Renewal> = serde_json::from_value(lease.value).unwrap();
-    view.apply_lease(&lease, now);
+    if view
+        .seen
+        .is_news(Kind::Lease, &lease.metadata, Source::Watch)
+    {
+        view.lists_leases = view.seen.is_listing(Kind::Lease);
+        view.apply_lease(&lease, Source::Watch, now);
+    }
 }
 
 fn set(name: &str, version: u64, selector: Value) -> Object {
@@ -206,7 +281,7 @@ fn what_an_agent_reports_of_nodes_and_claims_concerns_nobody() {
     report.value["status"] =
         json!({"capacity": {"cpu": "8"}, "clusterClaims": [{"name": "id", "value": "1"}]});
     report.value["metadata"]["resourceVersion"] = "6".into();
-    report.metadata.resource_version = Some("6".into());
+    report.metadata.resource_version = "6".into();
     view.apply(Kind::Cluster, &report, Source::Watch, now);
     assert_eq!(view.wakes(), []);
     assert_eq!(known(&view, "c1").unwrap(), "6", "the next patch names it");
@@ -408,7 +483,7 @@ fn a_cluster_with_a_field_that_cannot_be_read_is_one_all_the_same() {
     let (mut view, now) = (view(), now());
     let mut only = cluster("c1", 4, json!({"hubAcceptsClient": true})).value;
     only["metadata"]["finalizers"] = json!(["a/b"]);
-    let apply = |view: &mut View, value: &Value| {
+    let apply = |view: &mut Seeing, value: &Value| {
         view.apply(Kind::Cluster, &object(value.clone()), Source::Watch, now);
     };
     apply(&mut view, &only);
@@ -462,20 +537,6 @@ fn an_agent_cannot_hide_its_addon() {
     assert_eq!(seen(&view), Some((false, "False".to_owned())));
     view.apply(Kind::Addon, &addon(2, true), Source::Watch, now);
     assert_eq!(seen(&view), Some((true, "False".to_owned())));
-}
-
-#[test]
-fn everything_is_seen_before_anything_is_done() {
-    let (mut view, now) = (view(), now());
-    for kind in Kind::ALL {
-        assert!(!view.is_primed() || kind.is_optional());
-        view.listing(kind);
-        if kind != Kind::Addon {
-            view.listed(kind, now);
-        }
-    }
-    assert!(view.is_primed(), "not every hub has add-ons");
-    assert_eq!(view.unprimed(), [] as [&str; 0]);
 }
 
 /// What a set selects, by label, by selectors that look at one label or two, or invalidly.
@@ -647,7 +708,7 @@ fn only_a_good_request_that_nobody_refused_vouches_for_its_cluster() {
             false,
         ),
     ] {
-        let mut view = View::new(Arc::new(config.clone()));
+        let mut view = Seeing::new(config.clone());
         view.apply(
             Kind::Cluster,
             &cluster("c1", 1, json!({})),
@@ -712,7 +773,7 @@ fn a_change_of_a_cluster_concerns_its_pending_requests_and_no_others() {
         let request = request(name, of, version, json!(null));
         view.apply(Kind::Csr, &request, Source::Watch, now);
     }
-    let concerned = |view: &mut View, version: u64| {
+    let concerned = |view: &mut Seeing, version: u64| {
         view.wakes();
         let accepts = json!({"hubAcceptsClient": version.is_multiple_of(2)});
         let object = cluster("c1", version, accepts);

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::queue::now;
+use crate::queue::now;
 
 /// So many requests per second, and so many at once after a quiet time.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Limit {
     }
 
     /// Waits until a request may be sent.
-    pub(crate) async fn pass(&self) {
+    pub async fn pass(&self) {
         let at = self.reserve(now());
         tokio::time::sleep_until(at.into()).await;
     }

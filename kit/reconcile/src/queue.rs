@@ -20,14 +20,14 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// A queue of keys.
 #[derive(Debug)]
-pub(crate) struct Queue<K> {
+pub struct Queue<K> {
     inner: Mutex<Inner<K>>,
     changed: Notify,
 }
 
 /// What a key's work came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Done {
+pub enum Done {
     /// Nothing is left to do, but perhaps at this time.
     Settled {
         /// When to work on it again at the latest.
@@ -36,7 +36,10 @@ pub(crate) enum Done {
         pause: Option<Instant>,
     },
     /// Something failed; the hub may have said how long to wait.
-    Failed { wait: Option<Duration> },
+    Failed {
+        /// What the API server asked for.
+        wait: Option<Duration>,
+    },
 }
 
 #[derive(Debug)]
@@ -69,7 +72,9 @@ struct State {
 // === impl Queue ===
 
 impl<K: Clone + Eq + Hash> Queue<K> {
-    pub(crate) fn new() -> Self {
+    /// A queue without keys.
+    #[allow(clippy::new_without_default, reason = "nothing takes a default queue")]
+    pub fn new() -> Self {
         Self {
             inner: Mutex::new(Inner {
                 ready: VecDeque::new(),
@@ -82,13 +87,13 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     }
 
     /// Has the key worked on, as soon as may be.
-    pub(crate) fn wake(&self, key: K, now: Instant) {
+    pub fn wake(&self, key: K, now: Instant) {
         self.lock().wake(key, now);
         self.changed.notify_one();
     }
 
     /// The next key that is due; waits for it. Whoever takes it calls [`Self::done`].
-    pub(crate) async fn next(&self) -> (K, Instant) {
+    pub async fn next(&self) -> (K, Instant) {
         loop {
             let changed = self.changed.notified();
             let wait = match self.lock().take(now()) {
@@ -105,19 +110,19 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     }
 
     /// Ends the work on a key.
-    pub(crate) fn done(&self, key: &K, done: Done, now: Instant) {
+    pub fn done(&self, key: &K, done: Done, now: Instant) {
         self.lock().done(key, done, now);
         self.changed.notify_one();
     }
 
     /// How long the work on this key has failed in a row.
-    pub(crate) fn failing_for(&self, key: &K, now: Instant) -> Duration {
+    pub fn failing_for(&self, key: &K, now: Instant) -> Duration {
         let since = self.lock().keys.get(key).and_then(|state| state.failing);
         since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
     /// How many keys are due and wait, and how long the first has.
-    pub(crate) fn waiting(&self, now: Instant) -> (usize, Duration) {
+    pub fn waiting(&self, now: Instant) -> (usize, Duration) {
         let inner = self.lock();
         let age = inner.ready.front().map_or(Duration::ZERO, |(_, since)| {
             now.saturating_duration_since(*since)
@@ -131,7 +136,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
 }
 
 /// By the clock of the runtime, which tests can stop.
-pub(crate) fn now() -> Instant {
+pub fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 

@@ -1,0 +1,175 @@
+//! A controller, running: one task for each kind, one for each lane, one for Events.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use berth_hub::HubApi;
+use berth_lease::Term;
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::events::Events;
+use crate::limit::Limit;
+use crate::metrics::{Counted, Metrics};
+use crate::watch;
+use crate::work::{RowChange, Work};
+use crate::world::World;
+use crate::writer::Writer;
+
+/// What a controller is called, and what it may do.
+#[derive(Clone, Debug)]
+pub struct Settings<'a> {
+    /// The name that Events give the controller.
+    pub controller: &'static str,
+    /// Which of several processes this is, for Events.
+    pub instance: &'a str,
+    /// The field manager of patches and new objects.
+    pub manager: &'static str,
+    /// Writes happen only while it lasts. Without one, no other process may run the same controller.
+    pub term: Option<Term>,
+}
+
+/// A controller, ready to run.
+pub struct Engine<W: World> {
+    work: Arc<Work<W>>,
+    changes: mpsc::UnboundedReceiver<RowChange<W>>,
+    tasks: JoinSet<()>,
+    term: Option<Term>,
+}
+
+/// A task that should run forever ended.
+#[derive(Debug, thiserror::Error)]
+#[error("a task of the reconcilers ended: {0}")]
+pub struct Ended(String);
+
+// === impl Engine ===
+
+impl<W: World> Engine<W> {
+    /// A controller on these API servers, each with its limit of calls. It watches nothing until [`Work::watch`] is called.
+    ///
+    /// Needs a tokio runtime.
+    pub fn new(
+        world: W,
+        servers: Vec<(HubApi, Option<Limit>)>,
+        settings: Settings<'_>,
+        metrics: Metrics,
+    ) -> Self {
+        let Settings {
+            controller,
+            instance,
+            manager,
+            term,
+        } = settings;
+        let writers = servers.into_iter().map(|(api, limit)| {
+            let writer = Writer::new(api, term.clone(), limit, manager);
+            Arc::new(writer)
+        });
+        let writers: Vec<_> = writers.collect();
+        let (events, send) = Events::new(controller, instance, writers.clone(), metrics.clone());
+        let (sender, changes) = mpsc::unbounded_channel();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(send);
+        Self {
+            work: Arc::new(Work::new(world, writers, events, metrics, sender)),
+            changes,
+            tasks,
+            term,
+        }
+    }
+
+    /// What works on keys: to add rows, and to see how far it is.
+    pub fn work(&self) -> &Arc<Work<W>> {
+        &self.work
+    }
+
+    /// Runs until told to stop, or until the term is over. Nothing is written after it returns.
+    ///
+    /// # Errors
+    /// A task that should run forever ended.
+    pub async fn run(mut self, stop: CancellationToken) -> Result<(), Ended> {
+        for lane in 0..W::LANES.len() {
+            self.tasks.spawn(drive(self.work.clone(), lane));
+        }
+        let counted: Arc<dyn Counted> = self.work.clone();
+        self.work.metrics().count(Arc::downgrade(&counted));
+        drop(counted);
+        let Self {
+            work,
+            mut changes,
+            mut tasks,
+            term,
+        } = self;
+        let lost = async {
+            match &term {
+                Some(term) => term.lost().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(lost);
+        let mut watches = HashMap::new();
+        let ended = loop {
+            tokio::select! {
+                () = stop.cancelled() => break Ok(()),
+                () = &mut lost => break Ok(()),
+                Some(change) = changes.recv() => rows(&work, &mut tasks, &mut watches, change),
+                Some(ended) = tasks.join_next() => {
+                    if let Some(why) = why(ended) {
+                        break Err(Ended(why));
+                    }
+                }
+            }
+        };
+        tasks.shutdown().await;
+        ended
+    }
+}
+
+/// Starts and ends watches.
+fn rows<W: World>(
+    work: &Arc<Work<W>>,
+    tasks: &mut JoinSet<()>,
+    watches: &mut HashMap<W::Kind, AbortHandle>,
+    change: RowChange<W>,
+) {
+    let (kind, row) = match change {
+        RowChange::Added(kind, row) => (kind, Some(row)),
+        RowChange::Removed(kind) => (kind, None),
+    };
+    // One that is aborted may still be in the middle of a chunk; it ends before its next one.
+    if let Some(watch) = watches.remove(&kind) {
+        watch.abort();
+        work.forget(kind);
+    }
+    if let Some(row) = row {
+        watches.insert(kind, tasks.spawn(watch::follow(work.clone(), kind, row)));
+    }
+}
+
+/// Why a task ended that should not have.
+fn why(ended: Result<(), JoinError>) -> Option<String> {
+    match ended {
+        Err(error) if error.is_cancelled() => None,
+        Err(error) => Some(error.to_string()),
+        Ok(()) => Some("it returned".to_owned()),
+    }
+}
+
+/// Works on the keys of a lane, a bounded number at a time, in the order they became due.
+async fn drive<W: World>(work: Arc<Work<W>>, lane: usize) {
+    let mut running = JoinSet::new();
+    loop {
+        tokio::select! {
+            (key, since) = work.queue(lane).next(), if running.len() < W::LANES[lane].at_once => {
+                let work = work.clone();
+                running.spawn(async move { work.one(key, since).await });
+            }
+            Some(ended) = running.join_next() => {
+                // A panic in a decider ends the process: going on with half a decision would be worse.
+                if let Err(error) = ended && error.is_panic() {
+                    std::panic::resume_unwind(error.into_panic());
+                }
+            }
+        }
+    }
+}

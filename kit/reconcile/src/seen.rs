@@ -1,0 +1,299 @@
+//! Which versions of which objects have been seen, so that nothing late takes back something newer.
+//!
+//! # Guarantees
+//! - The response to a write of our own counts at once. No watch event that is older takes it back, and no response that
+//!   comes after the watch has reported newer objects brings one back that has been deleted since.
+//! - A list counts over everything that was known when it began, though the versions may be lower: the storage may have been
+//!   restored to an earlier state. Only the responses to our own calls since then are newer.
+//! - What a list does not name is gone, unless a part of the list could not be read.
+//!
+//! # Assumptions
+//! resourceVersions of one kind are numbers that grow, and a list is no older than the call for it: both is so for a list
+//! without a resourceVersion.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use crate::object::Meta;
+
+/// Where an object was learnt of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A list, or the watch that follows it and reports all changes of a kind in their order.
+    Watch,
+    /// The response to a write of our own.
+    Write,
+    /// The response to a question.
+    Read,
+}
+
+/// The versions of all objects, by kind.
+#[derive(Debug)]
+pub struct Seen<K> {
+    kinds: HashMap<K, Objects>,
+}
+
+#[derive(Debug, Default)]
+struct Objects {
+    /// By `namespace/name`.
+    known: HashMap<Box<str>, Known>,
+    /// The newest version that the watch reported.
+    newest: u64,
+    /// How many lists have begun. Told apart by it: what was seen since.
+    lists: u32,
+    is_listing: bool,
+    /// Part of the current list could not be read: what it does not name may be that.
+    is_partial: bool,
+    /// A list was read to its end.
+    is_listed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    version: Option<u64>,
+    /// During which list it was last seen.
+    seen: u32,
+    /// During which list a response of our own was last seen; 0: never during one.
+    own: u32,
+}
+
+// === impl Seen ===
+
+impl<K: Copy + Eq + Hash> Seen<K> {
+    /// A list of this kind begins.
+    pub fn listing(&mut self, kind: K) {
+        let objects = self.kinds.entry(kind).or_default();
+        objects.lists = objects.lists.wrapping_add(1).max(1);
+        objects.is_listing = true;
+        objects.is_partial = false;
+    }
+
+    /// Whether a list of this kind has begun and not ended.
+    pub fn is_listing(&self, kind: K) -> bool {
+        self.kinds.get(&kind).is_some_and(|of| of.is_listing)
+    }
+
+    /// An object of this kind could not be read, not even its name.
+    pub fn unreadable(&mut self, kind: K) {
+        self.kinds.entry(kind).or_default().is_partial = true;
+    }
+
+    /// A list of this kind has ended. Returns what is gone, by namespace and name. `version`: the list's own.
+    pub fn listed(&mut self, kind: K, version: Option<u64>) -> Vec<(Box<str>, Box<str>)> {
+        let objects = self.kinds.entry(kind).or_default();
+        if !std::mem::take(&mut objects.is_listing) {
+            return Vec::new();
+        }
+        objects.is_listed = true;
+        let versions = objects.known.values().filter_map(|known| known.version);
+        objects.newest = version.or_else(|| versions.max()).unwrap_or_default();
+        let mut gone = Vec::new();
+        if !objects.is_partial {
+            let lists = objects.lists;
+            objects.known.retain(|place, known| {
+                let stays = known.seen == lists;
+                if !stays {
+                    gone.extend(place.split_once('/').map(|(a, b)| (a.into(), b.into())));
+                }
+                stays
+            });
+        }
+        gone
+    }
+
+    /// Whether a list of this kind was read to its end.
+    pub fn is_listed(&self, kind: K) -> bool {
+        self.kinds.get(&kind).is_some_and(|of| of.is_listed)
+    }
+
+    /// Notes that there is such a version of an object. False: it was known, or is older than what is known.
+    pub fn is_news(&mut self, kind: K, meta: &Meta, source: Source) -> bool {
+        let objects = self.kinds.entry(kind).or_default();
+        let (version, is_own) = (meta.version(), source != Source::Watch);
+        // The watch has reported this, and perhaps its end.
+        if is_own && version.is_some_and(|version| version <= objects.newest) {
+            return false;
+        }
+        let place = place(&meta.namespace, &meta.name);
+        let old = objects.known.get(&place).copied();
+        let of_list = objects.is_listing && !is_own;
+        let is_newer = match (old.and_then(|old| old.version), version) {
+            // A list counts, unless we know better since it began.
+            (Some(old_version), Some(version))
+                if of_list && old.is_none_or(|old| old.own != objects.lists) =>
+            {
+                old_version != version
+            }
+            (Some(old), Some(version)) => old < version,
+            _ => true,
+        };
+        let kept = if is_newer {
+            version
+        } else {
+            old.and_then(|old| old.version)
+        };
+        let own = if is_own && objects.is_listing && is_newer {
+            objects.lists
+        } else {
+            old.map_or(0, |old| old.own)
+        };
+        let known = Known {
+            version: kept,
+            seen: objects.lists,
+            own,
+        };
+        objects.known.insert(place, known);
+        if let (Source::Watch, false, Some(version)) = (source, objects.is_listing, version) {
+            objects.newest = objects.newest.max(version);
+        }
+        is_newer
+    }
+
+    /// The watch reports that an object was deleted. False: it was not known, or has been created anew since.
+    pub fn is_gone(&mut self, kind: K, meta: &Meta) -> bool {
+        let objects = self.kinds.entry(kind).or_default();
+        let place = place(&meta.namespace, &meta.name);
+        if let Some(version) = meta.version() {
+            objects.newest = objects.newest.max(version);
+            let known = objects.known.get(&place).and_then(|known| known.version);
+            if known.is_some_and(|known| known > version) {
+                return false;
+            }
+        }
+        objects.known.remove(&place).is_some()
+    }
+
+    /// Forgets an object: a call was answered that it does not exist any more. False: it was not known.
+    pub fn remove(&mut self, kind: K, namespace: &str, name: &str) -> bool {
+        let objects = self.kinds.get_mut(&kind);
+        objects.is_some_and(|of| of.known.remove(&place(namespace, name)).is_some())
+    }
+
+    /// Forgets a kind. Returns its objects, by namespace and name.
+    pub fn forget(&mut self, kind: K) -> Vec<(Box<str>, Box<str>)> {
+        let known = self.kinds.remove(&kind).unwrap_or_default().known;
+        let places = known.keys().filter_map(|place| place.split_once('/'));
+        places.map(|(a, b)| (a.into(), b.into())).collect()
+    }
+}
+
+impl<K> Default for Seen<K> {
+    fn default() -> Self {
+        Self {
+            kinds: HashMap::new(),
+        }
+    }
+}
+
+/// No name has a slash.
+fn place(namespace: &str, name: &str) -> Box<str> {
+    format!("{namespace}/{name}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIND: () = ();
+
+    fn meta(name: &str, version: u64) -> Meta {
+        Meta {
+            name: name.to_owned(),
+            resource_version: version.to_string(),
+            ..Meta::default()
+        }
+    }
+
+    /// What is known after a list of these, at this version.
+    fn listed(objects: &[(&str, u64)], version: u64) -> Seen<()> {
+        let mut seen = Seen::default();
+        seen.listing(KIND);
+        for (name, version) in objects {
+            assert!(seen.is_news(KIND, &meta(name, *version), Source::Watch));
+        }
+        assert!(!seen.is_listed(KIND));
+        assert_eq!(seen.listed(KIND, Some(version)), []);
+        assert!(seen.is_listed(KIND));
+        seen
+    }
+
+    #[test]
+    fn an_own_write_counts_at_once_and_stays() {
+        let mut seen = listed(&[("a", 5)], 5);
+        assert!(seen.is_news(KIND, &meta("a", 8), Source::Write));
+        for late in [6, 8] {
+            assert!(
+                !seen.is_news(KIND, &meta("a", late), Source::Watch),
+                "{late}"
+            );
+        }
+        assert!(seen.is_news(KIND, &meta("a", 9), Source::Watch));
+    }
+
+    #[test]
+    fn a_late_answer_brings_nothing_back() {
+        let mut seen = listed(&[("a", 5)], 5);
+        assert!(seen.is_gone(KIND, &meta("a", 9)));
+        for source in [Source::Write, Source::Read] {
+            assert!(!seen.is_news(KIND, &meta("a", 8), source));
+            assert!(!seen.is_news(KIND, &meta("a", 9), source));
+        }
+        assert!(seen.is_news(KIND, &meta("a", 10), Source::Write));
+        assert!(!seen.is_gone(KIND, &meta("a", 9)), "it was created anew");
+    }
+
+    #[test]
+    fn what_a_list_does_not_name_is_gone_but_for_what_was_written_since_it_began() {
+        let mut seen = listed(&[("a", 5), ("b", 5), ("c", 5)], 5);
+        seen.listing(KIND);
+        assert!(!seen.is_news(KIND, &meta("a", 5), Source::Watch));
+        assert!(seen.is_news(KIND, &meta("b", 9), Source::Write));
+        assert!(seen.is_news(KIND, &meta("d", 10), Source::Write));
+        assert!(
+            !seen.is_news(KIND, &meta("b", 7), Source::Watch),
+            "the list is older"
+        );
+        assert_eq!(seen.listed(KIND, Some(8)), [("".into(), "c".into())]);
+        assert!(seen.remove(KIND, "", "d"));
+        assert!(!seen.remove(KIND, "", "c"));
+    }
+
+    #[test]
+    fn a_list_of_a_restored_storage_counts_though_its_versions_are_lower() {
+        let mut seen = listed(&[("a", 100), ("b", 101), ("c", 102)], 110);
+        assert!(
+            seen.is_news(KIND, &meta("b", 120), Source::Write),
+            "before the restore"
+        );
+        seen.listing(KIND);
+        assert!(seen.is_news(KIND, &meta("a", 40), Source::Watch));
+        assert!(
+            seen.is_news(KIND, &meta("b", 41), Source::Watch),
+            "an own write of before counts no more"
+        );
+        assert_eq!(seen.listed(KIND, Some(50)), [("".into(), "c".into())]);
+        assert!(seen.is_news(KIND, &meta("a", 51), Source::Watch));
+        assert!(seen.is_news(KIND, &meta("b", 52), Source::Write));
+        assert!(!seen.is_news(KIND, &meta("b", 51), Source::Read));
+    }
+
+    #[test]
+    fn while_part_of_a_list_cannot_be_read_nothing_counts_as_gone() {
+        let mut seen = listed(&[("a", 5), ("b", 5)], 5);
+        seen.listing(KIND);
+        seen.unreadable(KIND);
+        assert!(!seen.is_news(KIND, &meta("a", 5), Source::Watch));
+        assert_eq!(seen.listed(KIND, Some(9)), []);
+        seen.listing(KIND);
+        let mut gone = seen.listed(KIND, Some(9));
+        gone.sort();
+        assert_eq!(gone, [("".into(), "a".into()), ("".into(), "b".into())]);
+    }
+
+    #[test]
+    fn a_kind_that_is_no_longer_watched_is_forgotten_whole() {
+        let mut seen = listed(&[("a", 5)], 5);
+        assert_eq!(seen.forget(KIND), [("".into(), "a".into())]);
+        assert!(!seen.is_listed(KIND) && !seen.is_gone(KIND, &meta("a", 9)));
+    }
+}

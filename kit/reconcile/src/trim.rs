@@ -1,0 +1,280 @@
+//! Reads the parts of an object that decide something, and skips the rest as it is read: an object may be a megabyte of what
+//! nobody needs.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// Labels of an object up to this many bytes are all kept: keys that selectors come to name later are among them.
+const ALL_LABELS: usize = 4 * 1024;
+
+/// What is kept of a value.
+#[derive(Clone, Copy, Debug)]
+pub enum Keep<'a> {
+    /// All of it.
+    Whole,
+    /// None of it.
+    Nothing,
+    /// Of an object these fields, each as it says. Of a list nothing; anything else whole.
+    Fields(&'a [(&'a str, Keep<'a>)]),
+    /// Of an object all fields, but these as they say.
+    But(&'a [(&'a str, Keep<'a>)]),
+    /// Of a text at most this many bytes, from its beginning. Anything else whole.
+    Text(usize),
+    /// Labels: all if they are few, otherwise those that selectors name.
+    Labels(&'a LabelKeys),
+}
+
+/// The keys of labels that selectors name. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct LabelKeys(Arc<Mutex<Needed>>);
+
+#[derive(Debug, Default)]
+struct Needed {
+    keys: HashSet<Box<str>>,
+    /// Labels of some object were left out.
+    left_out: bool,
+}
+
+/// Reads the parts of this JSON that are kept.
+///
+/// # Errors
+/// It is not JSON, or what is kept is nested more than 128 deep.
+pub fn trim(json: &[u8], keep: &Keep<'_>) -> Result<Value, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let value = keep.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+// === impl Keep ===
+
+impl Keep<'_> {
+    /// What is kept of a field.
+    fn of(&self, field: &str) -> Self {
+        let (fields, other) = match *self {
+            Self::Fields(fields) => (fields, Keep::Nothing),
+            Self::But(fields) => (fields, Keep::Whole),
+            Self::Nothing => return Keep::Nothing,
+            Self::Whole | Self::Text(_) | Self::Labels(_) => return Keep::Whole,
+        };
+        let named = fields.iter().find(|(name, _)| *name == field);
+        named.map_or(other, |(_, keep)| *keep)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &Keep<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        match self {
+            Keep::Nothing => deserializer
+                .deserialize_ignored_any(IgnoredAny)
+                .map(|_| Value::Null),
+            _ => deserializer.deserialize_any(self),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for &Keep<'_> {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        let longest = match self {
+            Keep::Text(longest) => *longest,
+            _ => text.len(),
+        };
+        Ok(text[..text.floor_char_boundary(longest)].into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        if matches!(self, Keep::Fields(_) | Keep::Labels(_)) {
+            while access.next_element::<IgnoredAny>()?.is_some() {}
+        } else {
+            while let Some(item) = access.next_element_seed(&Keep::Whole)? {
+                items.push(item);
+            }
+        }
+        Ok(items.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        if let Keep::Labels(keys) = self {
+            return keys.read(access);
+        }
+        let mut fields = Map::new();
+        while let Some(name) = access.next_key::<String>()? {
+            match self.of(&name) {
+                Keep::Nothing => {
+                    access.next_value::<IgnoredAny>()?;
+                }
+                keep => {
+                    let value = access.next_value_seed(&keep)?;
+                    fields.insert(name, value);
+                }
+            }
+        }
+        Ok(fields.into())
+    }
+}
+
+// === impl LabelKeys ===
+
+impl LabelKeys {
+    /// These keys are needed, beside those of before. True: objects were read without one of them, and their kind is to be
+    /// listed anew.
+    pub fn need<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> bool {
+        let mut needed = self.lock();
+        let mut is_new = false;
+        for key in keys {
+            if !needed.keys.contains(key) {
+                needed.keys.insert(key.into());
+                is_new = true;
+            }
+        }
+        is_new && needed.left_out
+    }
+
+    fn read<'de, A: MapAccess<'de>>(&self, mut access: A) -> Result<Value, A::Error> {
+        let (mut labels, mut bytes) = (Map::new(), 0_usize);
+        while let Some(key) = access.next_key::<String>()? {
+            if bytes > ALL_LABELS && !self.lock().keys.contains(&*key) {
+                access.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let value: Value = access.next_value()?;
+            let text = value.as_str().map_or(0, str::len);
+            bytes = bytes.saturating_add(key.len() + text);
+            labels.insert(key, value);
+            if bytes > ALL_LABELS {
+                let mut needed = self.lock();
+                needed.left_out = true;
+                labels.retain(|key, _| needed.keys.contains(&**key));
+            }
+        }
+        Ok(labels.into())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Needed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn trimmed(value: &Value, keep: &Keep<'_>) -> Value {
+        trim(value.to_string().as_bytes(), keep).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_kept_is_skipped() {
+        let object = json!({
+            "kind": "K",
+            "metadata": {"name": "a", "managedFields": [{"manager": "m"}], "labels": {"managedFields": "x"}},
+            "spec": {"text": "käse", "list": [1, {"a": -2.5}], "null": null},
+            "status": {"much": ["x"]},
+        });
+        for (keep, expected) in [
+            (Keep::Whole, object.clone()),
+            (
+                Keep::But(&[
+                    ("metadata", Keep::But(&[("managedFields", Keep::Nothing)])),
+                    ("status", Keep::Nothing),
+                ]),
+                json!({"kind": "K", "metadata": {"name": "a", "labels": {"managedFields": "x"}}, "spec": object["spec"]}),
+            ),
+            (
+                Keep::Fields(&[(
+                    "spec",
+                    Keep::Fields(&[("text", Keep::Text(2)), ("list", Keep::Whole)]),
+                )]),
+                json!({"spec": {"text": "k", "list": [1, {"a": -2.5}]}}),
+            ),
+            (Keep::Fields(&[]), json!({})),
+            (Keep::Nothing, Value::Null),
+        ] {
+            assert_eq!(trimmed(&object, &keep), expected, "{keep:?}");
+        }
+        let fields = Keep::Fields(&[("a", Keep::Whole)]);
+        for (odd, kept) in [
+            (json!(7), json!(7)),
+            (json!([7]), json!([])),
+            (json!("x"), json!("x")),
+        ] {
+            assert_eq!(trimmed(&odd, &fields), kept);
+        }
+    }
+
+    #[test]
+    fn what_is_skipped_may_be_nested_as_deep_as_it_likes() {
+        let deep = format!(
+            r#"{{"a":{}{},"b":1}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
+        let keep = Keep::Fields(&[("b", Keep::Whole)]);
+        assert_eq!(trim(deep.as_bytes(), &keep).unwrap(), json!({"b": 1}));
+        assert!(trim(deep.as_bytes(), &Keep::Whole).is_err());
+        assert!(trim(b"{} x", &keep).is_err());
+    }
+
+    #[test]
+    fn of_many_labels_those_are_kept_that_selectors_name() {
+        let keys = LabelKeys::default();
+        let few = json!({"a": "1", "b": 7});
+        assert!(!keys.need(["a"]));
+        assert_eq!(
+            trimmed(&few, &Keep::Labels(&keys)),
+            few,
+            "few labels are all kept"
+        );
+        assert!(!keys.need(["b"]), "nothing was left out");
+        let many: Map<String, Value> = (0..1000)
+            .map(|i| (format!("label{i:03}"), json!("x")))
+            .collect();
+        let mut many = Value::from(many);
+        many["a"] = json!("1");
+        many["z"] = json!("2");
+        assert_eq!(trimmed(&many, &Keep::Labels(&keys)), json!({"a": "1"}));
+        assert!(!keys.need(["a", "b"]), "they were known");
+        assert!(keys.need(["z"]), "it was left out");
+        assert_eq!(
+            trimmed(&many, &Keep::Labels(&keys)),
+            json!({"a": "1", "z": "2"})
+        );
+    }
+}

@@ -1,0 +1,346 @@
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::Values;
+use crate::testing::{engine, server, status, values, work};
+use crate::watched::Watched;
+
+const LIST: &str = "list";
+const WATCH: &str = "watch";
+
+/// Ends a watch with 200 after a bookmark.
+const BOOKMARK: u16 = 299;
+
+fn list(version: u64, items: &[Value], token: &str) -> String {
+    json!({"metadata": {"resourceVersion": version.to_string(), "continue": token}, "items": items})
+        .to_string()
+}
+
+fn object(name: &str, version: u64, value: &str) -> Value {
+    json!({"metadata": {"name": name, "resourceVersion": version.to_string()}, "value": value})
+}
+
+fn event(type_: &str, object: &Value) -> String {
+    format!("{}\n", json!({"type": type_, "object": object}))
+}
+
+/// What an API server is asked, when it has answered with these codes (0: not at all) one after the other, and not at all
+/// from then on.
+async fn asked_by(watched: Watched<String>, answers: &'static [u16]) -> Vec<String> {
+    let bookmark = json!({"metadata": {"resourceVersion": "42"}});
+    let answer = move |count: usize, path: &str| {
+        let watches = path.contains("watch=true");
+        let code = answers.get(count).copied().unwrap_or_default();
+        let body = match code {
+            0 => return None,
+            200 if watches => String::new(),
+            BOOKMARK => event("BOOKMARK", &bookmark),
+            200 => list(7, &[], ""),
+            404 => "404 page not found\n".to_owned(),
+            code => status(code, "Expired", ""),
+        };
+        Some((code, body))
+    };
+    followed(watched, answer).await.0
+}
+
+/// Follows a kind of an API server that answers so, for a while; what it was asked, and what is known then.
+async fn followed(
+    watched: Watched<String>,
+    answer: impl Fn(usize, &str) -> Option<(u16, String)> + Send + Sync + 'static,
+) -> (Vec<String>, Arc<Work<Values>>) {
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (log, answer) = (asked.clone(), Arc::new(answer));
+    let api = server(move |request, _| {
+        let (log, answer) = (log.clone(), answer.clone());
+        async move {
+            let count = log.lock().unwrap().len();
+            log.lock().unwrap().push(request.clone());
+            match answer(count, &request) {
+                Some(response) => response,
+                None => std::future::pending().await,
+            }
+        }
+    });
+    let work = work(api);
+    work.watch(1, watched);
+    let row = work.row_in(1).unwrap();
+    // Time passes at once when nobody does anything.
+    let enough = LONGEST_SILENCE * 2 + LONGEST_PAUSE;
+    assert!(timeout(enough, follow(work.clone(), 1, row)).await.is_err());
+    let asked = asked.lock().unwrap().clone();
+    (asked, work)
+}
+
+async fn asked(answers: &'static [u16]) -> Vec<&'static str> {
+    kinds_of(&asked_by(values("g"), answers).await)
+}
+
+fn kinds_of(asked: &[String]) -> Vec<&'static str> {
+    let watches = asked.iter().map(|request| request.contains("watch=true"));
+    watches
+        .map(|watches| if watches { WATCH } else { LIST })
+        .collect()
+}
+
+fn known(work: &Work<Values>) -> Vec<(String, String)> {
+    let world = work.world();
+    let values = world.values.iter();
+    values
+        .map(|((_, name), value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected
+        .iter()
+        .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_never_answered_is_asked_for_again() {
+    assert_eq!(asked(&[0, 200]).await[..3], [LIST, LIST, WATCH]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_never_begins_is_begun_again() {
+    assert_eq!(asked(&[200, 0]).await[..3], [LIST, WATCH, WATCH]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_cannot_be_resumed_begins_with_a_list() {
+    assert_eq!(
+        asked(&[200, 410, 200]).await[..4],
+        [LIST, WATCH, LIST, WATCH]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_fails_otherwise_is_resumed() {
+    assert_eq!(asked(&[200, 500]).await[..3], [LIST, WATCH, WATCH]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_had_bookmarks_only_goes_on_from_the_last() {
+    let asked = asked_by(values("g"), &[200, BOOKMARK, BOOKMARK]).await;
+    assert!(!asked[0].contains("watch=true"), "{asked:?}");
+    for (request, from) in asked[1..].iter().zip(["7", "42", "42"]) {
+        assert!(request.contains("allowWatchBookmarks=true"), "{request}");
+        assert!(request.contains("watch=true"), "not begun anew: {request}");
+        assert!(
+            request.ends_with(&format!("&resourceVersion={from}")),
+            "{request}"
+        );
+    }
+    assert!(asked.len() > 3, "{asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_is_asked_ever_more_seldom() {
+    let times = asked(&[500; 100]).await.len();
+    assert!((9..=16).contains(&times), "{times}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_is_one_whose_watches_end_at_once() {
+    let times = asked(&[200; 100]).await.len();
+    assert!((9..=16).contains(&times), "{times}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_is_one_that_lists_and_forgets() {
+    let times = followed(values("g"), |_, request| {
+        let watches = request.contains("watch=true");
+        Some(if watches {
+            (410, status(410, "Expired", ""))
+        } else {
+            (200, list(7, &[], ""))
+        })
+    })
+    .await
+    .0
+    .len();
+    assert!((16..=32).contains(&times), "{times}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_without_an_optional_kind_is_asked_for_both_versions_ever_more_seldom() {
+    let watched = || values("g").or_version("v1alpha1").optional();
+    let times = asked_by(watched(), &[404; 100]).await.len();
+    assert!((14..=22).contains(&times), "{times}");
+    let asked = asked_by(watched(), &[404, 200]).await;
+    assert_eq!(kinds_of(&asked)[..3], [LIST, LIST, WATCH]);
+    assert!(
+        asked[1].contains("/v1alpha1/") && asked[2].contains("/v1alpha1/"),
+        "{asked:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_is_read_page_by_page_and_one_page_may_fail() {
+    let (asked, work) = followed(values("g"), |count, _| {
+        Some(match count {
+            0 => (200, list(7, &[object("a", 5, "x")], "t=1")),
+            1 => (500, status(500, "InternalError", "")),
+            2 => (200, list(9, &[object("b", 6, "y")], "")),
+            _ => return None,
+        })
+    })
+    .await;
+    assert!(asked[0].ends_with("?limit=200"), "{asked:?}");
+    for request in &asked[1..3] {
+        assert!(request.ends_with("?limit=200&continue=t%3D1"), "{asked:?}");
+    }
+    assert!(asked[3].ends_with("&resourceVersion=7"), "{asked:?}");
+    assert_eq!(known(&work), pairs(&[("a", "x"), ("b", "y")]));
+    assert_eq!(work.unprimed(), [] as [&str; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_whose_token_expires_begins_anew() {
+    let (asked, work) = followed(values("g"), |count, _| {
+        Some(match count {
+            0 => (200, list(7, &[object("a", 5, "x")], "t")),
+            1 => (410, status(410, "Expired", "")),
+            2 => (200, list(9, &[object("b", 8, "y")], "")),
+            _ => return None,
+        })
+    })
+    .await;
+    assert!(asked[2].ends_with("?limit=200"), "{asked:?}");
+    assert_eq!(known(&work), pairs(&[("b", "y")]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_object_that_cannot_be_read_disturbs_no_other_and_is_not_taken_for_gone() {
+    let large = object("large", 5, &"x".repeat(LARGEST));
+    let nameless = json!({"metadata": {}});
+    let valueless = json!({"metadata": {"name": "odd", "resourceVersion": "5"}});
+    let (asked, work) = followed(values("g"), move |count, _| {
+        let watched = [
+            event("MODIFIED", &object("large", 8, &"x".repeat(LARGEST))),
+            "no JSON\n".to_owned(),
+            event("ADDED", &object("c", 9, "z")),
+        ];
+        Some(match count {
+            0 => (
+                200,
+                list(7, &[object("a", 5, "x"), object("large", 5, "small")], ""),
+            ),
+            1 => (200, watched.concat()),
+            2 => (
+                200,
+                list(
+                    20,
+                    &[
+                        large.clone(),
+                        nameless.clone(),
+                        valueless.clone(),
+                        object("c", 9, "z"),
+                    ],
+                    "",
+                ),
+            ),
+            _ => return None,
+        })
+    })
+    .await;
+    assert_eq!(
+        kinds_of(&asked)[..4],
+        [LIST, WATCH, LIST, WATCH],
+        "what was missed is listed"
+    );
+    assert_eq!(
+        known(&work),
+        pairs(&[("a", "x"), ("c", "z"), ("large", "small")])
+    );
+    assert_eq!(work.world().unreadable, 1);
+}
+
+/// The storage of an API server is restored to an earlier state while it is watched.
+#[tokio::test(start_paused = true)]
+async fn what_an_api_server_has_counts_though_it_went_back() {
+    let back = event("BOOKMARK", &json!({"metadata": {"resourceVersion": "50"}}));
+    let ahead = json!({"kind": "Status", "apiVersion": "v1", "code": 504, "reason": "Timeout", "message": "Too large resource version: 100, current: 50"});
+    for (sentence, code, watched) in [
+        ("a bookmark says so", 200, back),
+        ("the watch is refused", 504, ahead.to_string()),
+    ] {
+        let (asked, work) = followed(values("g"), move |count, _| {
+            Some(match count {
+                0 => (
+                    200,
+                    list(100, &[object("a", 90, "new"), object("b", 91, "new")], ""),
+                ),
+                1 => (code, watched.clone()),
+                2 => (200, list(50, &[object("a", 40, "old")], "")),
+                3 => (200, event("MODIFIED", &object("a", 51, "newer"))),
+                _ => return None,
+            })
+        })
+        .await;
+        assert_eq!(
+            kinds_of(&asked)[..4],
+            [LIST, WATCH, LIST, WATCH],
+            "{sentence}"
+        );
+        assert_eq!(known(&work), pairs(&[("a", "newer")]), "{sentence}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_reports_its_end_begins_with_a_list() {
+    let (asked, work) = followed(values("g"), move |count, _| {
+        Some(match count {
+            0 => (200, list(7, &[object("a", 5, "x")], "")),
+            1 => (
+                200,
+                event(
+                    "ERROR",
+                    &json!({"kind": "Status", "code": 410, "message": "too old"}),
+                ),
+            ),
+            2 => (
+                200,
+                list(9, &[object("a", 5, "x"), object("b", 8, "y")], ""),
+            ),
+            _ => return None,
+        })
+    })
+    .await;
+    assert_eq!(kinds_of(&asked)[..4], [LIST, WATCH, LIST, WATCH]);
+    assert_eq!(known(&work).len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_may_come_and_go_while_the_controller_runs() {
+    let api = |name: &'static str| {
+        server(move |request, _| async move {
+            if request.contains("watch=true") {
+                std::future::pending::<()>().await;
+            }
+            (200, list(7, &[object(name, 5, "")], ""))
+        })
+    };
+    let (engine, _) = engine(Values::default(), vec![api("hub"), api("spoke")]);
+    let work = engine.work().clone();
+    let stop = tokio_util::sync::CancellationToken::new();
+    work.watch(1, values("g"));
+    let running = tokio::spawn(engine.run(stop.clone()));
+    let settle = async || tokio::time::sleep(Duration::from_secs(1)).await;
+    settle().await;
+    assert_eq!(known(&work), pairs(&[("hub", "")]));
+    work.watch(2, values("second").on(1));
+    settle().await;
+    assert_eq!(known(&work), pairs(&[("hub", ""), ("spoke", "")]));
+    work.unwatch(1);
+    settle().await;
+    assert_eq!(known(&work), pairs(&[("spoke", "")]));
+    stop.cancel();
+    running.await.unwrap().unwrap();
+}

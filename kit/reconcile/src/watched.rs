@@ -1,0 +1,172 @@
+//! A row of the table of kinds.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use berth_api::GroupVersionResource;
+
+use crate::object::Item;
+
+/// A kind that is watched: where its objects are, which of them matter, and what is made of one.
+///
+/// Rows may be added and removed while the controller runs, see [`Work::watch`](crate::Work::watch).
+pub struct Watched<F> {
+    pub(crate) group: Cow<'static, str>,
+    pub(crate) versions: Vec<Cow<'static, str>>,
+    pub(crate) resource: Cow<'static, str>,
+    pub(crate) name: &'static str,
+    pub(crate) server: usize,
+    pub(crate) namespace: Option<String>,
+    pub(crate) labels: Option<Cow<'static, str>>,
+    pub(crate) fields: Option<Cow<'static, str>>,
+    pub(crate) optional: bool,
+    pub(crate) read: Read<F>,
+}
+
+/// Makes the controller's fact of an object.
+pub(crate) type Read<F> = Arc<dyn Fn(&Item<'_>) -> Result<F, serde_json::Error> + Send + Sync>;
+
+// === impl Watched ===
+
+impl<F> Watched<F> {
+    /// All objects of a kind, on the first API server. `name`: its name in metrics and logs; kinds that are known at run time
+    /// only share one. `read` runs while nothing is locked, and should keep what decides and nothing else.
+    pub fn new(
+        name: &'static str,
+        kind: GroupVersionResource,
+        read: impl Fn(&Item<'_>) -> Result<F, serde_json::Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            group: kind.group.into(),
+            versions: vec![kind.version.into()],
+            resource: kind.resource.into(),
+            name,
+            server: 0,
+            namespace: None,
+            labels: None,
+            fields: None,
+            optional: false,
+            read: Arc::new(read),
+        }
+    }
+
+    /// An API server that does not have the former version is asked for this one.
+    #[must_use]
+    pub fn or_version(mut self, version: impl Into<Cow<'static, str>>) -> Self {
+        self.versions.push(version.into());
+        self
+    }
+
+    /// Another API server than the first: its place among those that the controller was given.
+    #[must_use]
+    pub fn on(self, server: usize) -> Self {
+        Self { server, ..self }
+    }
+
+    /// Only the objects in this namespace.
+    #[must_use]
+    pub fn within(self, namespace: impl Into<String>) -> Self {
+        let namespace = Some(namespace.into());
+        Self { namespace, ..self }
+    }
+
+    /// Only the objects that this label selector selects.
+    #[must_use]
+    pub fn labelled(self, selector: impl Into<Cow<'static, str>>) -> Self {
+        let labels = Some(selector.into());
+        Self { labels, ..self }
+    }
+
+    /// Only the objects that this field selector selects.
+    #[must_use]
+    pub fn with_fields(self, selector: impl Into<Cow<'static, str>>) -> Self {
+        let fields = Some(selector.into());
+        Self { fields, ..self }
+    }
+
+    /// The API server may be without the kind, and all others are worked on all the same.
+    #[must_use]
+    pub fn optional(self) -> Self {
+        Self {
+            optional: true,
+            ..self
+        }
+    }
+
+    /// The path of the collection in a version, with the selectors as its query.
+    pub(crate) fn path(&self, version: &str) -> String {
+        let Self {
+            group, resource, ..
+        } = self;
+        let mut path = if group.is_empty() {
+            format!("/api/{version}")
+        } else {
+            format!("/apis/{group}/{version}")
+        };
+        if let Some(namespace) = &self.namespace {
+            path.push_str(&format!("/namespaces/{namespace}"));
+        }
+        path.push_str(&format!("/{resource}?"));
+        for (key, selector) in [
+            ("labelSelector", &self.labels),
+            ("fieldSelector", &self.fields),
+        ] {
+            if let Some(selector) = selector {
+                path.push_str(&format!("{key}={}&", encoded(selector)));
+            }
+        }
+        path
+    }
+}
+
+impl<F> fmt::Debug for Watched<F> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Watched")
+            .field("name", &self.name)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+/// As a value in a query.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_names_what_is_watched() {
+        let kind = |group: &str, resource: &str| GroupVersionResource {
+            group: group.to_owned(),
+            version: "v1".to_owned(),
+            resource: resource.to_owned(),
+        };
+        let watched = Watched::new("leases", kind("coordination.k8s.io", "leases"), |_| Ok(()))
+            .or_version("v1beta1")
+            .labelled("a/b,!c");
+        assert_eq!(
+            watched.path("v1beta1"),
+            "/apis/coordination.k8s.io/v1beta1/leases?labelSelector=a/b%2C%21c&"
+        );
+        let watched = Watched::new("secrets", kind("", "secrets"), |_| Ok(()))
+            .within("n1")
+            .with_fields("metadata.name=s");
+        assert_eq!(
+            watched.path("v1"),
+            "/api/v1/namespaces/n1/secrets?fieldSelector=metadata.name%3Ds&"
+        );
+    }
+}

@@ -1,0 +1,89 @@
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::convert::Infallible;
+
+use berth_hub::{HubApi, RequestBody};
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use prometheus::Registry;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::config::Config;
+use crate::engine::{Engine, Metrics};
+
+/// What is left in a namespace, as far as this answer tells.
+async fn left(code: u16, answer: impl Into<String>) -> Result<Vec<RemainingObject>, String> {
+    let answer = answer.into();
+    let api = HubApi::new(tower::service_fn(move |_: Request<RequestBody>| {
+        let answer = answer.clone();
+        async move {
+            let response = Response::builder().status(code);
+            Ok::<_, Infallible>(response.body(Full::<Bytes>::from(answer)).unwrap())
+        }
+    }));
+    let metrics = Metrics::new(&Registry::new()).unwrap();
+    let engine = Engine::new(api, Config::default(), None, None, "tests", metrics);
+    let leases = crate::heartbeat::lease("c1").resource;
+    let work = engine.progress().0;
+    remaining(work.writer(0), "c1", &leases).await.objects
+}
+
+#[tokio::test]
+async fn only_the_hub_says_that_nothing_is_left() {
+    let one = r#"{"metadata": {}, "items": [{"metadata": {"name": "w", "uid": "u"}}]}"#;
+    assert_eq!(left(200, one).await.unwrap()[0].name, "w");
+    for (code, nothing) in [
+        (200, r#"{"metadata": {"continue": ""}, "items": []}"#),
+        (200, r#"{"metadata": {}, "items": null}"#),
+        (404, "404 page not found\n"),
+    ] {
+        assert_eq!(left(code, nothing).await.unwrap(), []);
+    }
+    for (code, answer, why) in [
+        (404, "<h1>not here</h1>", "404 <h1>not here</h1>"),
+        (404, r#"{"error": "no hub"}"#, r#"404 {"error": "no hub"}"#),
+        (
+            404,
+            r#"{"kind": "Status", "apiVersion": "v1", "reason": "NotFound", "message": "who?"}"#,
+            "who?",
+        ),
+        (200, "{}", "no list"),
+        (200, r#"{"metadata": {}}"#, "no list"),
+        (
+            200,
+            r#"{"metadata": {}, "items": [{"metadata": {"name": "w"}}]}"#,
+            "no list",
+        ),
+        (302, r#"{"metadata": {}, "items": []}"#, "items"),
+    ] {
+        let told = left(code, answer).await.unwrap_err();
+        assert!(told.contains(why), "{answer}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn of_very_many_objects_those_are_kept_whose_turn_is_first() {
+    let item = |number: usize, priority: Value| json!({"metadata": {"name": format!("w{number}"), "uid": "u", "annotations": {CLEANUP_PRIORITY: priority, "other": 7}}});
+    let priority = |number| if number % 3 == 1 { "1" } else { "7" };
+    let items: Vec<_> = (0..3 * KEPT)
+        .map(|it| item(it, json!(priority(it))))
+        .collect();
+    let objects = left(200, json!({"metadata": {}, "items": items}).to_string())
+        .await
+        .unwrap();
+    assert_eq!(objects.len(), KEPT);
+    assert!(
+        objects
+            .iter()
+            .all(|object| object.cleanup_priority.as_deref() == Some("1"))
+    );
+    let long = left(
+        200,
+        json!({"metadata": {}, "items": [item(0, json!("1".repeat(1000)))]}).to_string(),
+    )
+    .await
+    .unwrap();
+    assert_eq!(long[0].cleanup_priority, None);
+}

@@ -1,0 +1,211 @@
+//! The lifecycle as a world of [`berth_reconcile`]: what a change concerns, and who works on a key.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_api::Now;
+use berth_api::plan::Plan;
+use berth_reconcile::queue::Done;
+use berth_reconcile::{LabelKeys, Lane, Meta, Sight, Wakes, Work, World};
+
+use super::kinds::{Fact, Kind};
+use super::metrics::Metrics;
+use super::view::{Key, View};
+use super::work;
+use crate::config::Config;
+use crate::{bindings, common_roles, csrs, default_sets, sets};
+
+/// The status of a set is written at most this often: it tells a number that changes with every cluster.
+const SET_PAUSE: Duration = Duration::from_millis(500);
+
+/// The hub as it was last seen, and what goes with it.
+pub(crate) struct Lifecycle {
+    view: View,
+    config: Arc<Config>,
+    metrics: Metrics,
+    /// The keys of ManagedClusters' labels that selectors of sets name.
+    labels: LabelKeys,
+}
+
+// === impl Lifecycle ===
+
+impl Lifecycle {
+    pub(crate) fn new(config: Arc<Config>, metrics: Metrics) -> Self {
+        let labels = LabelKeys::default();
+        labels.need([berth_api::labels::CLUSTER_SET]);
+        Self {
+            view: View::new(config.clone()),
+            config,
+            metrics,
+            labels,
+        }
+    }
+
+    pub(crate) fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    pub(crate) fn labels(&self) -> &LabelKeys {
+        &self.labels
+    }
+
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+
+    pub(crate) fn view_mut(&mut self) -> &mut View {
+        &mut self.view
+    }
+
+    /// A set may name labels that were not kept of clusters with very many.
+    fn need_labels_of(&self, set: &str, wakes: &mut Wakes<Self>) {
+        let Some((set, _)) = self.view.set(set) else {
+            return;
+        };
+        let selector = set.selector.label_selector.as_ref();
+        let equal = selector.and_then(|it| it.match_labels.as_ref());
+        let expressions = selector.and_then(|it| it.match_expressions.as_ref());
+        let equal = equal.into_iter().flat_map(|it| it.keys());
+        let expressions = expressions.into_iter().flatten().map(|it| &it.key);
+        if self
+            .labels
+            .need(equal.chain(expressions).map(String::as_str))
+        {
+            wakes.list_anew(Kind::Cluster);
+        }
+    }
+}
+
+impl World for Lifecycle {
+    type Kind = Kind;
+    type Key = Key;
+    type Fact = Fact;
+
+    /// What is seldom and small does not wait behind ten thousand clusters. A cluster that is accepted has up to four requests
+    /// under way.
+    const LANES: &'static [Lane] = &[
+        Lane {
+            name: "clusters",
+            at_once: 24,
+        },
+        Lane {
+            name: "csrs",
+            at_once: 16,
+        },
+        Lane {
+            name: "sets",
+            at_once: 2,
+        },
+        Lane {
+            name: "bindings",
+            at_once: 8,
+        },
+    ];
+
+    fn lane(key: &Key) -> usize {
+        match key {
+            Key::Cluster(_) => 0,
+            Key::Csr(_) => 1,
+            Key::CommonRoles | Key::DefaultSets | Key::Set(_) => 2,
+            Key::Binding(..) => 3,
+        }
+    }
+
+    fn reconciler(key: &Key) -> &'static str {
+        match key {
+            Key::Cluster(_) => "clusters",
+            Key::Csr(_) => csrs::NAME,
+            Key::CommonRoles => common_roles::NAME,
+            Key::DefaultSets => default_sets::NAME,
+            Key::Set(_) => sets::NAME,
+            Key::Binding(..) => bindings::NAME,
+        }
+    }
+
+    fn apply(&mut self, kind: Kind, _: &Meta, fact: Fact, sight: Sight, wakes: &mut Wakes<Self>) {
+        let Sight { source, now, .. } = sight;
+        self.view.lists_leases = kind == Kind::Lease && sight.is_listing;
+        match &fact {
+            Fact::Object(object) => self.view.apply(kind, object, source, now),
+            Fact::Renewal(lease) => self.view.apply_lease(lease, source, now),
+        }
+        wakes.extend(self.view.wakes());
+        if let (Kind::Set, Fact::Object(set)) = (kind, &fact) {
+            self.need_labels_of(set.name(), wakes);
+        }
+    }
+
+    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wakes<Self>) {
+        self.view.remove(kind, namespace, name);
+        wakes.extend(self.view.wakes());
+    }
+
+    fn all(&self) -> Vec<Key> {
+        self.view.all()
+    }
+
+    fn listed(&mut self, kind: Kind, now: Now, wakes: &mut Wakes<Self>) {
+        if kind == Kind::Lease {
+            self.view.sees_leases(now);
+            wakes.extend(self.view.wakes());
+        }
+    }
+
+    fn lost_sight(&mut self, kind: Kind, now: Now, _: &mut Wakes<Self>) {
+        self.view.lost_sight(kind, now);
+    }
+
+    fn unreadable(&mut self, kind: Kind, object: &Meta, error: &serde_json::Error) {
+        tracing::warn!(?kind, namespace = object.namespace, name = object.name, %error, "an object cannot be read");
+    }
+
+    fn pause(key: &Key) -> Duration {
+        match key {
+            Key::Set(_) => SET_PAUSE,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// What is due for a key, unless more than a plan is decided for it: see [`work`].
+    fn decide(&self, key: &Key, now: Now) -> Plan {
+        let view = &self.view;
+        let plan = match key {
+            Key::CommonRoles => {
+                let (any, registration, work) = view.common_roles();
+                Some(common_roles::decide(&self.config, any, registration, work))
+            }
+            Key::DefaultSets => {
+                let set = |name| view.set(name).map(|(set, _)| set);
+                let (default, global) = (
+                    set(berth_api::labels::DEFAULT_SET),
+                    set(berth_api::labels::GLOBAL_SET),
+                );
+                Some(default_sets::decide(&self.config, default, global))
+            }
+            Key::Set(name) => view
+                .set(name)
+                .map(|(set, members)| sets::decide(set, members, now)),
+            Key::Binding(namespace, name) => view.binding(namespace, name).map(|binding| {
+                let exists = view.set(&binding.cluster_set).is_some();
+                let cluster = view.cluster(namespace);
+                let accepted = cluster.is_some_and(|cluster| cluster.accepted);
+                bindings::decide(namespace, name, binding, exists, accepted, now)
+            }),
+            Key::Cluster(_) | Key::Csr(_) => None,
+        };
+        plan.unwrap_or_default()
+    }
+
+    async fn work(on: &Work<Self>, key: &Key) -> Done {
+        match key {
+            Key::Cluster(name) => work::cluster::work(on, name).await,
+            Key::Csr(name) => work::csr::work(on, name).await,
+            Key::CommonRoles => work::common_roles(on).await,
+            Key::DefaultSets | Key::Set(_) | Key::Binding(..) => on.settle(key).await,
+        }
+    }
+}
