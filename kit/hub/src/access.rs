@@ -64,13 +64,10 @@ pub enum ConnectError {
     },
     /// The kubeconfig has no current context, and none was named.
     #[error(
-        "the kubeconfig has no current context: {} (it has: {})",
-        if *.home { "choose one by --context" } else { "set current-context" },
+        "the kubeconfig has no current context: choose one by --context (it has: {})",
         .contexts.join(", ")
     )]
     NoCurrentContext {
-        /// Whether a command asks, which has the flag.
-        home: bool,
         /// The contexts that it has.
         contexts: Vec<String>,
     },

@@ -101,9 +101,16 @@ impl Connections {
                 config,
                 context,
                 files,
+                name,
             } = load(&access, &environment)?;
             let used = content(&files);
-            let pool = pool(&config, access.timing)?;
+            let pool = pool(&config, access.timing).map_err(|error| match error {
+                ConnectError::Unusable { server, why } => ConnectError::Kubeconfig {
+                    source_name: name,
+                    why: format!("{server}: {why}"),
+                },
+                error => error,
+            })?;
             let source = Source {
                 server: config.cluster_url.clone(),
                 timing: access.timing,

@@ -19,6 +19,8 @@ pub(crate) struct Loaded {
     pub(crate) context: Option<String>,
     /// Kubeconfigs, and the certificates and keys that they name. Token files and the CA of a pod are reloaded by kube.
     pub(crate) files: Vec<PathBuf>,
+    /// How messages call where it is from.
+    pub(crate) name: String,
 }
 
 /// What the environment says about kubeconfigs.
@@ -52,6 +54,7 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
             config: acting_as(config, access),
             context: None,
             files: Vec::new(),
+            name: "the cluster this runs in".to_owned(),
         });
     };
     let Found {
@@ -59,7 +62,14 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
         name,
         mut files,
     } = found;
-    let context = chosen(&kubeconfig, access)?;
+    let context = chosen(&kubeconfig, access).map_err(|error| match error {
+        // Servers have no flag to choose one by.
+        ConnectError::NoCurrentContext { .. } if !access.home => ConnectError::Kubeconfig {
+            source_name: name.clone(),
+            why: "it has no current context".to_owned(),
+        },
+        error => error,
+    })?;
     let has_proxy = proxy_of(&kubeconfig, &context).is_some();
     files.extend(authority_of(&kubeconfig, &context));
     let options = KubeConfigOptions {
@@ -67,7 +77,7 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
         ..KubeConfigOptions::default()
     };
     let wrong = |error: KubeconfigError| ConnectError::Kubeconfig {
-        source_name: name,
+        source_name: name.clone(),
         why: words(&error),
     };
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).now_or_never();
@@ -84,6 +94,7 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
         config: acting_as(config, access),
         context: Some(context),
         files,
+        name,
     })
 }
 
@@ -161,7 +172,6 @@ fn chosen(kubeconfig: &Kubeconfig, access: &Access) -> Result<String, ConnectErr
     let context = (access.context.as_ref()).or(kubeconfig.current_context.as_ref());
     let Some(context) = context.filter(|context| !context.is_empty()) else {
         return Err(ConnectError::NoCurrentContext {
-            home: access.home,
             contexts: contexts(),
         });
     };
