@@ -9,19 +9,20 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use berth_review::{Gate, Refusal, RefusalKind, Verdict, Webhook, decoding_costs};
 use berth_rules::Outcome;
 use berth_rules::display::{Logged, Plain, Quoted, cut_bytes};
+use berth_serve::{
+    Answered, BodyMemory, LARGEST_BODY, NotReceived, Payer, Received, Trouble, deadline,
+};
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use jiff::Timestamp;
 use prometheus::IntGauge;
 use tokio::time::{Instant, timeout_at};
 
-use super::body::{Answered, BodyMemory, LARGEST_BODY, NotReceived, Received, Trouble};
-use super::lane::Lane;
-use super::room::Payer;
-use super::{Limits, Metrics, deadline};
-use crate::review::{Gate, Refusal, RefusalKind, Verdict, Webhook, decoding_costs};
+use crate::lane::Lane;
+use crate::{Limits, Metrics};
 
 /// What is given to a review that has begun, to end by its own deadline.
 const BEGUN: Duration = Duration::from_millis(20);
@@ -67,18 +68,14 @@ impl App {
             metrics,
             largest_number: limits.reviews,
             being_decided: AtomicUsize::new(0),
-            memory: BodyMemory::new(
-                limits.small_body_memory,
-                limits.body_memory,
-                limits.requests,
-            ),
+            memory: limits.of_bodies(),
             lane: Lane::default(),
             draining: AtomicBool::new(false),
         }
     }
 
     /// From now on every answer asks its client to take the next request elsewhere.
-    pub(super) fn drain(&self) {
+    pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
         self.metrics.draining.set(1);
     }
@@ -231,7 +228,7 @@ fn too_busy(why: impl std::fmt::Display) -> Refusal {
 /// One line for whatever was not admitted. It says who and what, and no content of objects. What a requester chose is cut.
 fn log(webhook: Webhook, verdict: &Verdict<'_>, begun: Instant) {
     let subject = verdict.subject.as_ref();
-    let field = |read: for<'s> fn(&'s crate::review::Subject<'_>) -> &'s str| {
+    let field = |read: for<'s> fn(&'s berth_review::Subject<'_>) -> &'s str| {
         Logged(subject.map_or("", read)).to_string()
     };
     let answer = verdict.message();

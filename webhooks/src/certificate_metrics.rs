@@ -2,9 +2,8 @@
 
 use berth_certs::managed::settings::{Event, Made, Reason};
 use berth_certs::managed::{Observer, Shape};
-use prometheus::{IntCounter, Registry};
-
-use super::metrics::{counters, gauge, gauges, register};
+use berth_serve::metrics::{counter, counters, gauge, gauges};
+use prometheus::Registry;
 
 /// Counts what becomes of managed certificates. To be called once for a registry.
 pub fn certificate_metrics(registry: &Registry) -> Observer {
@@ -39,12 +38,11 @@ pub fn certificate_metrics(registry: &Registry) -> Observer {
         "berth_ca_bundle_verified_timestamp_seconds",
         "When this process last saw that all registrations have the right caBundle, in seconds since 1970; 0: never.",
     );
-    let failures = IntCounter::new(
+    let failures = counter(
+        registry,
         "berth_managed_certificate_failures_total",
         "Attempts to read, make, store or publish certificates that failed; each is repeated.",
-    )
-    .expect("the name is valid");
-    register(registry, failures.clone());
+    );
     let [leaf, ca] = ["leaf", "ca"].map(|what| rotations.with_label_values(&[what]));
     let [published, differs, unverified] =
         ["published", "differs", "unverified"].map(|reason| bundles.with_label_values(&[reason]));

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// The thread; it starts with the first work, and has ended when this is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Lane(Mutex<Option<Running>>);
+pub(crate) struct Lane(Mutex<Option<Running>>);
 
 #[derive(Debug)]
 struct Running {
@@ -25,7 +25,7 @@ impl Lane {
     /// Does the work there; `None` if the thread cannot run. Dropping this gives the work up.
     ///
     /// How much work waits is for the caller to bound.
-    pub(super) async fn run<T: Send + 'static>(
+    pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Option<T> {

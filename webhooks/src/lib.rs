@@ -1,24 +1,31 @@
-//! The server: routes, TLS, limits, drain, health and metrics.
+//! The admission gate, served: `berth-review`'s reviews over HTTP and TLS.
 //!
 //! [`router`] answers reviews and needs no socket. [`Server`] puts it behind TLS, next to plain HTTP for health and
 //! metrics, and carries it through its life: ready when it can decide, not ready the moment it is told to stop, and
-//! serving until nobody asks any more. [`serve`] is a port for whatever else runs in the process.
+//! serving until nobody asks any more.
 
 mod app;
-mod body;
 mod certificate_metrics;
-mod connections;
-mod deadline;
-mod health;
 mod lane;
-mod listener;
+mod limits;
 mod metrics;
-mod room;
+mod readiness;
 mod run;
 
 pub use app::{App, router};
-pub use body::LARGEST_BODY;
+pub use berth_serve::LARGEST_BODY;
 pub use certificate_metrics::certificate_metrics;
-pub use connections::Limits;
+pub use limits::Limits;
 pub use metrics::Metrics;
-pub use run::{Open, Opening, ServeError, Server, serve};
+pub use run::{Open, Opening, ServeError, Server};
+
+/// The reviews, under the path that they had in this crate.
+pub use berth_review as review;
+
+/// The items of this crate, under the path that they had.
+pub mod server {
+    pub use crate::{
+        App, LARGEST_BODY, Limits, Metrics, Open, Opening, ServeError, Server, certificate_metrics,
+        router,
+    };
+}

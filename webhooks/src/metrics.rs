@@ -4,15 +4,14 @@
 
 use std::time::Duration;
 
-use berth_certs::serving::{Outcome as Reloaded, Part};
+use berth_certs::serving::{Outcome, Part};
+use berth_review::{Verdict, Webhook};
 use berth_rules::{Answer, Question, Requirement};
-use prometheus::{
-    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry, TextEncoder,
+use berth_serve::metrics::{
+    CertificateMetrics, ConnectionMetrics, counters, gauge, gauges, histograms, process, render,
 };
+use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, Registry};
 use tokio::runtime::Handle;
-
-use crate::review::{Verdict, Webhook};
 
 /// From a quarter of a millisecond to the longest a webhook may take.
 const SECONDS: [f64; 16] = [
@@ -28,48 +27,20 @@ pub struct Metrics {
     decisions: IntCounterVec,
     checks: IntCounterVec,
     check_seconds: HistogramVec,
-    pub(super) connections: IntGauge,
-    connections_closed: IntCounterVec,
-    handshakes: IntCounterVec,
-    certificate_not_after: IntGauge,
-    reloads: IntCounterVec,
-    pub(super) draining: IntGauge,
+    pub(crate) connections: ConnectionMetrics,
+    pub(crate) certificate: CertificateMetrics,
+    pub(crate) draining: IntGauge,
     tasks: IntGauge,
 }
 
 /// The metrics of one webhook, found without a look-up.
 #[derive(Clone, Debug)]
-pub(super) struct WebhookMetrics {
-    pub(super) requests: IntCounter,
-    pub(super) in_flight: IntGauge,
-    pub(super) seconds: Histogram,
+pub(crate) struct WebhookMetrics {
+    pub(crate) requests: IntCounter,
+    pub(crate) in_flight: IntGauge,
+    pub(crate) seconds: Histogram,
     allowed_create: IntCounter,
     allowed_update: IntCounter,
-}
-
-/// How a TLS handshake ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Handshake {
-    Completed,
-    /// The peers did not agree, or the client was refused.
-    Failed,
-    /// The client spoke plain HTTP.
-    PlainHttp,
-}
-
-/// Why the server closed a connection before its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Closed {
-    /// The handshake took too long.
-    HandshakeTimeout,
-    /// A request was begun and not sent on.
-    RequestTimeout,
-    /// Nothing was asked for a long time.
-    Idle,
-    /// The place was needed.
-    Evicted,
-    /// There was no place to be had.
-    Refused,
 }
 
 impl Default for Metrics {
@@ -99,6 +70,7 @@ impl Metrics {
             "controller_runtime_webhook_latency_seconds",
             "Histogram of the latency of processing admission requests.",
             &["webhook"],
+            &SECONDS,
         );
         let decisions = counters(
             &registry,
@@ -131,11 +103,7 @@ impl Metrics {
                 checks.with_label_values(&[requirement.as_str(), outcome]);
             }
         }
-        #[cfg(target_os = "linux")]
-        register(
-            &registry,
-            prometheus::process_collector::ProcessCollector::for_self(),
-        );
+        process(&registry);
         Self {
             webhooks,
             decisions,
@@ -145,37 +113,10 @@ impl Metrics {
                 "berth_requirement_check_duration_seconds",
                 "How long it took to get questions answered.",
                 &["requirement"],
+                &SECONDS,
             ),
-            connections: gauge(
-                &registry,
-                "berth_webhook_connections",
-                "Open connections to the webhook port.",
-            ),
-            connections_closed: counters(
-                &registry,
-                "berth_webhook_connections_closed_total",
-                "Connections that the server closed before their time, by reason (handshake-timeout, request-timeout, \
-                 idle, evicted, refused).",
-                &["reason"],
-            ),
-            handshakes: counters(
-                &registry,
-                "berth_tls_handshakes_total",
-                "TLS handshakes by outcome (completed, failed, plain-http).",
-                &["outcome"],
-            ),
-            certificate_not_after: gauge(
-                &registry,
-                "berth_serving_certificate_not_after_timestamp_seconds",
-                "When the certificate that is being served expires, in seconds since 1970.",
-            ),
-            reloads: counters(
-                &registry,
-                "berth_serving_certificate_reloads_total",
-                "Attempts to load changed files, by part (certificate, client_ca) and outcome (reloaded, failed). After a \
-                 failure the former content is served on.",
-                &["part", "outcome"],
-            ),
+            connections: ConnectionMetrics::new(&registry, "webhook"),
+            certificate: CertificateMetrics::new(&registry),
             draining: gauge(
                 &registry,
                 "berth_draining",
@@ -201,20 +142,22 @@ impl Metrics {
             let tasks = runtime.metrics().num_alive_tasks();
             self.tasks.set(i64::try_from(tasks).unwrap_or(i64::MAX));
         }
-        let mut text = Vec::new();
-        // Writing to memory fails only for a family without metrics, and gathering leaves those out.
-        let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
-        text
+        render(&self.registry)
     }
 
-    pub(super) fn webhook(&self, webhook: Webhook) -> &WebhookMetrics {
+    /// For the serving certificate: counts its reloads, and notes until when it is valid.
+    pub fn observer(&self) -> impl Fn(Part, &Outcome) + Send + Sync + use<> {
+        self.certificate.observer()
+    }
+
+    pub(crate) fn webhook(&self, webhook: Webhook) -> &WebhookMetrics {
         &self.webhooks[Webhook::ALL
             .iter()
             .position(|other| *other == webhook)
             .unwrap_or_default()]
     }
 
-    pub(super) fn decided(&self, webhook: Webhook, verdict: &Verdict<'_>) {
+    pub(crate) fn decided(&self, webhook: Webhook, verdict: &Verdict<'_>) {
         let operation = verdict
             .subject
             .as_ref()
@@ -252,85 +195,4 @@ impl Metrics {
             .with_label_values(&[requirement])
             .observe(took.as_secs_f64());
     }
-
-    pub(super) fn handshake(&self, outcome: Handshake) {
-        let outcome = match outcome {
-            Handshake::Completed => "completed",
-            Handshake::Failed => "failed",
-            Handshake::PlainHttp => "plain-http",
-        };
-        self.handshakes.with_label_values(&[outcome]).inc();
-    }
-
-    pub(super) fn closed(&self, reason: Closed) {
-        let reason = match reason {
-            Closed::HandshakeTimeout => "handshake-timeout",
-            Closed::RequestTimeout => "request-timeout",
-            Closed::Idle => "idle",
-            Closed::Evicted => "evicted",
-            Closed::Refused => "refused",
-        };
-        self.connections_closed.with_label_values(&[reason]).inc();
-    }
-
-    pub(super) fn certificate(&self, not_after: jiff::Timestamp) {
-        self.certificate_not_after.set(not_after.as_second());
-    }
-
-    /// Counts the reloads of the serving certificate, and tells until when it is valid.
-    pub fn observer(&self) -> impl Fn(Part, &Reloaded) + Send + Sync + use<> {
-        let metrics = self.clone();
-        move |part, outcome| {
-            let outcome = match outcome {
-                Reloaded::Unchanged => return,
-                Reloaded::Reloaded { not_after } => {
-                    if part == Part::Certificate {
-                        metrics.certificate(*not_after);
-                    }
-                    "reloaded"
-                }
-                Reloaded::Failed { .. } => "failed",
-            };
-            metrics
-                .reloads
-                .with_label_values(&[part.name(), outcome])
-                .inc();
-        }
-    }
-}
-
-pub(super) fn register(registry: &Registry, collector: impl prometheus::core::Collector + 'static) {
-    registry
-        .register(Box::new(collector))
-        .expect("each name is registered once");
-}
-
-pub(super) fn counters(
-    registry: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-) -> IntCounterVec {
-    let counters = IntCounterVec::new(Opts::new(name, help), labels).expect("the names are valid");
-    register(registry, counters.clone());
-    counters
-}
-
-pub(super) fn gauges(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
-    let gauges = IntGaugeVec::new(Opts::new(name, help), labels).expect("the names are valid");
-    register(registry, gauges.clone());
-    gauges
-}
-
-pub(super) fn gauge(registry: &Registry, name: &str, help: &str) -> IntGauge {
-    let gauge = IntGauge::new(name, help).expect("the name is valid");
-    register(registry, gauge.clone());
-    gauge
-}
-
-fn histograms(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> HistogramVec {
-    let options = HistogramOpts::new(name, help).buckets(SECONDS.to_vec());
-    let histograms = HistogramVec::new(options, labels).expect("the names are valid");
-    register(registry, histograms.clone());
-    histograms
 }

@@ -10,13 +10,14 @@ use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use tokio::time::{Instant, timeout_at};
 
-use super::room::{Full, Payer, Room, Share};
+use crate::Payer;
+use crate::room::{Full, Room, Share};
 
-/// Bodies of this many bytes and more are refused: no API server sends such a review.
+/// Bodies of this many bytes and more are refused: no API server sends such a request.
 pub const LARGEST_BODY: usize = 7 * 1024 * 1024;
 
 /// Bodies of this many bytes and more are large.
-pub(super) const LARGE_BODY: usize = 64 * 1024;
+const LARGE_BODY: usize = 64 * 1024;
 
 /// How much of a body that is refused is read and thrown away, so that its sender gets to read the answer.
 const DISCARDED: usize = 64 * 1024 * 1024;
@@ -29,28 +30,31 @@ const BEGINNING: usize = 4 * 1024;
 
 /// Memory for all bodies that are being received or answered.
 #[derive(Clone, Debug)]
-pub(super) struct BodyMemory {
+pub struct BodyMemory {
     small: Room,
     large: Room,
 }
 
 /// A received body; its share of the memory is given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Received {
-    pub(super) bytes: Bytes,
+pub struct Received {
+    /// Its bytes.
+    pub bytes: Bytes,
     share: Share,
 }
 
-/// Why a body was not received; with what there was of it at its beginning.
+/// Why a body was not received, with the beginning of it as far as that came.
 #[derive(Debug)]
-pub(super) struct NotReceived {
-    pub(super) why: Trouble,
-    pub(super) beginning: Vec<u8>,
+pub struct NotReceived {
+    /// The reason.
+    pub why: Trouble,
+    /// At most the first 4 KiB.
+    pub beginning: Vec<u8>,
 }
 
 /// Where the answer to a request may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answered {
+pub enum Answered {
     /// Behind the request, of which all is read first: an answer that overtakes it is lost to most clients of HTTP/1.1.
     Behind,
     /// Beside it, as over HTTP/2.
@@ -59,7 +63,7 @@ pub(super) enum Answered {
 
 /// What was in the way of a body.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub enum Trouble {
     /// The client ended it before its time; in words.
     BrokeOff(String),
     /// It has [`LARGEST_BODY`] or more bytes.
@@ -71,8 +75,9 @@ pub(super) enum Trouble {
 }
 
 impl BodyMemory {
-    /// Memory for small and for large bodies, and for so many requests of either that arrive at the same time.
-    pub(super) fn new(small: usize, large: usize, requests: usize) -> Self {
+    /// `small` bytes for bodies of less than 64 KiB, `large` bytes for larger bodies, and at most `requests` of either kind
+    /// that arrive at the same time.
+    pub fn new(small: usize, large: usize, requests: usize) -> Self {
         Self {
             small: Room::new(small, requests),
             large: Room::new(large, requests),
@@ -88,7 +93,10 @@ impl BodyMemory {
     }
 
     /// Receives a body until the deadline, charged to a connection.
-    pub(super) async fn receive(
+    ///
+    /// # Errors
+    /// The body is too large or too late, was broken off, or there is no memory for it.
+    pub async fn receive(
         &self,
         mut body: Body,
         payer: Payer,
@@ -195,18 +203,18 @@ impl BodyMemory {
 }
 
 impl Received {
-    /// Whether it is large: to be decoded where nobody waits for it.
-    pub(super) fn is_large(&self) -> bool {
+    /// Whether it has 64 KiB or more: then it is to be decoded where no other request waits for it.
+    pub fn is_large(&self) -> bool {
         self.bytes.len() >= LARGE_BODY
     }
 
-    /// Charges what it costs besides, once it is decoded. `false`: there is no room for that.
-    pub(super) fn charge(&mut self, bytes: usize) -> bool {
+    /// Charges the memory that decoding takes besides the body. `false`: there is no room for it.
+    pub fn charge(&mut self, bytes: usize) -> bool {
         self.share.grow(bytes, Clock::now()).is_ok()
     }
 
-    /// What it is about.
-    pub(super) fn beginning(&self) -> &[u8] {
+    /// At most its first 4 KiB.
+    pub fn beginning(&self) -> &[u8] {
         &self.bytes[..self.bytes.len().min(BEGINNING)]
     }
 }

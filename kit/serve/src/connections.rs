@@ -12,50 +12,14 @@ use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
 
-use super::Metrics;
-use super::metrics::Closed;
-
-/// What the server bears.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Open connections.
-    pub connections: usize,
-    /// Reviews that are decided at the same time.
-    pub reviews: usize,
-    /// Requests whose body is arriving, over all connections; the slowest make room for others.
-    pub requests: usize,
-    /// Bytes of bodies of less than 64 KiB that are being received or decided, with what decoding them costs.
-    pub small_body_memory: usize,
-    /// Bytes of larger bodies, in the same way.
-    pub body_memory: usize,
-    /// From the opening of a connection to the end of its TLS handshake.
-    pub handshake: Duration,
-    /// From the first byte of a request to the end of its header.
-    pub header: Duration,
-    /// Without any request. Longer than Go's clients keep an unused connection (90 s), so that it is they who close it.
-    pub idle: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections: 2_000,
-            reviews: 1_000,
-            requests: 2_000,
-            small_body_memory: 64 * 1024 * 1024,
-            body_memory: 64 * 1024 * 1024,
-            handshake: Duration::from_secs(10),
-            header: Duration::from_secs(10),
-            idle: Duration::from_secs(180),
-        }
-    }
-}
+use crate::Limits;
+use crate::metrics::{Closed, ConnectionMetrics};
 
 /// All connections of a listener.
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     limits: Limits,
-    metrics: Option<Metrics>,
+    metrics: Option<ConnectionMetrics>,
     began: Instant,
     all: Mutex<HashMap<u64, Arc<Connection>>>,
     next: AtomicU64,
@@ -63,7 +27,7 @@ pub(super) struct Connections {
 
 /// What is known about one connection.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(crate) struct Connection {
     id: u64,
     began: Instant,
     phase: AtomicU8,
@@ -94,7 +58,7 @@ const ANSWER: u8 = 4;
 // === impl Connections ===
 
 impl Connections {
-    pub(super) fn new(limits: Limits, metrics: Option<Metrics>) -> Arc<Self> {
+    pub(crate) fn new(limits: Limits, metrics: Option<ConnectionMetrics>) -> Arc<Self> {
         let all = Mutex::default();
         Arc::new(Self {
             limits,
@@ -106,7 +70,7 @@ impl Connections {
     }
 
     /// A place for a new connection, another's if need be; `None` when all the others are at work.
-    pub(super) fn admit(self: &Arc<Self>) -> Option<Place> {
+    pub(crate) fn admit(self: &Arc<Self>) -> Option<Place> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= self.limits.connections && !self.evict_from(&mut all) {
             self.count(Closed::Refused);
@@ -132,13 +96,13 @@ impl Connections {
     }
 
     /// Nobody is connected.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.is_empty()
     }
 
     /// Ends the least useful connection, if there is one that is not at work.
-    pub(super) fn evict(&self) -> bool {
+    pub(crate) fn evict(&self) -> bool {
         self.evict_from(&mut self.all.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -158,7 +122,7 @@ impl Connections {
     }
 
     /// Ends what has had its time, which is `longest` at most.
-    pub(super) fn sweep(&self, longest: Duration) {
+    pub(crate) fn sweep(&self, longest: Duration) {
         let now = milliseconds(self.began.elapsed());
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         for connection in all.values() {
@@ -176,7 +140,7 @@ impl Connections {
     }
 
     /// Ends all of them.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         for connection in self
             .all
             .lock()
@@ -195,9 +159,7 @@ impl Connections {
 
     fn gauge(&self, number: usize) {
         if let Some(metrics) = &self.metrics {
-            metrics
-                .connections
-                .set(i64::try_from(number).unwrap_or(i64::MAX));
+            metrics.open(number);
         }
     }
 }
@@ -215,48 +177,44 @@ impl Connection {
         self.phase.store(phase, Ordering::Relaxed);
     }
 
-    /// Which one it is.
-    pub(super) fn id(&self) -> u64 {
-        self.id
-    }
-
     /// What it is worth when places are short.
     fn merit(&self) -> (bool, u64) {
         (self.has_asked(), self.since.load(Ordering::Relaxed))
     }
 
     /// The handshake is done, or none was needed.
-    pub(super) fn is_open(&self) {
+    pub(crate) fn is_open(&self) {
         self.enter(IDLE);
     }
 
     /// Bytes have come. Between requests they begin the next one.
-    pub(super) fn received(&self) {
+    pub(crate) fn received(&self) {
         if self.phase() == IDLE {
             self.enter(HEADER);
         }
     }
 
-    /// A request has come, whole but for its body. It is under way until the answer is there, or nobody waits for it.
-    pub(super) fn request_begins(&self) -> UnderWay<'_> {
-        if self.requests.fetch_add(1, Ordering::Relaxed) == 0 {
-            if self.phase() == IDLE {
-                self.enter(BODY);
+    /// A request has come, whole but for its body. It is under way until its response has been handed over, or nobody waits
+    /// for it.
+    pub(crate) fn request_begins(this: &Arc<Self>) -> UnderWay {
+        if this.requests.fetch_add(1, Ordering::Relaxed) == 0 {
+            if this.phase() == IDLE {
+                this.enter(BODY);
             } else {
                 // It has been coming since its header began.
-                self.phase.store(BODY, Ordering::Relaxed);
+                this.phase.store(BODY, Ordering::Relaxed);
             }
         }
-        UnderWay(self)
+        UnderWay(Arc::clone(this))
     }
 
     /// The body of a request under way is still to come.
-    pub(super) fn body_begins(&self) {
+    pub(crate) fn body_begins(&self) {
         self.arriving.fetch_add(1, Ordering::Relaxed);
     }
 
     /// It has come, or will not come any more.
-    pub(super) fn body_ends(&self) {
+    pub(crate) fn body_ends(&self) {
         self.arriving.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -266,18 +224,18 @@ impl Connection {
     }
 
     /// All of a request has come.
-    pub(super) fn request_has_come(&self) {
+    pub(crate) fn request_has_come(&self) {
         self.proved.store(true, Ordering::Relaxed);
         self.phase.store(ANSWER, Ordering::Relaxed);
     }
 
     /// Whether it has ever sent a whole request.
-    pub(super) fn has_asked(&self) -> bool {
+    pub(crate) fn has_asked(&self) -> bool {
         self.proved.load(Ordering::Relaxed)
     }
 
     /// What serves it from now on.
-    pub(super) fn served_by(&self, task: AbortHandle) {
+    pub(crate) fn served_by(&self, task: AbortHandle) {
         // Each connection is served by one task; a second one would be dropped here.
         let _ = self.task.set(task);
     }
@@ -292,9 +250,10 @@ impl Connection {
 }
 
 /// A request that is being received or answered.
-pub(super) struct UnderWay<'c>(&'c Connection);
+#[derive(Debug)]
+pub(crate) struct UnderWay(Arc<Connection>);
 
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         if self.0.requests.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.0.enter(IDLE);
@@ -302,10 +261,22 @@ impl Drop for UnderWay<'_> {
     }
 }
 
+/// The connection that a request came by: it is charged for the memory of the request. In the extensions of every request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Payer(pub(crate) u64);
+
+// === impl Payer ===
+
+impl Payer {
+    pub(crate) fn of(connection: &Connection) -> Self {
+        Self(connection.id)
+    }
+}
+
 /// A connection's place; free again when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) connection: Arc<Connection>,
+pub(crate) struct Place {
+    pub(crate) connection: Arc<Connection>,
     connections: Arc<Connections>,
 }
 
@@ -356,7 +327,7 @@ mod tests {
         let useful = connections.admit().unwrap();
         useful.connection.is_open();
         {
-            let _under_way = useful.connection.request_begins();
+            let _under_way = Connection::request_begins(&useful.connection);
             useful.connection.request_has_come();
         }
         let silent = connections.admit().unwrap();
@@ -371,7 +342,7 @@ mod tests {
         let connections = two_places();
         let places = [connections.admit().unwrap(), connections.admit().unwrap()];
         let _under_way = places.each_ref().map(|place| {
-            let under_way = place.connection.request_begins();
+            let under_way = Connection::request_begins(&place.connection);
             place.connection.request_has_come();
             under_way
         });
@@ -388,12 +359,12 @@ mod tests {
         let connections = two_places();
         let idle = connections.admit().unwrap();
         idle.connection.is_open();
-        idle.connection.request_begins();
+        Connection::request_begins(&idle.connection);
         std::thread::sleep(Duration::from_millis(5));
         let trickling = connections.admit().unwrap();
         trickling.connection.is_open();
         trickling.connection.received();
-        let _under_way = trickling.connection.request_begins();
+        let _under_way = Connection::request_begins(&trickling.connection);
         trickling.connection.body_begins();
         std::thread::sleep(Duration::from_millis(5));
         let _third = connections.admit().unwrap();
@@ -411,8 +382,8 @@ mod tests {
         let place = connections.admit().unwrap();
         let connection = &place.connection;
         connection.is_open();
-        let first = connection.request_begins();
-        let second = connection.request_begins();
+        let first = Connection::request_begins(&connection);
+        let second = Connection::request_begins(&connection);
         connection.request_has_come();
         drop(first);
         assert!(connection.is_at_work());
@@ -437,7 +408,7 @@ mod tests {
         idle.is_open();
         header.is_open();
         header.received();
-        let _under_way = request.request_begins();
+        let _under_way = Connection::request_begins(&request);
         request.received();
         std::thread::sleep(Duration::from_millis(5));
         connections.sweep(Duration::MAX);

@@ -1,4 +1,4 @@
-//! How long a review may take: what the API server waits for, less a tenth.
+//! How long a request may take: what the API server that sends it waits for, less a tenth.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ const DEFAULT: Duration = Duration::from_secs(10);
 /// No API server waits longer for a webhook.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The time for a review, from the query of its URL: the API server says there how long it waits (`?timeout=10s`, a Go
+/// The time for a request, from the query of its URL: the API server says there how long it waits (`?timeout=10s`, a Go
 /// duration). A tenth is kept back for the way of the answer.
-pub(super) fn budget(query: Option<&str>) -> Duration {
+pub fn budget(query: Option<&str>) -> Duration {
     let timeout = query
         .and_then(|query| {
             query

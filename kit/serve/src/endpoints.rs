@@ -1,99 +1,67 @@
-//! Health and readiness, as plain HTTP: `/healthz` while the process lives, `/readyz` when the gate can decide.
-
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+//! The endpoints that every server has: health, readiness and metrics, under the names of controller-runtime's checks.
 
 use axum::Router;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use berth_certs::serving::ServingTls;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use jiff::Timestamp;
 
-use super::Metrics;
+use crate::metrics;
 
-/// What readiness depends on.
-#[derive(Debug, Default)]
-pub(super) struct Readiness {
-    /// Set when the webhook port takes connections.
-    listening: OnceLock<Arc<ServingTls>>,
-    answered: AtomicBool,
-    draining: AtomicBool,
-}
+/// One check of readiness: its name, and why it fails. The reason may be empty.
+pub type Check = (&'static str, Result<(), String>);
 
-impl Readiness {
-    /// The webhook port takes connections, with this.
-    pub(super) fn is_listening(&self, tls: Arc<ServingTls>) {
-        // It is opened once.
-        let _ = self.listening.set(tls);
-    }
-
-    /// Questions have been answered once.
-    pub(super) fn has_answered(&self) {
-        self.answered.store(true, Ordering::Relaxed);
-    }
-
-    /// The server was told to stop.
-    pub(super) fn is_draining(&self) {
-        self.draining.store(true, Ordering::Relaxed);
-    }
-
-    /// Each check, and whether it passes.
-    fn checks(&self, now: Timestamp) -> [(&'static str, bool); 4] {
-        let tls = self.listening.get();
-        [
-            ("certificate", tls.is_some_and(|tls| tls.is_valid_at(now))),
-            ("listener", tls.is_some()),
-            ("authorizer", self.answered.load(Ordering::Relaxed)),
-            ("shutdown", !self.draining.load(Ordering::Relaxed)),
-        ]
-    }
-}
-
-/// The routes of the health port, under the names of controller-runtime's checks.
-pub(super) fn health(readiness: Arc<Readiness>) -> Router {
+/// `/healthz` and `/livez`, which answer as long as the process lives, and `/readyz`, which passes when all checks pass.
+///
+/// The checks are made for every request.
+pub fn health<C, F>(checks: impl Fn() -> F + Clone + Send + Sync + 'static) -> Router
+where
+    C: IntoIterator<Item = Check>,
+    F: Future<Output = C> + Send + 'static,
+{
+    let ready = move || {
+        let checks = checks();
+        async { readiness(checks.await) }
+    };
     Router::new()
         .route("/healthz", get(alive))
         .route("/healthz/healthz-ping", get(alive))
         .route("/livez", get(alive))
-        .route("/readyz", get(ready))
+        .route("/readyz", get(ready.clone()))
         .route("/readyz/readyz-ping", get(ready))
-        .with_state(readiness)
 }
 
-/// The routes of the metrics port.
-pub(super) fn metrics(metrics: Metrics) -> Router {
-    let render = async move |State(metrics): State<Metrics>| {
-        (
-            [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
-            metrics.render(),
-        )
+/// `/metrics`, for every client.
+pub fn metrics(render: impl Fn() -> Vec<u8> + Clone + Send + Sync + 'static) -> Router {
+    let rendered = move || {
+        let text = render();
+        async { exposition(text) }
     };
-    Router::new()
-        .route("/metrics", get(render))
-        .with_state(metrics)
+    Router::new().route("/metrics", get(rendered))
+}
+
+/// The response with these metrics, as [`metrics::render`] renders them.
+pub fn exposition(text: Vec<u8>) -> Response {
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
 }
 
 async fn alive() -> &'static str {
     "ok"
 }
 
-async fn ready(State(readiness): State<Arc<Readiness>>) -> Response {
-    let checks = readiness.checks(Timestamp::now());
-    if checks.iter().all(|(_, passes)| *passes) {
-        return "ok".into_response();
+fn readiness(checks: impl IntoIterator<Item = Check>) -> Response {
+    let (mut lines, mut passes) = (String::new(), true);
+    for (check, outcome) in checks {
+        passes &= outcome.is_ok();
+        match outcome {
+            Ok(()) => lines.push_str(&format!("[+]{check} ok\n")),
+            Err(why) if why.is_empty() => lines.push_str(&format!("[-]{check} failed\n")),
+            Err(why) => lines.push_str(&format!("[-]{check} failed: {why}\n")),
+        }
     }
-    let lines =
-        checks.map(|(check, passes)| format!("[{}]{check} {}\n", sign(passes), word(passes)));
-    (StatusCode::SERVICE_UNAVAILABLE, lines.concat()).into_response()
-}
-
-fn sign(passes: bool) -> char {
-    if passes { '+' } else { '-' }
-}
-
-fn word(passes: bool) -> &'static str {
-    if passes { "ok" } else { "failed" }
+    if passes {
+        "ok".into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, lines).into_response()
+    }
 }

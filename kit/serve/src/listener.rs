@@ -1,35 +1,29 @@
-//! Accepts connections and serves HTTP on them, with TLS or without.
+//! A port: accepts connections, does TLS, and ends them in order.
 //!
-//! The API server speaks HTTP/1.1 to webhooks; HTTP/2 is served to those who ask for it in the handshake.
+//! The API server speaks HTTP/1.1 to webhooks; HTTP/2 is served to clients that ask for it in the handshake.
 
 use std::convert::Infallible;
-use std::io;
-use std::pin::Pin;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::response::Response;
-use berth_certs::serving::ServingTls;
+use bytes::Bytes;
 use futures::FutureExt;
-use hyper::body::{Body as _, Frame, Incoming, SizeHint};
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use http::{Request, Response};
+use rustls::ServerConnection;
+use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::MissedTickBehavior;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::ServiceExt;
+use tower::{BoxError, Service};
 
-use super::Metrics;
-use super::connections::{Connection, Connections, Place};
-use super::metrics::Handshake;
-use super::room::Payer;
+use crate::connections::{Connections, Place};
+use crate::http::{Answering, RequestBody, Tasks};
+use crate::metrics::{ConnectionMetrics, Handshake};
+use crate::{Limits, Tls};
 
 /// What Go's servers answer to a client that speaks plain HTTP on a TLS port.
 const PLAIN_HTTP: &[u8] =
@@ -42,21 +36,6 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// How long a client that has only just connected has for its request when the listener ends.
 const LAST_REQUEST: Duration = Duration::from_secs(1);
 
-/// What is kept of a connection's bytes until they make a header, or a piece of a body. hyper's own bound is 400 KiB, which
-/// as many clients as there are places would make into more memory than the gate has.
-const HTTP1_BUFFER: usize = 32 * 1024;
-
-/// The longest list of headers over HTTP/2, decoded: a few short names index many long values. API servers send about 300
-/// bytes.
-const HTTP2_HEADERS: u32 = 4 * 1024;
-
-/// Requests at the same time on one HTTP/2 connection.
-const HTTP2_STREAMS: u32 = 16;
-
-/// What may be sent on a request, and on a connection with all its requests, before it is read.
-const HTTP2_STREAM_WINDOW: u32 = 64 * 1024;
-const HTTP2_CONNECTION_WINDOW: u32 = 256 * 1024;
-
 /// A pause after the system refused to hand out a connection, which it does when files are short; and when another
 /// connection has made room.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -65,30 +44,114 @@ const EVICTION_PAUSE: Duration = Duration::from_millis(1);
 /// How often the log says so.
 const TELL_AGAIN: Duration = Duration::from_secs(10);
 
-/// A port and what is served on it.
-pub(super) struct Listener {
-    pub(super) tcp: TcpListener,
-    pub(super) tls: Option<Arc<ServingTls>>,
-    pub(super) router: Router,
-    pub(super) connections: Arc<Connections>,
-    /// Counts handshakes, if there is somebody to tell.
-    pub(super) metrics: Option<Metrics>,
+/// A port, and what serves its connections.
+///
+/// `M` makes the service of a connection from its [`Peer`]. A service that is the same for all connections is cloned:
+/// `|_: &Peer| router.clone()`. The service is cloned for every request, so a clone should be cheap.
+#[derive(Debug)]
+pub struct Listener<M> {
+    tcp: TcpListener,
+    tls: Option<Tls>,
+    services: M,
+    limits: Limits,
+    metrics: Option<ConnectionMetrics>,
+}
+
+/// The client of a connection.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Where it connects from.
+    pub address: SocketAddr,
+    /// The certificate that it presented in the handshake, if it did. Whether clients are asked for one, and what
+    /// certificates are taken, is for the TLS configuration to say.
+    pub certificate: Option<Arc<CertificateDer<'static>>>,
 }
 
 /// How a listener is ended, in two steps.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stop {
-    /// No connection is accepted any more, and those that are idle end; requests under way are answered, and the first
-    /// request of who has only just connected.
-    pub(super) drain: CancellationToken,
-    /// Whatever is still there ends.
-    pub(super) now: CancellationToken,
+pub struct Stop {
+    /// No connection is accepted any more, and idle connections are closed. Requests under way are answered, and so is the
+    /// first request of a client that has only just connected.
+    pub drain: CancellationToken,
+    /// Every connection is closed.
+    pub now: CancellationToken,
 }
 
-impl Listener {
-    /// Serves until told to stop, and until the last connection has ended.
-    pub(super) async fn serve(self, stop: Stop) {
+impl Stop {
+    /// Both steps at once, when this token is cancelled.
+    pub fn at_once(token: CancellationToken) -> Self {
+        Self {
+            drain: token.clone(),
+            now: token,
+        }
+    }
+}
+
+// === impl Listener ===
+
+impl<M> Listener<M> {
+    /// Serves this port, with TLS or without.
+    pub fn new(tcp: TcpListener, tls: Option<Tls>, services: M, limits: Limits) -> Self {
+        Self {
+            tcp,
+            tls,
+            services,
+            limits,
+            metrics: None,
+        }
+    }
+
+    /// Counts connections and handshakes.
+    pub fn counted(self, metrics: ConnectionMetrics) -> Self {
+        Self {
+            metrics: Some(metrics),
+            ..self
+        }
+    }
+
+    /// The same, on a port of another runtime.
+    pub(crate) fn on(
+        self,
+        move_over: impl FnOnce(TcpListener) -> std::io::Result<TcpListener>,
+    ) -> std::io::Result<Self> {
+        Ok(Self {
+            tcp: move_over(self.tcp)?,
+            ..self
+        })
+    }
+}
+
+impl<M, S, B> Listener<M>
+where
+    M: Fn(&Peer) -> S + Clone + Send + 'static,
+    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    S::Future: Send,
+    B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
+{
+    /// Serves until `stop.drain` is cancelled, and until the last connection has ended then.
+    pub async fn serve(self, stop: Stop) {
+        let Self {
+            tcp,
+            tls,
+            services,
+            limits,
+            metrics,
+        } = self;
         let tasks = TaskTracker::new();
+        let connections = Connections::new(limits.clone(), metrics.clone());
+        let door = Door {
+            tls,
+            services,
+            limits,
+            connections: Arc::clone(&connections),
+            metrics,
+            tasks: tasks.clone(),
+            stop: stop.clone(),
+        };
         let mut sweep = tokio::time::interval(SWEEP);
         // Not as often as it was left out while there was nothing to look at.
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -98,10 +161,10 @@ impl Listener {
                 // Nothing is lost when an arm is dropped: accepting is cancel safe, the rest does not wait for data.
                 biased;
                 () = stop.drain.cancelled() => break,
-                _ = sweep.tick(), if !self.connections.is_empty() => self.connections.sweep(Duration::MAX),
-                accepted = self.tcp.accept() => match accepted {
-                    Ok((tcp, _)) => {
-                        self.admit(tcp, &tasks, &stop);
+                _ = sweep.tick(), if !connections.is_empty() => connections.sweep(Duration::MAX),
+                accepted = tcp.accept() => match accepted {
+                    Ok((tcp, address)) => {
+                        door.admit(tcp, address);
                         // Whose place it took gets to close its socket before there is another one.
                         tokio::task::yield_now().await;
                     }
@@ -111,33 +174,56 @@ impl Listener {
                             tracing::warn!(%error, "cannot accept connections: the least useful ones make room");
                         }
                         // A probe must not cost another one its place.
-                        let pause = if self.tls.is_some() && self.connections.evict() { EVICTION_PAUSE } else { ACCEPT_PAUSE };
+                        let pause = if door.tls.is_some() && connections.evict() { EVICTION_PAUSE } else { ACCEPT_PAUSE };
                         tokio::time::sleep(pause).await;
                     }
                 },
             }
         }
         // Whose connection the system has taken counts as connected.
-        while let Some(Ok((tcp, _))) = self.tcp.accept().now_or_never() {
-            self.admit(tcp, &tasks, &stop);
+        while let Some(Ok((tcp, address))) = tcp.accept().now_or_never() {
+            door.admit(tcp, address);
         }
-        drop(self.tcp);
+        drop((tcp, door));
         tasks.close();
         loop {
             tokio::select! {
                 () = tasks.wait() => return,
                 () = stop.now.cancelled() => break,
-                _ = sweep.tick() => self.connections.sweep(LAST_REQUEST),
+                _ = sweep.tick() => connections.sweep(LAST_REQUEST),
             }
         }
-        self.connections.end();
+        connections.end();
         tasks.wait().await;
     }
+}
 
-    fn admit(&self, tcp: TcpStream, tasks: &TaskTracker, stop: &Stop) {
+/// What lets connections in.
+struct Door<M> {
+    tls: Option<Tls>,
+    services: M,
+    limits: Limits,
+    connections: Arc<Connections>,
+    metrics: Option<ConnectionMetrics>,
+    tasks: TaskTracker,
+    stop: Stop,
+}
+
+impl<M, S, B> Door<M>
+where
+    M: Fn(&Peer) -> S + Clone + Send + 'static,
+    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    S::Future: Send,
+    B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
+{
+    fn admit(&self, tcp: TcpStream, address: SocketAddr) {
         if let Some(place) = self.connections.admit() {
             let connection = Arc::clone(&place.connection);
-            let task = tasks.spawn(self.connection(tcp, place, stop.drain.clone()));
+            let task = self.tasks.spawn(self.connection(tcp, address, place));
             connection.served_by(task.abort_handle());
         }
     }
@@ -145,11 +231,13 @@ impl Listener {
     fn connection(
         &self,
         tcp: TcpStream,
+        address: SocketAddr,
         place: Place,
-        drain: CancellationToken,
-    ) -> impl Future<Output = ()> + use<> {
-        let router = self.router.clone();
-        let tls = self.tls.clone();
+    ) -> impl Future<Output = ()> + use<M, S, B> {
+        let (services, tls) = (self.services.clone(), self.tls.clone());
+        let limits = self.limits.clone();
+        let tasks = Tasks::new(self.tasks.clone(), self.stop.now.clone());
+        let drain = self.stop.drain.clone();
         let metrics = self.metrics.clone();
         let count = move |outcome| {
             if let Some(metrics) = &metrics {
@@ -162,9 +250,14 @@ impl Listener {
             let connection = Arc::clone(&place.connection);
             // An answer is one small packet: do not wait for more to send.
             let _ = tcp.set_nodelay(true);
+            let mut peer = Peer {
+                address,
+                certificate: None,
+            };
             let Some(tls) = tls else {
                 connection.is_open();
-                return serve_http1(tcp, router, &connection, &drain).await;
+                let answering = Answering::new(services(&peer), connection, &limits, drain);
+                return answering.http1(tcp).await;
             };
             if speaks_http(&tcp).await {
                 count(Handshake::PlainHttp);
@@ -174,10 +267,14 @@ impl Listener {
                 Ok(stream) => {
                     count(Handshake::Completed);
                     connection.is_open();
-                    if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-                        serve_http2(stream, router, &connection, &drain).await;
+                    let session = stream.get_ref().1;
+                    peer.certificate = certificate(session);
+                    let is_http2 = session.alpn_protocol() == Some(b"h2");
+                    let answering = Answering::new(services(&peer), connection, &limits, drain);
+                    if is_http2 {
+                        answering.http2(stream, tasks).await;
                     } else {
-                        serve_http1(stream, router, &connection, &drain).await;
+                        answering.http1(stream).await;
                     }
                 }
                 Err(error) => {
@@ -189,84 +286,10 @@ impl Listener {
     }
 }
 
-async fn serve_http1<S>(
-    stream: S,
-    router: Router,
-    connection: &Arc<Connection>,
-    drain: &CancellationToken,
-) where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
-{
-    let io = Watched {
-        io: TokioIo::new(stream),
-        connection: Arc::clone(connection),
-    };
-    let service = service_fn(|request: hyper::Request<Incoming>| {
-        answer(router.clone(), Arc::clone(connection), request)
-    });
-    let mut http = hyper::server::conn::http1::Builder::new();
-    // Headers have their time by the sweep.
-    http.header_read_timeout(None).max_buf_size(HTTP1_BUFFER);
-    let serving = http.serve_connection(io, service);
-    let mut serving = std::pin::pin!(serving);
-    let ended = tokio::select! {
-        ended = serving.as_mut() => ended,
-        () = drain.cancelled() => {
-            // Others are about to ask. The answer will close their connection, or else the sweep.
-            if connection.has_asked() {
-                serving.as_mut().graceful_shutdown();
-            }
-            serving.await
-        }
-    };
-    trace_end(ended);
-}
-
-async fn serve_http2<S>(
-    stream: S,
-    router: Router,
-    connection: &Arc<Connection>,
-    drain: &CancellationToken,
-) where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
-{
-    let service = service_fn(|request: hyper::Request<Incoming>| {
-        answer(router.clone(), Arc::clone(connection), request)
-    });
-    let mut http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-    http.timer(TokioTimer::new())
-        .keep_alive_interval(Duration::from_secs(30))
-        .max_concurrent_streams(HTTP2_STREAMS)
-        .max_header_list_size(HTTP2_HEADERS)
-        .initial_stream_window_size(HTTP2_STREAM_WINDOW)
-        .initial_connection_window_size(HTTP2_CONNECTION_WINDOW);
-    let serving = http.serve_connection(TokioIo::new(stream), service);
-    let mut serving = std::pin::pin!(serving);
-    let ended = tokio::select! {
-        ended = serving.as_mut() => ended,
-        () = drain.cancelled() => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
-    trace_end(ended);
-}
-
-async fn answer(
-    router: Router,
-    connection: Arc<Connection>,
-    request: hyper::Request<Incoming>,
-) -> Result<Response, Infallible> {
-    let _under_way = connection.request_begins();
-    let mut request = request.map(|body| Body::new(Arriving::new(body, &connection)));
-    request.extensions_mut().insert(Payer(connection.id()));
-    router.oneshot(request).await
-}
-
-fn trace_end(ended: hyper::Result<()>) {
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke off");
-    }
+/// The leaf of the chain that the client presented.
+fn certificate(session: &ServerConnection) -> Option<Arc<CertificateDer<'static>>> {
+    let leaf = session.peer_certificates()?.first()?;
+    Some(Arc::new(leaf.clone().into_owned()))
 }
 
 /// Whether the first byte is a letter, as of an HTTP request, and not that of a TLS handshake.
@@ -283,116 +306,4 @@ async fn answer_plain_http(mut tcp: TcpStream) {
     // that does not take the hint.
     let mut unread = [0; 1024];
     while matches!(tcp.read(&mut unread).await, Ok(1..)) {}
-}
-
-/// A request's body; it tells the connection when all of it has come.
-struct Arriving {
-    body: Incoming,
-    connection: Arc<Connection>,
-    has_come: bool,
-}
-
-impl Arriving {
-    fn new(body: Incoming, connection: &Arc<Connection>) -> Self {
-        let mut this = Self {
-            body,
-            connection: Arc::clone(connection),
-            has_come: false,
-        };
-        this.connection.body_begins();
-        this.look(false);
-        this
-    }
-
-    /// Tells the connection once.
-    fn look(&mut self, ended: bool) {
-        if !self.has_come && (ended || self.body.is_end_stream()) {
-            self.has_come = true;
-            self.connection.body_ends();
-            self.connection.request_has_come();
-        }
-    }
-}
-
-impl Drop for Arriving {
-    fn drop(&mut self) {
-        if !self.has_come {
-            self.connection.body_ends();
-        }
-    }
-}
-
-impl hyper::body::Body for Arriving {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let this = self.get_mut();
-        let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
-        // Of a chunked body nothing but its end says that it has come.
-        this.look(frame.is_none());
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// Tells the connection when bytes come.
-struct Watched<S> {
-    io: TokioIo<S>,
-    connection: Arc<Connection>,
-}
-
-impl<S: tokio::io::AsyncRead + Unpin> Read for Watched<S> {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let read = Pin::new(&mut this.io).poll_read(cx, buf);
-        if read.is_ready() {
-            this.connection.received();
-        }
-        read
-    }
-}
-
-impl<S: tokio::io::AsyncWrite + Unpin> Write for Watched<S> {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().io).poll_write(cx, buf)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().io).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().io).poll_write_vectored(cx, bufs)
-    }
 }

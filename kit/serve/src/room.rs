@@ -11,19 +11,17 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use crate::Payer;
+
 /// What a request costs besides the bytes of its body: its stream, its task, its buffers.
 const REQUEST: usize = 16 * 1024;
 
 /// After this time what has arrived counts half as new.
 const HALF_LIFE: Duration = Duration::from_millis(100);
 
-/// Which connection a request came by: who is charged for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Payer(pub(super) u64);
-
 /// A part of the memory, for requests of one size.
 #[derive(Clone, Debug)]
-pub(super) struct Room(Arc<Mutex<Held>>);
+pub(crate) struct Room(Arc<Mutex<Held>>);
 
 #[derive(Debug)]
 struct Held {
@@ -49,7 +47,7 @@ struct Arriving {
 
 /// A body that is coming. What it holds is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Arrival {
+pub(crate) struct Arrival {
     room: Room,
     id: u64,
     gone: Arc<Notify>,
@@ -57,20 +55,20 @@ pub(super) struct Arrival {
 
 /// A share of the room; free again when it is dropped.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(crate) struct Share {
     room: Room,
     bytes: usize,
 }
 
 /// There is no room, and nobody slower who could make some.
 #[derive(Debug)]
-pub(super) struct Full;
+pub(crate) struct Full;
 
 // === impl Room ===
 
 impl Room {
     /// Room for so many bytes, and so many requests that arrive at the same time.
-    pub(super) fn new(size: usize, requests: usize) -> Self {
+    pub(crate) fn new(size: usize, requests: usize) -> Self {
         Self(Arc::new(Mutex::new(Held {
             size,
             taken: 0,
@@ -81,7 +79,7 @@ impl Room {
     }
 
     /// A request begins to arrive; the slowest one is let go if there are too many.
-    pub(super) fn begin(&self, payer: Payer, now: Instant) -> Result<Arrival, Full> {
+    pub(crate) fn begin(&self, payer: Payer, now: Instant) -> Result<Arrival, Full> {
         let mut held = self.lock();
         let id = held.next;
         held.next += 1;
@@ -110,7 +108,7 @@ impl Room {
     }
 
     /// A share for a request that came in one piece.
-    pub(super) fn share(&self, bytes: usize, now: Instant) -> Result<Share, Full> {
+    pub(crate) fn share(&self, bytes: usize, now: Instant) -> Result<Share, Full> {
         self.lock().make_room(bytes, None, now)?;
         Ok(Share {
             room: self.clone(),
@@ -124,7 +122,7 @@ impl Room {
     }
 
     #[cfg(test)]
-    pub(super) fn taken(&self) -> usize {
+    pub(crate) fn taken(&self) -> usize {
         self.lock().taken
     }
 }
@@ -196,7 +194,7 @@ impl Arriving {
 
 impl Arrival {
     /// One more piece of the body, for which the slowest request is let go if need be.
-    pub(super) fn piece(&self, piece: &[u8], now: Instant) -> Result<(), Full> {
+    pub(crate) fn piece(&self, piece: &[u8], now: Instant) -> Result<(), Full> {
         let mut held = self.room.lock();
         if !held.arriving.contains_key(&self.id) {
             return Err(Full);
@@ -213,12 +211,12 @@ impl Arrival {
     }
 
     /// Done when the request was let go.
-    pub(super) async fn let_go(&self) {
+    pub(crate) async fn let_go(&self) {
         self.gone.notified().await;
     }
 
     /// How much has come.
-    pub(super) fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         let held = self.room.lock();
         held.arriving
             .get(&self.id)
@@ -226,7 +224,7 @@ impl Arrival {
     }
 
     /// All of it has come. `None` if it was let go before.
-    pub(super) fn end(self) -> Option<(Vec<u8>, Share)> {
+    pub(crate) fn end(self) -> Option<(Vec<u8>, Share)> {
         let arriving = self.room.lock().arriving.remove(&self.id)?;
         let share = Share {
             room: self.room.clone(),
@@ -236,7 +234,7 @@ impl Arrival {
     }
 
     /// Goes on in another room, with what has come so far.
-    pub(super) fn moved(self, to: &Room, now: Instant) -> Result<Self, Full> {
+    pub(crate) fn moved(self, to: &Room, now: Instant) -> Result<Self, Full> {
         let Some((payer, new, at)) = ({
             let held = self.room.lock();
             let arriving = held.arriving.get(&self.id);
@@ -270,7 +268,7 @@ impl Drop for Arrival {
 
 impl Share {
     /// Takes more, if need be from slow requests.
-    pub(super) fn grow(&mut self, bytes: usize, now: Instant) -> Result<(), Full> {
+    pub(crate) fn grow(&mut self, bytes: usize, now: Instant) -> Result<(), Full> {
         self.room.lock().make_room(bytes, None, now)?;
         self.bytes += bytes;
         Ok(())

@@ -1,5 +1,5 @@
 //! What a review costs without the network: from the bytes of a request to the bytes of its answer, and what is allocated
-//! on the way. `cargo bench -p berth-webhooks`.
+//! on the way. `cargo bench -p berth-review`.
 
 #![allow(missing_docs, reason = "made by divan's macros")]
 #![allow(clippy::unwrap_used, reason = "a benchmark")]
@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use berth_review::{FilesAnswerer, Gate, HubFiles, Webhook};
 use berth_rules::FeatureGates;
-use berth_webhooks::review::{FilesAnswerer, Gate, HubFiles, Webhook};
 use divan::{AllocProfiler, Bencher};
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
@@ -33,7 +33,8 @@ const REVIEWS: [(&str, Webhook); 4] = [
 ];
 
 fn gate() -> (Runtime, Gate) {
-    let hub = HubFiles::read(&[concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/hub")]).unwrap();
+    let hub =
+        HubFiles::read(&[concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hub")]).unwrap();
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     (
         runtime,
@@ -42,7 +43,7 @@ fn gate() -> (Runtime, Gate) {
 }
 
 fn body(name: &str) -> Vec<u8> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/reviews");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/reviews");
     std::fs::read(format!("{folder}/{name}.json")).unwrap()
 }
 

@@ -11,14 +11,14 @@ use berth_rules::object::Text;
 use berth_rules::{Annotations, Answer, Answers, Decision, Denial, Outcome, Question};
 use serde::Serialize;
 
-use super::Webhook;
-use super::envelope::Header;
-use super::salvage::salvage;
+use crate::Webhook;
+use crate::envelope::Header;
+use crate::salvage::salvage;
 
 /// What came of a review.
 #[derive(Clone, Debug)]
 pub struct Verdict<'a> {
-    pub(super) header: Header<'a>,
+    pub(crate) header: Header<'a>,
     /// Who wanted to do what; `None` when the review could not be read that far.
     pub subject: Option<Subject<'a>>,
     /// The questions the change raised, with their answers.
@@ -183,7 +183,7 @@ impl<'a> Verdict<'a> {
     }
 
     /// A review that was not even read; its uid is saved if it is in `body`.
-    pub(crate) fn unread(body: &'a [u8], refusal: Refusal) -> Self {
+    pub fn unread(body: &'a [u8], refusal: Refusal) -> Self {
         Self::refused(salvage(body), None, refusal)
     }
 

@@ -12,11 +12,11 @@ use berth_rules::display::{Plain, Quoted, cut_bytes};
 use berth_rules::object::{FromObject, Object, Text, boolean, required};
 use serde::de::{Deserialize, Deserializer};
 
-use super::Webhook;
-use super::answer::Refusal;
-use super::lists;
-use super::salvage::salvage;
-use super::user::UserInfo;
+use crate::Webhook;
+use crate::answer::Refusal;
+use crate::lists;
+use crate::salvage::salvage;
+use crate::user::UserInfo;
 
 /// A longer uid is no API server's: theirs have 36 bytes.
 pub(crate) const LONGEST_UID: usize = 1024;
@@ -272,7 +272,7 @@ fn explain<'a, O: Object<'a>>(body: &'a [u8], error: &serde_json::Error) -> (Hea
 
 /// Decoders quote what they stumble over, and name the keys on the way there as they are: that may be long, and may hold
 /// what a terminal would obey.
-pub(super) fn one_line(message: &str) -> String {
+pub(crate) fn one_line(message: &str) -> String {
     let beginning = cut_bytes(message, 700);
     let more = if beginning.len() < message.len() {
         "..."

@@ -5,7 +5,7 @@ use berth_rules::{Answer, Permission, Question};
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 
-use super::{Answerer, Finding, HubFiles, Requester};
+use crate::{Answerer, Finding, HubFiles, Requester};
 
 /// Answers every question from [`HubFiles`], at once and for sure.
 #[derive(Debug)]

@@ -13,10 +13,10 @@ use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
-use super::answer::{Evidence, Refusal, Subject, Verdict};
-use super::envelope::{self, Request};
-use super::user::UserInfo;
-use super::{Answerer, Finding, Requester, Webhook};
+use crate::answer::{Evidence, Refusal, Subject, Verdict};
+use crate::envelope::{self, Request};
+use crate::user::UserInfo;
+use crate::{Answerer, Finding, Requester, Webhook};
 
 /// Decides reviews.
 #[derive(Clone, Debug)]

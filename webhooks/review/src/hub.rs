@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::calls::HubService;
 use self::calls::{Call, Calls, METADATA};
-use super::single_flight::SingleFlight;
-use super::{Answerer, Finding, Requester};
+use crate::single_flight::SingleFlight;
+use crate::{Answerer, Finding, Requester};
 
 /// Names of bindings that are asked for: enough to name them in a denial.
 const BINDINGS_TOLD: u32 = 20;

@@ -36,13 +36,13 @@ const UNBOUNDED: usize = 1 << 28;
 /// The state of a hub, as far as the gate asks for it.
 #[derive(Debug)]
 pub struct HubFiles {
-    pub(super) policy: Policy,
-    pub(super) namespaces: BTreeMap<String, Known>,
+    pub(crate) policy: Policy,
+    pub(crate) namespaces: BTreeMap<String, Known>,
     /// Whether each cluster is accepted.
-    pub(super) clusters: BTreeMap<String, bool>,
-    pub(super) sets: BTreeSet<String>,
+    pub(crate) clusters: BTreeMap<String, bool>,
+    pub(crate) sets: BTreeSet<String>,
     /// The bindings of each namespace.
-    pub(super) bindings: BTreeMap<String, BTreeSet<String>>,
+    pub(crate) bindings: BTreeMap<String, BTreeSet<String>>,
     /// Where each object was read.
     sources: BTreeMap<String, Source>,
     /// Objects of other kinds.

@@ -48,7 +48,7 @@ struct Spec<'a> {
 
 /// Notes at each list of the new object whether all that is in it is stored. Lists that are held whole on both sides need no
 /// note.
-pub(super) fn compare<'a, O: Object<'a>>(body: &[u8], new: &mut O, old: &mut O) {
+pub(crate) fn compare<'a, O: Object<'a>>(body: &[u8], new: &mut O, old: &mut O) {
     if new.is_whole() && old.is_whole() {
         return;
     }

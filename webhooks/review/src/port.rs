@@ -24,7 +24,7 @@ pub struct Requester {
 
 impl Requester {
     /// Whether the requester is in this group.
-    pub(super) fn is_in(&self, group: &str) -> bool {
+    pub(crate) fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|own| own == group)
     }
 }

@@ -23,7 +23,7 @@ const BOARDING: Duration = Duration::from_secs(1);
 ///   forgotten. Nothing is cached.
 /// - When the task ends without an answer, the callers get `None`.
 #[derive(Debug)]
-pub(super) struct SingleFlight<K, V> {
+pub(crate) struct SingleFlight<K, V> {
     boarding: Boarding<K, V>,
     tasks: TaskTracker,
 }
@@ -43,7 +43,7 @@ where
     K: Clone + Eq + Hash + Send + Sync + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             boarding: Arc::default(),
             tasks: TaskTracker::new(),
@@ -51,7 +51,7 @@ where
     }
 
     /// The answer to `key`: that of the flight under way, or of a new one.
-    pub(super) async fn run<F>(&self, key: K, fly: impl FnOnce() -> F) -> Option<V>
+    pub(crate) async fn run<F>(&self, key: K, fly: impl FnOnce() -> F) -> Option<V>
     where
         F: Future<Output = V> + Send + 'static,
     {

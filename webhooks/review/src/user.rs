@@ -7,9 +7,9 @@ use berth_rules::object::{Text, unexpected};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::Requester;
-use super::answer::Refusal;
-use super::envelope::one_line;
+use crate::Requester;
+use crate::answer::Refusal;
+use crate::envelope::one_line;
 
 /// What a requester may cost in memory once decoded: name, uid, groups and all of `extra`, and what it takes to hold each.
 /// API servers read no more than a mebibyte of a request's header, where all of that comes from.

@@ -1,38 +1,30 @@
 //! The life of the server: start, readiness, drain, end.
 
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use backon::{ExponentialBuilder, Retryable};
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
+use berth_review::Gate;
+use berth_serve::{Listener, Peer, Stop, Tls, endpoints};
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, ready};
+use jiff::Timestamp;
 use tokio::net::TcpListener;
-use tokio::runtime::Builder;
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tower::BoxError;
 
-use super::app::{App, router};
-use super::connections::Connections;
-use super::health::{self, Readiness};
-use super::listener::{Listener, Stop};
-use super::{Limits, Metrics};
-use crate::review::Gate;
+use crate::readiness::Readiness;
+use crate::{App, Limits, Metrics, router};
 
 /// How long requests under way may take once the server drains: as long as any API server waits.
 const LONGEST_DRAIN: Duration = Duration::from_secs(30);
 
 /// How long one attempt may take to find out whether questions can be answered.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Connections to each of the ports for probes and scrapers.
-const FEW_CONNECTIONS: usize = 100;
 
 /// Everything a server needs. Its ports are open already, so that nothing can fail once it runs; but for that of the
 /// webhooks, which opens when there is a certificate.
@@ -120,20 +112,20 @@ impl Server {
 
         // What is asked about the gate goes on until the gate itself has drained.
         let (stop, end) = (Stop::default(), Stop::default());
-        // Health has a thread of its own, which ends with this, however this ends.
-        let _ends = [&end.drain, &end.now].map(|token| token.clone().drop_guard());
         let (mut serving, mut beside) = (JoinSet::new(), JoinSet::new());
+        let few = self.limits.of_listener().few();
         if let Some(tcp) = self.health_port {
-            let router = health::health(Arc::clone(&readiness));
-            let (limits, end) = (self.limits.clone(), end.clone());
-            let serving = apart("health", tcp, async move |tcp| {
-                few(tcp, None, router, limits).serve(end).await;
-            });
+            let readiness = Arc::clone(&readiness);
+            let router = endpoints::health(move || ready(readiness.checks(Timestamp::now())));
+            let listener = Listener::new(tcp, None, move |_: &Peer| router.clone(), few.clone());
+            // Its thread ends with this, however this ends.
+            let serving = listener.serve_apart("health", end.clone());
             beside.spawn(named("health listener", serving));
         }
         if let Some(tcp) = self.metrics_port {
-            let router = health::metrics(self.metrics.clone());
-            let listener = few(tcp, None, router, self.limits.clone());
+            let metrics = self.metrics.clone();
+            let router = endpoints::metrics(move || metrics.render());
+            let listener = Listener::new(tcp, None, move |_: &Peer| router.clone(), few);
             beside.spawn(named("metrics listener", listener.serve(end.clone())));
         }
         beside.spawn(named(
@@ -166,14 +158,15 @@ impl Server {
                 return Err(error);
             }
         };
-        self.metrics.certificate(tls.not_after());
-        let listener = Listener {
-            tcp: webhooks,
-            tls: Some(Arc::clone(&tls)),
-            router: router(Arc::clone(&app)),
-            connections: Connections::new(self.limits.clone(), Some(self.metrics.clone())),
-            metrics: Some(self.metrics.clone()),
-        };
+        self.metrics.certificate.serves(&tls);
+        let router = router(Arc::clone(&app));
+        let listener = Listener::new(
+            webhooks,
+            Some(Tls::from(Arc::clone(&tls))),
+            move |_: &Peer| router.clone(),
+            self.limits.of_listener(),
+        )
+        .counted(self.metrics.connections.clone());
         serving.spawn(named("webhook listener", listener.serve(stop.clone())));
         readiness.is_listening(Arc::clone(&tls));
         let watch = tls.watch(DEFAULT_INTERVAL, end.drain.clone());
@@ -208,74 +201,6 @@ impl Server {
         end_all(beside, &end).await;
         tracing::info!("stopped");
         result
-    }
-}
-
-/// Serves health, metrics and the like on one port, over TLS if it is given, until `stop` is cancelled.
-///
-/// Connections and their times are bounded as those of [`Server`]'s ports beside the gate; when it returns, all have ended.
-/// Certificates are reloaded by whoever made `tls`.
-pub async fn serve(
-    tcp: TcpListener,
-    tls: Option<Arc<ServingTls>>,
-    router: Router,
-    stop: CancellationToken,
-) {
-    let listener = few(tcp, tls, router, Limits::default());
-    let stop = Stop {
-        drain: stop.clone(),
-        now: stop,
-    };
-    listener.serve(stop).await;
-}
-
-/// A listener for probes and scrapers.
-fn few(tcp: TcpListener, tls: Option<Arc<ServingTls>>, router: Router, limits: Limits) -> Listener {
-    let limits = Limits {
-        connections: FEW_CONNECTIONS,
-        ..limits
-    };
-    Listener {
-        tcp,
-        tls,
-        router,
-        connections: Connections::new(limits, None),
-        metrics: None,
-    }
-}
-
-/// Serves on a thread of its own, so that it answers however busy the others are. Done when that has ended.
-async fn apart<S, F>(name: &'static str, tcp: TcpListener, serve: S)
-where
-    S: FnOnce(TcpListener) -> F + Send + 'static,
-    F: Future<Output = ()>,
-{
-    let (done, ended) = oneshot::channel::<()>();
-    let served = move || {
-        let tcp = tcp.into_std()?;
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            serve(TcpListener::from_std(tcp)?).await;
-            io::Result::Ok(())
-        })
-    };
-    let thread = std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(move || {
-            if let Err(error) = served() {
-                tracing::error!(%error, "{name} cannot be served");
-            }
-            drop(done);
-        });
-    match thread {
-        Ok(thread) => {
-            // It is dropped, and never sent.
-            let _ = ended.await;
-            if thread.join().is_err() {
-                tracing::error!("the thread that serves {name} panicked");
-            }
-        }
-        Err(error) => tracing::error!(%error, "the thread that serves {name} cannot be started"),
     }
 }
 
