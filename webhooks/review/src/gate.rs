@@ -3,19 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_rules::display::Quoted;
-use berth_rules::object::{Binding, CertificateRequest, ClusterSet, Object};
 use berth_rules::{
-    Answer, Answers, Change, Decision, Question, Settings, binding, certificate_request, cluster,
-    cluster_set,
+    Answer, Answers, Change, Decision, MutateCluster, Question, Rules, Settings, ValidateBinding,
+    ValidateCluster, ValidateClusterSet, ValidateRequest,
 };
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
-use crate::answer::{Evidence, Refusal, Subject, Verdict};
-use crate::envelope::{self, Request};
-use crate::user::UserInfo;
+use crate::request::{self, NotReceived, Received};
+use crate::verdict::{Evidence, Verdict};
 use crate::{Answerer, Finding, Requester, Webhook};
 
 /// Decides reviews.
@@ -59,37 +56,11 @@ impl Gate {
             deadline,
         };
         let examined = match webhook {
-            Webhook::MutateCluster => context.examine(
-                body,
-                |change, settings| cluster::mutate::questions(change, settings.gates),
-                |change, settings, answers, now| {
-                    cluster::mutate::decide(change, settings.gates, answers, now)
-                },
-            ),
-            Webhook::ValidateCluster => context.examine(
-                body,
-                cluster::validate::questions,
-                |change, settings, answers, _| cluster::validate::decide(change, settings, answers),
-            ),
-            Webhook::ValidateClusterSet => context.examine(
-                body,
-                |change: &Change<'_, ClusterSet<'_>>, settings| {
-                    cluster_set::questions(change, settings.gates)
-                },
-                |change, settings, answers, _| cluster_set::decide(change, settings.gates, answers),
-            ),
-            Webhook::ValidateBinding => context.examine(
-                body,
-                |change: &Change<'_, Binding<'_>>, _| binding::questions(change),
-                |change, _, answers, _| binding::decide(change, answers),
-            ),
-            Webhook::ValidateRequest => context.examine(
-                body,
-                |change: &Change<'_, CertificateRequest<'_>>, _| {
-                    certificate_request::questions(change)
-                },
-                |change, _, answers, _| certificate_request::decide(change, answers),
-            ),
+            Webhook::MutateCluster => context.examine::<MutateCluster>(body),
+            Webhook::ValidateCluster => context.examine::<ValidateCluster>(body),
+            Webhook::ValidateClusterSet => context.examine::<ValidateClusterSet>(body),
+            Webhook::ValidateBinding => context.examine::<ValidateBinding>(body),
+            Webhook::ValidateRequest => context.examine::<ValidateRequest>(body),
         };
         match examined {
             Examined::Decided(verdict) => verdict,
@@ -144,47 +115,45 @@ struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn examine<O: Object<'a> + Send + Sync + 'a>(
-        self,
-        body: &'a [u8],
-        questions: fn(&Change<'_, O>, &Settings) -> Vec<Question>,
-        decide: fn(&Change<'_, O>, &Settings, Answers<'_>, Timestamp) -> Decision,
-    ) -> Examined<'a> {
-        let refused = |header, subject, refusal| {
-            Examined::Decided(Verdict::refused(header, subject, refusal))
-        };
-        let (header, request) = match envelope::decode::<O>(body, self.webhook) {
-            Ok(decoded) => decoded,
-            Err((header, refusal)) => return refused(header, None, refusal),
-        };
-        let (subject, user_info, objects) = match open(self.webhook, request) {
-            Ok(opened) => opened,
-            Err(refusal) => return refused(header, None, refusal),
+    fn examine<R: Rules + 'static>(self, body: &'a [u8]) -> Examined<'a> {
+        let Self {
+            gate,
+            webhook,
+            now,
+            deadline,
+        } = self;
+        let Received {
+            header,
+            subject,
+            user,
+            objects,
+        } = match request::receive::<R::Object<'a>>(body, webhook) {
+            Ok(received) => received,
+            Err(NotReceived { header, refusal }) => {
+                return Examined::Decided(Verdict::refused(header, None, refusal));
+            }
         };
         let Some((new, old)) = objects else {
             return Examined::Decided(Verdict::decided(header, subject, Decision::allowed()));
         };
-        let Self {
-            gate,
-            now,
-            deadline,
-            ..
-        } = self;
-        let change = change(&subject, new, old);
-        let questions = questions(&change, &gate.settings);
+        let change = subject.change(new, old);
+        let mut case = R::examine(&change, &gate.settings, now);
+        let questions = case.take_questions();
         if questions.is_empty() {
-            let decision = decide(&change, &gate.settings, Answers::default(), now);
+            let decision = case.decide(&change, &gate.settings, Answers::default());
             return Examined::Decided(Verdict::decided(header, subject, decision));
         }
-        let requester = match user_info.requester() {
+        let requester = match user.requester() {
             Ok(requester) => requester,
-            Err(refusal) => return refused(header, Some(subject), refusal),
+            Err(refusal) => {
+                return Examined::Decided(Verdict::refused(header, Some(subject), refusal));
+            }
         };
         let Change { new, old, .. } = change;
         Examined::Asking(Box::pin(async move {
             let (answers, evidence) = gate.answers(&requester, questions, deadline).await;
-            let change = self::change(&subject, new, old);
-            let decision = decide(&change, &gate.settings, Answers::new(&answers), now);
+            let change = subject.change(new, old);
+            let decision = case.decide(&change, &gate.settings, Answers::new(&answers));
             Verdict {
                 answers,
                 evidence,
@@ -196,79 +165,4 @@ impl<'a> Context<'a> {
 
 fn no_answer_within(budget: Duration) -> String {
     format!("no answer from the hub within {:.1}s", budget.as_secs_f64())
-}
-
-fn change<'c, O>(subject: &'c Subject<'_>, new: O, old: Option<O>) -> Change<'c, O> {
-    let (name, namespace, user) = (
-        subject.name.as_str(),
-        subject.namespace.as_str(),
-        subject.user.as_str(),
-    );
-    Change {
-        name,
-        namespace,
-        user,
-        new,
-        old,
-    }
-}
-
-/// The objects of a change, new and stored; none for operations that are not guarded.
-type Objects<O> = Option<(O, Option<O>)>;
-
-/// Takes a request apart: who wants to do what, on whose behalf, and the objects.
-fn open<'a, O: Object<'a>>(
-    webhook: Webhook,
-    request: Request<'a, O>,
-) -> Result<(Subject<'a>, UserInfo<'a>, Objects<O>), Refusal> {
-    let name = request.object_name()?;
-    let Request {
-        operation,
-        namespace,
-        user_info,
-        object,
-        old_object,
-        dry_run,
-        ..
-    } = request;
-    let present = |field: &str, object: Option<O>| {
-        object.ok_or_else(|| {
-            Refusal::malformed(format!(
-                "request.{field} is missing, {} needs it",
-                operation.as_str()
-            ))
-        })
-    };
-    let objects = match operation.as_str() {
-        "CREATE" => Some((present("object", object)?, None)),
-        "UPDATE" => Some((
-            present("object", object)?,
-            Some(present("oldObject", old_object)?),
-        )),
-        "DELETE" => None,
-        other => {
-            return Err(Refusal::malformed(format!(
-                "unknown operation {}",
-                Quoted(other)
-            )));
-        }
-    };
-    let (user, namespace) = (user_info.username.clone(), namespace.unwrap_or_default());
-    if webhook == Webhook::ValidateBinding && namespace.is_empty() {
-        // Nobody's namespace would pass for one that is no cluster's.
-        return Err(Refusal::malformed("request.namespace is missing"));
-    }
-    let dry_run = dry_run.unwrap_or_default();
-    Ok((
-        Subject {
-            webhook,
-            operation,
-            name,
-            namespace,
-            user,
-            dry_run,
-        },
-        user_info,
-        objects,
-    ))
 }

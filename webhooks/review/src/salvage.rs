@@ -9,7 +9,7 @@ use berth_rules::object::Text;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::envelope::{ApiVersion, Header, LONGEST_UID};
+use crate::header::{ApiVersion, Header, LONGEST_UID};
 
 /// What can be read of the header, the defaults for what cannot.
 pub(crate) fn salvage(body: &[u8]) -> Header<'_> {

@@ -1,15 +1,13 @@
 //! The requester, as the review names them: kept as it came until a question needs it, and bounded then.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use berth_rules::object::{Text, unexpected};
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use berth_rules::object::{Entries, Items, Map, Sequence, Text};
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess};
 use serde_json::value::RawValue;
 
 use crate::Requester;
-use crate::answer::Refusal;
-use crate::envelope::one_line;
+use crate::refusal::{Refusal, one_line};
 
 /// What a requester may cost in memory once decoded: name, uid, groups and all of `extra`, and what it takes to hold each.
 /// API servers read no more than a mebibyte of a request's header, where all of that comes from.
@@ -44,9 +42,9 @@ impl UserInfo<'_> {
             room.take::<serde_json::Error>(text)
                 .map_err(|error| refusal("", &error))?;
         }
-        let groups = read(self.groups, Strings(&mut room));
+        let groups = read(self.groups, Sequence(Strings(&mut room)));
         let groups = groups.map_err(|error| refusal(".groups", &error))?;
-        let extra = read(self.extra, Extra(&mut room));
+        let extra = read(self.extra, Map(Extra(&mut room)));
         Ok(Requester {
             username: self.username.as_str().to_owned(),
             uid: uid.to_owned(),
@@ -87,31 +85,10 @@ impl Room {
 /// A list of strings.
 struct Strings<'r>(&'r mut Room);
 
-impl<'de> DeserializeSeed<'de> for Strings<'_> {
+impl<'de> Items<'de> for Strings<'_> {
     type Value = Vec<String>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<String>, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strings<'_> {
-    type Value = Vec<String>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a sequence")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Vec<String>, E> {
-        Err(unexpected(text, &self))
-    }
-
-    /// Go writes an empty list as null.
-    fn visit_unit<E: Error>(self) -> Result<Vec<String>, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<String>, A::Error> {
+    fn read<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<String>, A::Error> {
         let mut strings = Vec::new();
         while let Some(text) = items.next_element::<Text<'de>>()? {
             self.0.take(text.as_str())?;
@@ -124,30 +101,16 @@ impl<'de> Visitor<'de> for Strings<'_> {
 /// Lists of strings by their keys.
 struct Extra<'r>(&'r mut Room);
 
-impl<'de> DeserializeSeed<'de> for Extra<'_> {
+impl<'de> Entries<'de> for Extra<'_> {
     type Value = BTreeMap<String, Vec<String>>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+    const EXPECTED: &'static str = "a map";
 
-impl<'de> Visitor<'de> for Extra<'_> {
-    type Value = BTreeMap<String, Vec<String>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Err(unexpected(text, &self))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+    fn read<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut extra = BTreeMap::new();
         while let Some(key) = map.next_key::<Text<'de>>()? {
             self.0.take(key.as_str())?;
-            let values = map.next_value_seed(Strings(self.0))?;
+            let values = map.next_value_seed(Sequence(Strings(self.0)))?;
             extra.insert(key.as_str().to_owned(), values);
         }
         Ok(extra)

@@ -1,4 +1,4 @@
-//! What the gate serves, and under which paths.
+//! Which objects the gate reviews.
 
 use berth_api::groups;
 
@@ -27,44 +27,6 @@ impl Webhook {
         Self::ValidateBinding,
         Self::ValidateRequest,
     ];
-
-    /// The path it is served under.
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::MutateCluster => "/mutate-cluster-open-cluster-management-io-v1-managedcluster",
-            Self::ValidateCluster => {
-                "/validate-cluster-open-cluster-management-io-v1-managedcluster"
-            }
-            Self::ValidateClusterSet => {
-                "/validate-cluster-open-cluster-management-io-v1beta2-managedclusterset"
-            }
-            Self::ValidateBinding => {
-                "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding"
-            }
-            Self::ValidateRequest => "/validate-certificates-k8s-io-v1-certificatesigningrequest",
-        }
-    }
-
-    /// The name of its registration, and of the webhook in it.
-    pub const fn registration(self) -> &'static str {
-        match self {
-            Self::MutateCluster => {
-                "managedclustermutators.admission.cluster.open-cluster-management.io"
-            }
-            Self::ValidateCluster => {
-                "managedclustervalidators.admission.cluster.open-cluster-management.io"
-            }
-            Self::ValidateClusterSet => {
-                "managedclustersetvalidators.admission.cluster.open-cluster-management.io"
-            }
-            Self::ValidateBinding => {
-                "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io"
-            }
-            Self::ValidateRequest => {
-                "certificatesigningrequestvalidators.admission.cluster.open-cluster-management.io"
-            }
-        }
-    }
 
     /// The API group of its objects.
     pub const fn group(self) -> &'static str {
@@ -107,8 +69,68 @@ impl Webhook {
         matches!(self, Self::MutateCluster)
     }
 
+    /// The path of a webhook for such objects by the convention of controller-runtime: what is done, group, version and kind.
+    pub(crate) fn conventional_path(self) -> String {
+        let verb = if self.mutates() { "mutate" } else { "validate" };
+        let (group, kind) = (self.group().replace('.', "-"), self.kind().to_lowercase());
+        format!("/{verb}-{group}-{}-{kind}", self.version())
+    }
+}
+
+/// Where it is served, and what it is registered as.
+impl Webhook {
+    /// The path it is served under.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::MutateCluster => "/mutate-cluster-open-cluster-management-io-v1-managedcluster",
+            Self::ValidateCluster => {
+                "/validate-cluster-open-cluster-management-io-v1-managedcluster"
+            }
+            Self::ValidateClusterSet => {
+                "/validate-cluster-open-cluster-management-io-v1beta2-managedclusterset"
+            }
+            Self::ValidateBinding => {
+                "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding"
+            }
+            Self::ValidateRequest => "/validate-certificates-k8s-io-v1-certificatesigningrequest",
+        }
+    }
+
+    /// The name of its registration, and of the webhook in it.
+    pub const fn registration(self) -> &'static str {
+        match self {
+            Self::MutateCluster => {
+                "managedclustermutators.admission.cluster.open-cluster-management.io"
+            }
+            Self::ValidateCluster => {
+                "managedclustervalidators.admission.cluster.open-cluster-management.io"
+            }
+            Self::ValidateClusterSet => {
+                "managedclustersetvalidators.admission.cluster.open-cluster-management.io"
+            }
+            Self::ValidateBinding => {
+                "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io"
+            }
+            Self::ValidateRequest => {
+                "certificatesigningrequestvalidators.admission.cluster.open-cluster-management.io"
+            }
+        }
+    }
+
     /// The webhook served under a path.
     pub fn at(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|webhook| webhook.path() == path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_follow_the_convention() {
+        for webhook in Webhook::ALL {
+            assert_eq!(webhook.path(), webhook.conventional_path());
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! AdmissionReviews in: `admission.k8s.io/v1` and `v1beta1`, borrowed from the request's body.
+//! What comes in: AdmissionReviews of `admission.k8s.io/v1` and `v1beta1`, borrowed from the body.
 //!
 //! Documented at
 //! <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response>.
@@ -8,36 +8,20 @@
 //! Whatever is in a body, decoding it takes no more memory than a few times its length, and time in proportion: lists are
 //! bounded ([`berth_rules::object::List`]), and what a decoder quotes is cut.
 
-use berth_rules::display::{Plain, Quoted, cut_bytes};
+use berth_rules::display::Quoted;
 use berth_rules::object::{FromObject, Object, Text, boolean, required};
 use serde::de::{Deserialize, Deserializer};
 
 use crate::Webhook;
-use crate::answer::Refusal;
+use crate::header::{ApiVersion, Header, LONGEST_UID};
 use crate::lists;
+use crate::refusal::{Refusal, one_line};
 use crate::salvage::salvage;
 use crate::user::UserInfo;
-
-/// A longer uid is no API server's: theirs have 36 bytes.
-pub(crate) const LONGEST_UID: usize = 1024;
+use crate::verdict::Subject;
 
 /// The field at fault is not looked for in larger bodies: its path may be as long as the body, several times.
 const LARGEST_EXPLAINED: usize = 1024 * 1024;
-
-/// The two versions of AdmissionReview; the answer has the request's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum ApiVersion {
-    #[default]
-    V1,
-    V1beta1,
-}
-
-/// What is needed to answer a review at all.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Header<'a> {
-    pub(crate) api_version: ApiVersion,
-    pub(crate) uid: Text<'a>,
-}
 
 /// `request` of an AdmissionReview with objects of kind `O`.
 #[derive(Debug, serde::Deserialize)]
@@ -46,7 +30,7 @@ pub(crate) struct Header<'a> {
     expecting = "the request of an AdmissionReview",
     bound(deserialize = "O: Deserialize<'de>")
 )]
-pub(crate) struct Request<'a, O> {
+struct Request<'a, O> {
     #[serde(borrow, default)]
     uid: Text<'a>,
     #[serde(borrow, default, deserialize_with = "required")]
@@ -56,17 +40,17 @@ pub(crate) struct Request<'a, O> {
     #[serde(borrow, default)]
     name: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) namespace: Option<Text<'a>>,
+    namespace: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) operation: Text<'a>,
+    operation: Text<'a>,
     #[serde(borrow, default, deserialize_with = "required")]
-    pub(crate) user_info: UserInfo<'a>,
+    user_info: UserInfo<'a>,
     #[serde(default, deserialize_with = "optional")]
-    pub(crate) object: Option<O>,
+    object: Option<O>,
     #[serde(default, deserialize_with = "optional")]
-    pub(crate) old_object: Option<O>,
+    old_object: Option<O>,
     #[serde(default, deserialize_with = "boolean")]
-    pub(crate) dry_run: Option<bool>,
+    dry_run: Option<bool>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -101,58 +85,31 @@ where
     Ok(object.map(|FromObject(object)| object))
 }
 
-/// Decodes a review and checks that it is one this webhook serves.
-///
-/// # Errors
-/// What is wrong, with the header as far as it could be read.
-pub(crate) fn decode<'a, O: Object<'a>>(
-    body: &'a [u8],
-    webhook: Webhook,
-) -> Result<(Header<'a>, Request<'a, O>), (Header<'a>, Refusal)> {
-    // Decoders of structs take a list of the fields' values, too.
-    if let Some(first) = body.trim_ascii_start().first()
-        && *first != b'{'
-    {
-        let message = format!(
-            "cannot decode the AdmissionReview: expected a JSON object, the body begins with {}",
-            Quoted(&first.escape_ascii().to_string())
-        );
-        return Err((Header::default(), Refusal::malformed(message)));
-    }
-    if body.is_empty() {
-        return Err((
-            Header::default(),
-            Refusal::malformed("request body is empty"),
-        ));
-    }
-    // Checked once as a whole, text costs no check for each string in it.
-    let decoded = match std::str::from_utf8(body) {
-        Ok(text) => serde_json::from_str::<Envelope<'a, O>>(text),
-        Err(_) => serde_json::from_slice(body),
-    };
-    match decoded {
-        Ok(envelope) => {
-            let (header, checked) = open(envelope);
-            match checked.and_then(|request| serves(webhook, request)) {
-                Ok(mut request) => {
-                    if let (Some(new), Some(old)) = (&mut request.object, &mut request.old_object) {
-                        lists::compare(body, new, old);
-                    }
-                    Ok((header, request))
-                }
-                Err(refusal) => Err((header, refusal)),
-            }
-        }
-        Err(error) => Err(explain::<O>(body, &error)),
-    }
+/// A request, taken apart: what is needed to answer it, and what the rules read of it.
+pub(crate) struct Received<'a, O> {
+    pub(crate) header: Header<'a>,
+    pub(crate) subject: Subject<'a>,
+    pub(crate) user: UserInfo<'a>,
+    /// The object as submitted and the stored one; `None` for operations that are not guarded.
+    pub(crate) objects: Option<(O, Option<O>)>,
 }
 
-fn open<O>(envelope: Envelope<'_, O>) -> (Header<'_>, Result<Request<'_, O>, Refusal>) {
+/// What is wrong with a request, with the header as far as it could be read.
+pub(crate) struct NotReceived<'a> {
+    pub(crate) header: Header<'a>,
+    pub(crate) refusal: Refusal,
+}
+
+/// Decodes a request, checks that this webhook serves it, and takes it apart.
+pub(crate) fn receive<'a, O: Object<'a>>(
+    body: &'a [u8],
+    webhook: Webhook,
+) -> Result<Received<'a, O>, NotReceived<'a>> {
     let Envelope {
         kind,
         api_version,
         request,
-    } = envelope;
+    } = decode::<O>(body)?;
     let mut header = Header::default();
     let known = ApiVersion::parse(api_version.as_str());
     header.api_version = known.unwrap_or_default();
@@ -161,7 +118,61 @@ fn open<O>(envelope: Envelope<'_, O>) -> (Header<'_>, Result<Request<'_, O>, Ref
     {
         header.uid = request.uid.clone();
     }
-    let checked = if kind.as_str() != "AdmissionReview" {
+    let checked = has_uid(&kind, &api_version, known, request)
+        .and_then(|request| serves(webhook, request))
+        .and_then(|mut request| {
+            if let (Some(new), Some(old)) = (&mut request.object, &mut request.old_object) {
+                lists::compare(body, new, old);
+            }
+            take_apart(webhook, request)
+        });
+    match checked {
+        Ok((subject, user, objects)) => Ok(Received {
+            header,
+            subject,
+            user,
+            objects,
+        }),
+        Err(refusal) => Err(NotReceived { header, refusal }),
+    }
+}
+
+fn decode<'a, O: Object<'a>>(body: &'a [u8]) -> Result<Envelope<'a, O>, NotReceived<'a>> {
+    // Decoders of structs take a list of the fields' values, too.
+    if let Some(first) = body.trim_ascii_start().first()
+        && *first != b'{'
+    {
+        let message = format!(
+            "cannot decode the AdmissionReview: expected a JSON object, the body begins with {}",
+            Quoted(&first.escape_ascii().to_string())
+        );
+        return Err(NotReceived {
+            header: Header::default(),
+            refusal: Refusal::malformed(message),
+        });
+    }
+    if body.is_empty() {
+        return Err(NotReceived {
+            header: Header::default(),
+            refusal: Refusal::malformed("request body is empty"),
+        });
+    }
+    // Checked once as a whole, text costs no check for each string in it.
+    let decoded = match std::str::from_utf8(body) {
+        Ok(text) => serde_json::from_str::<Envelope<'a, O>>(text),
+        Err(_) => serde_json::from_slice(body),
+    };
+    decoded.map_err(|error| explain::<O>(body, &error))
+}
+
+/// Checks that it is an AdmissionReview, of a known version, with a request that can be answered.
+fn has_uid<'a, O>(
+    kind: &Text<'a>,
+    api_version: &Text<'a>,
+    known: Option<ApiVersion>,
+    request: Option<Request<'a, O>>,
+) -> Result<Request<'a, O>, Refusal> {
+    if kind.as_str() != "AdmissionReview" {
         Err(Refusal::malformed(format!(
             "kind is {}, expected \"AdmissionReview\"",
             Quoted(kind.as_str())
@@ -182,8 +193,7 @@ fn open<O>(envelope: Envelope<'_, O>) -> (Header<'_>, Result<Request<'_, O>, Ref
             )),
             Some(request) => Ok(request),
         }
-    };
-    (header, checked)
+    }
 }
 
 /// Checks that the review is about what the webhook serves: a wrong registration must not look like a decision.
@@ -204,7 +214,7 @@ fn serves<'a, O: Object<'a>>(
             "request.resource is {} in group {}, but {} serves {} in group {}: check the webhook registration",
             Quoted(&format!("{}{slash}{subresource}", resource.as_str())),
             Quoted(group.as_str()),
-            webhook.path(),
+            webhook.conventional_path(),
             webhook.resource(),
             webhook.group(),
         )));
@@ -247,8 +257,68 @@ fn is_of_kind<'a>(webhook: Webhook, field: &str, object: &impl Object<'a>) -> Re
     )))
 }
 
+/// The objects of a change, new and stored; none for operations that are not guarded.
+type Objects<O> = Option<(O, Option<O>)>;
+
+/// Takes a request apart: who wants to do what, on whose behalf, and the objects.
+fn take_apart<'a, O: Object<'a>>(
+    webhook: Webhook,
+    request: Request<'a, O>,
+) -> Result<(Subject<'a>, UserInfo<'a>, Objects<O>), Refusal> {
+    let name = request.object_name()?;
+    let Request {
+        operation,
+        namespace,
+        user_info,
+        object,
+        old_object,
+        dry_run,
+        ..
+    } = request;
+    let present = |field: &str, object: Option<O>| {
+        object.ok_or_else(|| {
+            Refusal::malformed(format!(
+                "request.{field} is missing, {} needs it",
+                operation.as_str()
+            ))
+        })
+    };
+    let objects = match operation.as_str() {
+        "CREATE" => Some((present("object", object)?, None)),
+        "UPDATE" => Some((
+            present("object", object)?,
+            Some(present("oldObject", old_object)?),
+        )),
+        "DELETE" => None,
+        other => {
+            return Err(Refusal::malformed(format!(
+                "unknown operation {}",
+                Quoted(other)
+            )));
+        }
+    };
+    let (user, namespace) = (user_info.username.clone(), namespace.unwrap_or_default());
+    if webhook == Webhook::ValidateBinding && namespace.is_empty() {
+        // Nobody's namespace would pass for one that is no cluster's.
+        return Err(Refusal::malformed("request.namespace is missing"));
+    }
+    let dry_run = dry_run.unwrap_or_default();
+    Ok((
+        Subject {
+            webhook,
+            operation,
+            name,
+            namespace,
+            user,
+            dry_run,
+        },
+        user_info,
+        objects,
+    ))
+}
+
 /// Says what is wrong with a body that does not decode, and saves its uid if it can.
-fn explain<'a, O: Object<'a>>(body: &'a [u8], error: &serde_json::Error) -> (Header<'a>, Refusal) {
+fn explain<'a, O: Object<'a>>(body: &'a [u8], error: &serde_json::Error) -> NotReceived<'a> {
     let header = salvage(body);
     let message = if body.len() > LARGEST_EXPLAINED {
         error.to_string()
@@ -261,42 +331,11 @@ fn explain<'a, O: Object<'a>>(body: &'a [u8], error: &serde_json::Error) -> (Hea
             _ => error.to_string(),
         }
     };
-    (
-        header,
-        Refusal::malformed(format!(
-            "cannot decode the AdmissionReview: {}",
-            one_line(&message)
-        )),
-    )
-}
-
-/// Decoders quote what they stumble over, and name the keys on the way there as they are: that may be long, and may hold
-/// what a terminal would obey.
-pub(crate) fn one_line(message: &str) -> String {
-    let beginning = cut_bytes(message, 700);
-    let more = if beginning.len() < message.len() {
-        "..."
-    } else {
-        ""
-    };
-    format!("{}{more}", Plain(beginning))
-}
-
-// === impl ApiVersion ===
-
-impl ApiVersion {
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        [Self::V1, Self::V1beta1]
-            .into_iter()
-            .find(|version| version.as_str() == text)
-    }
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::V1 => "admission.k8s.io/v1",
-            Self::V1beta1 => "admission.k8s.io/v1beta1",
-        }
-    }
+    let refusal = Refusal::malformed(format!(
+        "cannot decode the AdmissionReview: {}",
+        one_line(&message)
+    ));
+    NotReceived { header, refusal }
 }
 
 // === impl Request ===
@@ -304,7 +343,7 @@ impl ApiVersion {
 impl<'a, O: Object<'a>> Request<'a, O> {
     /// The name of the object: its own, which the API server has filled in by the time it matters, even from
     /// `generateName`. If the request has a name too, it is the same.
-    pub(crate) fn object_name(&self) -> Result<Text<'a>, Refusal> {
+    fn object_name(&self) -> Result<Text<'a>, Refusal> {
         let own = self
             .object
             .as_ref()
@@ -334,8 +373,8 @@ mod tests {
         let body =
             br#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",
             "object":{"metadata":{"labels":{"\u001b[31m\n":1}}}}}"#;
-        let (header, refusal) =
-            decode::<Cluster<'_>>(body, Webhook::ValidateCluster).expect_err("a label is a string");
+        let received = receive::<Cluster<'_>>(body, Webhook::ValidateCluster);
+        let NotReceived { header, refusal } = received.err().expect("a label is a string");
         assert_eq!(header.uid.as_str(), "u");
         assert!(
             !refusal.message.contains(char::is_control),
@@ -353,8 +392,8 @@ mod tests {
     fn a_request_is_an_object() {
         let body =
             br#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":["u"]}"#;
-        let (_, refusal) =
-            decode::<Cluster<'_>>(body, Webhook::ValidateCluster).expect_err("it is a list");
+        let received = receive::<Cluster<'_>>(body, Webhook::ValidateCluster);
+        let NotReceived { refusal, .. } = received.err().expect("it is a list");
         assert!(
             refusal
                 .message
