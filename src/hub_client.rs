@@ -8,16 +8,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use berth_review::HubService;
+use berth_hub::{HubApi, RequestBody};
+use futures::FutureExt;
 use http::HeaderValue;
 use http::header::USER_AGENT;
+use http_body_util::{BodyExt, Collected};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kube::client::ConfigExt;
+use kube::client::{Body, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use tower::{BoxError, ServiceBuilder};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, ServiceBuilder, ServiceExt};
 
 /// A peer that acknowledges nothing for so long is gone, and the question is asked over another connection.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -32,7 +35,7 @@ const IDLE: Duration = Duration::from_secs(60);
 pub(crate) struct HubClient {
     pub(crate) client: Client,
     /// What `client` stands on; for the gate, whose questions are many.
-    pub(crate) service: HubService,
+    pub(crate) service: HubApi,
 }
 
 /// A client for the hub of this kubeconfig, or for that in whose cluster this runs. `or` completes the sentence that says
@@ -102,9 +105,17 @@ pub(crate) fn of(mut config: Config) -> anyhow::Result<HubClient> {
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(http);
-    let service = HubService::new(service);
+    let service = BoxCloneSyncService::new(service);
+    // A whole body is there at once.
+    let whole = |body: RequestBody| {
+        let collected = body.collect().now_or_never().and_then(Result::ok);
+        Body::from(collected.map(Collected::to_bytes).unwrap_or_default())
+    };
+    let api = service
+        .clone()
+        .map_request(move |request: http::Request<RequestBody>| request.map(whole));
     Ok(HubClient {
-        client: Client::new(service.clone(), config.default_namespace),
-        service,
+        client: Client::new(service, config.default_namespace),
+        service: HubApi::new(api),
     })
 }

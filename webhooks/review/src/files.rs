@@ -66,7 +66,7 @@ impl FilesAnswerer {
                 subresource: permission.subresource,
                 // No rule that names objects matches the empty name.
                 name: permission.name.as_deref().unwrap_or_default(),
-                namespace: "",
+                namespace: permission.namespace.as_deref().unwrap_or_default(),
             };
             match self.hub.policy.evaluate(&subject, &request) {
                 Verdict::Allowed(grant) => {

@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use berth_api::{groups, labels, names};
+use berth_hub::{Call, CallError, HubApi, METADATA, METADATA_LIST};
 use berth_rules::display::Quoted;
 use berth_rules::{Answer, Namespace, Permission, Question};
 use futures::FutureExt;
@@ -17,8 +18,7 @@ use futures::future::{BoxFuture, ready};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-pub use self::calls::HubService;
-use self::calls::{Call, Calls, METADATA};
+use self::calls::Calls;
 use crate::single_flight::SingleFlight;
 use crate::{Answerer, Finding, Requester};
 
@@ -39,9 +39,9 @@ struct Asked {
 }
 
 impl HubAnswerer {
-    /// Answers with this service's rights: `create` on `subjectaccessreviews`, `get` on `namespaces`, `managedclusters` and
+    /// Answers with the rights of this hub's user: `create` on `subjectaccessreviews`, `get` on `namespaces`, `managedclusters` and
     /// `managedclustersets`, `list` on `managedclustersetbindings`.
-    pub fn new(hub: HubService) -> Self {
+    pub fn new(hub: HubApi) -> Self {
         Self {
             calls: Calls::new(hub),
             flights: SingleFlight::new(),
@@ -166,12 +166,13 @@ async fn review(
         Ok(body) => body,
         Err(error) => return Finding::unknown(format!("the question cannot be put: {error}")),
     };
-    let call = Call::post(
+    let call = Call::post("/apis/authorization.k8s.io/v1/subjectaccessreviews", body);
+    let asked = calls.make::<Review>(
         "create subjectaccessreviews",
-        "/apis/authorization.k8s.io/v1/subjectaccessreviews",
-        body,
+        call,
+        CallError::kind_is_absent,
     );
-    let status = match calls.make::<Review>(call).await {
+    let status = match asked.await {
         Ok(Some(Review {
             kind: Kind::SubjectAccessReview,
             status: Some(status),
@@ -200,22 +201,22 @@ async fn set_exists(calls: &Calls, name: &str) -> Result<Answer, String> {
         "/apis/{}/v1beta2/managedclustersets/{name}",
         groups::CLUSTER
     );
-    let call = Call::get("get managedclustersets", path).accept(METADATA);
-    let set = object(calls, call, name).await?;
+    let call = Call::get(path).accept(METADATA);
+    let set = object(calls, "get managedclustersets", call, name).await?;
     Ok(Answer::from(set.is_some()))
 }
 
 async fn accepted_cluster(calls: &Calls, name: &str) -> Result<Answer, String> {
     let path = format!("/apis/{}/v1/managedclusters/{name}", groups::CLUSTER);
-    let cluster = object(calls, Call::get("get managedclusters", path), name).await?;
+    let cluster = object(calls, "get managedclusters", Call::get(path), name).await?;
     let spec = cluster.and_then(|cluster| cluster.spec);
     let accepted = spec.and_then(|spec| spec.hub_accepts_client);
     Ok(Answer::from(accepted == Some(true)))
 }
 
 async fn namespace(calls: &Calls, name: &str) -> Result<Answer, String> {
-    let call = Call::get("get namespaces", format!("/api/v1/namespaces/{name}"));
-    let Some(namespace) = object(calls, call, name).await? else {
+    let call = Call::get(format!("/api/v1/namespaces/{name}"));
+    let Some(namespace) = object(calls, "get namespaces", call, name).await? else {
         return Ok(Answer::No);
     };
     let phase = namespace.status.and_then(|status| status.phase);
@@ -240,8 +241,14 @@ async fn bindings_in(calls: &Calls, namespace: &str) -> Result<Answer, String> {
         "/apis/{}/v1beta2/namespaces/{namespace}/managedclustersetbindings?limit={BINDINGS_TOLD}",
         groups::CLUSTER
     );
-    let call = Call::list("list managedclustersetbindings", path);
-    let bindings = calls.make::<Bindings>(call).await?;
+    let call = Call::get(path).accept(METADATA_LIST);
+    // A hub that does not serve the kind has none.
+    let asked = calls.make::<Bindings>(
+        "list managedclustersetbindings",
+        call,
+        CallError::kind_is_absent,
+    );
+    let bindings = asked.await?;
     let bindings = bindings.and_then(|bindings| bindings.items);
     let names: Vec<_> = (bindings.into_iter().flatten())
         .map(|binding| binding.metadata.name)
@@ -254,8 +261,15 @@ async fn bindings_in(calls: &Calls, namespace: &str) -> Result<Answer, String> {
 }
 
 /// Reads the object of this name. Another one does not pass for it, and lacks what is looked for.
-async fn object(calls: &Calls, call: Call, name: &str) -> Result<Option<Object>, String> {
-    let object = calls.make::<Object>(call).await?;
+async fn object(
+    calls: &Calls,
+    what: &str,
+    call: Call,
+    name: &str,
+) -> Result<Option<Object>, String> {
+    let object = calls
+        .make::<Object>(what, call, CallError::is_absent)
+        .await?;
     match &object {
         Some(Object { metadata, .. }) if metadata.name != name => {
             let other = Quoted(&metadata.name);
@@ -326,6 +340,8 @@ struct ResourceAttributes<'a> {
     /// Without it, the permission must be for all names.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'a str>,
     verb: &'a str,
 }
 
@@ -354,6 +370,7 @@ fn access_review<'a>(
                 resource: permission.resource,
                 subresource: permission.subresource,
                 name: permission.name.as_deref(),
+                namespace: permission.namespace.as_deref(),
                 verb,
             },
         },

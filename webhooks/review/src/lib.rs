@@ -28,7 +28,7 @@ mod webhook;
 pub use cost::decoding_costs;
 pub use files::FilesAnswerer;
 pub use gate::Gate;
-pub use hub::{HubAnswerer, HubService};
+pub use hub::HubAnswerer;
 pub use hub_files::{FilesError, HubFiles, Source};
 pub use port::{Answerer, Finding, Requester};
 pub use refusal::{Refusal, RefusalKind};
