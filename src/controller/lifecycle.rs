@@ -9,7 +9,7 @@ use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
 use berth_lease::{Claim, Term};
 use berth_lifecycle::engine::{Engine, Metrics};
-use berth_serve::{Limits, Listener, Peer, Stop, Tls};
+use berth_serve::{Listener, Peer, Stop, Tls};
 use kube::Client;
 use prometheus::Registry;
 use tokio::net::TcpListener;
@@ -103,8 +103,9 @@ impl Lifecycle {
         let router = health::router(Arc::clone(&standing), registry, scrapers);
         let served = Some(Tls::from(Arc::clone(&tls)));
         let service = move |_: &Peer| router.clone();
-        let health = Listener::new(port, served, service, Limits::default().few());
-        let mut health = tokio::spawn(health.serve(Stop::at_once(end.clone())));
+        let health = Listener::new(port, served, service, health::limits());
+        let health = health.serve_apart("health", Stop::at_once(end.clone()));
+        let mut health = tokio::spawn(health);
         let mut reload = tokio::spawn(tls.watch(reload, end.clone()));
         let work = Work {
             client,
