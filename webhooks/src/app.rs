@@ -1,4 +1,4 @@
-//! Routes, and what happens between a request and its answer.
+//! Routes, and what happens between a request and its response.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,15 +27,15 @@ use crate::{Limits, Metrics};
 /// What is given to a review that has begun, to end by its own deadline.
 const BEGUN: Duration = Duration::from_millis(20);
 
-/// More of an answer is not logged.
-const LONGEST_ANSWER: usize = 2 * 1024;
+/// More of a message is not logged.
+const LONGEST_MESSAGE: usize = 2 * 1024;
 
 /// More of a header's value is not quoted.
 const LONGEST_VALUE: usize = 253;
 
 const NO_DENIAL: &str = "this is no denial, try again";
 
-/// What answers reviews.
+/// What responds to reviews.
 #[derive(Debug)]
 pub struct App {
     gate: Gate,
@@ -52,8 +52,8 @@ pub fn router(app: Arc<App>) -> Router {
     let mut router = Router::new();
     for webhook in Webhook::ALL {
         let app = Arc::clone(&app);
-        let answer = move |request: Request| async move { app.answer(webhook, request).await };
-        router = router.route(webhook.path(), post(answer));
+        let respond = move |request: Request| async move { app.respond(webhook, request).await };
+        router = router.route(webhook.path(), post(respond));
     }
     router
         .method_not_allowed_fallback(method_not_allowed)
@@ -74,22 +74,22 @@ impl App {
         }
     }
 
-    /// From now on every answer asks its client to take the next request elsewhere.
+    /// From now on every response asks its client to send the next request elsewhere.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
         self.metrics.draining.set(1);
     }
 
-    async fn answer(&self, webhook: Webhook, request: Request) -> Response {
+    async fn respond(&self, webhook: Webhook, request: Request) -> Response {
         let begun = Instant::now();
         let metrics = self.metrics.webhook(webhook);
         let _in_flight = InFlight::enter(&metrics.in_flight);
         let version = request.version();
-        let answer = self.review(webhook, request, begun).await;
+        let body = self.review(webhook, request, begun).await;
         metrics.requests.inc();
         metrics.seconds.observe(begun.elapsed().as_secs_f64());
 
-        let mut response = Response::new(Body::from(answer));
+        let mut response = Response::new(Body::from(body));
         response
             .headers_mut()
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -231,7 +231,7 @@ fn log(webhook: Webhook, verdict: &Verdict<'_>, begun: Instant) {
     let field = |read: for<'s> fn(&'s berth_review::Subject<'_>) -> &'s str| {
         Logged(subject.map_or("", read)).to_string()
     };
-    let answer = verdict.message();
+    let message = verdict.message();
     let requirements = match &verdict.result {
         Ok(decision) => match &decision.outcome {
             Outcome::Denied(denials) => denials
@@ -253,7 +253,7 @@ fn log(webhook: Webhook, verdict: &Verdict<'_>, begun: Instant) {
         dry_run = subject.is_some_and(|subject| subject.dry_run),
         code = verdict.code(),
         reason = requirements,
-        answer = cut_bytes(&answer, LONGEST_ANSWER),
+        answer = cut_bytes(&message, LONGEST_MESSAGE),
         // To the microsecond: more digits say nothing, and readers of JSON differ about the last of them.
         duration_ms = (begun.elapsed().as_secs_f64() * 1e6).round() / 1e3,
         "{}",
