@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use berth_webhooks::review::{Answerer, HubAnswerer};
+use berth_review::{Answerer, HubAnswerer};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
@@ -64,7 +64,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     }
     let common = &args.gate.common;
     let api = common.hub().await?;
-    let answerer = Arc::new(HubAnswerer::new(api.gate_service())) as Arc<dyn Answerer>;
+    let answerer = Arc::new(HubAnswerer::new(api.clone())) as Arc<dyn Answerer>;
     let hub = OnHub {
         api: api.clone(),
         namespace: settings.namespace().to_owned(),

@@ -16,9 +16,9 @@ use berth_certs::options::TlsOptions;
 use berth_certs::serving::{PairSource, ServingTls};
 use berth_certs_keeper::Managed;
 use berth_hub::ConnectError;
+use berth_review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles, Webhook};
 use berth_rules::{FeatureGates, Settings};
-use berth_webhooks::review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles, Webhook};
-use berth_webhooks::server::{Limits, Metrics, Open, Opening, Server, certificate_metrics};
+use berth_webhooks::{Limits, Metrics, Open, Opening, Server, certificate_metrics};
 use jiff::{SignedDuration, Timestamp};
 use prometheus::Registry;
 use tempfile::TempDir;
@@ -451,7 +451,7 @@ async fn decides(args: &Args) -> anyhow::Result<Decides> {
             }
             api => api?,
         };
-        let answerer = Arc::new(HubAnswerer::new(api.gate_service()));
+        let answerer = Arc::new(HubAnswerer::new(api.clone()));
         let namespace = install_namespace();
         return Ok((answerer, Some(OnHub { api, namespace })));
     }

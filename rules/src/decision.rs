@@ -3,7 +3,7 @@
 use json_patch::Patch;
 use serde::Serialize;
 
-use crate::display::ObjectOrAll;
+use crate::display::{InNamespace, ObjectOrAll};
 use crate::{Answer, Answers, Namespace};
 
 /// What becomes of a change.
@@ -174,7 +174,8 @@ impl Decision {
             };
             let requirement = question.requirement().as_str();
             let object = ObjectOrAll(question.object());
-            requirements.push_str(&format!("{requirement} {object}: {answer}"));
+            let namespace = InNamespace(question.namespace());
+            requirements.push_str(&format!("{requirement} {object}{namespace}: {answer}"));
         }
         Annotations {
             outcome: self.outcome.as_str(),

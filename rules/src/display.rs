@@ -79,6 +79,19 @@ impl fmt::Display for ObjectOrAll<'_> {
     }
 }
 
+/// ` in namespace "..."`, or nothing without a namespace.
+#[derive(Clone, Copy, Debug)]
+pub struct InNamespace<'a>(pub Option<&'a str>);
+
+impl fmt::Display for InNamespace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(namespace) => write!(f, " in namespace {}", Quoted(namespace)),
+            None => Ok(()),
+        }
+    }
+}
+
 /// A word of a POSIX shell command, quoted only where a shell would interpret it, and cut as [`Quoted`] is.
 #[derive(Clone, Copy, Debug)]
 pub struct ShellWord<'a>(pub &'a str);

@@ -56,7 +56,7 @@ pub enum Requirement {
     SetExists,
 }
 
-/// A permission on a named object, as a SubjectAccessReview asks for it. Cluster-scoped.
+/// A permission on a named object, as a SubjectAccessReview asks for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Permission {
     /// Which of the gate's permissions this is.
@@ -71,6 +71,8 @@ pub struct Permission {
     pub subresource: &'static str,
     /// The name of the object; `None` for all there are.
     pub name: Option<String>,
+    /// The namespace of the object; `None` for cluster-scoped resources, and for all namespaces.
+    pub namespace: Option<String>,
 }
 
 // === impl Question ===
@@ -99,6 +101,14 @@ impl Question {
             Self::InGroup { group } => Some(group),
         }
     }
+
+    /// The namespace that the permission asked about is limited to.
+    pub fn namespace(&self) -> Option<&str> {
+        match self {
+            Self::Permission(permission) => permission.namespace.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 // === impl Permission ===
@@ -115,6 +125,7 @@ impl Permission {
             resource: "managedclusters",
             subresource: "accept",
             name: Some(cluster.to_owned()),
+            namespace: None,
         }
     }
 
@@ -144,6 +155,15 @@ impl Permission {
             resource: "managedclustersets",
             subresource,
             name: Some(set.to_owned()),
+            namespace: None,
+        }
+    }
+
+    /// The same permission in this namespace only.
+    pub fn in_namespace(self, namespace: &str) -> Self {
+        Self {
+            namespace: Some(namespace.to_owned()),
+            ..self
         }
     }
 }

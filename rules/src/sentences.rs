@@ -6,7 +6,7 @@
 use berth_api::reserved::Reservation;
 use berth_api::{groups, labels};
 
-use crate::display::{Flag, LastArgument, ObjectOrAll, Quoted, ShellWord, first_of};
+use crate::display::{Flag, InNamespace, LastArgument, ObjectOrAll, Quoted, ShellWord, first_of};
 use crate::{Denial, Permission, Reason, Undecided};
 
 /// The requester may not accept this cluster, nor take the acceptance back.
@@ -190,14 +190,16 @@ pub(crate) fn permission_unknown(user: &str, permission: &Permission, why: &str)
         resource,
         subresource,
         name,
+        namespace,
         ..
     } = permission;
     Undecided {
         message: format!(
-            "cannot decide whether user {} may {} {resource}/{subresource}.{group} {}: {why}: {NO_DENIAL}",
+            "cannot decide whether user {} may {} {resource}/{subresource}.{group} {}{}: {why}: {NO_DENIAL}",
             Quoted(user),
             permission.verbs.join(" or "),
-            ObjectOrAll(name.as_deref())
+            ObjectOrAll(name.as_deref()),
+            InNamespace(namespace.as_deref())
         ),
     }
 }
@@ -235,17 +237,19 @@ fn missing(permission: &Permission) -> String {
         resource,
         subresource,
         name,
+        namespace,
         ..
     } = permission;
     let verb = verbs[0];
     let needs = format!("needs verb {verb:?} on {resource}/{subresource}");
-    let (of, object) = match name {
+    let (mut of, object) = match name {
         Some(name) => (
             format!("name {}", Quoted(name)),
             format!("{resource}.{group}/{name}"),
         ),
         None => ("for all names".to_owned(), format!("{resource}.{group}")),
     };
+    of.push_str(&InNamespace(namespace.as_deref()).to_string());
     if *group == groups::REGISTER {
         // The group is not in discovery, so that kubectl would ask about a resource of the core group.
         let check = match name {
@@ -255,8 +259,33 @@ fn missing(permission: &Permission) -> String {
         return format!("{needs} in API group {group}, {of}; check: {check}");
     }
     let check = format!(
-        "kubectl auth can-i {verb} {} --subresource={subresource} -A",
-        ShellWord(&object)
+        "kubectl auth can-i {verb} {} --subresource={subresource} {}",
+        ShellWord(&object),
+        match namespace {
+            Some(namespace) => Flag("-n", namespace).to_string(),
+            None => "-A".to_owned(),
+        }
     );
     format!("{needs}, {of}; check: {check}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_permission_in_a_namespace_says_so() {
+        let permission = Permission::bind("prod").in_namespace("team-a");
+        assert_eq!(
+            missing(&permission),
+            "needs verb \"create\" on managedclustersets/bind, name \"prod\" in namespace \"team-a\"; check: \
+             kubectl auth can-i create managedclustersets.cluster.open-cluster-management.io/prod --subresource=bind -n team-a"
+        );
+        assert_eq!(
+            permission_unknown("dev", &permission, "the hub is away").message,
+            "cannot decide whether user \"dev\" may create \
+             managedclustersets/bind.cluster.open-cluster-management.io \"prod\" in namespace \"team-a\": \
+             the hub is away: this is no denial, try again"
+        );
+    }
 }

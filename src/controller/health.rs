@@ -1,5 +1,8 @@
-//! Health, readiness and metrics of the lifecycle, under the paths of OCM's controller. Health is for everybody, as the kubelet
-//! has no token; metrics are for whom the hub lets read them.
+//! Health, readiness and metrics of the lifecycle, under the paths of OCM's controller. Every client may read health, as the
+//! kubelet has no token; metrics are for users that the hub lets read them.
+//!
+//! The port is served on a thread of its own: health answers however busy the reconcilers are. What the hub is asked, and what
+//! waits for the reconcilers' locks, runs elsewhere.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,16 +17,24 @@ use berth_certs::folder::Folder;
 use berth_certs::options::TlsOptions;
 use berth_certs::self_signed::SelfSigned;
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
-use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use berth_serve::metrics::render;
+use berth_serve::{Limits, endpoints};
+use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
-use prometheus::{Encoder, Registry, TextEncoder};
+use prometheus::Registry;
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
-use super::scrapers::Scrapers;
+use super::scrapers::{Scrapers, Verdict};
 use super::standing::Standing;
 
 /// Where OpenShift, and whoever follows it, mounts a certificate for the Service.
 const SERVING_CERT: &str = "/var/run/secrets/serving-cert";
+
+/// How long the question who may read metrics may take, when the main runtime is busy, too.
+const LONGEST_QUESTION: Duration = Duration::from_secs(6);
 
 /// How often a certificate of our own is looked at: it lasts for weeks.
 const SELF_SIGNED_INTERVAL: Duration = Duration::from_secs(3600);
@@ -42,49 +53,71 @@ pub(super) fn tls(options: TlsOptions) -> anyhow::Result<(ServingTls, Duration)>
     Ok((tls, SELF_SIGNED_INTERVAL))
 }
 
-/// The routes.
-pub(super) fn router(standing: Arc<Standing>, registry: Registry, scrapers: Scrapers) -> Router {
-    Router::new()
-        .route("/healthz", get(alive))
-        .route("/livez", get(alive))
-        .route("/readyz", get(ready))
-        .with_state(standing)
-        .merge(
-            Router::new()
-                .route("/metrics", get(metrics))
-                .with_state((registry, Arc::new(scrapers))),
-        )
+/// Tokens of scrapers are long: with the other headers they may have 16 KiB.
+pub(super) fn limits() -> Limits {
+    Limits {
+        http2_headers: 16 * 1024,
+        ..Limits::default().few()
+    }
 }
 
-async fn metrics(
-    State((registry, scrapers)): State<(Registry, Arc<Scrapers>)>,
-    headers: HeaderMap,
-) -> Response {
-    let verdict = scrapers.verdict(&headers).await;
+/// What the metrics are made of, and who may read them.
+#[derive(Clone)]
+struct Metrics {
+    registry: Registry,
+    scrapers: Arc<Scrapers>,
+    /// Where the hub is asked: the runtime that its connections belong to.
+    main: Handle,
+}
+
+/// The routes. To be called on the runtime on which the hub is called.
+pub(super) fn router(standing: Arc<Standing>, registry: Registry, scrapers: Scrapers) -> Router {
+    let checks = move || {
+        let standing = Arc::clone(&standing);
+        // The reconcilers may hold the lock.
+        let checks = spawn_blocking(move || standing.checks());
+        async move {
+            let unfinished = |error| [("standing", Err(format!("{error}")))].to_vec();
+            checks
+                .await
+                .map_or_else(unfinished, |checks| checks.to_vec())
+        }
+    };
+    let metrics = Metrics {
+        registry,
+        scrapers: Arc::new(scrapers),
+        main: Handle::current(),
+    };
+    endpoints::health(checks).merge(
+        Router::new()
+            .route("/metrics", get(exposed))
+            .with_state(metrics),
+    )
+}
+
+async fn exposed(State(metrics): State<Metrics>, headers: HeaderMap) -> Response {
+    let Metrics {
+        registry,
+        scrapers,
+        main,
+    } = metrics;
+    let verdict = match scrapers.known_verdict(&headers) {
+        Some(verdict) => verdict,
+        None => {
+            let asked = main.spawn(async move { scrapers.verdict(&headers).await });
+            match timeout(LONGEST_QUESTION, asked).await {
+                Ok(Ok(verdict)) => verdict,
+                Ok(Err(_)) | Err(_) => Verdict::Undecided("no answer in time".to_owned()),
+            }
+        }
+    };
     if let Some((status, text)) = verdict.refusal() {
         let challenge =
             (status == StatusCode::UNAUTHORIZED).then_some([(WWW_AUTHENTICATE, "Bearer")]);
         return (status, challenge, text).into_response();
     }
-    let mut text = Vec::new();
-    // Writing to memory fails only for a family without metrics, and gathering leaves those out.
-    let _ = TextEncoder::new().encode(&registry.gather(), &mut text);
-    let content_type = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    (content_type, text).into_response()
-}
-
-async fn alive() -> &'static str {
-    "ok"
-}
-
-async fn ready(State(standing): State<Arc<Standing>>) -> Response {
-    let checks = standing.checks();
-    if checks.iter().all(|(_, outcome)| outcome.is_ok()) {
-        return "ok".into_response();
+    match spawn_blocking(move || render(&registry)).await {
+        Ok(text) => endpoints::exposition(text),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
-    let lines = checks.map(|(check, outcome)| match outcome {
-        Ok(()) => format!("[+]{check} ok\n"),
-        Err(why) => format!("[-]{check} failed: {why}\n"),
-    });
-    (StatusCode::SERVICE_UNAVAILABLE, lines.concat()).into_response()
 }

@@ -9,7 +9,7 @@ use berth_certs::serving::ServingTls;
 use berth_hub::HubApi;
 use berth_lease::{LeadingError, Phase, Term, WhenLost, while_leading};
 use berth_lifecycle::engine::{Engine, Metrics};
-use berth_webhooks::server;
+use berth_serve::{Listener, Peer, Stop, Tls};
 use prometheus::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -90,12 +90,11 @@ impl Lifecycle {
         let end = CancellationToken::new();
         let scrapers = Scrapers::new(api.kube_client());
         let router = health::router(Arc::clone(&standing), registry, scrapers);
-        let mut health = tokio::spawn(server::serve(
-            port,
-            Some(Arc::clone(&tls)),
-            router,
-            end.clone(),
-        ));
+        let served = Some(Tls::from(Arc::clone(&tls)));
+        let service = move |_: &Peer| router.clone();
+        let health = Listener::new(port, served, service, health::limits());
+        let health = health.serve_apart("health", Stop::at_once(end.clone()));
+        let mut health = tokio::spawn(health);
         let mut reload = tokio::spawn(tls.watch(reload, end.clone()));
         let work = Work {
             api,

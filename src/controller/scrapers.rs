@@ -96,14 +96,22 @@ impl Scrapers {
         }
     }
 
-    /// What the hub says of who sends these headers.
+    /// What needs no question to the hub: there is no token, or the hub has answered a moment ago.
+    pub(super) fn known_verdict(&self, headers: &HeaderMap) -> Option<Verdict> {
+        match bearer(headers) {
+            Some(token) => self.known().of(token, Instant::now()),
+            None => Some(Verdict::Unknown),
+        }
+    }
+
+    /// What the hub says of the user that sends these headers.
     pub(super) async fn verdict(&self, headers: &HeaderMap) -> Verdict {
+        if let Some(verdict) = self.known_verdict(headers) {
+            return verdict;
+        }
         let Some(token) = bearer(headers) else {
             return Verdict::Unknown;
         };
-        if let Some(verdict) = self.known().of(token, Instant::now()) {
-            return verdict;
-        }
         let Ok(_permit) = self.asking.try_acquire() else {
             return Verdict::Undecided("too many callers at once".to_owned());
         };

@@ -19,9 +19,9 @@ use berth_hub::HubApi;
 use berth_lifecycle as lifecycle;
 use berth_lifecycle::engine::{Ended, Engine};
 use berth_lifecycle_core::config::Config as LifecycleConfig;
+use berth_review::{Gate, HubAnswerer};
 use berth_rules::Settings;
-use berth_webhooks::review::{Gate, HubAnswerer};
-use berth_webhooks::server::{Limits, Metrics, Opening, ServeError, Server};
+use berth_webhooks::{Limits, Metrics, Opening, ServeError, Server};
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -109,7 +109,7 @@ impl Running {
         );
         let server = Server {
             gate: Gate::new(
-                Arc::new(HubAnswerer::new(gates.gate_service())),
+                Arc::new(HubAnswerer::new(gates.clone())),
                 Settings {
                     hub_namespace: NAMESPACE.to_owned(),
                     ..Settings::default()

@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use berth_rules::display::{Lines, ObjectOrAll, Quoted};
+use berth_review::Verdict;
+use berth_rules::display::{InNamespace, Lines, ObjectOrAll, Quoted};
 use berth_rules::{Answer, Namespace, Permission, Question};
-use berth_webhooks::review::Verdict;
 
 use super::chain::Chain;
 
@@ -130,11 +130,13 @@ fn in_words(user: &str, question: &Question) -> String {
             group,
             resource,
             subresource,
+            namespace,
             ..
         }) => {
             let verbs = verbs.join(" or ");
+            let namespace = InNamespace(namespace.as_deref());
             format!(
-                "may {} {verbs} {resource}/{subresource}.{group} {name}?",
+                "may {} {verbs} {resource}/{subresource}.{group} {name}{namespace}?",
                 Quoted(user)
             )
         }

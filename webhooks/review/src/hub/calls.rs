@@ -1,0 +1,109 @@
+//! Calls to a hub: what they may take, when they are repeated, and the words for what went wrong.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use berth_hub::{Answer, Call, CallError, Cause, HubApi};
+use berth_rules::display;
+use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
+
+/// The ClusterRole of the manifests that grants the gate its own rights.
+const CLUSTER_ROLE: &str = "open-cluster-management:cluster-manager-registration:webhook";
+
+/// Calls to the hub at the same time; further ones wait for a place until their review's time is up.
+const CALLS_AT_ONCE: usize = 200;
+
+/// Longer than any review lasts: the deadline of the review bounds its calls.
+const LONGEST_CALL: Duration = Duration::from_secs(30);
+
+/// No object is larger. The metadata of twenty objects may be, if a user means harm; they are not read then.
+const LONGEST_RESPONSE: usize = 8 << 20;
+
+/// Makes calls.
+#[derive(Clone)]
+pub(super) struct Calls {
+    hub: HubApi,
+    /// A place for each call: over HTTP/1.1 each takes a connection, and with it one of the process's open files.
+    places: Arc<Semaphore>,
+}
+
+// === impl Calls ===
+
+impl Calls {
+    pub(super) fn new(hub: HubApi) -> Self {
+        Self {
+            hub,
+            places: Arc::new(Semaphore::new(CALLS_AT_ONCE)),
+        }
+    }
+
+    /// Makes a call, and repeats it if the hub may only have been busy or restarting. All calls only read, so that asking
+    /// twice does no harm. `what` is the verb and the resource, as a role grants them. The caller bounds the time.
+    ///
+    /// `None`: there is nothing, by the error that `absent` recognizes.
+    ///
+    /// # Errors
+    /// Says in words what went wrong.
+    pub(super) async fn make<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        call: Call,
+        absent: fn(&CallError) -> bool,
+    ) -> Result<Option<T>, String> {
+        let call = call.within(LONGEST_CALL).at_most(LONGEST_RESPONSE);
+        let soon = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(100))
+            .with_max_times(2)
+            .with_jitter();
+        let answered = (|| self.once(&call)).retry(soon).when(may_pass).await;
+        match answered.and_then(|answer| answer.json()) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if absent(&error) => Ok(None),
+            Err(error) => Err(trouble(what, &error)),
+        }
+    }
+
+    async fn once(&self, call: &Call) -> Result<Answer, CallError> {
+        let _place = self.places.acquire().await;
+        self.hub.call(call.clone()).await
+    }
+}
+
+/// Whether it may be better the next time: another connection, another of the hub's servers.
+fn may_pass(error: &CallError) -> bool {
+    matches!(error.code(), 429 | 502..=504) || matches!(error.cause(), Cause::NoConnection(_))
+}
+
+fn trouble(what: &str, error: &CallError) -> String {
+    match error.cause() {
+        Cause::Refused(refusal) => {
+            let message = cut(&refusal.message);
+            match refusal.code {
+                401 => format!(
+                    "the hub does not know the gate's own credentials ({what}), \
+                     check its kubeconfig or service account: {message}"
+                ),
+                403 => format!(
+                    "the gate itself may not {what}, grant it the ClusterRole {CLUSTER_ROLE} of its manifests: {message}"
+                ),
+                code => format!("the hub answered {what} with {code} {message}"),
+            }
+        }
+        Cause::Unreadable(why) => format!("the hub's answer to {what} cannot be read: {why}"),
+        Cause::TooLarge(longest) => format!(
+            "the hub's answer to {what} cannot be read: it is longer than {} MiB",
+            longest >> 20
+        ),
+        Cause::Credentials(why) => {
+            format!("the gate cannot get credentials for the hub ({what}): {why}")
+        }
+        Cause::NoConnection(why) => format!("the hub cannot be reached ({what}): {why}"),
+        cause => format!("the hub cannot be asked ({what}): {cause}"),
+    }
+}
+
+fn cut(message: &str) -> String {
+    display::Plain(display::cut(message, 300).0.trim()).to_string()
+}
