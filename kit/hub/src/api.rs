@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Collected, Full, LengthLimitError, Limited};
 use hyper::body::Body;
 use tokio::time::{Instant, timeout};
 use tower::util::BoxCloneSyncService;
@@ -202,7 +202,7 @@ async fn refusal(call: &Call, response: Response<ResponseBody>) -> CallError {
 
 async fn read(call: &Call, body: ResponseBody, at_most: usize) -> Result<Bytes, CallError> {
     let read = Limited::new(body, at_most).collect().await;
-    read.map(|body| body.to_bytes()).map_err(|error| {
+    read.map(Collected::to_bytes).map_err(|error| {
         let cause = if error.is::<LengthLimitError>() {
             Cause::TooLarge(at_most)
         } else {
