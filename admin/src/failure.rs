@@ -75,14 +75,25 @@ impl Ask {
         namespace: Option<&str>,
         name: Option<&str>,
     ) -> Self {
-        let (group, plural) = (K::group(&()), K::plural(&()));
+        let named = (&*K::plural(&()), &*K::group(&()));
+        Self::in_group(verb, named, &K::version(&()), namespace, name)
+    }
+
+    pub(super) fn in_group(
+        verb: &'static str,
+        (resource, group): (&str, &str),
+        version: &str,
+        namespace: Option<&str>,
+        name: Option<&str>,
+    ) -> Self {
+        let (resource, api) = match group {
+            "" => (resource.to_owned(), version.to_owned()),
+            group => (format!("{resource}.{group}"), format!("{group}/{version}")),
+        };
         Self {
             verb,
-            resource: match group.as_ref() {
-                "" => plural.into_owned(),
-                group => format!("{plural}.{group}"),
-            },
-            api: K::api_version(&()).into_owned(),
+            resource,
+            api,
             namespace: namespace.map(str::to_owned),
             name: name.map(str::to_owned),
         }

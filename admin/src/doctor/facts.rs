@@ -6,7 +6,8 @@ use std::fmt;
 use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
 use berth_certs::served::Chain;
 use berth_lifecycle::facts::CertificateRequest;
-use berth_webhooks::review::Webhook;
+use berth_manifests::ShippedWebhook;
+use berth_manifests::webhooks::WEBHOOKS;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -92,8 +93,8 @@ pub(crate) struct Facts {
     pub(crate) called: BTreeMap<(String, String), Called>,
     /// What is served at the URLs that the registrations name.
     pub(crate) served: BTreeMap<Endpoint, Fact<Chain>>,
-    /// What became of writes that must be refused, or filled in.
-    pub(crate) tried: HashMap<Webhook, Fact<Tried>>,
+    /// What became of writes that must be refused, or filled in; by the path of the webhook.
+    pub(crate) tried: HashMap<&'static str, Fact<Tried>>,
     pub(crate) deployments: Fact<Vec<Deployment>>,
     /// None: as whom it runs is not known.
     pub(crate) gate_rights: Fact<Option<Rights>>,
@@ -130,21 +131,23 @@ impl Facts {
     }
 
     /// The registration of one of the gate's webhooks.
-    pub(crate) fn registration(&self, webhook: Webhook) -> Fact<Option<&Registration>> {
-        let all = if webhook.mutates() {
+    pub(crate) fn registration(&self, webhook: &ShippedWebhook) -> Fact<Option<&Registration>> {
+        let all = if webhook.mutates {
             &self.mutating
         } else {
             &self.validating
         };
         let all = all.as_ref().map_err(Clone::clone)?;
-        Ok(all.iter().find(|it| it.name == webhook.registration()))
+        Ok(all.iter().find(|it| it.name == webhook.name))
     }
 
     /// The gate's registrations that are there.
-    pub(crate) fn registered(&self) -> impl Iterator<Item = (Webhook, &Registration)> {
-        Webhook::ALL
-            .into_iter()
-            .filter_map(|webhook| Some((webhook, self.registration(webhook).ok()??)))
+    pub(crate) fn registered(
+        &self,
+    ) -> impl Iterator<Item = (&'static ShippedWebhook, &Registration)> {
+        WEBHOOKS
+            .iter()
+            .filter_map(|webhook| Some((*webhook, self.registration(webhook).ok()??)))
     }
 
     /// The Deployment of this name, if it is there and to have pods.

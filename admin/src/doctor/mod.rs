@@ -10,7 +10,6 @@ mod gather;
 mod installation;
 mod report;
 mod rights;
-mod shipped;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! What the gate and the controller must be able to do, as the manifests grant it: each right a question for the hub.
 
+use berth_manifests::{Manifest, files};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReviewSpec};
 use k8s_openapi::api::rbac::v1::PolicyRule;
-use serde_json::Value;
 
 /// One verb on one resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,12 +16,12 @@ pub(crate) struct Right {
 }
 
 /// What the gate's account is granted.
-const GATE: &str = include_str!("../../../manifests/server/cluster-role.yaml");
+const GATE: Manifest = files::GATE_ROLE;
 /// What the controller's account is granted.
-const CONTROLLER: &str = include_str!("../../../manifests/server/controller-role.yaml");
+const CONTROLLER: Manifest = files::CONTROLLER_ROLE;
 
 /// What the controller's account is granted where clusters are accepted without a person.
-const AUTO_APPROVAL: &str = include_str!("../../../manifests/overlays/auto-approval/role.yaml");
+const AUTO_APPROVAL: Manifest = files::AUTO_APPROVAL_ROLE;
 
 /// What the gate must be able to do.
 pub(crate) fn of_the_gate() -> Vec<Right> {
@@ -39,11 +39,9 @@ pub(crate) fn of_auto_approval() -> Vec<Right> {
 }
 
 /// The rights that the roles among these documents grant.
-fn rights(manifest: &str, namespace: &str) -> Vec<Right> {
-    // It is the one that was compiled in: a test reads it.
-    let documents: Vec<Value> = serde_saphyr::from_multiple(manifest).unwrap_or_default();
+fn rights(manifest: Manifest, namespace: &str) -> Vec<Right> {
     let mut rights = Vec::new();
-    for document in documents {
+    for document in manifest.documents() {
         let namespace = match document["kind"].as_str() {
             Some("ClusterRole") => None,
             Some("Role") => Some(namespace.to_owned()),

@@ -4,11 +4,11 @@ use http::Request;
 use http::header::DATE;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
-use kube::Resource;
+use kube::core::Request as Urls;
 use kube::core::response::Status;
 use serde_json::Value;
 
-use super::calls::{status_of, urls, writes};
+use super::calls::{status_of, writes};
 use super::{DryRun, Hub};
 use crate::failure::{Ask, Failure};
 
@@ -29,19 +29,20 @@ pub(crate) struct Answered {
 }
 
 impl Hub {
-    /// Has the hub decide about making an object, which it does not store.
-    pub(crate) async fn try_to_create<K>(
+    /// Has the hub decide about making an object of this resource, group and version, which it does not store.
+    pub(crate) async fn try_to_create(
         &self,
+        (resource, group): (&str, &str),
+        version: &str,
         namespace: Option<&str>,
         object: &Value,
-    ) -> Result<Tried, Failure>
-    where
-        K: Resource<DynamicType = ()>,
-    {
+    ) -> Result<Tried, Failure> {
         let name = object["metadata"]["name"].as_str();
-        let ask = Ask::of::<K>("create", namespace, name);
+        let ask = Ask::in_group("create", (resource, group), version, namespace, name);
+        let within = namespace.map_or_else(String::new, |it| format!("namespaces/{it}/"));
+        let urls = Urls::new(format!("/apis/{group}/{version}/{within}{resource}"));
         let body = object.to_string().into_bytes();
-        let request = urls::<K>(namespace).create(&writes(DryRun::Server), body);
+        let request = urls.create(&writes(DryRun::Server), body);
         let (head, body) = self.exchange(request, &ask).await?;
         let outcome = if head.status.is_success() {
             Ok(serde_json::from_slice(body.as_ref()).map_err(Failure::unreadable)?)

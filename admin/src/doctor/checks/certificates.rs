@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use berth_certs::served::{Bundle, Chain, Judgement, Leaf, Objection, judge};
-use berth_webhooks::review::Webhook;
+use berth_manifests::ShippedWebhook;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -14,7 +14,6 @@ use super::writes;
 use crate::doctor::facts::{Endpoint, Fact, Facts, Unread, endpoint};
 use crate::doctor::finding::{Check, Finding, Object};
 use crate::doctor::installation::{self, CONTROLLER, OWN_SECRET, WEBHOOK};
-use crate::doctor::shipped;
 
 const CHECK: Check = Check::WebhookCertificate;
 
@@ -36,7 +35,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     // What is wrong with a certificate is told once, whoever calls its server.
     let mut told = BTreeSet::new();
     for (webhook, registration) in facts.registered() {
-        let object = Object::new(shipped::kind(webhook), webhook.registration());
+        let object = Object::new(webhook.registration_kind(), webhook.name);
         for config in &registration.webhooks {
             let (of_registration, of_server) = one(facts, webhook, config, &object);
             findings.extend(of_registration.into_iter().map(|it| it.of(object.clone())));
@@ -54,7 +53,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
 /// What is found about the registration; and about what is served to it.
 fn one(
     facts: &Facts,
-    webhook: Webhook,
+    webhook: &'static ShippedWebhook,
     config: &Value,
     object: &Object,
 ) -> (Vec<Finding>, Vec<Finding>) {

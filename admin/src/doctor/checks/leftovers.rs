@@ -1,6 +1,7 @@
 //! What OCM's registration left, and decides or acts beside Berth.
 
-use berth_webhooks::review::Webhook;
+use berth_api::groups;
+use berth_manifests::webhooks::{self, WEBHOOKS};
 
 use crate::doctor::facts::{Facts, Registration, endpoint, path};
 use crate::doctor::finding::{Check, Finding, Object};
@@ -22,7 +23,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
 fn registrations(facts: &Facts) -> Vec<Finding> {
     let all = [&facts.mutating, &facts.validating];
     let all = all.into_iter().flatten().flatten();
-    let others = all.filter(|it| Webhook::ALL.iter().all(|own| own.registration() != it.name));
+    let others = all.filter(|it| WEBHOOKS.iter().all(|own| own.name != it.name));
     let mut findings = Vec::new();
     for registration in others.filter(|it| is_ocms(it)) {
         let called: Vec<String> = registration
@@ -59,11 +60,9 @@ fn is_ocms(registration: &Registration) -> bool {
         let rules = webhook["rules"].as_array().unwrap_or(&empty);
         let concerned = rules.iter().any(|rule| {
             let groups = rule["apiGroups"].as_array().unwrap_or(&empty);
-            groups
-                .iter()
-                .any(|group| *group == Webhook::ValidateCluster.group())
+            groups.iter().any(|group| *group == groups::CLUSTER)
         });
-        Webhook::at(&path(webhook)).is_some() || named && concerned
+        webhooks::at(&path(webhook)).is_some() || named && concerned
     })
 }
 
@@ -128,7 +127,6 @@ mod tests {
 
     use super::*;
     use crate::doctor::checks::testing::{container, told, with};
-    use crate::doctor::shipped;
 
     fn deployment(name: &str, replicas: i32, command: &[&str]) -> Deployment {
         serde_json::from_value(json!({
@@ -144,11 +142,11 @@ mod tests {
 
     #[test]
     fn other_registrations_for_the_same_objects_are_leftovers() {
-        let webhook = Webhook::ValidateCluster;
+        let webhook = &webhooks::VALIDATE_CLUSTER;
         // (sentence, name of the registration, what is different about its webhook, what is found)
         type Change = fn(&mut Value);
         let table: [(&str, &str, Change, usize); 5] = [
-            ("the gate's own", webhook.registration(), |_| {}, 0),
+            ("the gate's own", webhook.name, |_| {}, 0),
             ("another name, the same path", "old", |_| {}, 1),
             (
                 "another path, OCM's name",
@@ -178,7 +176,7 @@ mod tests {
             ),
         ];
         for (sentence, name, change, expected) in table {
-            let mut stored = shipped::webhook(webhook);
+            let mut stored = webhook.webhook();
             change(&mut stored);
             let facts = with(|facts| {
                 facts.validating.as_mut().unwrap().push(Registration {

@@ -1,11 +1,11 @@
 //! The registrations: there, and as they are shipped; or as OCM's operator keeps them, which works, too.
 
-use berth_webhooks::review::Webhook;
+use berth_manifests::ShippedWebhook;
+use berth_manifests::webhooks::WEBHOOKS;
 use serde_json::{Value, json};
 
 use crate::doctor::facts::{Facts, Registration, path};
 use crate::doctor::finding::{Check, Finding, Object};
-use crate::doctor::shipped;
 
 const CHECK: Check = Check::Registrations;
 
@@ -43,14 +43,9 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
                 continue;
             }
         };
-        for webhook in Webhook::ALL
-            .into_iter()
-            .filter(|it| it.mutates() == mutates)
-        {
-            let object = Object::new(shipped::kind(webhook), webhook.registration());
-            let found = registrations
-                .iter()
-                .find(|it| it.name == webhook.registration());
+        for webhook in WEBHOOKS.iter().filter(|it| it.mutates == mutates) {
+            let object = Object::new(webhook.registration_kind(), webhook.name);
+            let found = registrations.iter().find(|it| it.name == webhook.name);
             let found = match found {
                 Some(registration) => compare(webhook, registration, &facts.namespace),
                 None => vec![missing(webhook)],
@@ -61,29 +56,18 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-fn missing(webhook: Webhook) -> Finding {
-    let finding = match webhook {
-        Webhook::ValidateClusterSet => {
-            CHECK.warning("it is not there: sets that nothing can belong to are not refused")
-        }
-        Webhook::MutateCluster => CHECK.fault(
-            "it is not there: clusters do not get the default set, nor taints their times",
-        ),
-        Webhook::ValidateCluster => CHECK.fault(
-            "it is not there: whoever may write a ManagedCluster may accept it, and put it into any set",
-        ),
-        Webhook::ValidateBinding => {
-            CHECK.fault("it is not there: whoever may write bindings may bind any set, anywhere")
-        }
-        Webhook::ValidateRequest => CHECK.warning(
-            "it is not there: an agent may file requests for other clusters, whose agents stop renewing at ten of them",
-        ),
+fn missing(webhook: &ShippedWebhook) -> Finding {
+    let message = format!("it is not there: {}", webhook.missing.effect);
+    let finding = if webhook.missing.is_fault {
+        CHECK.fault(message)
+    } else {
+        CHECK.warning(message)
     };
     finding.remedy(AGAIN)
 }
 
 /// Puts a field of a registration's webhook right.
-fn patch(webhook: Webhook, field: &str, value: &Value) -> String {
+fn patch(webhook: &ShippedWebhook, field: &str, value: &Value) -> String {
     let path = format!("/webhooks/0/{field}");
     let patch = match value {
         Value::Null => json!([{"op": "remove", "path": path}]),
@@ -94,13 +78,13 @@ fn patch(webhook: Webhook, field: &str, value: &Value) -> String {
         patch if patch.contains('\'') => AGAIN.to_owned(),
         patch => format!(
             "kubectl patch {} {} --type=json -p '{patch}'",
-            shipped::kind(webhook),
-            webhook.registration()
+            webhook.registration_kind(),
+            webhook.name
         ),
     }
 }
 
-fn compare(webhook: Webhook, registration: &Registration, namespace: &str) -> Vec<Finding> {
+fn compare(webhook: &ShippedWebhook, registration: &Registration, namespace: &str) -> Vec<Finding> {
     let [stored] = &registration.webhooks[..] else {
         let message = format!(
             "it has {} webhooks; shipped is one",
@@ -113,17 +97,17 @@ fn compare(webhook: Webhook, registration: &Registration, namespace: &str) -> Ve
         };
         return vec![finding.remedy(AGAIN)];
     };
-    let shipped = shipped::webhook(webhook);
+    let shipped = webhook.webhook();
     let mut findings = Vec::new();
     let called = path(stored);
-    if called != webhook.path() {
+    if called != webhook.path {
         let message = format!(
             "it calls the path {called:?}, which is not this webhook's: {:?}",
-            webhook.path()
+            webhook.path
         );
         let remedy = match stored["clientConfig"]["url"].as_str() {
             Some(_) => AGAIN.to_owned(),
-            None => patch(webhook, "clientConfig/service/path", &json!(webhook.path())),
+            None => patch(webhook, "clientConfig/service/path", &json!(webhook.path)),
         };
         findings.push(CHECK.fault(message).remedy(remedy));
     }
@@ -155,7 +139,7 @@ fn compare(webhook: Webhook, registration: &Registration, namespace: &str) -> Ve
         "objectSelector",
     ] {
         let (ours, found) = (value(&shipped, field), value(stored, field));
-        if ours == found || field == "reinvocationPolicy" && !webhook.mutates() {
+        if ours == found || field == "reinvocationPolicy" && !webhook.mutates {
             continue;
         }
         if is_ocms(field, &found) {
@@ -164,7 +148,7 @@ fn compare(webhook: Webhook, registration: &Registration, namespace: &str) -> Ve
         }
         let difference = difference(field, &ours, &found);
         // A gate that fails open is passed by whoever can keep it from answering.
-        let finding = if field == "failurePolicy" && !webhook.mutates() && ours == "Fail" {
+        let finding = if field == "failurePolicy" && !webhook.mutates && ours == "Fail" {
             CHECK.fault(difference)
         } else {
             CHECK.warning(difference)
@@ -272,6 +256,8 @@ fn rules(shipped: &Value, stored: &Value) -> impl Iterator<Item = Finding> + use
 
 #[cfg(test)]
 mod tests {
+    use berth_manifests::webhooks;
+
     use super::*;
     use crate::doctor::checks::testing::{told, with};
     use crate::doctor::facts::Unread;
@@ -325,7 +311,7 @@ mod tests {
             (
                 "a URL with the path",
                 |it| {
-                    let path = Webhook::ValidateCluster.path();
+                    let path = webhooks::VALIDATE_CLUSTER.path;
                     it["clientConfig"] = json!({"url": format!("https://127.0.0.1:9443{path}")});
                 },
                 &[],
@@ -368,13 +354,13 @@ mod tests {
                 ],
             ),
         ];
-        let webhook = Webhook::ValidateCluster;
+        let webhook = &webhooks::VALIDATE_CLUSTER;
         for (sentence, change, expected) in table {
-            let mut stored = shipped::webhook(webhook);
+            let mut stored = webhook.webhook();
             change(&mut stored);
             let registration = Registration {
-                kind: shipped::kind(webhook),
-                name: webhook.registration().to_owned(),
+                kind: webhook.registration_kind(),
+                name: webhook.name.to_owned(),
                 webhooks: vec![stored],
             };
             let findings = compare(webhook, &registration, "open-cluster-management-hub");
@@ -404,12 +390,12 @@ mod tests {
 
     #[test]
     fn an_empty_registration_is_a_fault_and_a_longer_one_a_warning() {
-        let webhook = Webhook::MutateCluster;
+        let webhook = &webhooks::MUTATE_CLUSTER;
         for (count, expected) in [(0, "fault: it has 0"), (2, "warning: it has 2")] {
             let registration = Registration {
-                kind: shipped::kind(webhook),
-                name: webhook.registration().to_owned(),
-                webhooks: vec![shipped::webhook(webhook); count],
+                kind: webhook.registration_kind(),
+                name: webhook.name.to_owned(),
+                webhooks: vec![webhook.webhook(); count],
             };
             let findings = compare(webhook, &registration, "x");
             assert_eq!(told(&findings, &[expected]), [expected]);

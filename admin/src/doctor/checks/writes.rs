@@ -3,67 +3,31 @@
 //!
 //! RBAC refuses whoever may not make such objects before any webhook is asked: then nothing is proven.
 
-use berth_webhooks::review::Webhook;
+use berth_manifests::ShippedWebhook;
+use berth_manifests::webhooks::{Probe, Shows, WEBHOOKS};
 use kube::core::response::Status;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::doctor::facts::{Facts, Registration, Unread, endpoint};
 use crate::doctor::finding::{Check, Finding, Object};
 use crate::doctor::rights::needed;
-use crate::doctor::shipped;
 use crate::hub::Tried;
 use crate::print::plain;
 
 const CHECK: Check = Check::DryRun;
 
-/// Where a binding is tried: there is always such a namespace.
-pub(crate) const NAMESPACE: &str = "default";
-
-/// What Berth says, and OCM does not.
-const LEASE: &str = "spec.leaseDurationSeconds: Invalid value: 86401";
-/// What both say.
-const URL: &str = "is invalid in client configs";
-const SET_NAME: &str = "metadata.name: Invalid value: ";
-const BINDING_NAME: &str =
-    "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet";
-
-/// What is written about a webhook: malformed, for those that validate. `unique`: part of the name, so that no object is met
-/// that exists.
-pub(crate) fn object(webhook: Webhook, unique: &str) -> Value {
-    let name = format!("berth-doctor-{unique}");
-    let api = format!("{}/{}", webhook.group(), webhook.version());
-    let mut object = json!({
-        "apiVersion": api,
-        "kind": webhook.kind(),
-        "metadata": {"name": name},
-    });
-    match webhook {
-        Webhook::MutateCluster => {
-            object["spec"] = json!({
-                "hubAcceptsClient": false,
-                "taints": [{"key": "berth-doctor", "effect": "NoSelect"}],
-            });
-        }
-        Webhook::ValidateCluster => {
-            object["spec"] = json!({
-                "hubAcceptsClient": false,
-                "leaseDurationSeconds": 86401,
-                "managedClusterClientConfigs": [{"url": "http://berth-doctor.invalid"}],
-            });
-        }
-        // Too long for a label.
-        Webhook::ValidateClusterSet => object["metadata"]["name"] = json!(format!("{name:x<64}")),
-        Webhook::ValidateBinding => object["spec"] = json!({"clusterSet": format!("not-{name}")}),
-        // It is not tried: only agents' requests come to the gate.
-        Webhook::ValidateRequest => {}
-    }
+/// What is written to see a webhook at work. `unique`: part of the name, so that no object is met that exists.
+pub(crate) fn object(webhook: &ShippedWebhook, probe: &Probe, unique: &str) -> Value {
+    let mut object = (probe.object)(&format!("berth-doctor-{unique}"));
+    object["apiVersion"] = webhook.api_version().into();
+    object["kind"] = webhook.kind.into();
     object
 }
 
 /// The webhooks that a write of ours shows at work.
-pub(crate) fn tried() -> impl Iterator<Item = Webhook> {
-    let is_tried = |webhook: &Webhook| *webhook != Webhook::ValidateRequest;
-    Webhook::ALL.into_iter().filter(is_tried)
+pub(crate) fn tried() -> impl Iterator<Item = (&'static ShippedWebhook, &'static Probe)> {
+    let probed = |webhook: &&'static ShippedWebhook| Some((*webhook, webhook.probe.as_ref()?));
+    WEBHOOKS.iter().filter_map(probed)
 }
 
 /// What the answer to a write shows.
@@ -85,14 +49,13 @@ enum Verdict {
     NotServed,
 }
 
-fn verdict(webhook: Webhook, tried: &Tried) -> Verdict {
+fn verdict(webhook: &ShippedWebhook, probe: &Probe, tried: &Tried) -> Verdict {
     let status = match &tried.outcome {
         Ok(object) => {
-            let filled_in = object["spec"]["taints"][0]["timeAdded"].is_string();
-            return if webhook.mutates() && filled_in {
-                Verdict::Berths
-            } else {
-                Verdict::Nobody
+            let is_filled = |field| object.pointer(field).is_some_and(Value::is_string);
+            return match probe.shows {
+                Shows::Filled { field, .. } if is_filled(field) => Verdict::Berths,
+                _ => Verdict::Nobody,
             };
         }
         Err(status) => status,
@@ -110,16 +73,11 @@ fn verdict(webhook: Webhook, tried: &Tried) -> Verdict {
             Verdict::Elsewhere(status.message.clone())
         };
     };
-    let elsewhere = || Verdict::Elsewhere(status.message.clone());
-    match webhook {
-        Webhook::MutateCluster => elsewhere(),
-        Webhook::ValidateCluster if words.contains(LEASE) => Verdict::Berths,
-        Webhook::ValidateCluster if words.contains(URL) => Verdict::Ocms,
-        Webhook::ValidateClusterSet if words.contains(SET_NAME) => Verdict::Berths,
-        // The words are both's. Whose they are, the write of a cluster shows.
-        Webhook::ValidateBinding if words.contains(BINDING_NAME) => Verdict::Berths,
-        _ if by == webhook.registration() => Verdict::Ocms,
-        _ => elsewhere(),
+    match probe.shows {
+        Shows::Refused { berth, .. } if words.contains(berth) => Verdict::Berths,
+        Shows::Refused { ocm: Some(ocm), .. } if words.contains(ocm) => Verdict::Ocms,
+        Shows::Refused { .. } if by == webhook.name => Verdict::Ocms,
+        _ => Verdict::Elsewhere(status.message.clone()),
     }
 }
 
@@ -141,16 +99,20 @@ fn failed_call(status: &Status) -> Option<(String, String)> {
 /// Whether this webhook has been seen at work, so that its path, its certificate and its endpoint are in order.
 ///
 /// A webhook that is not tried works if one that works is called at the same place, with the same authority.
-pub(super) fn works(facts: &Facts, webhook: Webhook) -> bool {
-    if !tried().any(|it| it == webhook) {
-        return tried().any(|other| works(facts, other) && are_called_alike(facts, webhook, other));
-    }
-    let tried = facts.tried.get(&webhook).and_then(|it| it.as_ref().ok());
-    tried.is_some_and(|tried| verdict(webhook, tried) == Verdict::Berths)
+pub(super) fn works(facts: &Facts, webhook: &ShippedWebhook) -> bool {
+    let Some(probe) = &webhook.probe else {
+        return tried()
+            .any(|(other, _)| works(facts, other) && are_called_alike(facts, webhook, other));
+    };
+    let tried = facts
+        .tried
+        .get(webhook.path)
+        .and_then(|it| it.as_ref().ok());
+    tried.is_some_and(|tried| verdict(webhook, probe, tried) == Verdict::Berths)
 }
 
-fn are_called_alike(facts: &Facts, one: Webhook, other: Webhook) -> bool {
-    let called = |webhook: Webhook| {
+fn are_called_alike(facts: &Facts, one: &ShippedWebhook, other: &ShippedWebhook) -> bool {
+    let called = |webhook: &ShippedWebhook| {
         let registration = facts.registration(webhook).ok()??;
         let config = registration.webhooks.first()?;
         let bundle = config["clientConfig"]["caBundle"].clone();
@@ -161,8 +123,8 @@ fn are_called_alike(facts: &Facts, one: Webhook, other: Webhook) -> bool {
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
-    for webhook in tried() {
-        let Some(tried) = facts.tried.get(&webhook) else {
+    for (webhook, probe) in tried() {
+        let Some(tried) = facts.tried.get(webhook.path) else {
             continue;
         };
         let registration = facts.registration(webhook);
@@ -170,10 +132,10 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         if let Ok(None) = registration {
             continue;
         }
-        let object = Object::new(shipped::kind(webhook), webhook.registration());
+        let object = Object::new(webhook.registration_kind(), webhook.name);
         let finding = match tried {
-            Err(unread) => CHECK.unknown(&question(webhook), unread),
-            Ok(tried) => match finding(webhook, verdict(webhook, tried)) {
+            Err(unread) => CHECK.unknown(&question(webhook, probe), unread),
+            Ok(tried) => match finding(webhook, probe, verdict(webhook, probe, tried)) {
                 Some(finding) => finding,
                 None => continue,
             },
@@ -202,35 +164,36 @@ fn named(facts: &Facts, finding: &Finding) -> Option<Object> {
 
 const NOT_CALLED: &str = "the API server cannot call the webhook ";
 
-fn question(webhook: Webhook) -> String {
-    match webhook {
-        Webhook::MutateCluster => "whether new taints get their time".to_owned(),
-        webhook => format!(
-            "whether a malformed {} is refused, by Berth",
-            webhook.kind()
-        ),
+fn question(webhook: &ShippedWebhook, probe: &Probe) -> String {
+    match probe.shows {
+        Shows::Filled { question, .. } => question.to_owned(),
+        Shows::Refused { .. } => {
+            format!("whether a malformed {} is refused, by Berth", webhook.kind)
+        }
     }
 }
 
-fn finding(webhook: Webhook, verdict: Verdict) -> Option<Finding> {
+fn finding(webhook: &ShippedWebhook, probe: &Probe, verdict: Verdict) -> Option<Finding> {
     let look = "look at the other findings; kubectl -n open-cluster-management-hub logs \
                 deployment/cluster-manager-registration-webhook";
     Some(match verdict {
         Verdict::Berths => return None,
-        Verdict::Nobody if webhook.mutates() => CHECK
-            .fault("a new taint did not get its time: the API server does not ask the gate")
-            .remedy(look),
         Verdict::Nobody => CHECK
-            .fault(format!(
-                "a {} that is malformed would have been stored: the API server does not ask the gate, or somebody else \
-                 answers",
-                webhook.kind()
-            ))
+            .fault(match probe.shows {
+                Shows::Filled { instead, .. } => {
+                    format!("{instead}: the API server does not ask the gate")
+                }
+                Shows::Refused { .. } => format!(
+                    "a {} that is malformed would have been stored: the API server does not ask the gate, or somebody else \
+                     answers",
+                    webhook.kind
+                ),
+            })
             .remedy(look),
         Verdict::Ocms => CHECK
             .fault(format!(
                 "OCM's webhook answers, or an old Berth: a {} was not refused with what this Berth says",
-                webhook.kind()
+                webhook.kind
             ))
             .remedy(
                 "kubectl apply -k manifests/server, or, where OCM's operator runs, set the image: manifests/README.md, \"On a \
@@ -241,16 +204,15 @@ fn finding(webhook: Webhook, verdict: Verdict) -> Option<Finding> {
             .remedy(of_a_failed_call(&why)),
         Verdict::Elsewhere(message) => {
             let why = format!("somebody else refused the write: {}", plain(&message));
-            CHECK.unknown(&question(webhook), &Unread::Why(why))
+            CHECK.unknown(&question(webhook, probe), &Unread::Why(why))
         }
         Verdict::NotServed => {
             let why = Unread::Why("the API server does not serve the kind".to_owned());
-            CHECK.unknown(&question(webhook), &why)
+            CHECK.unknown(&question(webhook, probe), &why)
         }
         Verdict::NotAllowed => {
-            let namespace = (webhook == Webhook::ValidateBinding).then_some(NAMESPACE);
-            let needs = needed("create", webhook.resource(), webhook.group(), namespace);
-            CHECK.unknown(&question(webhook), &Unread::Needs(needs))
+                        let needs = needed("create", webhook.resource, webhook.group, probe.namespace);
+            CHECK.unknown(&question(webhook, probe), &Unread::Needs(needs))
         }
     })
 }
@@ -270,6 +232,11 @@ fn of_a_failed_call(why: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use berth_manifests::webhooks::{
+        MUTATE_CLUSTER, VALIDATE_BINDING, VALIDATE_CLUSTER, VALIDATE_SET,
+    };
+    use serde_json::json;
+
     use super::*;
     use crate::doctor::checks::testing::{told, with};
 
@@ -283,29 +250,27 @@ mod tests {
         }
     }
 
-    fn denied(webhook: Webhook, words: &str) -> Tried {
-        let name = webhook.registration();
+    fn denied(webhook: &ShippedWebhook, words: &str) -> Tried {
+        let name = webhook.name;
         refused(
             400,
             &format!("admission webhook \"{name}\" denied the request: {words}"),
         )
     }
 
-    fn stored(webhook: Webhook) -> Tried {
+    fn stored(webhook: &ShippedWebhook) -> Tried {
         Tried {
-            outcome: Ok(object(webhook, "x")),
+            outcome: Ok(object(webhook, webhook.probe.as_ref().unwrap(), "x")),
         }
     }
 
     #[test]
     fn an_answer_shows_who_gave_it() {
-        let (mutate, cluster) = (Webhook::MutateCluster, Webhook::ValidateCluster);
-        let (set, binding) = (Webhook::ValidateClusterSet, Webhook::ValidateBinding);
-        let mut filled_in = object(mutate, "x");
-        filled_in["spec"]["taints"][0]["timeAdded"] = json!("2026-01-01T00:00:00Z");
-        let filled_in = Tried {
-            outcome: Ok(filled_in),
-        };
+        let (mutate, cluster) = (&MUTATE_CLUSTER, &VALIDATE_CLUSTER);
+        let (set, binding) = (&VALIDATE_SET, &VALIDATE_BINDING);
+        let mut filled_in = stored(mutate);
+        filled_in.outcome.as_mut().unwrap()["spec"]["taints"][0]["timeAdded"] =
+            json!("2026-01-01T00:00:00Z");
         let berths = "spec.leaseDurationSeconds: Invalid value: 86401: must be between 0 and 86400\nurl \"http://x\" is \
                       invalid in client configs";
         let ocms = "url \"http://x\" is invalid in client configs";
@@ -335,7 +300,10 @@ mod tests {
             (
                 "another name",
                 binding,
-                denied(binding, BINDING_NAME),
+                denied(
+                    binding,
+                    "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet",
+                ),
                 Verdict::Berths,
             ),
             ("nobody to call", cluster, refused(500, failed), call_failed),
@@ -365,22 +333,23 @@ mod tests {
         ];
         for (sentence, webhook, tried, expected) in table {
             assert_eq!(
-                verdict(webhook, &tried),
+                verdict(webhook, webhook.probe.as_ref().unwrap(), &tried),
                 expected,
-                "{sentence}: {webhook:?}"
+                "{sentence}: {}",
+                webhook.name
             );
         }
     }
 
     #[test]
     fn one_call_that_fails_is_told_once() {
-        let name = Webhook::MutateCluster.registration();
+        let name = MUTATE_CLUSTER.name;
         let failed = format!(
             "Internal error occurred: failed calling webhook \"{name}\": failed to call webhook: Post \"x\": connection refused"
         );
         let facts = with(|facts| {
-            for webhook in [Webhook::MutateCluster, Webhook::ValidateCluster] {
-                facts.tried.insert(webhook, Ok(refused(500, &failed)));
+            for webhook in [&MUTATE_CLUSTER, &VALIDATE_CLUSTER] {
+                facts.tried.insert(webhook.path, Ok(refused(500, &failed)));
             }
         });
         let findings = check(&facts);

@@ -13,7 +13,6 @@ use berth_lifecycle::config::Config;
 use berth_lifecycle::csrs::{self, Decision};
 use berth_lifecycle::facts::{CertificateRequest, Standing};
 use berth_lifecycle::names;
-use berth_webhooks::review::Webhook;
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
@@ -220,32 +219,15 @@ async fn lease(hub: &Hub, namespace: &str, answered: Answered) -> (Fact<Option<L
     (second, renewed)
 }
 
-async fn tried(hub: &Hub) -> HashMap<Webhook, Fact<Tried>> {
+async fn tried(hub: &Hub) -> HashMap<&'static str, Fact<Tried>> {
     let unique = format!("{:x}", Timestamp::now().as_nanosecond());
     let unique = unique.as_str();
-    let each = writes::tried().map(|webhook| async move {
-        let object = writes::object(webhook, unique);
-        let named = (webhook.resource(), webhook.group());
-        let tried = match webhook {
-            Webhook::MutateCluster | Webhook::ValidateCluster => {
-                let trying = hub.try_to_create::<ManagedCluster>(None, &object);
-                read("create", named, None, trying).await
-            }
-            Webhook::ValidateClusterSet => {
-                let trying = hub.try_to_create::<ManagedClusterSet>(None, &object);
-                read("create", named, None, trying).await
-            }
-            Webhook::ValidateBinding => {
-                let within = Some(writes::NAMESPACE);
-                let trying = hub.try_to_create::<ManagedClusterSetBinding>(within, &object);
-                read("create", named, within, trying).await
-            }
-            Webhook::ValidateRequest => {
-                let trying = hub.try_to_create::<CertificateSigningRequest>(None, &object);
-                read("create", named, None, trying).await
-            }
-        };
-        (webhook, tried)
+    let each = writes::tried().map(|(webhook, probe)| async move {
+        let object = writes::object(webhook, probe, unique);
+        let named = (webhook.resource, webhook.group);
+        let trying = hub.try_to_create(named, webhook.version, probe.namespace, &object);
+        let tried = read("create", named, probe.namespace, trying).await;
+        (webhook.path, tried)
     });
     join_all(each).await.into_iter().collect()
 }

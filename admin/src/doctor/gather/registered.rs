@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use berth_certs::served::{self, Chain};
-use berth_webhooks::review::Webhook;
+use berth_manifests::webhooks::WEBHOOKS;
 use futures::future::join_all;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
@@ -50,7 +50,7 @@ pub(super) async fn registrations(hub: &Hub, namespace: &str) -> Registrations {
         .into_iter()
         .flatten()
         .flatten()
-        .filter(|it| Webhook::ALL.iter().any(|own| own.registration() == it.name))
+        .filter(|it| WEBHOOKS.iter().any(|own| own.name == it.name))
         .flat_map(|it| &it.webhooks)
         .filter_map(endpoint)
         .collect();

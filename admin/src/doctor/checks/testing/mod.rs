@@ -8,7 +8,8 @@ use base64::prelude::BASE64_STANDARD;
 use berth_certs::issue::Authority;
 use berth_lifecycle::config::Config;
 use berth_lifecycle::roles;
-use berth_webhooks::review::Webhook;
+use berth_manifests::webhooks::{Probe, Shows, WEBHOOKS};
+use berth_manifests::{Manifest, ShippedWebhook, files};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Container;
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use super::{crds, writes};
 use crate::doctor::facts::{Called, Facts, Registration, Rights};
 use crate::doctor::finding::Finding;
-use crate::doctor::{installation, rights, shipped};
+use crate::doctor::{installation, rights};
 use crate::hub::{Answered, Item, Tried};
 
 pub(crate) const NOW: Timestamp = Timestamp::constant(1_788_000_000, 0);
@@ -56,8 +57,8 @@ pub(crate) fn container(facts: &mut Facts) -> &mut Container {
     &mut pod.unwrap().containers[0]
 }
 
-fn manifest<K: DeserializeOwned>(text: &str) -> K {
-    serde_saphyr::from_str(text).unwrap()
+fn manifest<K: DeserializeOwned>(manifest: Manifest) -> K {
+    serde_saphyr::from_str(manifest.text).unwrap()
 }
 
 fn sound() -> Facts {
@@ -72,25 +73,23 @@ fn read() -> Facts {
     let name = format!("{}.{NAMESPACE}.svc", installation::WEBHOOK);
     let leaf = authority.leaf(&[&name], &[], day * 90, yesterday).unwrap();
     let registrations = |mutates: bool| {
-        Webhook::ALL
-            .into_iter()
-            .filter(|it| it.mutates() == mutates)
+        WEBHOOKS
+            .iter()
+            .filter(|it| it.mutates == mutates)
             .map(|webhook| {
-                let mut shipped = shipped::webhook(webhook);
+                let mut shipped = webhook.webhook();
                 shipped["clientConfig"]["caBundle"] =
                     json!(BASE64_STANDARD.encode(authority.certificate_pem()));
                 Registration {
-                    kind: shipped::kind(webhook),
-                    name: webhook.registration().to_owned(),
+                    kind: webhook.registration_kind(),
+                    name: webhook.name.to_owned(),
                     webhooks: vec![shipped],
                 }
             })
             .collect()
     };
     let called = Called {
-        service: Ok(Some(manifest(include_str!(
-            "../../../../../manifests/server/service.yaml"
-        )))),
+        service: Ok(Some(manifest(files::SERVICE))),
         slices: Ok(serde_json::from_value(json!([{
             "addressType": "IPv4",
             "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}],
@@ -106,12 +105,8 @@ fn read() -> Facts {
         )),
         secret_name: installation::SECRET.to_owned(),
     };
-    let deployment: Deployment = manifest(include_str!(
-        "../../../../../manifests/server/deployment.yaml"
-    ));
-    let controller: Deployment = manifest(include_str!(
-        "../../../../../manifests/server/controller-deployment.yaml"
-    ));
+    let deployment: Deployment = manifest(files::GATE);
+    let controller: Deployment = manifest(files::CONTROLLER);
     let rights_of = |account: &str, asked: Vec<rights::Right>| {
         Ok(Some(Rights {
             account: format!("system:serviceaccount:{NAMESPACE}:{account}"),
@@ -142,7 +137,7 @@ fn read() -> Facts {
         )]),
         served: BTreeMap::new(),
         tried: writes::tried()
-            .map(|webhook| (webhook, Ok(answer(webhook))))
+            .map(|(webhook, probe)| (webhook.path, Ok(answer(webhook, probe))))
             .collect(),
         deployments: Ok(vec![deployment, controller]),
         gate_rights: rights_of(installation::ACCOUNT, rights::of_the_gate()),
@@ -175,31 +170,23 @@ fn read() -> Facts {
 }
 
 /// What Berth answers.
-fn answer(webhook: Webhook) -> Tried {
-    let words = match webhook {
-        Webhook::MutateCluster => {
-            let mut object = writes::object(webhook, "x");
+fn answer(webhook: &ShippedWebhook, probe: &Probe) -> Tried {
+    let words = match probe.shows {
+        Shows::Filled { .. } => {
+            let mut object = writes::object(webhook, probe, "x");
             object["spec"]["taints"][0]["timeAdded"] = json!(NOW.to_string());
             return Tried {
                 outcome: Ok(object),
             };
         }
-        Webhook::ValidateCluster => {
-            "spec.leaseDurationSeconds: Invalid value: 86401: must be between 0 and 86400\nurl \"x\" is invalid in client \
-             configs"
-        }
-        Webhook::ValidateClusterSet => "metadata.name: Invalid value: \"x\": must be no more than",
-        Webhook::ValidateBinding => {
-            "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet"
-        }
-        Webhook::ValidateRequest => "it is not tried",
+        Shows::Refused { berth, .. } => berth,
     };
     Tried {
         outcome: Err(Box::new(Status {
             code: 400,
             message: format!(
                 "admission webhook \"{}\" denied the request: {words}",
-                webhook.registration()
+                webhook.name
             ),
             ..Status::default()
         })),
