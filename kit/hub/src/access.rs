@@ -1,0 +1,138 @@
+//! Which API server to call, and as which user.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Which API server to call, and as which user.
+///
+/// Searched in this order: [`Access::kubeconfig`], the files of `$KUBECONFIG` (merged as kubectl merges them; missing files are
+/// skipped), `~/.kube/config` if [`Access::home`] is set, the cluster in which this process runs.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The file that a flag names.
+    pub kubeconfig: Option<PathBuf>,
+    /// The context to use instead of the kubeconfig's current one.
+    pub context: Option<String>,
+    /// Impersonation.
+    pub act_as: Option<ActAs>,
+    /// Whether `~/.kube/config` is used, as commands do and servers do not.
+    pub home: bool,
+    /// Time limits of connections.
+    pub timing: Timing,
+}
+
+/// The user to impersonate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ActAs {
+    /// Name of the user.
+    pub user: String,
+    /// The user's groups.
+    pub groups: Vec<String>,
+}
+
+/// Time limits of connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// How long connecting may take.
+    pub connect: Duration,
+    /// A peer that acknowledges nothing for this time is gone.
+    pub silence: Duration,
+}
+
+/// Why there is no API server to call.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// No kubeconfig was found, and this does not run in a cluster.
+    #[error("no kubeconfig: name one by --kubeconfig FILE or in $KUBECONFIG ({})", missing(*.home))]
+    NoKubeconfig {
+        /// Whether `~/.kube/config` was looked for, too.
+        home: bool,
+    },
+    /// A context was named, but there is no kubeconfig.
+    #[error(
+        "--context needs a kubeconfig, and none was found: name one by --kubeconfig FILE or in $KUBECONFIG"
+    )]
+    ContextWithoutKubeconfig,
+    /// The kubeconfig lacks this context.
+    #[error("the kubeconfig has no context {context:?}")]
+    NoContext {
+        /// The context that is missing.
+        context: String,
+        /// Those that it has.
+        contexts: Vec<String>,
+    },
+    /// The kubeconfig has no current context, and none was named.
+    #[error(
+        "the kubeconfig has no current context: choose one by --context (it has: {})",
+        .contexts.join(", ")
+    )]
+    NoCurrentContext {
+        /// The contexts that it has.
+        contexts: Vec<String>,
+    },
+    /// A file cannot be read, or is no kubeconfig.
+    #[error("{source_name}: {why}")]
+    Kubeconfig {
+        /// The file, after the flag that named it.
+        source_name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Connections cannot be made of the configuration.
+    #[error("{server}: {why}")]
+    Unusable {
+        /// The server's URL without secrets.
+        server: String,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+}
+
+// === impl Access ===
+
+impl Access {
+    /// The access of a server: short time limits, and no `~/.kube/config`.
+    pub fn of_server(kubeconfig: Option<PathBuf>) -> Self {
+        Self {
+            kubeconfig,
+            context: None,
+            act_as: None,
+            home: false,
+            timing: Timing::SERVER,
+        }
+    }
+
+    /// The access of a command.
+    pub fn of_command(kubeconfig: Option<PathBuf>) -> Self {
+        Self {
+            home: true,
+            timing: Timing::COMMAND,
+            ..Self::of_server(kubeconfig)
+        }
+    }
+}
+
+// === impl Timing ===
+
+impl Timing {
+    /// A review has seconds: a silent peer is detected while it can still be answered over another connection.
+    pub const SERVER: Self = Self {
+        connect: Duration::from_secs(2),
+        silence: Duration::from_secs(2),
+    };
+
+    /// A user waits, perhaps behind a slow line.
+    pub const COMMAND: Self = Self {
+        connect: Duration::from_secs(30),
+        silence: Duration::from_secs(30),
+    };
+}
+
+fn missing(home: bool) -> &'static str {
+    if home {
+        "~/.kube/config does not exist, and this does not run in a cluster"
+    } else {
+        "this does not run in a cluster"
+    }
+}

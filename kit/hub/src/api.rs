@@ -1,0 +1,212 @@
+//! [`HubApi`]: one API server and one user of it.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Body;
+use tokio::time::{Instant, timeout};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service, ServiceExt};
+
+use crate::access::{Access, ConnectError};
+use crate::answer::{Answer, Chunks, ResponseBody};
+use crate::call::Call;
+use crate::connections::{Connections, Pool};
+use crate::error::{CallError, Cause, Refusal, causes};
+
+/// The body of a request.
+pub type RequestBody = Full<Bytes>;
+
+/// Sends requests that have paths only, and does not retry.
+pub(crate) type HubService =
+    BoxCloneSyncService<Request<RequestBody>, Response<ResponseBody>, BoxError>;
+
+/// The longest body of a refusal; the rest is not read.
+const LONGEST_REFUSAL: usize = 1 << 20;
+
+/// One API server, and one user of it: connections, TLS and credentials. Clones share them.
+#[derive(Clone)]
+pub struct HubApi(Arc<Shared>);
+
+struct Shared {
+    connections: Connections,
+    server: String,
+    default_namespace: String,
+}
+
+// === impl HubApi ===
+
+impl HubApi {
+    /// Calls this service, which receives requests with paths only. For tests, and for whatever wraps another transport.
+    pub fn new<S, B>(service: S) -> Self
+    where
+        S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<BoxError>,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let service = service
+            .map_response(|response: Response<B>| response.map(ResponseBody::boxed))
+            .map_err(Into::into);
+        let service = BoxCloneSyncService::new(service);
+        Self::over(Pool {
+            service,
+            server: String::new(),
+            default_namespace: "default".to_owned(),
+        })
+    }
+
+    /// The API server of this kubeconfig, or that of the cluster in which this process runs. Whether it responds shows in use.
+    ///
+    /// # Errors
+    /// No API server is named, or its kubeconfig cannot be used.
+    pub async fn connect(access: &Access) -> Result<Self, ConnectError> {
+        Connections::open(access).await.map(Self::with)
+    }
+
+    /// The API server of a configuration that was made by other means. Its credentials are reloaded as far as kube does so.
+    ///
+    /// # Errors
+    /// It cannot be used.
+    pub async fn of(config: kube::Config) -> Result<Self, ConnectError> {
+        Connections::of(config).await.map(Self::with)
+    }
+
+    fn over(pool: Pool) -> Self {
+        Self::with(Connections::fixed(pool))
+    }
+
+    fn with(connections: Connections) -> Self {
+        let pool = connections.first();
+        Self(Arc::new(Shared {
+            server: pool.server.clone(),
+            default_namespace: pool.default_namespace.clone(),
+            connections,
+        }))
+    }
+
+    /// The namespace of the kubeconfig's context, or of the pod in which this runs; `default` without either.
+    pub fn default_namespace(&self) -> &str {
+        &self.0.default_namespace
+    }
+
+    /// The server's URL without path and secrets, to be shown. Empty for a service of [`HubApi::new`].
+    pub fn server(&self) -> &str {
+        &self.0.server
+    }
+
+    /// Makes a call: one request, one deadline, one byte bound; nothing is retried.
+    ///
+    /// # Errors
+    /// No success within the deadline and the bound. After [`Cause::Late`] and [`Cause::NoConnection`] a write may have been
+    /// carried out.
+    pub async fn call(&self, call: Call) -> Result<Answer, CallError> {
+        let begun = Instant::now();
+        match timeout(call.within, self.exchange(&call)).await {
+            Ok(Ok((head, body))) => Ok(Answer {
+                status: head.status,
+                headers: head.headers,
+                body,
+                took: begun.elapsed(),
+                line: call.line,
+            }),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(late(&call)),
+        }
+    }
+
+    /// Makes a call whose response is read as it comes: a watch, a long list. The deadline ends with the head of the response.
+    ///
+    /// # Errors
+    /// No success within the deadline.
+    pub async fn stream(&self, call: Call) -> Result<Chunks, CallError> {
+        let begun = timeout(call.within, async {
+            let response = self.send(&call).await?;
+            if response.status().is_success() {
+                return Ok(response);
+            }
+            Err(refusal(&call, response).await)
+        });
+        let response = begun.await.unwrap_or_else(|_| Err(late(&call)))?;
+        let (head, body) = response.into_parts();
+        Ok(Chunks {
+            headers: head.headers,
+            body,
+            line: call.line,
+            rest: BytesMut::new(),
+            longest_line: call.at_most,
+        })
+    }
+
+    async fn exchange(&self, call: &Call) -> Result<(http::response::Parts, Bytes), CallError> {
+        let response = self.send(call).await?;
+        if !response.status().is_success() {
+            return Err(refusal(call, response).await);
+        }
+        let (head, body) = response.into_parts();
+        let body = read(call, body, call.at_most).await?;
+        Ok((head, body))
+    }
+
+    async fn send(&self, call: &Call) -> Result<Response<ResponseBody>, CallError> {
+        let request = call
+            .request()
+            .map_err(|error| call.not_sent(format!("no request can be made of this: {error}")))?;
+        let service = self.0.connections.service().await;
+        service
+            .oneshot(request)
+            .await
+            .map_err(|error| CallError::no_response(call.asked(), error))
+            .inspect(|response| {
+                if response.status() == StatusCode::UNAUTHORIZED {
+                    self.0.connections.not_accepted();
+                }
+            })
+    }
+}
+
+impl std::fmt::Debug for HubApi {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HubApi")
+            .field("server", &self.0.server)
+            .finish_non_exhaustive()
+    }
+}
+
+fn late(call: &Call) -> CallError {
+    CallError::new(call.asked(), Cause::Late(call.within))
+}
+
+async fn refusal(call: &Call, response: Response<ResponseBody>) -> CallError {
+    let (head, body) = response.into_parts();
+    match read(call, body, LONGEST_REFUSAL.min(call.at_most.max(4096))).await {
+        Ok(body) => {
+            let refusal = Refusal::of(head.status, &head.headers, &body);
+            CallError::new(call.asked(), Cause::Refused(refusal))
+        }
+        // Whatever it would have said: the code counts.
+        Err(error) if matches!(error.cause(), Cause::TooLarge(_)) => {
+            let refusal = Refusal::of(head.status, &head.headers, b"(a long page)");
+            CallError::new(call.asked(), Cause::Refused(refusal))
+        }
+        Err(error) => error,
+    }
+}
+
+async fn read(call: &Call, body: ResponseBody, at_most: usize) -> Result<Bytes, CallError> {
+    let read = Limited::new(body, at_most).collect().await;
+    read.map(|body| body.to_bytes()).map_err(|error| {
+        let cause = if error.is::<LengthLimitError>() {
+            Cause::TooLarge(at_most)
+        } else {
+            Cause::NoConnection(format!("the response broke off: {}", causes(&*error)))
+        };
+        CallError::new(call.asked(), cause)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! Pauses between attempts.
+
+use std::time::Duration;
+
+use crate::error::CallError;
+
+/// Exponential pauses with jitter, capped.
+///
+/// The nth pause is a random part, half to whole, of `first` doubled n - 1 times, and at most `cap`.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    first: Duration,
+    cap: Duration,
+    failures: u32,
+}
+
+// === impl Backoff ===
+
+impl Backoff {
+    /// No failure so far.
+    pub fn new(first: Duration, cap: Duration) -> Self {
+        Self {
+            first,
+            cap,
+            failures: 0,
+        }
+    }
+
+    /// One more failure: how long to pause before the next attempt.
+    pub fn pause(&mut self) -> Duration {
+        let doubled = self.first.saturating_mul(1 << self.failures.min(30));
+        self.failures = self.failures.saturating_add(1);
+        doubled.min(self.cap).mul_f64(0.5 + 0.5 * fastrand::f64())
+    }
+
+    /// The same, but no shorter than what the API server asked for.
+    pub fn pause_after(&mut self, error: &CallError) -> Duration {
+        let pause = self.pause();
+        error.retry_after().map_or(pause, |asked| asked.max(pause))
+    }
+
+    /// An attempt succeeded: the next pause is a first one.
+    pub fn reset(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Failures since the last success.
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_cap() {
+        let ms = Duration::from_millis;
+        let mut backoff = Backoff::new(ms(100), ms(350));
+        for whole in [ms(100), ms(200), ms(350), ms(350)] {
+            let pause = backoff.pause();
+            assert!(
+                pause >= whole / 2 && pause <= whole,
+                "{pause:?} of {whole:?}"
+            );
+        }
+        for _ in 0..100 {
+            backoff.pause();
+        }
+        assert!(backoff.pause() <= ms(350));
+        backoff.reset();
+        assert!(backoff.pause() <= ms(100));
+    }
+}

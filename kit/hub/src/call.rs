@@ -1,0 +1,344 @@
+//! One request, and the words for it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Method, Request};
+use http_body_util::Full;
+
+use crate::api::RequestBody;
+use crate::error::{CallError, Cause};
+
+/// `Content-Type` of a server-side apply.
+pub const APPLY_PATCH: &str = "application/apply-patch+yaml";
+/// `Content-Type` of a JSON merge patch (RFC 7386).
+pub const MERGE_PATCH: &str = "application/merge-patch+json";
+/// `Content-Type` of a JSON patch (RFC 6902).
+pub const JSON_PATCH: &str = "application/json-patch+json";
+/// `Content-Type` of a strategic merge patch.
+pub const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
+/// `Accept` and `Content-Type` of plain JSON.
+pub const JSON: &str = "application/json";
+/// `Accept` for the metadata of an object.
+pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+/// `Accept` for the metadata of the objects of a list.
+pub const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+/// The deadline of a call that sets no other.
+const WITHIN: Duration = Duration::from_secs(15);
+
+/// The byte bound of a call that sets no other. An object is smaller: etcd takes 1.5 MiB.
+const AT_MOST: usize = 8 << 20;
+
+/// A request to an API server: a method, a path with its query, a body; how long it may take and how long the response may
+/// be.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub(crate) line: Line,
+    accept: HeaderValue,
+    content_type: Option<HeaderValue>,
+    body: Bytes,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) within: Duration,
+    pub(crate) at_most: usize,
+}
+
+/// Method and path: what is kept of a call, so that words are made of it only where they are needed.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    method: Method,
+    path: Cow<'static, str>,
+}
+
+/// What a call asked for, as a role grants it: `get managedclusters.cluster.open-cluster-management.io c1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The verb of RBAC; for a path that is no resource, the HTTP method in lower case.
+    pub verb: &'static str,
+    /// The path without its query.
+    pub path: String,
+    /// The resource, if the path is one.
+    pub resource: Option<Resource>,
+}
+
+/// A resource, or one object or subresource of it, as a path names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resource {
+    /// API group; empty: the core group.
+    pub group: String,
+    /// Version of the group.
+    pub version: String,
+    /// The plural.
+    pub plural: String,
+    /// The subresource; empty: the object itself.
+    pub subresource: String,
+    /// The namespace; `None`: cluster-scoped, or in all namespaces.
+    pub namespace: Option<String>,
+    /// The object; `None`: the collection.
+    pub name: Option<String>,
+}
+
+// === impl Call ===
+
+impl Call {
+    /// A call of this method. The path begins with a slash and includes the query.
+    pub fn new(method: Method, path: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            line: Line {
+                method,
+                path: path.into(),
+            },
+            accept: HeaderValue::from_static(JSON),
+            content_type: None,
+            body: Bytes::new(),
+            headers: Vec::new(),
+            within: WITHIN,
+            at_most: AT_MOST,
+        }
+    }
+
+    /// Reads an object, a list, a watch, or any other path.
+    pub fn get(path: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    /// Creates an object from JSON.
+    pub fn post(path: impl Into<Cow<'static, str>>, body: impl Into<Bytes>) -> Self {
+        Self::new(Method::POST, path).with_body(JSON, body)
+    }
+
+    /// Replaces an object by JSON.
+    pub fn put(path: impl Into<Cow<'static, str>>, body: impl Into<Bytes>) -> Self {
+        Self::new(Method::PUT, path).with_body(JSON, body)
+    }
+
+    /// Patches an object; `content_type` is one of [`APPLY_PATCH`], [`MERGE_PATCH`], [`JSON_PATCH`] and
+    /// [`STRATEGIC_MERGE_PATCH`].
+    pub fn patch(
+        path: impl Into<Cow<'static, str>>,
+        content_type: &'static str,
+        body: impl Into<Bytes>,
+    ) -> Self {
+        Self::new(Method::PATCH, path).with_body(content_type, body)
+    }
+
+    /// Deletes an object. `options`: a DeleteOptions in JSON, or nothing.
+    pub fn delete(path: impl Into<Cow<'static, str>>, options: impl Into<Bytes>) -> Self {
+        let options = options.into();
+        let call = Self::new(Method::DELETE, path);
+        if options.is_empty() {
+            return call;
+        }
+        call.with_body(JSON, options)
+    }
+
+    fn with_body(self, content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        Self {
+            content_type: Some(HeaderValue::from_static(content_type)),
+            body: body.into(),
+            ..self
+        }
+    }
+
+    /// The deadline: from the call to the last byte of its response; of a stream, to the head of its response. Without it: 15 s.
+    pub fn within(self, within: Duration) -> Self {
+        Self { within, ..self }
+    }
+
+    /// The byte bound of the response's body; of a stream, that of a line ([`Chunks::line`](crate::Chunks::line)). Without it:
+    /// 8 MiB.
+    pub fn at_most(self, bytes: usize) -> Self {
+        Self {
+            at_most: bytes,
+            ..self
+        }
+    }
+
+    /// Another `Accept` than plain JSON, such as [`METADATA`].
+    pub fn accept(self, accept: &'static str) -> Self {
+        Self {
+            accept: HeaderValue::from_static(accept),
+            ..self
+        }
+    }
+
+    /// One more header.
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// The path and its query.
+    pub fn path(&self) -> &str {
+        &self.line.path
+    }
+
+    /// What is asked, for messages.
+    pub fn asked(&self) -> Asked {
+        self.line.asked()
+    }
+
+    /// The error of a call that is not made: the term of a lease is over, say.
+    pub fn not_sent(&self, why: impl Into<String>) -> CallError {
+        CallError::new(self.asked(), Cause::NotSent(why.into()))
+    }
+
+    pub(crate) fn request(&self) -> Result<Request<RequestBody>, http::Error> {
+        let mut request = Request::builder()
+            .method(self.line.method.clone())
+            .uri(&*self.line.path)
+            .header(ACCEPT, &self.accept);
+        if let Some(content_type) = &self.content_type {
+            request = request.header(CONTENT_TYPE, content_type);
+        }
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        request.body(Full::new(self.body.clone()))
+    }
+}
+
+// === impl Line ===
+
+impl Line {
+    pub(crate) fn asked(&self) -> Asked {
+        Asked::of(&self.method, &self.path)
+    }
+}
+
+// === impl Asked ===
+
+impl Asked {
+    fn of(method: &Method, path: &str) -> Self {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let resource = Resource::of(path);
+        let watches = query
+            .split('&')
+            .any(|pair| matches!(pair, "watch=true" | "watch=1"));
+        let names_one = resource.as_ref().is_some_and(|it| it.name.is_some());
+        let verb = match (method.as_str(), &resource) {
+            ("GET", Some(_)) if watches => "watch",
+            ("GET", Some(_)) if !names_one => "list",
+            ("POST", Some(_)) => "create",
+            ("PUT", Some(_)) => "update",
+            ("DELETE", Some(_)) if !names_one => "deletecollection",
+            ("GET", _) => "get",
+            ("POST", _) => "post",
+            ("PUT", _) => "put",
+            ("PATCH", _) => "patch",
+            ("DELETE", _) => "delete",
+            ("HEAD", _) => "head",
+            _ => "request",
+        };
+        Self {
+            verb,
+            path: path.to_owned(),
+            resource,
+        }
+    }
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.verb)?;
+        let Some(resource) = &self.resource else {
+            return write!(f, " {}", self.path);
+        };
+        write!(f, " {}", resource.plural)?;
+        if !resource.subresource.is_empty() {
+            write!(f, "/{}", resource.subresource)?;
+        }
+        if !resource.group.is_empty() {
+            write!(f, ".{}", resource.group)?;
+        }
+        match (&resource.namespace, &resource.name) {
+            (Some(namespace), Some(name)) => write!(f, " {namespace}/{name}"),
+            (None, Some(name)) => write!(f, " {name}"),
+            (Some(namespace), None) => write!(f, " in {namespace}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+// === impl Resource ===
+
+impl Resource {
+    /// The resource of a path without query, or `None` if it is no path of a resource.
+    fn of(path: &str) -> Option<Self> {
+        let mut parts = path.strip_prefix('/')?.split('/');
+        let group = match parts.next()? {
+            "api" => "",
+            "apis" => parts.next()?,
+            _ => return None,
+        };
+        let version = parts.next()?;
+        let rest: Vec<&str> = parts.collect();
+        let (namespace, rest) = match &rest[..] {
+            ["namespaces", _, "status" | "finalize"] => (None, &rest[..]),
+            ["namespaces", namespace, _, ..] => (Some((*namespace).to_owned()), &rest[2..]),
+            _ => (None, &rest[..]),
+        };
+        let (plural, rest) = rest.split_first()?;
+        let (name, subresource) = match rest {
+            [] => (None, String::new()),
+            [name, subresource @ ..] => (Some((*name).to_owned()), subresource.join("/")),
+        };
+        Some(Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            plural: (*plural).to_owned(),
+            subresource,
+            namespace,
+            name,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_named_as_a_role_would_grant_it() {
+        const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
+        let rows = [
+            (
+                Call::get(format!("{CLUSTERS}/c1")),
+                "get managedclusters.cluster.open-cluster-management.io c1",
+            ),
+            (
+                Call::get(format!("{CLUSTERS}?limit=500")),
+                "list managedclusters.cluster.open-cluster-management.io",
+            ),
+            (
+                Call::get(format!("{CLUSTERS}?watch=true&resourceVersion=1")),
+                "watch managedclusters.cluster.open-cluster-management.io",
+            ),
+            (
+                Call::patch(format!("{CLUSTERS}/c1/status?force=true"), MERGE_PATCH, ""),
+                "patch managedclusters/status.cluster.open-cluster-management.io c1",
+            ),
+            (Call::post("/api/v1/namespaces", "{}"), "create namespaces"),
+            (Call::get("/api/v1/namespaces/c1"), "get namespaces c1"),
+            (
+                Call::put("/api/v1/namespaces/c1/finalize", "{}"),
+                "update namespaces/finalize c1",
+            ),
+            (
+                Call::delete("/api/v1/namespaces/c1/secrets/s", ""),
+                "delete secrets c1/s",
+            ),
+            (
+                Call::delete("/api/v1/namespaces/c1/secrets", ""),
+                "deletecollection secrets in c1",
+            ),
+            (Call::get("/version"), "get /version"),
+        ];
+        for (call, words) in rows {
+            assert_eq!(call.asked().to_string(), words);
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! Connections to one API server, and their renewal when credentials change on disk.
+//!
+//! Every [`PERIOD`], the next call compares the content of the files that the connections were made of; if it has changed, new
+//! connections are made of it. (A connection keeps the client certificate of its handshake, and an API server refuses an
+//! expired one on every request.) Requests under way end on the connections that they began on. Files that cannot be used
+//! leave the connections as they are.
+//!
+//! Only credentials are renewed: a kubeconfig that names another server or another current context is for the next start.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use base64::prelude::{BASE64_STANDARD, Engine};
+use http::header::USER_AGENT;
+use http::{HeaderValue, Uri};
+use hyper::rt::{Read, Write};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::Config;
+use kube::client::ConfigExt;
+use tokio::time::Instant;
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
+use tracing::{info, warn};
+
+use crate::access::{Access, ConnectError, Timing};
+use crate::answer::ResponseBody;
+use crate::api::HubService;
+use crate::error::{auth_words, causes};
+use crate::kubeconfig::{Environment, Loaded, files_of, load};
+
+/// How often files are compared.
+pub(crate) const PERIOD: Duration = Duration::from_secs(10);
+
+/// An idle connection is probed after this time, and at this interval then.
+const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(1));
+
+/// Shorter than the 90 s after which API servers close idle connections, so that none is used while it is being closed.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Connections that are replaced when their credentials change.
+pub(crate) struct Connections(Arc<Inner>);
+
+struct Inner {
+    current: ArcSwap<Pool>,
+    source: Option<Source>,
+    opened: Instant,
+    /// When to compare the files again: milliseconds after `opened`.
+    due: AtomicU64,
+    /// The API server did not accept the credentials of an exec plugin: they are to be obtained anew.
+    obtain: AtomicBool,
+    files: Mutex<Files>,
+}
+
+/// What connections are made of, again and again.
+struct Source {
+    from: From,
+    server: Uri,
+    timing: Timing,
+    has_plugin: bool,
+}
+
+enum From {
+    Kubeconfig(Access),
+    Config(Box<Config>),
+}
+
+/// Files, and what they held when the connections were made.
+struct Files {
+    paths: Vec<PathBuf>,
+    used: u64,
+    /// What could not be used, and was reported.
+    refused: Option<u64>,
+}
+
+/// Connections with one set of credentials.
+pub(crate) struct Pool {
+    pub(crate) service: HubService,
+    pub(crate) server: String,
+    pub(crate) default_namespace: String,
+}
+
+// === impl Connections ===
+
+impl Connections {
+    pub(crate) fn fixed(pool: Pool) -> Self {
+        Self::new(pool, None, Vec::new(), 0)
+    }
+
+    pub(crate) async fn open(access: &Access) -> Result<Self, ConnectError> {
+        let access = access.clone();
+        blocking(move || {
+            let environment = Environment::of_process();
+            let Loaded {
+                config,
+                context,
+                files,
+            } = load(&access, &environment)?;
+            let used = content(&files);
+            let pool = pool(&config, access.timing)?;
+            let source = Source {
+                server: config.cluster_url.clone(),
+                timing: access.timing,
+                has_plugin: config.auth_info.exec.is_some(),
+                from: From::Kubeconfig(Access { context, ..access }),
+            };
+            let source = (!files.is_empty()).then_some(source);
+            Ok(Self::new(pool, source, files, used))
+        })
+        .await
+    }
+
+    pub(crate) async fn of(config: Config) -> Result<Self, ConnectError> {
+        blocking(move || {
+            let files: Vec<_> = files_of(&config).collect();
+            let used = content(&files);
+            let pool = pool(&config, Timing::SERVER)?;
+            let source = Source {
+                server: config.cluster_url.clone(),
+                timing: Timing::SERVER,
+                has_plugin: config.auth_info.exec.is_some(),
+                from: From::Config(Box::new(config)),
+            };
+            Ok(Self::new(pool, Some(source), files, used))
+        })
+        .await
+    }
+
+    fn new(pool: Pool, source: Option<Source>, paths: Vec<PathBuf>, used: u64) -> Self {
+        Self(Arc::new(Inner {
+            current: ArcSwap::from_pointee(pool),
+            source,
+            opened: Instant::now(),
+            due: AtomicU64::new(PERIOD.as_millis() as u64),
+            obtain: AtomicBool::new(false),
+            files: Mutex::new(Files {
+                paths,
+                used,
+                refused: None,
+            }),
+        }))
+    }
+
+    pub(crate) fn first(&self) -> Arc<Pool> {
+        self.0.current.load_full()
+    }
+
+    /// What sends requests, with credentials as the files have them now or had them a [`PERIOD`] ago.
+    pub(crate) async fn service(&self) -> HubService {
+        if self.0.is_due() {
+            let inner = Arc::clone(&self.0);
+            // Whoever waits for it may give up: it is done all the same.
+            let _ = tokio::task::spawn_blocking(move || inner.renew()).await;
+        }
+        self.0.current.load().service.clone()
+    }
+
+    /// The API server answered 401.
+    pub(crate) fn not_accepted(&self) {
+        if self
+            .0
+            .source
+            .as_ref()
+            .is_some_and(|source| source.has_plugin)
+        {
+            self.0.obtain.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    /// Whether it is time to compare the files; true for one caller.
+    fn is_due(&self) -> bool {
+        if self.source.is_none() {
+            return false;
+        }
+        let now = self.opened.elapsed().as_millis() as u64;
+        let due = self.due.load(Ordering::Relaxed);
+        let next = now + PERIOD.as_millis() as u64;
+        now >= due
+            && (self.due)
+                .compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    fn renew(&self) {
+        let Some(source) = &self.source else { return };
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = content(&files.paths);
+        let obtain = self.obtain.swap(false, Ordering::Relaxed);
+        if found == files.used && !obtain {
+            return;
+        }
+        match source.pool() {
+            Ok((pool, paths)) => {
+                info!(
+                    server = pool.server,
+                    "the credentials have changed: new connections use them"
+                );
+                self.current.store(Arc::new(pool));
+                // What was read may be newer than `found`; if so, the next comparison shows it.
+                files.used = if paths == files.paths {
+                    found
+                } else {
+                    content(&paths)
+                };
+                files.paths = paths;
+                files.refused = None;
+            }
+            Err(error) => {
+                if files.refused != Some(found) {
+                    warn!(%error, "the changed credentials cannot be used; those before stay in use");
+                }
+                files.refused = Some(found);
+            }
+        }
+    }
+}
+
+// === impl Source ===
+
+impl Source {
+    fn pool(&self) -> Result<(Pool, Vec<PathBuf>), ConnectError> {
+        let (config, files) = match &self.from {
+            From::Config(config) => ((**config).clone(), files_of(config).collect()),
+            From::Kubeconfig(access) => {
+                let loaded = load(access, &Environment::of_process())?;
+                (loaded.config, loaded.files)
+            }
+        };
+        if config.cluster_url != self.server {
+            return Err(ConnectError::Unusable {
+                server: shown(&config.cluster_url),
+                why: format!(
+                    "the kubeconfig named {} when this process was started: restart it",
+                    shown(&self.server)
+                ),
+            });
+        }
+        Ok((pool(&config, self.timing)?, files))
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ConnectError> + Send + 'static,
+) -> Result<T, ConnectError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| {
+        Err(ConnectError::Unusable {
+            server: "API server".to_owned(),
+            why: error.to_string(),
+        })
+    })
+}
+
+/// What files hold, in short. A missing file is different from an empty one.
+fn content(files: &[PathBuf]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        std::fs::read(file).ok().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Connections of this configuration. Blocks: files are read, and exec plugins run.
+fn pool(config: &Config, timing: Timing) -> Result<Pool, ConnectError> {
+    let unusable = |why: String| ConnectError::Unusable {
+        server: shown(&config.cluster_url),
+        why,
+    };
+    let believes_nobody = config.root_cert.as_ref().is_some_and(Vec::is_empty);
+    if believes_nobody && config.cluster_url.scheme_str() == Some("https") {
+        return Err(unusable(
+            "certificate-authority holds no certificate: no server could be trusted".to_owned(),
+        ));
+    }
+    let failed = |error: &kube::Error| {
+        unusable(match error {
+            kube::Error::Auth(error) => auth_words(error),
+            error => causes(error),
+        })
+    };
+    let service = service(config, timing).map_err(|error| match error.downcast_ref() {
+        Some(error) => failed(error),
+        None => unusable(causes(&*error)),
+    })?;
+    Ok(Pool {
+        service,
+        server: shown(&config.cluster_url),
+        default_namespace: config.default_namespace.clone(),
+    })
+}
+
+fn service(config: &Config, timing: Timing) -> Result<HubService, BoxError> {
+    let mut tcp = HttpConnector::new();
+    // The TLS layer around it decides by the URL.
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(timing.connect));
+    #[cfg(target_os = "linux")]
+    tcp.set_tcp_user_timeout(Some(timing.silence));
+    let (after, interval) = KEEPALIVE;
+    tcp.set_keepalive(Some(after));
+    tcp.set_keepalive_interval(Some(interval));
+    tcp.set_keepalive_retries(Some(3));
+    let Some(proxy) = &config.proxy_url else {
+        return over(config, tcp);
+    };
+    match proxy.scheme_str() {
+        Some("http") => over(config, tunnel(proxy, tcp)?),
+        Some("https") => {
+            let tls = config.rustls_https_connector_with_connector(tcp)?;
+            over(config, tunnel(proxy, tls)?)
+        }
+        scheme => Err(format!(
+            "a proxy of scheme {} is not supported: name an HTTP proxy as proxy-url of the kubeconfig or in HTTPS_PROXY",
+            scheme.unwrap_or("none")
+        )
+        .into()),
+    }
+}
+
+fn tunnel<C>(proxy: &Uri, connector: C) -> Result<Tunnel<C>, BoxError> {
+    let tunnel = Tunnel::new(proxy.clone(), connector);
+    let authority = proxy.authority().map_or("", |authority| authority.as_str());
+    let Some((user, _)) = authority.rsplit_once('@') else {
+        return Ok(tunnel);
+    };
+    let user = BASE64_STANDARD.encode(percent_decoded(user));
+    Ok(tunnel.with_auth(HeaderValue::from_str(&format!("Basic {user}"))?))
+}
+
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..2).and_then(|two| {
+            let two = std::str::from_utf8(two).ok()?;
+            let is_hex = two.bytes().all(|byte| byte.is_ascii_hexdigit());
+            u8::from_str_radix(two, 16).ok().filter(|_| is_hex)
+        });
+        match digits {
+            Some(byte) if *first == b'%' => {
+                decoded.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                decoded.push(*first);
+                rest = after;
+            }
+        }
+    }
+    decoded
+}
+
+fn over<C>(config: &Config, connector: C) -> Result<HubService, BoxError>
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError> + 'static,
+{
+    let tls = config.rustls_https_connector_with_connector(connector)?;
+    let http = legacy::Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .build(tls);
+    let mut named = config.clone();
+    let agent = concat!("berth/", env!("CARGO_PKG_VERSION"));
+    (named.headers).push((USER_AGENT, HeaderValue::from_static(agent)));
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(named.extra_headers_layer()?)
+        .map_response(|response: http::Response<_>| response.map(ResponseBody::Incoming))
+        .map_err(BoxError::from)
+        .service(http);
+    Ok(HubService::new(service.map_err(Into::into)))
+}
+
+/// The URL without what may be a secret in it.
+fn shown(url: &Uri) -> String {
+    let authority = url.authority().map_or("", |authority| authority.as_str());
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    format!("{}://{host}", url.scheme_str().unwrap_or("https"))
+}
+
+#[cfg(test)]
+mod tests;

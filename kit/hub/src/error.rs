@@ -1,0 +1,377 @@
+//! Why a call achieved nothing, in words for users.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+use tower::BoxError;
+
+use crate::call::Asked;
+
+/// An API server's whole response to a path that it does not serve, such as a kind whose definition is missing.
+const NO_SUCH_PATH: &str = "404 page not found";
+
+/// Longer bodies that are no Status are cut: they may be a page of HTML.
+const LONGEST_PAGE: usize = 300;
+
+/// Longer messages are cut where they are shown.
+const LONGEST_MESSAGE: usize = 1024;
+
+/// Why a call achieved nothing, and what it asked for.
+///
+/// Its words name the verb, the resource and the object, the cause, and the remedy where a user has one.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}: {}", .0.asked, .0.cause)]
+pub struct CallError(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    asked: Asked,
+    cause: Cause,
+}
+
+/// Why a call achieved nothing.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The request was not sent: it is malformed, or the caller may not write any more.
+    NotSent(String),
+    /// No connection, or it broke before the end of the response. A write may have been carried out.
+    NoConnection(String),
+    /// The credentials could not be obtained.
+    Credentials(String),
+    /// No response within this deadline. A write may have been carried out.
+    Late(Duration),
+    /// The response is longer than this bound, in bytes.
+    TooLarge(usize),
+    /// The response is not what was asked for.
+    Unreadable(String),
+    /// A response other than success.
+    Refused(Refusal),
+}
+
+/// A response other than success: that of the API server, or of something between.
+#[derive(Clone, Debug, Default)]
+pub struct Refusal {
+    /// HTTP status code.
+    pub code: u16,
+    /// The Status' reason, such as `NotFound`; empty: the response is no Status.
+    pub reason: String,
+    /// The Status' message; of anything else, the beginning of the body.
+    pub message: String,
+    /// What the Status is about.
+    pub details: Details,
+    /// When to ask again at the earliest, if the response says so.
+    pub retry_after: Option<Duration>,
+    says: Says,
+}
+
+/// What a Status is about. Missing fields are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Details {
+    /// The object.
+    pub name: String,
+    /// Its API group.
+    pub group: String,
+    /// Its resource, as a plural. (The API calls it a kind.)
+    pub kind: String,
+    /// The object's uid.
+    pub uid: String,
+    #[serde(deserialize_with = "u64_or_none")]
+    retry_after_seconds: Option<u64>,
+}
+
+/// Where a refusal comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Says {
+    /// A v1 Status: the API server, or a webhook through it.
+    Status,
+    /// The API server's plain words for a path that it does not serve.
+    NoSuchPath,
+    /// Anything else: a proxy, a load balancer.
+    #[default]
+    Page,
+}
+
+/// A v1 Status, as far as it is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status<'a> {
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    api_version: Cow<'a, str>,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    details: Option<Details>,
+}
+
+/// The value, or `None` where the call found that the object does not exist.
+///
+/// # Errors
+/// Every other error of the call.
+pub fn optional<T>(result: Result<T, CallError>) -> Result<Option<T>, CallError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_absent() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+// === impl CallError ===
+
+impl CallError {
+    /// The error of a call that asked for this.
+    pub fn new(asked: Asked, cause: Cause) -> Self {
+        Self(Box::new(Inner { asked, cause }))
+    }
+
+    /// What was asked for.
+    pub fn asked(&self) -> &Asked {
+        &self.0.asked
+    }
+
+    /// Why the call achieved nothing.
+    pub fn cause(&self) -> &Cause {
+        &self.0.cause
+    }
+
+    /// The response, if it was one other than success.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match &self.0.cause {
+            Cause::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// HTTP status code of the response; 0: no response.
+    pub fn code(&self) -> u16 {
+        self.refusal().map_or(0, |refusal| refusal.code)
+    }
+
+    /// The reason of the response's Status; empty: no response, or no Status.
+    pub fn reason(&self) -> &str {
+        self.refusal().map_or("", |refusal| &refusal.reason)
+    }
+
+    /// When to ask again at the earliest, if the response says so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.refusal().and_then(|refusal| refusal.retry_after)
+    }
+
+    /// The object that was asked for does not exist, on the API server's own word: a v1 Status with code 404 and reason
+    /// `NotFound` that is about this object. Not so: the page of a proxy, an empty 404, a Status about something else (the
+    /// namespace that an object was to be created in), a kind that is not served ([`CallError::kind_is_absent`]).
+    pub fn is_absent(&self) -> bool {
+        let Some(refusal) = self.refusal() else {
+            return false;
+        };
+        let Some(resource) = &self.0.asked.resource else {
+            return false;
+        };
+        let details = &refusal.details;
+        let is_or_unsaid = |said: &str, asked: &str| said.is_empty() || said == asked;
+        refusal.says == Says::Status
+            && refusal.code == 404
+            && refusal.reason == "NotFound"
+            && (resource.name.as_deref())
+                .is_some_and(|name| !name.is_empty() && details.name == name)
+            && is_or_unsaid(&details.kind, &resource.plural)
+            && is_or_unsaid(&details.group, &resource.group)
+    }
+
+    /// The API server does not serve the path, and so has no such kind, on its own word.
+    pub fn kind_is_absent(&self) -> bool {
+        self.refusal()
+            .is_some_and(|refusal| refusal.code == 404 && refusal.says == Says::NoSuchPath)
+    }
+
+    /// A write was refused because the object has changed, or exists already: 409.
+    pub fn is_conflict(&self) -> bool {
+        self.code() == 409
+    }
+
+    /// Whether the same call may succeed later: there was no response in time, the server was busy or in trouble, or something
+    /// between it and us answered in its place.
+    pub fn may_pass(&self) -> bool {
+        match &self.0.cause {
+            Cause::NoConnection(_) | Cause::Late(_) => true,
+            Cause::Refused(refusal) => match refusal.code {
+                408 | 429 | 500.. => true,
+                404 => refusal.says == Says::Page,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// The error of a request that no response came to.
+    pub(crate) fn no_response(asked: Asked, error: BoxError) -> Self {
+        let auth = error.downcast_ref::<kube::client::AuthError>();
+        let cause = match (auth, error.downcast_ref::<kube::Error>()) {
+            (Some(error), _) | (None, Some(kube::Error::Auth(error))) => {
+                Cause::Credentials(auth_words(error))
+            }
+            _ => Cause::NoConnection(causes(&*error)),
+        };
+        Self::new(asked, cause)
+    }
+}
+
+// === impl Cause ===
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSent(why) => write!(f, "{why}"),
+            Self::NoConnection(why) => write!(f, "the API server cannot be reached: {why}"),
+            Self::Credentials(why) => write!(f, "no credentials for the API server: {why}"),
+            Self::Late(within) => write!(f, "no response within {within:.1?}"),
+            Self::TooLarge(bytes) if *bytes >= 1 << 20 => {
+                write!(f, "the response is longer than {} MiB", bytes >> 20)
+            }
+            Self::TooLarge(bytes) => write!(f, "the response is longer than {bytes} bytes"),
+            Self::Unreadable(why) => write!(f, "the response cannot be read: {why}"),
+            Self::Refused(refusal) => write!(f, "{refusal}"),
+        }
+    }
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    pub(crate) fn of(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+        let status = serde_json::from_slice::<Status<'_>>(body)
+            .ok()
+            .filter(|status| status.kind == "Status" && status.api_version == "v1");
+        let in_head = || headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok();
+        let (code, plain_404) = (code.as_u16(), body.trim_ascii() == NO_SUCH_PATH.as_bytes());
+        let Some(status) = status else {
+            return Self {
+                code,
+                reason: String::new(),
+                message: cut(&String::from_utf8_lossy(body), LONGEST_PAGE).into_owned(),
+                details: Details::default(),
+                retry_after: in_head().map(Duration::from_secs),
+                says: if code == 404 && plain_404 {
+                    Says::NoSuchPath
+                } else {
+                    Says::Page
+                },
+            };
+        };
+        let details = status.details.unwrap_or_default();
+        let seconds = in_head().or(details.retry_after_seconds);
+        Self {
+            code,
+            reason: status.reason.unwrap_or_default(),
+            message: status.message.unwrap_or_default(),
+            details,
+            retry_after: seconds.map(Duration::from_secs),
+            says: Says::Status,
+        }
+    }
+
+    /// Whether the response is a v1 Status, and so the API server's own.
+    pub fn is_status(&self) -> bool {
+        self.says == Says::Status
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = cut(&self.message, LONGEST_MESSAGE);
+        let message = message.trim();
+        match (self.says, &*self.reason) {
+            (Says::Page, _) => write!(
+                f,
+                "HTTP {} that is not the API server's: {}",
+                self.code,
+                if message.is_empty() { "empty" } else { message }
+            )?,
+            (Says::NoSuchPath, _) => {
+                write!(f, "the API server does not serve this kind ({message})")?
+            }
+            (Says::Status, "") => write!(f, "{message} (HTTP {})", self.code)?,
+            (Says::Status, reason) => write!(f, "{message} ({reason})")?,
+        }
+        if self.code == 401 {
+            f.write_str("; the API server does not accept these credentials: check the kubeconfig or service account")?;
+        }
+        Ok(())
+    }
+}
+
+fn u64_or_none<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Ok(serde_json::Value::deserialize(deserializer)?.as_u64())
+}
+
+/// An error and what caused it, without what is said twice.
+pub fn causes(error: &(dyn Error + 'static)) -> String {
+    let mut error = error;
+    // "client error (Connect)" says less than its cause.
+    if error.is::<hyper_util::client::legacy::Error>() {
+        error = error.source().unwrap_or(error);
+    }
+    let mut words = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let more = cause.to_string();
+        if !words.contains(&more) {
+            words.push_str(": ");
+            words.push_str(&more);
+        }
+        next = cause.source();
+    }
+    words
+}
+
+/// What is wrong with credentials. kube's words hold the output of exec plugins, and with it tokens.
+pub(crate) fn auth_words(error: &kube::client::AuthError) -> String {
+    use kube::client::AuthError;
+    match error {
+        AuthError::AuthExecRun { out, .. } => {
+            let said = String::from_utf8_lossy(&out.stderr);
+            let said = cut(said.trim(), LONGEST_PAGE).into_owned();
+            format!(
+                "the kubeconfig's exec plugin failed with {}: {said}",
+                out.status
+            )
+        }
+        AuthError::AuthExecParse(_) => {
+            "the output of the kubeconfig's exec plugin is no ExecCredential".to_owned()
+        }
+        AuthError::AuthExecStart(error) => {
+            format!("the kubeconfig's exec plugin cannot be started: {error}")
+        }
+        error => causes(error),
+    }
+}
+
+/// The beginning of a text, with control characters other than line ends replaced.
+fn cut(text: &str, longest: usize) -> Cow<'_, str> {
+    let is_plain = |c: char| c == '\n' || !c.is_control();
+    if text.len() <= longest && text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let end = text.floor_char_boundary(longest);
+    let mut shown: String = text[..end]
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '?' })
+        .collect();
+    if end < text.len() {
+        shown.push('…');
+    }
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! Kubeconfigs, as kubectl finds and merges them and as kube reads them.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use futures::FutureExt;
+use hyper_util::client::proxy::matcher::Matcher;
+use kube::Config;
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+
+use crate::access::{Access, ConnectError};
+use crate::error::causes;
+
+/// A configuration, and the files that it was made of.
+pub(crate) struct Loaded {
+    pub(crate) config: Config,
+    /// The context that was chosen; `None`: the cluster in which this process runs.
+    pub(crate) context: Option<String>,
+    /// Kubeconfigs, and the certificates and keys that they name. Token files and the CA of a pod are reloaded by kube.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// What the environment says about kubeconfigs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    pub(crate) kubeconfig: Option<OsString>,
+    pub(crate) home: Option<PathBuf>,
+}
+
+/// The names of the contexts of the kubeconfigs of this access; empty if none can be read. For completions.
+pub fn contexts(access: &Access) -> Vec<String> {
+    let found = found(access, &Environment::of_process());
+    let found = found.ok().flatten().unwrap_or_default();
+    found
+        .kubeconfig
+        .contexts
+        .into_iter()
+        .map(|it| it.name)
+        .collect()
+}
+
+/// Reads the configuration of this access. Blocks on files.
+pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded, ConnectError> {
+    let Some(found) = found(access, environment)? else {
+        if access.context.is_some() {
+            return Err(ConnectError::ContextWithoutKubeconfig);
+        }
+        let config =
+            Config::incluster().map_err(|_| ConnectError::NoKubeconfig { home: access.home })?;
+        return Ok(Loaded {
+            config: acting_as(config, access),
+            context: None,
+            files: Vec::new(),
+        });
+    };
+    let Found {
+        kubeconfig,
+        name,
+        mut files,
+    } = found;
+    let context = chosen(&kubeconfig, access)?;
+    let has_proxy = proxy_of(&kubeconfig, &context).is_some();
+    files.extend(authority_of(&kubeconfig, &context));
+    let options = KubeConfigOptions {
+        context: Some(context.clone()),
+        ..KubeConfigOptions::default()
+    };
+    let wrong = |error: KubeconfigError| ConnectError::Kubeconfig {
+        source_name: name,
+        why: words(&error),
+    };
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).now_or_never();
+    let config = config.expect("kube only reads files here, and awaits nothing");
+    let mut config = config.map_err(wrong)?;
+    if !has_proxy {
+        // kube compares NO_PROXY with the proxy, where it is about the server.
+        let matcher = Matcher::from_env();
+        config.proxy_url =
+            (config.proxy_url).filter(|_| matcher.intercept(&config.cluster_url).is_some());
+    }
+    files.extend(files_of(&config));
+    Ok(Loaded {
+        config: acting_as(config, access),
+        context: Some(context),
+        files,
+    })
+}
+
+/// The files that a configuration is read from anew each time connections are made of it.
+pub(crate) fn files_of(config: &Config) -> impl Iterator<Item = PathBuf> + use<> {
+    let auth = &config.auth_info;
+    [&auth.client_certificate, &auth.client_key]
+        .map(|file| file.as_ref().map(PathBuf::from))
+        .into_iter()
+        .flatten()
+}
+
+#[derive(Default)]
+struct Found {
+    kubeconfig: Kubeconfig,
+    /// How messages call it.
+    name: String,
+    files: Vec<PathBuf>,
+}
+
+fn found(access: &Access, environment: &Environment) -> Result<Option<Found>, ConnectError> {
+    if let Some(path) = &access.kubeconfig {
+        let name = format!("--kubeconfig {}", path.display());
+        return Ok(Some(Found {
+            kubeconfig: read(path, &name)?,
+            name,
+            files: vec![path.clone()],
+        }));
+    }
+    let paths: Vec<PathBuf> = match &environment.kubeconfig {
+        Some(value) if !value.is_empty() => env::split_paths(value).collect(),
+        _ if access.home => {
+            Vec::from_iter((environment.home.as_ref()).map(|home| home.join(".kube/config")))
+        }
+        _ => Vec::new(),
+    };
+    let mut found = None::<Found>;
+    for path in paths.into_iter().filter(|path| path.exists()) {
+        let name = path.display().to_string();
+        let next = read(&path, &name)?;
+        let before = found.unwrap_or_default();
+        let merged = before.kubeconfig.merge(next);
+        let mut files = before.files;
+        files.push(path);
+        found = Some(Found {
+            kubeconfig: merged.map_err(|error| ConnectError::Kubeconfig {
+                source_name: name.clone(),
+                why: words(&error),
+            })?,
+            name: match before.name.as_str() {
+                "" => name,
+                before => format!("{before}, {name}"),
+            },
+            files,
+        });
+    }
+    Ok(found)
+}
+
+fn read(path: &Path, name: &str) -> Result<Kubeconfig, ConnectError> {
+    Kubeconfig::read_from(path).map_err(|error| ConnectError::Kubeconfig {
+        source_name: name.to_owned(),
+        why: words(&error),
+    })
+}
+
+fn chosen(kubeconfig: &Kubeconfig, access: &Access) -> Result<String, ConnectError> {
+    let contexts = || {
+        kubeconfig
+            .contexts
+            .iter()
+            .map(|it| it.name.clone())
+            .collect()
+    };
+    let context = (access.context.as_ref()).or(kubeconfig.current_context.as_ref());
+    let Some(context) = context.filter(|context| !context.is_empty()) else {
+        return Err(ConnectError::NoCurrentContext {
+            contexts: contexts(),
+        });
+    };
+    if kubeconfig.contexts.iter().any(|it| it.name == *context) {
+        return Ok(context.clone());
+    }
+    Err(ConnectError::NoContext {
+        context: context.clone(),
+        contexts: contexts(),
+    })
+}
+
+fn cluster_of<'a>(kubeconfig: &'a Kubeconfig, context: &str) -> Option<&'a kube::config::Cluster> {
+    let context = kubeconfig.contexts.iter().find(|it| it.name == context)?;
+    let name = &context.context.as_ref()?.cluster;
+    let cluster = kubeconfig.clusters.iter().find(|it| it.name == *name)?;
+    cluster.cluster.as_ref()
+}
+
+fn proxy_of<'a>(kubeconfig: &'a Kubeconfig, context: &str) -> Option<&'a str> {
+    let proxy = cluster_of(kubeconfig, context)?.proxy_url.as_deref();
+    proxy.filter(|proxy| !proxy.is_empty())
+}
+
+fn authority_of(kubeconfig: &Kubeconfig, context: &str) -> Option<PathBuf> {
+    let authority = cluster_of(kubeconfig, context)?
+        .certificate_authority
+        .as_ref();
+    authority.map(PathBuf::from)
+}
+
+fn acting_as(mut config: Config, access: &Access) -> Config {
+    if let Some(act_as) = &access.act_as {
+        config.auth_info.impersonate = Some(act_as.user.clone());
+        config.auth_info.impersonate_groups = Some(act_as.groups.clone());
+    }
+    config
+}
+
+/// What is wrong, without the lines of the file, which may hold a token.
+fn words(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::Parse(error) => {
+            format!("it is no kubeconfig: {}", error.without_snippet())
+        }
+        error => causes(error),
+    }
+}
+
+// === impl Environment ===
+
+impl Environment {
+    pub(crate) fn of_process() -> Self {
+        Self {
+            kubeconfig: env::var_os("KUBECONFIG"),
+            home: env::home_dir(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! Calls to an API server: connections, credentials, deadlines, errors.
+//!
+//! [`HubApi`] stands for one API server and one user of it. Several may exist in one process. A [`Call`] is one request:
+//!
+//! ```no_run
+//! # async fn example(hub: berth_hub::HubApi) -> Result<(), berth_hub::CallError> {
+//! use berth_hub::{Call, optional};
+//! use std::time::Duration;
+//!
+//! let call = Call::get("/api/v1/namespaces/cluster1").within(Duration::from_secs(5));
+//! let namespace = optional(hub.call(call).await)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Guarantees
+//! - A call ends within its deadline, and reads no more of a response than its byte bound.
+//! - Nothing is retried and nothing sleeps: the caller knows how much time is left and whether the facts still hold.
+//! - A peer that stops acknowledging is detected within the [`Timing`] of the connection, not after the kernel's 15 minutes.
+//! - "Not found" is reported only on the API server's own word ([`CallError::is_absent`]), never on a proxy's page.
+//! - Credentials that change on disk are used without a restart: token files, and the certificates, keys and kubeconfigs
+//!   themselves. Files are compared by content.
+//! - No message of an error holds a token, a key, a password or the output of an exec plugin.
+
+mod access;
+mod answer;
+mod api;
+mod backoff;
+mod call;
+mod connections;
+mod error;
+mod kubeconfig;
+
+pub use access::{Access, ActAs, ConnectError, Timing};
+pub use answer::{Answer, Chunks};
+pub use api::{HubApi, RequestBody};
+pub use backoff::Backoff;
+pub use call::{
+    APPLY_PATCH, Asked, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, Resource,
+    STRATEGIC_MERGE_PATCH,
+};
+pub use error::{CallError, Cause, Details, Refusal, causes, optional};
+pub use kubeconfig::contexts;
