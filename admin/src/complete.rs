@@ -14,7 +14,6 @@ use clap_complete::engine::{CompletionCandidate, complete};
 use clap_complete::env::{CompleteEnv, Shells};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Resource;
-use kube::config::Kubeconfig;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Builder;
 
@@ -105,12 +104,7 @@ pub(crate) fn namespaces() -> Vec<CompletionCandidate> {
 
 /// Names of contexts, of the kubeconfig that was named, or is found.
 pub(crate) fn contexts() -> Vec<CompletionCandidate> {
-    let kubeconfig = match typed(env::args_os()).kubeconfig() {
-        Some(path) => Kubeconfig::read_from(path),
-        None => Kubeconfig::read(),
-    };
-    let contexts = kubeconfig.map(|it| it.contexts).unwrap_or_default();
-    candidates(contexts.into_iter().map(|context| context.name))
+    candidates(berth_hub::contexts(&typed(env::args_os()).access()))
 }
 
 /// Names from the hub that the flags typed so far name; none if it does not tell.

@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use berth_api::{ManagedCluster, conditions, labels, room};
 use berth_lifecycle::facts::{Cluster, Standing};
 use berth_rules::display::ShellWord;
-use kube::api::Patch;
 use serde_json::{Value, json};
 
 use crate::accept::target::{no_such, requests_of};
@@ -201,9 +200,8 @@ impl Denial<'_> {
     }
 
     async fn write(&self, subresource: Option<&str>, patch: Value) -> Result<(), Failure> {
-        let patch = Patch::Merge(patch);
         self.hub
-            .patch::<ManagedCluster>(None, self.name, subresource, &patch, self.dry_run)
+            .merge::<ManagedCluster>(None, self.name, subresource, patch, self.dry_run)
             .await
     }
 

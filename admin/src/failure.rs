@@ -1,23 +1,10 @@
 //! What can go wrong between a person and a hub, in words that say what to do.
 
-use std::error::Error;
 use std::time::Duration;
 
 use berth_api::room;
-use kube::Resource;
+use berth_hub::{Asked, CallError, Cause, Refusal};
 use kube::core::response::Status;
-
-/// What was asked of the hub.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ask {
-    verb: &'static str,
-    /// The plural, with its group: `managedclusters.cluster.open-cluster-management.io`; or a path.
-    resource: String,
-    /// Group and version of the API.
-    api: String,
-    namespace: Option<String>,
-    name: Option<String>,
-}
 
 /// Why something could not be done.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -29,7 +16,7 @@ pub(crate) enum Failure {
     #[error("the hub at {server} cannot be reached ({ask}): {why}")]
     Unreachable {
         server: String,
-        ask: Ask,
+        ask: Asked,
         why: String,
     },
     /// No answer in time.
@@ -38,7 +25,7 @@ pub(crate) enum Failure {
     )]
     TimedOut {
         server: String,
-        ask: Ask,
+        ask: Asked,
         after: Duration,
     },
     /// The API is not there.
@@ -67,123 +54,47 @@ pub(crate) enum Failure {
     Unreadable(String),
 }
 
-// === impl Ask ===
-
-impl Ask {
-    pub(super) fn of<K: Resource<DynamicType = ()>>(
-        verb: &'static str,
-        namespace: Option<&str>,
-        name: Option<&str>,
-    ) -> Self {
-        let named = (&*K::plural(&()), &*K::group(&()));
-        Self::in_group(verb, named, &K::version(&()), namespace, name)
-    }
-
-    pub(super) fn in_group(
-        verb: &'static str,
-        (resource, group): (&str, &str),
-        version: &str,
-        namespace: Option<&str>,
-        name: Option<&str>,
-    ) -> Self {
-        let (resource, api) = match group {
-            "" => (resource.to_owned(), version.to_owned()),
-            group => (format!("{resource}.{group}"), format!("{group}/{version}")),
-        };
-        Self {
-            verb,
-            resource,
-            api,
-            namespace: namespace.map(str::to_owned),
-            name: name.map(str::to_owned),
-        }
-    }
-
-    pub(super) fn path(path: &str) -> Self {
-        Self {
-            verb: "get",
-            resource: path.to_owned(),
-            api: String::new(),
-            namespace: None,
-            name: None,
-        }
-    }
-
-    pub(super) fn sub(mut self, subresource: &str) -> Self {
-        self.resource = format!("{}/{subresource}", self.resource);
-        self
-    }
-}
-
-impl std::fmt::Display for Ask {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.verb, self.resource)?;
-        match (&self.namespace, &self.name) {
-            (Some(namespace), Some(name)) => write!(f, " {namespace}/{name}"),
-            (None, Some(name)) => write!(f, " {name}"),
-            (Some(namespace), None) => write!(f, " in {namespace}"),
-            (None, None) => Ok(()),
-        }
-    }
-}
-
 // === impl Failure ===
 
 impl Failure {
-    pub(super) fn unreachable(server: &str, ask: &Ask, error: kube::Error) -> Self {
-        match error {
-            kube::Error::Api(status) => Self::answered(ask, status.code, *status),
-            error => Self::Unreachable {
-                server: server.to_owned(),
-                ask: ask.clone(),
-                why: chain(&error),
+    /// What the error of a call to this server means.
+    pub(crate) fn of(server: &str, error: &CallError) -> Self {
+        let (server, ask) = (server.to_owned(), error.asked().clone());
+        match error.cause() {
+            Cause::NoConnection(why) | Cause::Credentials(why) => Self::Unreachable {
+                server,
+                ask,
+                why: why.clone(),
             },
+            Cause::Late(after) => Self::TimedOut {
+                server,
+                ask,
+                after: *after,
+            },
+            Cause::Refused(refusal) => Self::refused(error, refusal),
+            Cause::NotSent(why) => Self::Config(why.clone()),
+            Cause::Unreadable(why) => Self::Unreadable(why.clone()),
+            cause => Self::Unreadable(cause.to_string()),
         }
     }
 
-    pub(super) fn cut_off(server: &str, ask: &Ask, error: &(dyn Error + 'static)) -> Self {
-        Self::Unreachable {
-            server: server.to_owned(),
-            ask: ask.clone(),
-            why: format!("its answer was cut off: {}", chain(error)),
-        }
-    }
-
-    pub(super) fn timed_out(server: &str, ask: &Ask, after: Duration) -> Self {
-        Self::TimedOut {
-            server: server.to_owned(),
-            ask: ask.clone(),
-            after,
-        }
-    }
-
-    pub(super) fn unreadable(error: serde_json::Error) -> Self {
-        Self::Unreadable(error.to_string())
-    }
-
-    /// What an answer other than success means.
-    pub(super) fn answered(ask: &Ask, code: u16, mut status: Status) -> Self {
-        if status.code == 0 {
-            status.code = code;
-        }
-        if let Some(words) = denial(&status.message) {
+    fn refused(error: &CallError, refusal: &Refusal) -> Self {
+        if let Some(words) = denial(&refusal.message) {
             return Self::Denied(words.to_owned());
         }
-        let of_an_object = status
-            .details
-            .as_ref()
-            .is_some_and(|it| !it.name.is_empty());
-        match status.code {
-            // Without details it is not the object that is missing, but the whole API.
-            404 if !of_an_object && !ask.api.is_empty() => Self::NoHub {
-                resource: ask.resource.clone(),
-                api: ask.api.clone(),
+        // A Status without an object is about the resource.
+        let no_such_resource = error.kind_is_absent()
+            || refusal.is_status() && refusal.code == 404 && refusal.details.name.is_empty();
+        match &error.asked().resource {
+            Some(resource) if no_such_resource => Self::NoHub {
+                resource: in_group(&resource.plural, &resource.group),
+                api: in_version(&resource.group, &resource.version),
             },
-            404 => Self::NotFound {
-                message: status.message,
+            _ if refusal.is_status() && refusal.code == 404 => Self::NotFound {
+                message: refusal.message.clone(),
                 near: String::new(),
             },
-            _ => Self::Api(Box::new(status)),
+            _ => Self::Api(Box::new(status(refusal))),
         }
     }
 
@@ -238,6 +149,34 @@ impl Failure {
     }
 }
 
+fn in_group(resource: &str, group: &str) -> String {
+    match group {
+        "" => resource.to_owned(),
+        group => format!("{resource}.{group}"),
+    }
+}
+
+fn in_version(group: &str, version: &str) -> String {
+    match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
+    }
+}
+
+/// A response other than success. What is no Status, a proxy's page, is shown as such.
+pub(crate) fn status(refusal: &Refusal) -> Status {
+    Status {
+        code: refusal.code,
+        reason: refusal.reason.clone(),
+        message: if refusal.is_status() {
+            refusal.message.clone()
+        } else {
+            refusal.message.trim().chars().take(300).collect()
+        },
+        ..Status::default()
+    }
+}
+
 /// What a webhook said, without the API server's words around it.
 fn denial(message: &str) -> Option<&str> {
     let rest = message.strip_prefix("admission webhook \"")?;
@@ -265,60 +204,64 @@ pub(crate) fn or_nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str
     near.map_or_else(String::new, |(_, near)| format!("; did you mean {near:?}?"))
 }
 
-/// An error and what caused it, without what is said twice.
-pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let words = cause.to_string();
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        next = cause.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use berth_api::ManagedCluster;
+    use berth_hub::{Call, HubApi};
+    use http::Response;
+    use http_body_util::Full;
+    use serde_json::json;
 
     use super::*;
 
-    fn answered(code: u16, reason: &str, message: &str, name: &str) -> String {
-        let details = serde_json::json!({"name": name});
-        let details = (!name.is_empty()).then(|| serde_json::from_value(details).unwrap());
-        let status = Status {
-            code,
-            reason: reason.to_owned(),
-            message: message.to_owned(),
-            details,
-            ..Status::default()
-        };
-        let ask = Ask::of::<ManagedCluster>("get", None, Some("c1"));
-        Failure::answered(&ask, code, status).to_string()
+    const CLUSTER: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters/c1";
+
+    /// What is said of a response to a read of c1.
+    async fn answered(code: u16, body: String) -> String {
+        let service = tower::service_fn(move |_| {
+            let response = Response::builder().status(code);
+            std::future::ready(response.body(Full::new(body.clone().into())))
+        });
+        let error = HubApi::new(service).call(Call::get(CLUSTER)).await;
+        Failure::of("https://hub", &error.unwrap_err()).to_string()
     }
 
-    #[test]
-    fn a_denial_is_told_in_the_gates_words_alone() {
+    fn body(reason: &str, message: &str, name: &str) -> String {
+        json!({
+            "kind": "Status", "apiVersion": "v1", "reason": reason, "message": message, "details": {"name": name},
+        })
+        .to_string()
+    }
+
+    #[tokio::test]
+    async fn a_denial_is_told_in_the_gates_words_alone() {
         let message = "admission webhook \"managedclustervalidators.admission.cluster.open-cluster-management.io\" \
                        denied the request: first line\nsecond line";
         assert_eq!(
-            answered(403, "Forbidden", message, "c1"),
+            answered(403, body("Forbidden", message, "c1")).await,
             "first line\nsecond line"
         );
     }
 
-    #[test]
-    fn what_the_hub_lacks_is_told_from_what_is_not_found() {
-        assert!(answered(404, "NotFound", "404 page not found", "").starts_with("this is no hub"));
+    #[tokio::test]
+    async fn what_the_hub_lacks_is_told_from_what_is_not_found() {
+        for plain in ["404 page not found\n".to_owned(), body("NotFound", "x", "")] {
+            assert!(answered(404, plain).await.starts_with("this is no hub"));
+        }
+        let not_found = body("NotFound", "c1 not found", "c1");
+        assert_eq!(answered(404, not_found).await, "c1 not found");
         assert_eq!(
-            answered(404, "NotFound", "c1 not found", "c1"),
-            "c1 not found"
+            answered(403, body("Forbidden", "no", "c1")).await,
+            "no (Forbidden)"
         );
-        assert_eq!(answered(403, "Forbidden", "no", "c1"), "no (Forbidden)");
-        assert_eq!(answered(502, "", "", ""), "the hub answered HTTP 502");
+        assert_eq!(
+            answered(502, String::new()).await,
+            "the hub answered HTTP 502"
+        );
+        // A page of something between says nothing about the hub.
+        assert_eq!(
+            answered(404, "<h1>Not here</h1>".to_owned()).await,
+            "<h1>Not here</h1> (HTTP 404)"
+        );
     }
 
     #[test]

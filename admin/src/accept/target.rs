@@ -9,7 +9,6 @@ use berth_lifecycle::csrs;
 use berth_lifecycle::facts::{CertificateRequest, Cluster};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use kube::api::Patch;
 use serde_json::json;
 
 use super::requests::{Choice, Judged, Judgement, Verdict, judge, shown};
@@ -218,9 +217,8 @@ impl Target {
             // Or the next denial would take effect at once, too.
             patch["metadata"]["annotations"] = json!({labels::DENY_NOW: null});
         }
-        let patch = Patch::Merge(patch);
         at.hub
-            .patch::<ManagedCluster>(None, &self.name, None, &patch, at.dry_run)
+            .merge::<ManagedCluster>(None, &self.name, None, patch, at.dry_run)
             .await
     }
 

@@ -6,7 +6,6 @@ use berth_api::{ManagedCluster, ManagedClusterSet, groups, labels};
 use clap::ArgGroup;
 use clap_complete::engine::ArgValueCandidates;
 use kube::ResourceExt;
-use kube::api::Patch;
 use serde_json::{Value, json};
 
 use super::selectors::Finds;
@@ -159,8 +158,7 @@ async fn clusters(
             match due(&item, &args.name) {
                 Due::Nothing { line } => Ok((false, line)),
                 Due::Patch { patch, line } => {
-                    let patch = Patch::Merge(patch);
-                    hub.patch::<ManagedCluster>(None, &cluster, None, &patch, dry_run)
+                    hub.merge::<ManagedCluster>(None, &cluster, None, patch, dry_run)
                         .await?;
                     Ok((true, line))
                 }
@@ -205,8 +203,7 @@ async fn namespaces(
         let set_now = existing(hub, set).await?;
         let (patch, added) = managed(&set_now.value, names);
         if !added.is_empty() {
-            let patch = Patch::Merge(patch);
-            hub.patch::<ManagedClusterSet>(None, set, None, &patch, dry_run)
+            hub.merge::<ManagedClusterSet>(None, set, None, patch, dry_run)
                 .await?;
         }
         Ok(added)

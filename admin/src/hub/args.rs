@@ -1,6 +1,6 @@
 //! Which hub, and as whom: flags with kubectl's names and meanings.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap_complete::engine::ArgValueCandidates;
@@ -75,11 +75,6 @@ impl HubArgs {
             as_groups,
             request_timeout: Some(request_timeout),
         }
-    }
-
-    /// The kubeconfig that was named.
-    pub(crate) fn kubeconfig(&self) -> Option<&Path> {
-        self.kubeconfig.as_deref()
     }
 
     /// Whether any of the flags was given.

@@ -2,25 +2,26 @@
 
 use std::io::{self, Write};
 
-use http::response::Parts;
-use http::{HeaderMap, Request};
-use http_body_util::BodyExt;
+use berth_hub::{Answer, Call, CallError, MERGE_PATCH, METADATA_LIST, optional};
+use http::{Method, Request};
 use kube::Resource;
-use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams};
-use kube::client::Body;
 use kube::core::Request as Urls;
-use kube::core::response::Status;
+use kube::core::params::{
+    DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Hub, Item};
-use crate::failure::{Ask, Failure};
+use crate::failure::Failure;
 
 /// Objects are listed in pages of this many.
-const PAGE: u32 = 500;
-/// No answer is larger, unless something is wrong: 500 objects of the 1.5 MiB that etcd takes at most.
-const LONGEST_ANSWER: usize = 768 << 20;
+const PAGE: u32 = 250;
+/// The byte bound of a page: as many objects of the 1.5 MiB that etcd takes at most.
+const LONGEST_PAGE: usize = 384 << 20;
+/// How often a list is begun again whose next page the hub has forgotten.
+const MOST_RESTARTS: usize = 3;
 
 /// Whether something is written, as kubectl's `--dry-run`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -89,12 +90,11 @@ impl Hub {
         if !are_names(namespace, Some(name)) {
             return Ok(None);
         }
-        let ask = Ask::of::<K>("get", namespace, Some(name));
         let request = urls::<K>(namespace).get(name, &GetParams::default());
-        match self.ask(request, &ask).await {
-            Ok(value) => Ok(Some(Item::of(value))),
-            Err(Failure::NotFound { .. }) => Ok(None),
-            Err(failure) => Err(failure),
+        let answer = self.call(call(request)?).await;
+        match optional(answer).map_err(|error| self.failure(&error))? {
+            Some(answer) => Ok(Some(Item::of(self.read(&answer)?))),
+            None => Ok(None),
         }
     }
 
@@ -109,35 +109,13 @@ impl Hub {
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
     {
         checked::<K>(namespace, None)?;
-        let ask = Ask::of::<K>("list", namespace, None);
-        let mut params = filter.params().limit(PAGE);
         let mut items = Vec::new();
-        let version = loop {
-            let mut page = match self.ask(urls::<K>(namespace).list(&params), &ask).await {
-                // The list took so long that its next page is of the past: once more, all at once.
-                Err(Failure::Api(status))
-                    if status.code == 410 && params.continue_token.is_some() =>
-                {
-                    items.clear();
-                    params = filter.params();
-                    continue;
-                }
-                page => page?,
-            };
-            if let Some(Value::Array(more)) = page.get_mut("items").map(Value::take) {
-                items.extend(more.into_iter().map(Item::<K>::of));
-            }
-            let metadata = &page["metadata"];
-            match metadata["continue"].as_str().filter(|it| !it.is_empty()) {
-                Some(token) => params.continue_token = Some(token.to_owned()),
-                None => {
-                    break metadata["resourceVersion"]
-                        .as_str()
-                        .unwrap_or_default()
-                        .to_owned();
-                }
-            }
-        };
+        let version = self
+            .pages::<K>(namespace, filter.params(), None, |page| match page {
+                Some(page) => items.extend(page.into_iter().map(Item::<K>::of)),
+                None => items.clear(),
+            })
+            .await?;
         items.sort_by_cached_key(|item| {
             let meta = item.object.meta();
             (meta.namespace.clone(), meta.name.clone())
@@ -163,14 +141,67 @@ impl Hub {
         K: Resource<DynamicType = ()>,
     {
         checked::<K>(namespace, None)?;
-        let ask = Ask::of::<K>("list", namespace, None);
-        let request = urls::<K>(namespace).list_metadata(&ListParams::default());
-        let list = self.ask(request, &ask).await?;
-        let items = list["items"].as_array().map_or(&[][..], Vec::as_slice);
-        let names = items
-            .iter()
-            .filter_map(|item| item["metadata"]["name"].as_str());
-        Ok(names.map(str::to_owned).collect())
+        let mut names = Vec::new();
+        self.pages::<K>(
+            namespace,
+            ListParams::default(),
+            Some(METADATA_LIST),
+            |page| match page {
+                Some(page) => names.extend(page.iter().filter_map(|item| {
+                    let name = item["metadata"]["name"].as_str();
+                    name.map(str::to_owned)
+                })),
+                None => names.clear(),
+            },
+        )
+        .await?;
+        Ok(names)
+    }
+
+    /// Lists in pages, each given to `take` before the next one is asked for; `None`: the hub has forgotten the next page,
+    /// and all begins again. Returns the resourceVersion.
+    async fn pages<K>(
+        &self,
+        namespace: Option<&str>,
+        params: ListParams,
+        accept: Option<&'static str>,
+        mut take: impl FnMut(Option<Vec<Value>>),
+    ) -> Result<String, Failure>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let mut params = params.limit(PAGE);
+        let mut restarts = 0;
+        loop {
+            let mut page = call(urls::<K>(namespace).list(&params))?.at_most(LONGEST_PAGE);
+            if let Some(accept) = accept {
+                page = page.accept(accept);
+            }
+            let mut page = match self.ask(page).await {
+                Err(Failure::Api(status))
+                    if status.code == 410
+                        && params.continue_token.is_some()
+                        && restarts < MOST_RESTARTS =>
+                {
+                    restarts += 1;
+                    take(None);
+                    params.continue_token = None;
+                    continue;
+                }
+                page => page?,
+            };
+            if let Value::Array(more) = page["items"].take() {
+                take(Some(more));
+            }
+            let metadata = &page["metadata"];
+            match metadata["continue"].as_str().filter(|it| !it.is_empty()) {
+                Some(token) => params.continue_token = Some(token.to_owned()),
+                None => {
+                    let version = metadata["resourceVersion"].as_str();
+                    return Ok(version.unwrap_or_default().to_owned());
+                }
+            }
+        }
     }
 
     /// Makes an object, and returns it as the hub has it. Under [`DryRun::Client`] nothing is sent.
@@ -183,31 +214,29 @@ impl Hub {
     where
         K: Resource<DynamicType = ()>,
     {
-        let body = serde_json::to_value(object).map_err(Failure::unreadable)?;
-        let name = body["metadata"]["name"].as_str().map(str::to_owned);
+        let body =
+            serde_json::to_value(object).map_err(|error| Failure::Unreadable(error.to_string()))?;
         checked::<K>(namespace, None)?;
-        let ask = Ask::of::<K>("create", namespace, name.as_deref());
         if dry_run == DryRun::Client {
             return Ok(body);
         }
         let request = urls::<K>(namespace).create(&writes(dry_run), body.to_string().into_bytes());
-        self.ask(request, &ask).await
+        self.ask(call(request)?).await
     }
 
-    /// Changes an object, or one of its subresources. Under [`DryRun::Client`] nothing is sent.
-    pub(crate) async fn patch<K>(
+    /// Changes an object, or one of its subresources, by a merge patch. Under [`DryRun::Client`] nothing is sent.
+    pub(crate) async fn merge<K>(
         &self,
         namespace: Option<&str>,
         name: &str,
         subresource: Option<&str>,
-        patch: &Patch<Value>,
+        patch: Value,
         dry_run: DryRun,
     ) -> Result<(), Failure>
     where
         K: Resource<DynamicType = ()>,
     {
         checked::<K>(namespace, Some(name))?;
-        let ask = Ask::of::<K>("patch", namespace, Some(name));
         if dry_run == DryRun::Client {
             return Ok(());
         }
@@ -216,11 +245,12 @@ impl Hub {
             field_manager: Some("berth".to_owned()),
             ..PatchParams::default()
         };
+        let patch = Patch::Merge(patch);
         let request = match subresource {
-            None => urls::<K>(namespace).patch(name, &params, patch),
-            Some(sub) => urls::<K>(namespace).patch_subresource(sub, name, &params, patch),
+            None => urls::<K>(namespace).patch(name, &params, &patch),
+            Some(sub) => urls::<K>(namespace).patch_subresource(sub, name, &params, &patch),
         };
-        self.ask(request, &ask).await.map(drop)
+        self.ask(call(request)?).await.map(drop)
     }
 
     /// Puts a subresource of an object in the place of what is there. Under [`DryRun::Client`] nothing is sent.
@@ -235,14 +265,13 @@ impl Hub {
         K: Resource<DynamicType = ()>,
     {
         checked::<K>(None, Some(name))?;
-        let ask = Ask::of::<K>("update", None, Some(name)).sub(subresource);
         if dry_run == DryRun::Client {
             return Ok(());
         }
         let body = body.to_string().into_bytes();
         let request =
             urls::<K>(None).replace_subresource(subresource, name, &writes(dry_run), body);
-        self.ask(request, &ask).await.map(drop)
+        self.ask(call(request)?).await.map(drop)
     }
 
     /// Deletes an object; false: there was none. With a uid, only if it is still that object. Under [`DryRun::Client`]
@@ -260,7 +289,6 @@ impl Hub {
         if !are_names(namespace, Some(name)) {
             return Ok(false);
         }
-        let ask = Ask::of::<K>("delete", namespace, Some(name));
         if dry_run == DryRun::Client {
             return Ok(true);
         }
@@ -268,82 +296,70 @@ impl Hub {
         if dry_run == DryRun::Server {
             params = params.dry_run();
         }
-        params.preconditions = uid.map(|uid| kube::api::Preconditions {
+        params.preconditions = uid.map(|uid| Preconditions {
             uid: Some(uid),
             resource_version: None,
         });
-        match self
-            .ask(urls::<K>(namespace).delete(name, &params), &ask)
-            .await
-        {
-            Ok(_) => Ok(true),
-            Err(Failure::NotFound { .. }) => Ok(false),
-            Err(failure) => Err(failure),
-        }
+        let answer = self
+            .call(call(urls::<K>(namespace).delete(name, &params))?)
+            .await;
+        let answer = optional(answer).map_err(|error| self.failure(&error))?;
+        Ok(answer.is_some())
     }
 
     /// The answer to any other GET, as it is.
     pub(crate) async fn raw(&self, path: &str) -> Result<Value, Failure> {
-        let request = Request::get(path)
-            .body(Vec::new())
-            .map_err(kube::core::request::Error::BuildRequest);
-        self.ask(request, &Ask::path(path)).await
+        self.ask(Call::get(path.to_owned()).at_most(LONGEST_PAGE))
+            .await
     }
 
-    /// Sends a request, and reads the answer. The hub's warnings go to standard error, as kubectl has it.
-    pub(super) async fn ask(
-        &self,
-        request: Result<Request<Vec<u8>>, kube::core::request::Error>,
-        ask: &Ask,
-    ) -> Result<Value, Failure> {
-        let (head, body) = self.exchange(request, ask).await?;
-        tell_warnings(&head.headers);
-        if head.status.is_success() {
-            return serde_json::from_slice(body.as_ref()).map_err(Failure::unreadable);
+    /// Makes a call, and reads the answer.
+    async fn ask(&self, call: Call) -> Result<Value, Failure> {
+        let answer = self.call(call).await;
+        self.read(&answer.map_err(|error| self.failure(&error))?)
+    }
+
+    /// Makes a call, within the time that a user waits. The hub's warnings go to standard error, as kubectl has it.
+    pub(super) async fn call(&self, call: Call) -> Result<Answer, CallError> {
+        let answer = self.api.call(call.within(self.wait)).await?;
+        for warning in answer.warnings() {
+            let plain = |c| {
+                if berth_rules::display::is_plain(c) {
+                    c
+                } else {
+                    '?'
+                }
+            };
+            let warning: String = warning.chars().map(plain).collect();
+            // With nowhere to write it to, the command goes on.
+            let _ = writeln!(io::stderr(), "Warning: {warning}");
         }
-        Err(Failure::answered(
-            ask,
-            head.status.as_u16(),
-            status_of(body.as_ref()),
-        ))
+        Ok(answer)
     }
 
-    /// Sends a request, and returns whatever is answered.
-    pub(super) async fn exchange(
-        &self,
-        request: Result<Request<Vec<u8>>, kube::core::request::Error>,
-        ask: &Ask,
-    ) -> Result<(Parts, impl AsRef<[u8]> + use<>), Failure> {
-        let request = request
-            .map_err(|error| Failure::Config(error.to_string()))?
-            .map(Body::from);
-        let answered = tokio::time::timeout(self.wait, async {
-            let answer = self
-                .client
-                .send(request)
-                .await
-                .map_err(|error| Failure::unreachable(&self.server, ask, error))?;
-            let (head, body) = answer.into_parts();
-            let body = http_body_util::Limited::new(body, LONGEST_ANSWER)
-                .collect()
-                .await
-                .map_err(|error| Failure::cut_off(&self.server, ask, error.as_ref()))?;
-            Ok::<_, Failure>((head, body.to_bytes()))
-        });
-        let Ok(answered) = answered.await else {
-            return Err(Failure::timed_out(&self.server, ask, self.wait));
-        };
-        answered
+    pub(super) fn read(&self, answer: &Answer) -> Result<Value, Failure> {
+        answer.json().map_err(|error| self.failure(&error))
+    }
+
+    pub(super) fn failure(&self, error: &CallError) -> Failure {
+        Failure::of(self.server(), error)
     }
 }
 
-/// The Status of a refusal, or what else was said.
-pub(super) fn status_of(body: &[u8]) -> Status {
-    serde_json::from_slice::<Status>(body).unwrap_or_else(|_| Status {
-        message: String::from_utf8_lossy(&body[..body.len().min(300)])
-            .trim()
-            .to_owned(),
-        ..Status::default()
+/// A request as kube makes them, as a call. Patches are merge patches.
+pub(super) fn call(
+    request: Result<Request<Vec<u8>>, kube::core::request::Error>,
+) -> Result<Call, Failure> {
+    let request = request.map_err(|error| Failure::Config(error.to_string()))?;
+    let path = request.uri().to_string();
+    let method = request.method().clone();
+    let body = request.into_body();
+    Ok(match method {
+        Method::POST => Call::post(path, body),
+        Method::PUT => Call::put(path, body),
+        Method::PATCH => Call::patch(path, MERGE_PATCH, body),
+        Method::DELETE => Call::delete(path, body),
+        method => Call::new(method, path),
     })
 }
 
@@ -383,33 +399,6 @@ pub(super) fn writes(dry_run: DryRun) -> PostParams {
     }
 }
 
-/// The texts of `Warning: 299 - "text"` headers.
-fn tell_warnings(headers: &HeaderMap) {
-    for value in headers.get_all(http::header::WARNING) {
-        let Some(text) = value.to_str().ok().and_then(warning) else {
-            continue;
-        };
-        // With nowhere to write it to, the command goes on.
-        let _ = writeln!(io::stderr(), "Warning: {text}");
-    }
-}
-
-/// The text of a warning (RFC 7234, section 5.5), its escapes undone and nothing in it that a terminal would obey.
-fn warning(value: &str) -> Option<String> {
-    let quoted = value.trim().splitn(3, ' ').nth(2)?.strip_prefix('"')?;
-    let mut text = String::new();
-    let mut characters = quoted.chars();
-    while let Some(c) = characters.next() {
-        match c {
-            '"' => return Some(text),
-            '\\' => text.extend(characters.next()),
-            c if !berth_rules::display::is_plain(c) => text.push('?'),
-            c => text.push(c),
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -422,19 +411,6 @@ mod tests {
         for name in ["", ".", "..", "a/status", "a?x=y", "a#", "a b", "é", "%2e"] {
             assert!(!are_names(None, Some(name)), "{name}");
             assert!(!are_names(Some(name), Some("c1")), "{name}");
-        }
-    }
-
-    #[test]
-    fn warnings_are_read_as_the_api_server_writes_them() {
-        for (header, text) in [
-            (r#"299 - "plain""#, Some("plain")),
-            (r#"299 - "a \"b\" \\ c""#, Some(r#"a "b" \ c"#)),
-            (r#"299 - "open"#, None),
-            ("299", None),
-            ("", None),
-        ] {
-            assert_eq!(warning(header).as_deref(), text, "{header}");
         }
     }
 }

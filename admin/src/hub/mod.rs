@@ -10,7 +10,7 @@ mod watch;
 
 use std::time::Duration;
 
-use kube::Client;
+use berth_hub::HubApi;
 
 pub use args::HubArgs;
 pub(crate) use args::{Wait, wait};
@@ -22,8 +22,6 @@ pub(crate) use watch::Change;
 /// A hub, and as whom we speak to it.
 #[derive(Clone)]
 pub(crate) struct Hub {
-    client: Client,
-    /// Its URL, to be shown.
-    pub(crate) server: String,
+    api: HubApi,
     wait: Duration,
 }

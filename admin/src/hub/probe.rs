@@ -1,6 +1,7 @@
 //! What is asked of a hub to find out about the hub itself.
 
-use http::Request;
+use berth_hub::Call;
+use http::HeaderMap;
 use http::header::DATE;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
@@ -8,9 +9,9 @@ use kube::core::Request as Urls;
 use kube::core::response::Status;
 use serde_json::Value;
 
-use super::calls::{status_of, writes};
+use super::calls::{call, writes};
 use super::{DryRun, Hub};
-use crate::failure::{Ask, Failure};
+use crate::failure::{Failure, status};
 
 /// What became of a write that was only tried.
 #[derive(Clone, Debug)]
@@ -37,39 +38,34 @@ impl Hub {
         namespace: Option<&str>,
         object: &Value,
     ) -> Result<Tried, Failure> {
-        let name = object["metadata"]["name"].as_str();
-        let ask = Ask::in_group("create", (resource, group), version, namespace, name);
         let within = namespace.map_or_else(String::new, |it| format!("namespaces/{it}/"));
         let urls = Urls::new(format!("/apis/{group}/{version}/{within}{resource}"));
         let body = object.to_string().into_bytes();
         let request = urls.create(&writes(DryRun::Server), body);
-        let (head, body) = self.exchange(request, &ask).await?;
-        let outcome = if head.status.is_success() {
-            Ok(serde_json::from_slice(body.as_ref()).map_err(Failure::unreadable)?)
-        } else {
-            let mut status = status_of(body.as_ref());
-            status.code = head.status.as_u16();
-            Err(Box::new(status))
+        let answer = self.api.call(call(request)?.within(self.wait)).await;
+        let outcome = match answer {
+            Ok(answer) => Ok(self.read(&answer)?),
+            Err(error) => match error.refusal() {
+                Some(refusal) => Err(Box::new(status(refusal))),
+                None => return Err(self.failure(&error)),
+            },
         };
         Ok(Tried { outcome })
     }
 
-    /// Whether the hub answers at all, and what time it is there. Who is not known to it is told so, and that it is in
+    /// Whether the hub answers at all, and what time it is there. An error, too: the hub does not know the user, or is in
     /// trouble.
     pub(crate) async fn answers(&self) -> Result<Answered, Failure> {
-        let path = "/version";
-        let request = Request::get(path)
-            .body(Vec::new())
-            .map_err(kube::core::request::Error::BuildRequest);
-        let ask = Ask::path(path);
         let before = Timestamp::now();
-        let (head, body) = self.exchange(request, &ask).await?;
+        let answer = self.api.call(Call::get("/version").within(self.wait)).await;
         let after = Timestamp::now();
-        if head.status == http::StatusCode::UNAUTHORIZED || head.status.is_server_error() {
-            let status = status_of(body.as_ref());
-            return Err(Failure::answered(&ask, head.status.as_u16(), status));
-        }
-        let date = head.headers.get(DATE).and_then(|date| date.to_str().ok());
+        let headers = match answer {
+            Ok(answer) => answer.headers,
+            // It answers, even where this user may not know its version.
+            Err(error) if matches!(error.code(), 400 | 402..500) => HeaderMap::new(),
+            Err(error) => return Err(self.failure(&error)),
+        };
+        let date = headers.get(DATE).and_then(|date| date.to_str().ok());
         Ok(Answered {
             its_time: date
                 .and_then(|date| rfc2822::DateTimeParser::new().parse_timestamp(date).ok()),

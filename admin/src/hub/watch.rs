@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use futures::{Stream, StreamExt};
+use berth_hub::Chunks;
 use kube::Resource;
-use kube::api::{WatchEvent, WatchParams};
+use kube::core::WatchEvent;
+use kube::core::params::WatchParams;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::calls::urls;
+use super::calls::{call, urls};
 use super::{Filter, Hub, Item};
-use crate::failure::{Ask, Failure};
+use crate::failure::Failure;
 
 /// Something that happened to an object.
 #[derive(Clone, Debug)]
@@ -41,13 +42,11 @@ impl Hub {
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
         E: From<Failure>,
     {
-        let ask = Ask::of::<K>("watch", namespace, None);
         loop {
-            match self.begin::<K>(namespace, filter, &version, &ask).await {
-                Ok(events) => {
-                    let mut events = std::pin::pin!(events);
-                    while let Some(event) = events.next().await {
-                        match event {
+            match self.begin::<K>(namespace, filter, &version).await {
+                Ok(mut events) => {
+                    while let Ok(Some(event)) = events.line().await {
+                        match serde_json::from_slice(&event) {
                             Ok(WatchEvent::Added(value) | WatchEvent::Modified(value)) => {
                                 version = version_of(&value, version);
                                 tell(Change::Applied(Box::new(Item::of(value))))?;
@@ -90,19 +89,13 @@ impl Hub {
         namespace: Option<&str>,
         filter: &Filter,
         version: &str,
-        ask: &Ask,
-    ) -> Result<impl Stream<Item = kube::Result<WatchEvent<Value>>> + use<K>, Failure> {
+    ) -> Result<Chunks, Failure> {
         let mut params = WatchParams::default().timeout(290);
         params.label_selector.clone_from(&filter.labels);
         params.field_selector.clone_from(&filter.fields);
-        let request = urls::<K>(namespace)
-            .watch(&params, version)
-            .map_err(|error| Failure::Config(error.to_string()))?;
-        let begun = self.client.request_events::<Value>(request);
-        match tokio::time::timeout(self.wait, begun).await {
-            Ok(begun) => begun.map_err(|error| Failure::unreachable(&self.server, ask, error)),
-            Err(_) => Err(Failure::timed_out(&self.server, ask, self.wait)),
-        }
+        let call = call(urls::<K>(namespace).watch(&params, version))?;
+        let begun = self.api.stream(call.within(self.wait)).await;
+        begun.map_err(|error| self.failure(&error))
     }
 }
 

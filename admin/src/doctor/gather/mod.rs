@@ -99,11 +99,11 @@ pub(super) async fn gather(hub: &Hub, namespace: &str) -> Result<Facts, Failure>
         None => Ok(facts),
         Some(Unread::Needs(_)) => Err(Failure::Config(format!(
             "you may read nothing of the hub at {} that is to be looked at; docs/doctor.md has the ClusterRole that it takes",
-            hub.server
+            hub.server()
         ))),
         Some(Unread::Why(why)) => Err(Failure::Config(format!(
             "nothing of the hub at {} could be read: {why}",
-            hub.server
+            hub.server()
         ))),
     }
 }
