@@ -260,14 +260,14 @@ async fn works(hub: &Hub, name: &str) -> Result<usize, Failure> {
     let path = format!(
         "/apis/work.open-cluster-management.io/v1/namespaces/{name}/manifestworks?limit=500"
     );
-    match hub.raw(&path).await {
+    match hub.metadata(&path).await {
         Ok(list) => {
             let more = list["metadata"]["remainingItemCount"].as_u64().unwrap_or(0);
             let here = list["items"].as_array().map_or(0, Vec::len);
             Ok(here.saturating_add(usize::try_from(more).unwrap_or(usize::MAX)))
         }
         // A hub without works.
-        Err(Failure::NotFound { .. }) => Ok(0),
+        Err(Failure::NoHub { .. }) => Ok(0),
         Err(failure) => Err(failure),
     }
 }

@@ -307,9 +307,9 @@ impl Hub {
         Ok(answer.is_some())
     }
 
-    /// The answer to any other GET, as it is.
-    pub(crate) async fn raw(&self, path: &str) -> Result<Value, Failure> {
-        self.ask(Call::get(path.to_owned()).at_most(LONGEST_PAGE))
+    /// The objects of a list by its path, with nothing but their metadata.
+    pub(crate) async fn metadata(&self, path: &str) -> Result<Value, Failure> {
+        self.ask(Call::get(path.to_owned()).accept(METADATA_LIST))
             .await
     }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::demo::act::{Act, BINDING_FILE, CLUSTER_FILE};
-use crate::demo::people::{ADMIN, AGENT, DEVELOPER, ROOT, SET_ADMIN};
+use crate::act::{Act, BINDING_FILE, CLUSTER_FILE};
+use crate::people::{ADMIN, AGENT, DEVELOPER, ROOT, SET_ADMIN};
 
 /// One thing that somebody does.
 pub(super) struct Step {

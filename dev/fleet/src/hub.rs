@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use berth_devhub::Options;
+use berth_manifests::files::CRDS;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Request;
 use jiff::Timestamp;
@@ -21,14 +22,6 @@ const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclust
 const AT_ONCE: usize = 32;
 
 const PATIENCE: Duration = Duration::from_secs(900);
-
-const MANIFESTS: [&str; 3] = [
-    include_str!("../../manifests/crds/cluster.open-cluster-management.io_managedclusters.yaml"),
-    include_str!("../../manifests/crds/cluster.open-cluster-management.io_managedclustersets.yaml"),
-    include_str!(
-        "../../manifests/crds/cluster.open-cluster-management.io_managedclustersetbindings.yaml"
-    ),
-];
 
 /// A hub.
 pub(crate) struct Hub {
@@ -62,8 +55,8 @@ impl Hub {
             _devhub: devhub,
         };
         if hub.get(CLUSTERS).await.is_err() {
-            for manifest in MANIFESTS {
-                hub.apply(manifest).await?;
+            for manifest in CRDS {
+                hub.apply(manifest.text).await?;
             }
             let begun = Instant::now();
             while hub.get(CLUSTERS).await.is_err() {

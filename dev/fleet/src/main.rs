@@ -12,7 +12,7 @@
 )]
 
 mod hub;
-#[path = "../../dev/loadtest/src/process.rs"]
+#[path = "../../loadtest/src/process.rs"]
 #[allow(dead_code, reason = "shared with the load tool")]
 mod process;
 
@@ -34,13 +34,13 @@ use hub::Hub;
     after_help = "\
 Examples:
   # Berth on devhub
-  cargo build --release && cargo run --release --example fleet -- --clusters 1000
+  cargo build --release --bin berth && cargo run --release -p fleet -- --clusters 1000
 
   # On a real hub, which has the CRDs and is otherwise empty
-  target/release/examples/fleet --kubeconfig hub.kubeconfig
+  target/release/fleet --kubeconfig hub.kubeconfig
 
   # OCM's controller on the same
-  target/release/examples/fleet --kubeconfig hub.kubeconfig \\
+  target/release/fleet --kubeconfig hub.kubeconfig \\
     --controller '/registration controller --kubeconfig={kubeconfig} --namespace=open-cluster-management-hub --disable-leader-election'
 
 The clusters it makes are named fleet-N and deleted in the end."
@@ -204,11 +204,7 @@ async fn measure(args: &Args) -> Result<()> {
 
 fn start(args: &Args, kubeconfig: &Path) -> Result<Controller> {
     let beside = std::env::current_exe()?;
-    let berth = beside
-        .ancestors()
-        .nth(2)
-        .map(|folder| folder.join("berth"))
-        .context("no folder")?;
+    let berth = beside.with_file_name("berth");
     let command = args.controller.clone().unwrap_or_else(|| {
         format!(
             "{} controller --kubeconfig={{kubeconfig}} --disable-leader-election --listen=127.0.0.1:auto",

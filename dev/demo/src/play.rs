@@ -7,11 +7,11 @@ use anyhow::Context;
 use kube::config::Kubeconfig;
 use serde_json::Value;
 
-use crate::demo::act::{FILES, Outcome};
-use crate::demo::people;
-use crate::demo::request::Answer;
-use crate::demo::steps::steps;
-use crate::demo::text::Screen;
+use crate::act::{FILES, Outcome};
+use crate::people;
+use crate::request::Answer;
+use crate::steps::steps;
+use crate::text::Screen;
 
 /// Puts the files that the commands name where they can be found.
 pub(super) fn write_files(folder: &Path) -> anyhow::Result<()> {

@@ -49,7 +49,7 @@ const MAX_BODY: usize = 7 << 20;
     about = "Answers every request over TLS with the same allowed AdmissionReview: the floor of what a webhook can cost",
     after_help = "\
 Example:
-  cargo run --release --example bare -- --port 9443 --certdir /tmp/certs
+  cargo run --release -p loadtest --example bare -- --port 9443 --certdir /tmp/certs
   listening on https://127.0.0.1:9443 pid 4711
 
 Then, from another terminal (the uid is constant, so it is not to be checked):

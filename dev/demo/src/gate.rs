@@ -30,8 +30,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::demo::people;
-use crate::hub_client::{self, HubClient};
+use crate::{Connect, people};
 
 /// Where the manifests install it.
 const NAMESPACE: &str = "open-cluster-management-hub";
@@ -80,6 +79,7 @@ pub(super) fn certificates(folder: &Path) -> anyhow::Result<Certificates> {
 impl Running {
     /// Serves on `webhooks`, with the rights of the manifests' service accounts and no others.
     pub(super) async fn start(
+        connect: Connect,
         admin: &Client,
         hub: &Hub,
         webhooks: TcpListener,
@@ -96,10 +96,8 @@ impl Running {
             metrics.observer(),
             Timestamp::now(),
         )?;
-        let HubClient { service, .. } =
-            hub_client::of(own_config(admin, hub, GATES_ACCOUNT).await?)?;
-        let HubClient { client, .. } =
-            hub_client::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?)?;
+        let (_, service) = connect(own_config(admin, hub, GATES_ACCOUNT).await?)?;
+        let (client, _) = connect(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?)?;
         let engine = Engine::new(
             client,
             lifecycle_config(),

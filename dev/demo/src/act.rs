@@ -6,8 +6,8 @@ use anyhow::Context;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::demo::request::{self, Answer};
-use crate::demo::steps::CLUSTER_PATH;
+use crate::request::{self, Answer};
+use crate::steps::CLUSTER_PATH;
 
 pub(super) const CLUSTER_FILE: &str = "cluster.yaml";
 const CLUSTER: &str = "\
