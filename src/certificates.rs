@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use berth_certs::managed::{Managed, Observer, Place, Policy, Registration, Settings};
-use berth_webhooks::review::Webhook;
+use berth_review::Webhook;
 use clap::ValueEnum;
 use jiff::SignedDuration;
 use kube::Client;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use berth_webhooks::review::{Answerer, HubAnswerer};
+use berth_review::{Answerer, HubAnswerer};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 

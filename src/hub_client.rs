@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use berth_webhooks::review::HubService;
+use berth_review::HubService;
 use http::HeaderValue;
 use http::header::USER_AGENT;
 use hyper_util::client::legacy;

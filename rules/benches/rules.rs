@@ -3,9 +3,8 @@
 #![allow(missing_docs, reason = "made by divan's macros")]
 #![allow(clippy::unwrap_used, reason = "a benchmark")]
 
-use berth_rules::cluster::{mutate, validate};
 use berth_rules::object::Cluster;
-use berth_rules::{Answer, Answers, Change, FeatureGates, Settings, url};
+use berth_rules::{Answer, Answers, Change, MutateCluster, Rules, Settings, ValidateCluster, url};
 use divan::{AllocProfiler, Bencher, black_box};
 
 #[global_allocator]
@@ -46,21 +45,26 @@ fn change(write: &str) -> Change<'static, Cluster<'static>> {
 #[divan::bench(args = WRITES)]
 fn validate(bencher: Bencher<'_, '_>, write: &str) {
     let (change, settings) = (change(write), Settings::default());
+    let now = "2026-11-21T12:00:00Z".parse().unwrap();
     bencher.bench_local(|| {
-        let questions = validate::questions(black_box(&change), &settings);
-        let answers: Vec<_> = questions
+        let mut case = ValidateCluster::examine(black_box(&change), &settings, now);
+        let answers: Vec<_> = case
+            .take_questions()
             .into_iter()
             .map(|question| (question, Answer::No))
             .collect();
-        validate::decide(&change, &settings, Answers::new(&answers))
+        case.decide(&change, &settings, Answers::new(&answers))
     });
 }
 
 #[divan::bench(args = WRITES)]
 fn mutate(bencher: Bencher<'_, '_>, write: &str) {
-    let (change, gates) = (change(write), FeatureGates::default());
+    let (change, settings) = (change(write), Settings::default());
     let now = "2026-11-21T12:00:00Z".parse().unwrap();
-    bencher.bench_local(|| mutate::decide(black_box(&change), gates, Answers::default(), now));
+    bencher.bench_local(|| {
+        let case = MutateCluster::examine(black_box(&change), &settings, now);
+        case.decide(&change, &settings, Answers::default())
+    });
 }
 
 #[divan::bench]

@@ -4,40 +4,57 @@
 //! name cannot change, so that people without the permission may edit its labels. (A binding that was stored under
 //! another name while no gate was there can be mended; that binds a set, too.)
 
+use jiff::Timestamp;
+
 use crate::findings::{Faults, Findings};
 use crate::object::Binding;
-use crate::{Answers, Change, Decision, Permission, Question, Reason, sentences};
+use crate::{
+    Answers, Case, Change, Decision, Permission, Question, Reason, Rules, Settings, sentences,
+};
 
-/// What must be known: when a set is bound, whether the requester may bind the set, and whether the namespace belongs to an
-/// accepted cluster. A binding with the wrong name raises no question.
-pub fn questions(change: &Change<'_, Binding<'_>>) -> Vec<Question> {
-    if !binds(change) || change.name != set(change) {
-        return Vec::new();
-    }
-    vec![Question::Permission(bind(change)), accepted_cluster(change)]
-}
+/// The rules of ManagedClusterSetBindings.
+#[derive(Debug)]
+pub struct ValidateBinding;
 
-/// Whether the change is admitted.
-pub fn decide(change: &Change<'_, Binding<'_>>, answers: Answers<'_>) -> Decision {
-    if !binds(change) {
-        return Decision::allowed();
-    }
-    if change.name != set(change) {
-        let message =
-            "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet";
+// === impl ValidateBinding ===
+
+impl Rules for ValidateBinding {
+    type Object<'a> = Binding<'a>;
+    /// Whether the change binds a set.
+    type Seen = bool;
+
+    /// When a set is bound: may the requester bind the set, and does the namespace belong to an accepted cluster?
+    fn examine(change: &Change<'_, Binding<'_>>, _: &Settings, _: Timestamp) -> Case<Self> {
+        let binds = binds(change);
         let mut faults = Faults::default();
-        faults.add(Reason::BindingName, || message.to_owned());
-        return faults.decision();
+        if binds && change.name != set(change) {
+            faults.add(Reason::BindingName, || {
+                "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet"
+                    .to_owned()
+            });
+        }
+        Case::new(faults, binds, |binds: &bool| match binds {
+            true => vec![Question::Permission(bind(change)), accepted_cluster(change)],
+            false => Vec::new(),
+        })
     }
-    let mut findings = Findings::new(change.user, answers);
-    if findings.require(bind(change), || sentences::bind(change.user, set(change))) {
-        findings.refuse_if(
-            &accepted_cluster(change),
-            "there is an accepted ManagedCluster",
-            |_| sentences::cluster_namespace(set(change), change.namespace),
-        );
+
+    fn decide(
+        binds: bool,
+        change: &Change<'_, Binding<'_>>,
+        _: &Settings,
+        answers: Answers<'_>,
+    ) -> Decision {
+        let mut findings = Findings::new(change.user, answers);
+        if binds && findings.require(bind(change), || sentences::bind(change.user, set(change))) {
+            findings.refuse_if(
+                &accepted_cluster(change),
+                "there is an accepted ManagedCluster",
+                |_| sentences::cluster_namespace(set(change), change.namespace),
+            );
+        }
+        findings.decision()
     }
-    findings.decision()
 }
 
 /// Whether the change binds a set that was not bound before. One that is being deleted still binds, as long as a

@@ -5,30 +5,49 @@
 //! certificate. OCM has no such rule.
 
 use berth_api::agents;
+use jiff::Timestamp;
 
-use crate::findings::Findings;
+use crate::findings::{Faults, Findings};
 use crate::object::{CertificateRequest, Text};
-use crate::{Answers, Change, Decision, Question, sentences};
+use crate::{Answers, Case, Change, Decision, Question, Rules, Settings, sentences};
 
-/// What must be known: where the label is not the requester's own cluster, whether the requester is an agent at all.
-pub fn questions(change: &Change<'_, CertificateRequest<'_>>) -> Vec<Question> {
-    if foreign_cluster(change).is_some() {
-        vec![is_agent()]
-    } else {
-        Vec::new()
-    }
-}
+/// The rules of CertificateSigningRequests.
+#[derive(Debug)]
+pub struct ValidateRequest;
 
-/// Whether the change is admitted.
-pub fn decide(change: &Change<'_, CertificateRequest<'_>>, answers: Answers<'_>) -> Decision {
-    let mut findings = Findings::new(change.user, answers);
-    if let Some(cluster) = foreign_cluster(change) {
-        let own = agents::cluster_of(change.user);
-        findings.refuse_if(&is_agent(), "the requester is in group", |_| {
-            sentences::foreign_request(change.user, own, change.name, cluster)
-        });
+// === impl ValidateRequest ===
+
+impl Rules for ValidateRequest {
+    type Object<'a> = CertificateRequest<'a>;
+    type Seen = ();
+
+    /// Where the label is not the requester's own cluster: is the requester an agent?
+    fn examine(
+        change: &Change<'_, CertificateRequest<'_>>,
+        _: &Settings,
+        _: Timestamp,
+    ) -> Case<Self> {
+        Case::new(Faults::default(), (), |(): &()| {
+            let is_foreign = foreign_cluster(change).is_some();
+            is_foreign.then(is_agent).into_iter().collect()
+        })
     }
-    findings.decision()
+
+    fn decide(
+        (): (),
+        change: &Change<'_, CertificateRequest<'_>>,
+        _: &Settings,
+        answers: Answers<'_>,
+    ) -> Decision {
+        let mut findings = Findings::new(change.user, answers);
+        if let Some(cluster) = foreign_cluster(change) {
+            let own = agents::cluster_of(change.user);
+            findings.refuse_if(&is_agent(), "the requester is in group", |_| {
+                sentences::foreign_request(change.user, own, change.name, cluster)
+            });
+        }
+        findings.decision()
+    }
 }
 
 /// The cluster in the label, if the change puts it there, and it is not the cluster of the requester's name.

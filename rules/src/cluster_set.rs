@@ -6,53 +6,68 @@
 
 use berth_api::labels;
 use berth_api::selector::Selector;
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::display::Quoted;
 use crate::findings::{Faults, Findings};
 use crate::object::{ClusterSelector, ClusterSet, LONGEST_LIST, MOST_VALUES};
 use crate::{
-    Answers, Change, Decision, FeatureGates, Operation, Permission, Question, Reason, sentences,
+    Answers, Case, Change, Decision, FeatureGates, Operation, Permission, Question, Reason, Rules,
+    Settings, sentences,
 };
 
 /// The longest name that fits the value of a label, by which clusters name their set.
-pub const LONGEST_NAME: usize = 63;
+pub const LONGEST_SET_NAME: usize = 63;
 
-/// What must be known: whether the requester may join all sets, when the set may have more members by its selector. An
-/// object that is malformed raises no question.
-pub fn questions(change: &Change<'_, ClusterSet<'_>>, gates: FeatureGates) -> Vec<Question> {
-    if !is_widened(change, gates) || !faults(change).is_empty() {
-        return Vec::new();
-    }
-    vec![Question::Permission(Permission::join_all())]
-}
+/// The rules of ManagedClusterSets.
+#[derive(Debug)]
+pub struct ValidateClusterSet;
 
-/// Whether the change is admitted.
-pub fn decide(
-    change: &Change<'_, ClusterSet<'_>>,
-    gates: FeatureGates,
-    answers: Answers<'_>,
-) -> Decision {
-    let faults = faults(change);
-    if !faults.is_empty() {
-        return faults.decision();
+// === impl ValidateClusterSet ===
+
+impl Rules for ValidateClusterSet {
+    type Object<'a> = ClusterSet<'a>;
+    /// Whether the set may have more members by its selector.
+    type Seen = bool;
+
+    /// When the set may have more members by its selector: may the requester join all sets?
+    fn examine(
+        change: &Change<'_, ClusterSet<'_>>,
+        settings: &Settings,
+        _: Timestamp,
+    ) -> Case<Self> {
+        let faults = faults(change);
+        let is_widened = faults.is_empty() && is_widened(change, settings.gates);
+        Case::new(faults, is_widened, |is_widened: &bool| match is_widened {
+            true => vec![Question::Permission(Permission::join_all())],
+            false => Vec::new(),
+        })
     }
-    let mut findings = Findings::new(change.user, answers);
-    if is_widened(change, gates) {
-        let _told_by_the_findings = findings.require(Permission::join_all(), || {
-            sentences::widen(change.user, change.name)
-        });
+
+    fn decide(
+        is_widened: bool,
+        change: &Change<'_, ClusterSet<'_>>,
+        _: &Settings,
+        answers: Answers<'_>,
+    ) -> Decision {
+        let mut findings = Findings::new(change.user, answers);
+        if is_widened {
+            let _told_by_the_findings = findings.require(Permission::join_all(), || {
+                sentences::widen(change.user, change.name)
+            });
+        }
+        findings.decision()
     }
-    findings.decision()
 }
 
 /// What is wrong with the object, as far as the change introduces it.
 fn faults(change: &Change<'_, ClusterSet<'_>>) -> Faults {
     let mut faults = Faults::default();
-    if change.operation() == Operation::Create && change.name.len() > LONGEST_NAME {
+    if change.operation() == Operation::Create && change.name.len() > LONGEST_SET_NAME {
         faults.add(Reason::SetName, || {
             format!(
-                "metadata.name: Invalid value: {}: must be no more than {LONGEST_NAME} characters, \
+                "metadata.name: Invalid value: {}: must be no more than {LONGEST_SET_NAME} characters, \
                  to fit the label by which clusters name their set",
                 Quoted(change.name)
             )

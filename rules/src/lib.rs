@@ -1,8 +1,8 @@
 //! The rules of the gate, pure: which questions a change raises, and what the answers make of it.
 //!
-//! For each kind that the gate guards there are two functions. `questions` says what must be known before the change
-//! can be decided (may this user accept this cluster, does this namespace terminate, ...), `decide` turns the answers
-//! into a [`Decision`]. Nothing here does I/O, reads a clock or knows where answers come from; time and facts are
+//! Each webhook has its [`Rules`]. [`Rules::examine`] finds what is wrong with a change, and says what must be known before
+//! it can be decided (may this user accept this cluster, does this namespace terminate, ...); [`Case::decide`] turns the
+//! answers into a [`Decision`]. Nothing here does I/O, reads a clock or knows where answers come from; time and facts are
 //! arguments, so that every rule is a row in a table of tests.
 //!
 //! A change that raises no question is decided without asking anybody. Most changes are such.
@@ -14,12 +14,13 @@
 //!   from the stored object, not from the submitted one.
 
 mod answers;
-pub mod binding;
+mod binding;
 pub mod ca_bundle;
-pub mod certificate_request;
+mod case;
+mod certificate_request;
 mod change;
-pub mod cluster;
-pub mod cluster_set;
+mod cluster;
+mod cluster_set;
 mod decision;
 pub mod display;
 mod findings;
@@ -30,7 +31,12 @@ mod sentences;
 pub mod url;
 
 pub use answers::{Answer, Answers, Namespace};
+pub use binding::ValidateBinding;
+pub use case::{Case, Rules};
+pub use certificate_request::ValidateRequest;
 pub use change::{Change, Operation};
+pub use cluster::{LONGEST_LEASE, MutateCluster, ValidateCluster};
+pub use cluster_set::{LONGEST_SET_NAME, ValidateClusterSet};
 pub use decision::{Annotations, Decision, Denial, Fault, Outcome, Reason, Undecided};
 pub use gates::{FeatureGates, Settings};
 pub use question::{Permission, Question, Requirement};

@@ -8,21 +8,21 @@
 //! What a review costs in memory does not depend on what is in it: lists are held up to a bound and counted beyond it
 //! ([`List`]), and errors do not quote long text.
 
+mod collection;
 mod list;
 mod selector;
 mod shape;
 mod taint;
 mod text;
 
-use std::fmt;
-
 use berth_api::labels;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess};
 
+pub use collection::{Entries, Items, Map, Sequence};
 pub use list::{Compared, LONGEST_LIST, List};
 pub use selector::{MOST_VALUES, SelectorSize};
-pub use shape::{FromObject, boolean, required, unexpected};
+pub use shape::{FromObject, boolean, required};
 use shape::{integer, object};
 pub use taint::Taint;
 pub use text::Text;
@@ -233,44 +233,39 @@ impl Labels<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LabelsVisitor;
+        Map(ReadLabels).deserialize(deserializer)
+    }
+}
 
-        impl<'de> Visitor<'de> for LabelsVisitor {
-            type Value = Labels<'de>;
+/// Reads the labels that rules read, and checks that all others are strings.
+struct ReadLabels;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map of strings")
-            }
+impl<'de> Entries<'de> for ReadLabels {
+    type Value = Labels<'de>;
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Err(unexpected(text, &self))
-            }
+    const EXPECTED: &'static str = "a map of strings";
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut labels = Labels {
-                    present: true,
-                    ..Labels::default()
-                };
-                while let Some(key) = map.next_key::<Text<'de>>()? {
-                    let value = map.next_value::<Option<Text<'de>>>()?.unwrap_or_default();
-                    let read = match key.as_str() {
-                        labels::CLUSTER_SET => &mut labels.set,
-                        labels::RETIRED_CLUSTER_SET => &mut labels.retired_set,
-                        labels::CLUSTER_NAME => &mut labels.cluster_name,
-                        _ => continue,
-                    };
-                    if read.replace(value).is_some() {
-                        return Err(A::Error::custom(format_args!(
-                            "duplicate label {:?}",
-                            key.as_str()
-                        )));
-                    }
-                }
-                Ok(labels)
+    fn read<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut labels = Labels {
+            present: true,
+            ..Labels::default()
+        };
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            let value = map.next_value::<Option<Text<'de>>>()?.unwrap_or_default();
+            let read = match key.as_str() {
+                labels::CLUSTER_SET => &mut labels.set,
+                labels::RETIRED_CLUSTER_SET => &mut labels.retired_set,
+                labels::CLUSTER_NAME => &mut labels.cluster_name,
+                _ => continue,
+            };
+            if read.replace(value).is_some() {
+                return Err(A::Error::custom(format_args!(
+                    "duplicate label {:?}",
+                    key.as_str()
+                )));
             }
         }
-
-        deserializer.deserialize_any(LabelsVisitor)
+        Ok(labels)
     }
 }
 

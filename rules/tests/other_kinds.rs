@@ -6,12 +6,11 @@ mod support;
 
 use berth_rules::object::{Binding, CertificateRequest, Cluster, ClusterSet};
 use berth_rules::{
-    Answers, Change, Decision, FeatureGates, binding, certificate_request, cluster, cluster_set,
+    Change, Decision, FeatureGates, MutateCluster, Rules, Settings, ValidateBinding,
+    ValidateClusterSet, ValidateRequest,
 };
 use serde_json::{Value, json};
-use support::{answered, deleting, in_set, short};
-
-const NOW: &str = "2026-11-21T12:00:00Z";
+use support::{NOW, decided, deleting, in_set, short};
 
 fn mutate(
     old: Option<&Value>,
@@ -29,12 +28,30 @@ fn mutate(
             .as_deref()
             .map(|old| serde_json::from_str::<Cluster<'_>>(old).unwrap()),
     };
-    let answers = answered(cluster::mutate::questions(&change, gates), facts);
-    let decision =
-        cluster::mutate::decide(&change, gates, Answers::new(&answers), NOW.parse().unwrap());
+    let decision = decided::<MutateCluster>(&change, &gates.into(), facts);
     let mut object = new.clone();
     json_patch::patch(&mut object, &decision.patch).unwrap();
     (decision, object)
+}
+
+#[test]
+fn a_malformed_change_raises_no_question() {
+    let mut new = support::cluster(json!({}), json!({ "taints": [{ "key": "k" }] }));
+    let mut old = new.clone();
+    old["spec"]["taints"] = json!([]);
+    for (time, expected) in [(Value::Null, 1), ("2020-01-01T00:00:00Z".into(), 0)] {
+        new["spec"]["taints"][0]["timeAdded"] = time;
+        let (old, new) = (old.to_string(), new.to_string());
+        let change = Change {
+            name: "c1",
+            namespace: "",
+            user: "dev",
+            new: serde_json::from_str::<Cluster<'_>>(&new).unwrap(),
+            old: Some(serde_json::from_str::<Cluster<'_>>(&old).unwrap()),
+        };
+        let mut case = MutateCluster::examine(&change, &Settings::default(), NOW.parse().unwrap());
+        assert_eq!(case.take_questions().len(), expected, "{new}");
+    }
 }
 
 #[test]
@@ -335,12 +352,8 @@ fn bindings_need_the_permission_and_a_workspace() {
                 .as_deref()
                 .map(|old| serde_json::from_str::<Binding<'_>>(old).unwrap()),
         };
-        let answers = answered(binding::questions(&change), facts);
-        assert_eq!(
-            short(&binding::decide(&change, Answers::new(&answers))),
-            expected,
-            "{case}"
-        );
+        let decision = decided::<ValidateBinding>(&change, &Settings::default(), facts);
+        assert_eq!(short(&decision), expected, "{case}");
     }
 }
 
@@ -662,13 +675,12 @@ fn decide_set(name: &str, old: Option<&Value>, new: &Value, facts: &[&str]) -> D
             .map(|old| serde_json::from_str::<ClusterSet<'_>>(old).unwrap()),
     };
     let gates = FeatureGates::default();
-    let answers = answered(cluster_set::questions(&change, gates), facts);
-    let decision = cluster_set::decide(&change, gates, Answers::new(&answers));
+    let decision = decided::<ValidateClusterSet>(&change, &gates.into(), facts);
     let off = FeatureGates {
         guarded_selectors: false,
         ..gates
     };
-    let unguarded = cluster_set::decide(&change, off, Answers::default());
+    let unguarded = decided::<ValidateClusterSet>(&change, &off.into(), &[]);
     let faulty = short(&decision).starts_with("400");
     assert_eq!(faulty, short(&unguarded) != "allow", "without the gate");
     decision
@@ -789,8 +801,7 @@ fn agents_file_requests_for_their_own_cluster_only() {
                 .as_deref()
                 .map(|old| serde_json::from_str::<CertificateRequest<'_>>(old).unwrap()),
         };
-        let answers = answered(certificate_request::questions(&change), facts);
-        let decision = certificate_request::decide(&change, Answers::new(&answers));
+        let decision = decided::<ValidateRequest>(&change, &Settings::default(), facts);
         assert_eq!(short(&decision), expected, "{case}");
     }
 }

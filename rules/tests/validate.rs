@@ -4,11 +4,13 @@
 
 mod support;
 
-use berth_rules::cluster::validate;
 use berth_rules::object::Cluster;
-use berth_rules::{Answers, Change, Decision, FeatureGates, Outcome, Settings};
+use berth_rules::{
+    Answers, Change, Decision, FeatureGates, MutateCluster, Outcome, Rules, Settings,
+    ValidateCluster,
+};
 use serde_json::{Value, json};
-use support::{answered, cluster, deleting, in_set, short};
+use support::{NOW, cluster, decided, deleting, in_set, short};
 
 fn decide_named(
     name: &str,
@@ -31,8 +33,7 @@ fn decide_named(
         hub_namespace: "my-hub".to_owned(),
         ..Settings::from(gates)
     };
-    let answers = answered(validate::questions(&change, &settings), facts);
-    validate::decide(&change, &settings, Answers::new(&answers))
+    decided::<ValidateCluster>(&change, &settings, facts)
 }
 
 fn decide(old: Option<&Value>, new: &Value, facts: &[&str]) -> Decision {
@@ -225,9 +226,9 @@ fn acceptance_needs_the_permission_in_both_directions() {
 
 #[test]
 fn to_deny_now_takes_the_permission_to_accept() {
-    const NOW: &str = berth_api::labels::DENY_NOW;
+    const DENY_NOW: &str = berth_api::labels::DENY_NOW;
     let annotated = |mut object: Value, value: Option<&str>| {
-        object["metadata"]["annotations"] = json!({ "a": "b", NOW: value });
+        object["metadata"]["annotations"] = json!({ "a": "b", DENY_NOW: value });
         object
     };
     let now = annotated(denied(), Some("true"));
@@ -336,9 +337,7 @@ fn what_is_being_deleted_loses_its_finalizers_whatever_its_taints_say() {
             new: serde_json::from_str::<Cluster<'_>>(&new).unwrap(),
             old: Some(serde_json::from_str::<Cluster<'_>>(&old).unwrap()),
         };
-        let now = "2026-11-21T12:00:00Z".parse().unwrap();
-        let gates = FeatureGates::default();
-        let decision = berth_rules::cluster::mutate::decide(&change, gates, Answers::new(&[]), now);
+        let decision = decided::<MutateCluster>(&change, &Settings::default(), &[]);
         assert_eq!(short(&decision), "allow", "{time}");
         assert!(decision.patch.0.is_empty(), "{time}");
     }
@@ -895,6 +894,9 @@ fn a_question_that_nobody_answered_allows_nothing() {
         new: serde_json::from_str(&new).unwrap(),
         old: None,
     };
-    let decision = validate::decide(&change, &Settings::default(), Answers::default());
+    let settings = Settings::default();
+    let mut case = ValidateCluster::examine(&change, &settings, NOW.parse().unwrap());
+    assert!(!case.take_questions().is_empty());
+    let decision = case.decide(&change, &settings, Answers::default());
     assert_eq!(short(&decision), "500 x1");
 }

@@ -14,10 +14,13 @@ use berth_certs::folder::Folder;
 use berth_certs::options::TlsOptions;
 use berth_certs::self_signed::SelfSigned;
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
-use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use berth_serve::endpoints;
+use berth_serve::metrics::render;
+use futures::future::ready;
+use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
-use prometheus::{Encoder, Registry, TextEncoder};
+use prometheus::Registry;
 
 use super::scrapers::Scrapers;
 use super::standing::Standing;
@@ -44,16 +47,12 @@ pub(super) fn tls(options: TlsOptions) -> anyhow::Result<(ServingTls, Duration)>
 
 /// The routes.
 pub(super) fn router(standing: Arc<Standing>, registry: Registry, scrapers: Scrapers) -> Router {
-    Router::new()
-        .route("/healthz", get(alive))
-        .route("/livez", get(alive))
-        .route("/readyz", get(ready))
-        .with_state(standing)
-        .merge(
-            Router::new()
-                .route("/metrics", get(metrics))
-                .with_state((registry, Arc::new(scrapers))),
-        )
+    let health = endpoints::health(move || ready(standing.checks()));
+    health.merge(
+        Router::new()
+            .route("/metrics", get(metrics))
+            .with_state((registry, Arc::new(scrapers))),
+    )
 }
 
 async fn metrics(
@@ -66,25 +65,5 @@ async fn metrics(
             (status == StatusCode::UNAUTHORIZED).then_some([(WWW_AUTHENTICATE, "Bearer")]);
         return (status, challenge, text).into_response();
     }
-    let mut text = Vec::new();
-    // Writing to memory fails only for a family without metrics, and gathering leaves those out.
-    let _ = TextEncoder::new().encode(&registry.gather(), &mut text);
-    let content_type = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    (content_type, text).into_response()
-}
-
-async fn alive() -> &'static str {
-    "ok"
-}
-
-async fn ready(State(standing): State<Arc<Standing>>) -> Response {
-    let checks = standing.checks();
-    if checks.iter().all(|(_, outcome)| outcome.is_ok()) {
-        return "ok".into_response();
-    }
-    let lines = checks.map(|(check, outcome)| match outcome {
-        Ok(()) => format!("[+]{check} ok\n"),
-        Err(why) => format!("[-]{check} failed: {why}\n"),
-    });
-    (StatusCode::SERVICE_UNAVAILABLE, lines.concat()).into_response()
+    endpoints::exposition(render(&registry))
 }

@@ -9,7 +9,7 @@ use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
 use berth_lease::{Claim, Term};
 use berth_lifecycle::engine::{Engine, Metrics};
-use berth_webhooks::server;
+use berth_serve::{Limits, Listener, Peer, Stop, Tls};
 use kube::Client;
 use prometheus::Registry;
 use tokio::net::TcpListener;
@@ -101,12 +101,10 @@ impl Lifecycle {
         let end = CancellationToken::new();
         let scrapers = Scrapers::new(client.clone());
         let router = health::router(Arc::clone(&standing), registry, scrapers);
-        let mut health = tokio::spawn(server::serve(
-            port,
-            Some(Arc::clone(&tls)),
-            router,
-            end.clone(),
-        ));
+        let served = Some(Tls::from(Arc::clone(&tls)));
+        let service = move |_: &Peer| router.clone();
+        let health = Listener::new(port, served, service, Limits::default().few());
+        let mut health = tokio::spawn(health.serve(Stop::at_once(end.clone())));
         let mut reload = tokio::spawn(tls.watch(reload, end.clone()));
         let work = Work {
             client,

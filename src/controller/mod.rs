@@ -10,7 +10,7 @@ mod standing;
 #[cfg(test)]
 mod tests;
 
-use berth_webhooks::server::certificate_metrics;
+use berth_webhooks::certificate_metrics;
 use prometheus::Registry;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
@@ -82,10 +82,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         }
     }
     let registry = Registry::new();
-    #[cfg(target_os = "linux")]
-    registry.register(Box::new(
-        prometheus::process_collector::ProcessCollector::for_self(),
-    ))?;
+    berth_serve::metrics::process(&registry);
     let HubClient { client, .. } =
         hub_client::connect(args.common.kubeconfig.as_deref(), "").await?;
     let kept = if args.keep_certificates {

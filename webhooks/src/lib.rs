@@ -1,7 +1,31 @@
-//! The admission gate: reviews answered, over HTTP and TLS.
+//! The admission gate, served: `berth-review`'s reviews over HTTP and TLS.
 //!
-//! [`review`] gets the questions of a change answered, by a hub or from files, and turns the decision of the rules into
-//! an AdmissionReview. [`server`] brings reviews in and answers out: routes, TLS, limits, drain, metrics.
+//! [`router`] answers reviews and needs no socket. [`Server`] puts it behind TLS, next to plain HTTP for health and
+//! metrics, and carries it through its life: ready when it can decide, not ready the moment it is told to stop, and
+//! serving until nobody asks any more.
 
-pub mod review;
-pub mod server;
+mod app;
+mod certificate_metrics;
+mod lane;
+mod limits;
+mod metrics;
+mod readiness;
+mod run;
+
+pub use app::{App, router};
+pub use berth_serve::LARGEST_BODY;
+pub use certificate_metrics::certificate_metrics;
+pub use limits::Limits;
+pub use metrics::Metrics;
+pub use run::{Open, Opening, ServeError, Server};
+
+/// The reviews, under the path that they had in this crate.
+pub use berth_review as review;
+
+/// The items of this crate, under the path that they had.
+pub mod server {
+    pub use crate::{
+        App, LARGEST_BODY, Limits, Metrics, Open, Opening, ServeError, Server, certificate_metrics,
+        router,
+    };
+}

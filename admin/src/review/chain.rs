@@ -3,7 +3,7 @@
 
 use anyhow::{Context, bail};
 use berth_rules::{Decision, Outcome};
-use berth_webhooks::review::{Gate, Verdict, Webhook};
+use berth_review::{Gate, Verdict, Webhook};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::{Duration, Instant};

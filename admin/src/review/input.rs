@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use berth_rbac::implied_groups;
-use berth_webhooks::review::Webhook;
+use berth_review::Webhook;
 use serde_json::{Value, json};
 
 use super::Args;

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use berth_review::{FilesAnswerer, Gate, HubFiles};
 use berth_rules::{FeatureGates, Settings};
-use berth_webhooks::review::{FilesAnswerer, Gate, HubFiles};
 use chain::Chain;
 use clap::ValueEnum;
 use jiff::Timestamp;

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use berth_devhub::{Hub, Options};
-use berth_webhooks::review::HubService;
+use berth_review::HubService;
 use kube::Config;
 use kube::config::Kubeconfig;
 use tempfile::TempDir;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use berth_rules::{Answer, FeatureGates, Namespace, Question};
-use berth_webhooks::review::{
+use berth_review::{
     Answerer, FilesAnswerer, Finding, Gate, HubFiles, Requester, Webhook,
 };
 use futures::FutureExt;

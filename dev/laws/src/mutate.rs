@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use berth_api::labels;
-use berth_webhooks::review::Webhook;
+use berth_review::Webhook;
 use fastrand::Rng;
 use jiff::SignedDuration;
 use serde_json::{Map, Value, json};

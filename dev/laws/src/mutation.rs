@@ -1,7 +1,7 @@
 //! What the mutating path may do to an object: put it into the default set, and keep the times of its taints.
 
 use berth_api::labels;
-use berth_webhooks::review::Webhook;
+use berth_review::Webhook;
 use jiff::{SignedDuration, Timestamp};
 use json_patch::Patch;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use berth_webhooks::review::Webhook;
+use berth_review::Webhook;
 use fastrand::Rng;
 use serde_json::{Value, json};
 

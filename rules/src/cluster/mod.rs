@@ -1,8 +1,11 @@
 //! ManagedCluster: what the mutating path fills in, and what the validating path asks for.
 
-pub mod mutate;
+mod mutate;
 mod taints;
-pub mod validate;
+mod validate;
+
+pub use mutate::MutateCluster;
+pub use validate::{LONGEST_LEASE, ValidateCluster};
 
 use crate::findings::Faults;
 use crate::object::{Cluster, LONGEST_LIST};

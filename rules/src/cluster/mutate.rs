@@ -16,77 +16,116 @@ use crate::answers::Known;
 use crate::display::{Quoted, cut_bytes, first_of};
 use crate::findings::Faults;
 use crate::object::{Cluster, Taint};
-use crate::{Answers, Change, Decision, FeatureGates, Permission, Question, Reason};
+use crate::{
+    Answers, Case, Change, Decision, FeatureGates, Permission, Question, Reason, Rules, Settings,
+};
 
-/// What must be known: whether the requester may join the default set, when the change would put the cluster there.
-pub fn questions(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Vec<Question> {
-    match default_set(change, gates) {
-        DefaultSet::IfPermitted => vec![join_default()],
-        DefaultSet::Restore | DefaultSet::Leave => Vec::new(),
+/// The rules that fill in the defaults of ManagedClusters: the times of taints and the default set, as a patch of just these
+/// paths. They refuse times that the requester set, lists that are too long, and nothing else; an object that is being
+/// deleted passes as it is.
+#[derive(Debug)]
+pub struct MutateCluster;
+
+/// What the examination saw of a change.
+#[derive(Debug)]
+pub struct Seen {
+    /// What becomes of the time of each taint; empty for lists that are left as they are.
+    times: Vec<TimeAdded>,
+    default_set: DefaultSet,
+}
+
+// === impl MutateCluster ===
+
+impl Rules for MutateCluster {
+    type Object<'a> = Cluster<'a>;
+    type Seen = Seen;
+
+    /// When the change would put the cluster into the default set: may the requester join it?
+    fn examine(
+        change: &Change<'_, Cluster<'_>>,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Case<Self> {
+        let mut faults = Faults::default();
+        let mut seen = Seen {
+            times: Vec::new(),
+            default_set: DefaultSet::Leave,
+        };
+        if !is_being_deleted(change) {
+            lists_too_long(change, &mut faults);
+            if faults.is_empty() {
+                seen.times = examined_times(change, now, &mut faults);
+            }
+            seen.default_set = default_set(change, settings.gates);
+        }
+        Case::new(faults, seen, |seen: &Seen| match seen.default_set {
+            DefaultSet::IfPermitted => vec![join_default()],
+            DefaultSet::Restore | DefaultSet::Leave => Vec::new(),
+        })
+    }
+
+    fn decide(
+        seen: Seen,
+        change: &Change<'_, Cluster<'_>>,
+        _: &Settings,
+        answers: Answers<'_>,
+    ) -> Decision {
+        let mut decision = Decision::allowed();
+        let taints = &change.new.spec.taints;
+        decision.patch.0.extend(with_times(taints, &seen.times));
+        match seen.default_set {
+            DefaultSet::Leave => {}
+            DefaultSet::Restore => decision.patch.0.push(label_default(change)),
+            DefaultSet::IfPermitted => match answers.to(&join_default()) {
+                Known::Yes(_) => decision.patch.0.push(label_default(change)),
+                Known::No => decision.warnings.push(format!(
+                    "ManagedCluster {} was not put into ManagedClusterSet \"default\": \
+                     user {} may not create managedclustersets/join for it",
+                    Quoted(change.name),
+                    Quoted(change.user)
+                )),
+                Known::Unknown(why) => decision.warnings.push(format!(
+                    "ManagedCluster {} was not put into ManagedClusterSet \"default\": \
+                     cannot find out whether user {} may join it: {why}",
+                    Quoted(change.name),
+                    Quoted(change.user)
+                )),
+            },
+        }
+        decision
     }
 }
 
-/// The times of taints and the default set, as a patch of just these paths. Refuses times that the requester set, lists that
-/// are too long, and nothing else; an object that is being deleted passes as it is.
-pub fn decide(
+/// What becomes of the time of each taint. A time that the requester set is a fault.
+fn examined_times(
     change: &Change<'_, Cluster<'_>>,
-    gates: FeatureGates,
-    answers: Answers<'_>,
     now: Timestamp,
-) -> Decision {
-    let mut decision = Decision::allowed();
-    if is_being_deleted(change) {
-        return decision;
-    }
-    let mut faults = Faults::default();
-    lists_too_long(change, &mut faults);
-    if !faults.is_empty() {
-        return faults.decision();
-    }
+    faults: &mut Faults,
+) -> Vec<TimeAdded> {
     let taints = &change.new.spec.taints;
     // What is not held is stored, or left as it is while acceptance is taken back.
-    if taints.is_whole() && !taints.stays() {
-        let stored = change.old.as_ref().map(|old| &*old.spec.taints);
-        let times: Vec<_> = times(taints, stored, now).collect();
-        let refused = || {
-            let refused = times.iter().zip(taints.iter());
-            refused.filter(|(time, _)| **time == TimeAdded::Refuse)
-        };
-        if refused().next().is_some() {
-            faults.add(Reason::TaintTimeAdded, || {
-                let keys = first_of(
-                    refused().map(|(_, taint)| cut_bytes(taint.key.as_str(), 253)),
-                    ",",
-                );
-                format!(
-                    "It is not allowed to set TimeAdded of Taint {}.",
-                    Quoted(&keys)
-                )
-            });
-            return faults.decision();
-        }
-        decision.patch.0.extend(with_times(taints, &times));
+    if !taints.is_whole() || taints.stays() {
+        return Vec::new();
     }
-    match default_set(change, gates) {
-        DefaultSet::Leave => {}
-        DefaultSet::Restore => decision.patch.0.push(label_default(change)),
-        DefaultSet::IfPermitted => match answers.to(&join_default()) {
-            Known::Yes(_) => decision.patch.0.push(label_default(change)),
-            Known::No => decision.warnings.push(format!(
-                "ManagedCluster {} was not put into ManagedClusterSet \"default\": \
-                 user {} may not create managedclustersets/join for it",
-                Quoted(change.name),
-                Quoted(change.user)
-            )),
-            Known::Unknown(why) => decision.warnings.push(format!(
-                "ManagedCluster {} was not put into ManagedClusterSet \"default\": \
-                 cannot find out whether user {} may join it: {why}",
-                Quoted(change.name),
-                Quoted(change.user)
-            )),
-        },
+    let stored = change.old.as_ref().map(|old| &*old.spec.taints);
+    let times: Vec<_> = times(taints, stored, now).collect();
+    let refused = || {
+        let refused = times.iter().zip(taints.iter());
+        refused.filter(|(time, _)| **time == TimeAdded::Refuse)
+    };
+    if refused().next().is_some() {
+        faults.add(Reason::TaintTimeAdded, || {
+            let keys = first_of(
+                refused().map(|(_, taint)| cut_bytes(taint.key.as_str(), 253)),
+                ",",
+            );
+            format!(
+                "It is not allowed to set TimeAdded of Taint {}.",
+                Quoted(&keys)
+            )
+        });
     }
-    decision
+    times
 }
 
 /// The operations that write these times.
@@ -129,6 +168,7 @@ fn with_times(taints: &[Taint<'_>], times: &[TimeAdded]) -> Vec<PatchOperation> 
 }
 
 /// What the default set means to a change.
+#[derive(Debug)]
 enum DefaultSet {
     /// Nothing: the cluster has a set, or is not to get one.
     Leave,
@@ -139,10 +179,7 @@ enum DefaultSet {
 }
 
 fn default_set(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> DefaultSet {
-    if !gates.default_cluster_set
-        || !change.new.metadata.labels.set().is_empty()
-        || is_being_deleted(change)
-    {
+    if !gates.default_cluster_set || !change.new.metadata.labels.set().is_empty() {
         DefaultSet::Leave
     } else if old_set(change) == labels::DEFAULT_SET {
         DefaultSet::Restore

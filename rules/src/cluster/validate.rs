@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use berth_api::reserved::Reservation;
 use berth_api::{labels, names};
+use jiff::Timestamp;
 
 use super::{is_being_deleted, lists_too_long, old_set, takes_acceptance_back};
 use crate::answers::Known;
@@ -11,21 +12,106 @@ use crate::display::Quoted;
 use crate::findings::{Faults, Findings};
 use crate::object::{ClientConfig, Cluster, List, Taint};
 use crate::{
-    Answers, Change, Decision, FeatureGates, Operation, Permission, Question, Reason, Settings,
-    ca_bundle, sentences, url,
+    Answers, Case, Change, Decision, FeatureGates, Operation, Permission, Question, Reason, Rules,
+    Settings, ca_bundle, sentences, url,
 };
 
 /// The longest lease duration in seconds: a day. Five of them are the grace a silent cluster gets.
 pub const LONGEST_LEASE: i64 = 86_400;
 
-/// What must be known, in the order of the denials. A malformed object raises no question; neither does an object whose
-/// name is always reserved.
-pub fn questions(change: &Change<'_, Cluster<'_>>, settings: &Settings) -> Vec<Question> {
-    let mut questions = Vec::new();
-    if !faults(change).is_empty() {
-        return questions;
+/// The rules of ManagedClusters as they will be stored.
+#[derive(Debug)]
+pub struct ValidateCluster;
+
+// === impl ValidateCluster ===
+
+impl Rules for ValidateCluster {
+    type Object<'a> = Cluster<'a>;
+    type Seen = Acceptance;
+
+    fn examine(change: &Change<'_, Cluster<'_>>, settings: &Settings, _: Timestamp) -> Case<Self> {
+        let acceptance = acceptance(change, settings.gates);
+        Case::new(faults(change), acceptance, |acceptance: &Acceptance| {
+            questions(*acceptance, change, settings)
+        })
     }
-    let acceptance = acceptance(change, settings.gates);
+
+    fn decide(
+        acceptance: Acceptance,
+        change: &Change<'_, Cluster<'_>>,
+        settings: &Settings,
+        answers: Answers<'_>,
+    ) -> Decision {
+        let mut findings = Findings::new(change.user, answers);
+        let namespace = answers.namespace(&namespace(change));
+        if let Some(reservation) = reservation(change, acceptance, settings) {
+            let refused = sentences::reserved_name(change.name, reservation);
+            match namespace {
+                _ if reservation.is_exact() => {
+                    return Decision::from_findings(Vec::new(), vec![refused], Vec::new());
+                }
+                Ok(namespace) if namespace.of_cluster => {}
+                Ok(_) => findings.deny(refused),
+                Err(why) => findings.leave_open(sentences::reserved_name_unknown(
+                    change.name,
+                    reservation,
+                    why,
+                )),
+            }
+        }
+        let may_accept = if acceptance != Acceptance::Unguarded {
+            findings.require(Permission::accept(change.name), || {
+                sentences::accept(change.user, change.name)
+            })
+        } else {
+            is_denied_now(change)
+                && findings.require(Permission::accept(change.name), || {
+                    sentences::deny_now(change.user, change.name)
+                })
+        };
+        if may_accept && acceptance == Acceptance::TurnedOn {
+            match namespace {
+                Ok(namespace) if namespace.terminating => {
+                    findings.deny(sentences::namespace_terminating(change.name));
+                }
+                Ok(_) => {}
+                Err(why) => findings.leave_open(sentences::fact_unknown(
+                    "there is a terminating namespace",
+                    change.name,
+                    why,
+                )),
+            }
+            findings.refuse_if(
+                &bindings_in(change),
+                "there are ManagedClusterSetBindings in namespace",
+                |bindings| sentences::bindings_held(change.name, bindings),
+            );
+        }
+        let (old, new) = sets(change);
+        let mut may_join = false;
+        if old != new {
+            for set in [old, new].into_iter().filter(|set| !set.is_empty()) {
+                // The last one asked about is the new set, if there is one.
+                may_join =
+                    findings.require(Permission::join(set), || sentences::join(change.user, set));
+            }
+        }
+        let mut warnings = warnings(change, answers, may_join);
+        warnings.extend(kept_warning(change, settings));
+        Decision {
+            warnings,
+            ..findings.decision()
+        }
+    }
+}
+
+/// What must be known, in the order of the denials. An object whose name is always reserved raises no question.
+fn questions(
+    acceptance: Acceptance,
+    change: &Change<'_, Cluster<'_>>,
+    settings: &Settings,
+) -> Vec<Question> {
+    let mut questions = Vec::new();
     let reservation = reservation(change, acceptance, settings);
     if reservation.is_some_and(|reservation| reservation.is_exact()) {
         return questions;
@@ -52,82 +138,9 @@ pub fn questions(change: &Change<'_, Cluster<'_>>, settings: &Settings) -> Vec<Q
     questions
 }
 
-/// Whether the change is admitted.
-pub fn decide(
-    change: &Change<'_, Cluster<'_>>,
-    settings: &Settings,
-    answers: Answers<'_>,
-) -> Decision {
-    let faults = faults(change);
-    if !faults.is_empty() {
-        return faults.decision();
-    }
-    let mut findings = Findings::new(change.user, answers);
-    let acceptance = acceptance(change, settings.gates);
-    let namespace = answers.namespace(&namespace(change));
-    if let Some(reservation) = reservation(change, acceptance, settings) {
-        let refused = sentences::reserved_name(change.name, reservation);
-        match namespace {
-            _ if reservation.is_exact() => {
-                return Decision::from_findings(Vec::new(), vec![refused], Vec::new());
-            }
-            Ok(namespace) if namespace.of_cluster => {}
-            Ok(_) => findings.deny(refused),
-            Err(why) => findings.leave_open(sentences::reserved_name_unknown(
-                change.name,
-                reservation,
-                why,
-            )),
-        }
-    }
-    let may_accept = if acceptance != Acceptance::Unguarded {
-        findings.require(Permission::accept(change.name), || {
-            sentences::accept(change.user, change.name)
-        })
-    } else {
-        is_denied_now(change)
-            && findings.require(Permission::accept(change.name), || {
-                sentences::deny_now(change.user, change.name)
-            })
-    };
-    if may_accept && acceptance == Acceptance::TurnedOn {
-        match namespace {
-            Ok(namespace) if namespace.terminating => {
-                findings.deny(sentences::namespace_terminating(change.name));
-            }
-            Ok(_) => {}
-            Err(why) => findings.leave_open(sentences::fact_unknown(
-                "there is a terminating namespace",
-                change.name,
-                why,
-            )),
-        }
-        findings.refuse_if(
-            &bindings_in(change),
-            "there are ManagedClusterSetBindings in namespace",
-            |bindings| sentences::bindings_held(change.name, bindings),
-        );
-    }
-    let (old, new) = sets(change);
-    let mut may_join = false;
-    if old != new {
-        for set in [old, new].into_iter().filter(|set| !set.is_empty()) {
-            // The last one asked about is the new set, if there is one.
-            may_join =
-                findings.require(Permission::join(set), || sentences::join(change.user, set));
-        }
-    }
-    let mut warnings = warnings(change, answers, may_join);
-    warnings.extend(kept_warning(change, settings));
-    Decision {
-        warnings,
-        ..findings.decision()
-    }
-}
-
 /// What a change does about acceptance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Acceptance {
+pub enum Acceptance {
     /// Nothing that needs a permission.
     Unguarded,
     TurnedOn,

@@ -4,13 +4,13 @@
 //! is decoded; what is beyond the bound is passed over. An object that was stored with a longer list must go on working: its
 //! labels change, it is denied, it is deleted. So a long list that only repeats what is stored counts as unchanged.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, SeqAccess};
 
-use super::shape::{FromObject, unexpected};
+use super::collection::{Items, Sequence};
+use super::shape::FromObject;
 
 /// No change introduces a longer list of taints, client configs, or requirements of a selector.
 pub const LONGEST_LIST: usize = 1_000;
@@ -100,42 +100,31 @@ impl<T> Deref for List<T> {
     }
 }
 
+/// Reads a list up to its bound.
+struct Bounded<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Items<'de> for Bounded<T> {
+    type Value = List<T>;
+
+    fn read<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
+        let mut list = List::default();
+        while list.length < LONGEST_LIST {
+            match items.next_element::<FromObject<T>>()? {
+                Some(FromObject(item)) => list.held.push(item),
+                None => return Ok(list),
+            }
+            list.length += 1;
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            list.length += 1;
+        }
+        Ok(list)
+    }
+}
+
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ListVisitor<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-            type Value = List<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a sequence")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<List<T>, E> {
-                Err(unexpected(text, &self))
-            }
-
-            fn visit_unit<E: Error>(self) -> Result<List<T>, E> {
-                Ok(List::default())
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
-                let mut list = List::default();
-                while list.length < LONGEST_LIST {
-                    match items.next_element::<FromObject<T>>()? {
-                        Some(FromObject(item)) => list.held.push(item),
-                        None => return Ok(list),
-                    }
-                    list.length += 1;
-                }
-                while items.next_element::<IgnoredAny>()?.is_some() {
-                    list.length += 1;
-                }
-                Ok(list)
-            }
-        }
-
-        deserializer.deserialize_any(ListVisitor(PhantomData))
+        Sequence(Bounded(PhantomData)).deserialize(deserializer)
     }
 }
 

@@ -9,8 +9,9 @@ use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
+use super::collection::{Entries, Items, Map, Sequence};
 use super::list::LONGEST_LIST;
-use super::shape::{ByFields, Fields, once, unexpected};
+use super::shape::{ByFields, Fields, once};
 use super::{ClusterSelector, Text};
 use crate::display::Quoted;
 
@@ -128,13 +129,14 @@ impl<'de> Fields<'de> for Selector<'_> {
                 if self.labels.is_some() {
                     return Err(A::Error::duplicate_field("matchLabels"));
                 }
-                self.labels = Some(map.next_value_seed(Nullable(Labels(self.size)))?);
+                self.labels = Some(map.next_value_seed(Nullable(Map(Labels(self.size))))?);
             }
             "matchExpressions" => {
                 if self.expressions.is_some() {
                     return Err(A::Error::duplicate_field("matchExpressions"));
                 }
-                let expressions = map.next_value_seed(Nullable(Expressions(self.size)))?;
+                let expressions =
+                    map.next_value_seed(Nullable(Sequence(Expressions(self.size))))?;
                 self.expressions = Some(expressions.unwrap_or_default());
             }
             _ => return Ok(false),
@@ -170,7 +172,7 @@ impl<'de> Fields<'de> for Expression<'de, '_> {
                 if self.values.is_some() {
                     return Err(A::Error::duplicate_field("values"));
                 }
-                self.values = Some(map.next_value_seed(Nullable(Values(self.size)))?);
+                self.values = Some(map.next_value_seed(Nullable(Sequence(Values(self.size))))?);
                 Ok(true)
             }
             _ => Ok(false),
@@ -206,26 +208,12 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Nullable<S> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Labels<'_> {
+impl<'de> Entries<'de> for Labels<'_> {
     type Value = BTreeMap<String, String>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+    const EXPECTED: &'static str = "a map of strings";
 
-impl<'de> Visitor<'de> for Labels<'_> {
-    type Value = BTreeMap<String, String>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map of strings")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Err(unexpected(text, &self))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+    fn read<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut labels = BTreeMap::new();
         while let Some(key) = map.next_key::<Text<'de>>()? {
             if !self.0.count_requirement() {
@@ -246,26 +234,10 @@ impl<'de> Visitor<'de> for Labels<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Expressions<'_> {
+impl<'de> Items<'de> for Expressions<'_> {
     type Value = Vec<LabelSelectorRequirement>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Expressions<'_> {
-    type Value = Vec<LabelSelectorRequirement>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a sequence")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Err(unexpected(text, &self))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+    fn read<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut expressions = Vec::new();
         while self.0.requirements < LONGEST_LIST {
             let expression = Expression {
@@ -287,26 +259,10 @@ impl<'de> Visitor<'de> for Expressions<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Values<'_> {
+impl<'de> Items<'de> for Values<'_> {
     type Value = Vec<String>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Values<'_> {
-    type Value = Vec<String>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a sequence")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Err(unexpected(text, &self))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+    fn read<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut values = Vec::new();
         while self.0.values < MOST_VALUES {
             match items.next_element::<Text<'de>>()? {

@@ -110,7 +110,7 @@ pub(super) fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
 }
 
 /// A text where something else was expected.
-pub fn unexpected<E: Error>(text: &str, expected: &dyn Expected) -> E {
+pub(super) fn unexpected<E: Error>(text: &str, expected: &dyn Expected) -> E {
     E::invalid_type(Unexpected::Str(cut_bytes(text, QUOTED)), expected)
 }
 

@@ -6,8 +6,13 @@
     reason = "each test binary uses its own part"
 )]
 
-use berth_rules::{Answer, Decision, Namespace, Outcome, Question};
+use berth_rules::{
+    Answer, Answers, Change, Decision, Namespace, Outcome, Question, Rules, Settings,
+};
 use serde_json::{Value, json};
+
+/// The time of every decision.
+pub const NOW: &str = "2026-11-21T12:00:00Z";
 
 /// What is so on the hub of a table's row, in words: `accept`, `join:SET`, `join:*`, `agent` (the requester is one), `bind:SET`, `terminating`, `own` (the namespace is the cluster's),
 /// `binding:NAME`, `accepted`, `set:NAME`; a `?` in front makes it unknown.
@@ -60,6 +65,17 @@ pub fn answered(questions: Vec<Question>, facts: &[&str]) -> Vec<(Question, Answ
             (question, answer)
         })
         .collect()
+}
+
+/// What these rules decide about a change on a hub where `facts` are so.
+pub fn decided<'o, R: Rules>(
+    change: &Change<'_, R::Object<'o>>,
+    settings: &Settings,
+    facts: &[&str],
+) -> Decision {
+    let mut case = R::examine(change, settings, NOW.parse().unwrap());
+    let answers = answered(case.take_questions(), facts);
+    case.decide(change, settings, Answers::new(&answers))
 }
 
 /// A decision in short: `allow`, or the code and the reasons; `~` and the number of warnings behind it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_rules::FeatureGates;
-use berth_webhooks::review::{FilesAnswerer, Gate, HubFiles, Webhook};
+use berth_review::{FilesAnswerer, Gate, HubFiles, Webhook};
 use serde_json::Value;
 use tokio::time::Instant;
 

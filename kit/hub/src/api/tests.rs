@@ -1,1 +1,170 @@
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use http::HeaderValue;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use tower::service_fn;
+
 use super::*;
+use crate::{JSON, MERGE_PATCH};
+
+/// An API server that answers everything with this.
+fn answers(code: u16, body: &'static str) -> HubApi {
+    HubApi::new(service_fn(move |_| async move {
+        let response = Response::builder().status(code);
+        Ok::<_, Infallible>(response.body(Full::new(Bytes::from(body))).unwrap())
+    }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_not_answered_ends_with_its_deadline() {
+    let hub = HubApi::new(service_fn(|_: Request<RequestBody>| {
+        std::future::pending::<Result<Response<Full<Bytes>>, Infallible>>()
+    }));
+    let begun = Instant::now();
+    for call in [
+        Call::get("/version"),
+        Call::post("/api/v1/namespaces", "{}"),
+    ] {
+        let call = call.within(Duration::from_secs(3));
+        let error = hub.call(call.clone()).await.unwrap_err();
+        assert!(matches!(error.cause(), Cause::Late(_)), "{error}");
+        let error = hub.stream(call).await.unwrap_err();
+        assert!(matches!(error.cause(), Cause::Late(_)), "{error}");
+    }
+    assert_eq!(begun.elapsed(), Duration::from_secs(12));
+}
+
+/// A body that goes on and on, and counts how often it was asked for more.
+fn endless(code: u16) -> (HubApi, Arc<AtomicUsize>) {
+    let read = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&read);
+    let hub = HubApi::new(service_fn(move |_: Request<RequestBody>| {
+        let read = Arc::clone(&counted);
+        async move {
+            let chunks = stream::repeat_with(move || {
+                read.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, Infallible>(Frame::data(Bytes::from_static(&[b'x'; 1024])))
+            });
+            let response = Response::builder().status(code);
+            Ok::<_, Infallible>(response.body(StreamBody::new(chunks)).unwrap())
+        }
+    }));
+    (hub, read)
+}
+
+#[tokio::test]
+async fn no_more_of_a_response_is_read_than_its_bound() {
+    let (hub, read) = endless(200);
+    let call = Call::get("/version").at_most(10 << 10);
+    let error = hub.call(call.clone()).await.unwrap_err();
+    assert!(matches!(error.cause(), Cause::TooLarge(10240)), "{error}");
+    assert!(read.swap(0, Ordering::Relaxed) <= 12);
+
+    let mut chunks = hub.stream(call).await.unwrap();
+    let error = chunks.line().await.unwrap_err();
+    assert!(matches!(error.cause(), Cause::TooLarge(10240)), "{error}");
+    assert!(read.load(Ordering::Relaxed) <= 12);
+
+    let (hub, read) = endless(503);
+    let error = hub.call(Call::get("/version")).await.unwrap_err();
+    assert_eq!((error.code(), error.may_pass()), (503, true));
+    assert!(read.load(Ordering::Relaxed) <= 1026);
+}
+
+#[tokio::test]
+async fn nothing_is_sent_twice() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    let hub = HubApi::new(service_fn(move |_: Request<RequestBody>| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async {
+            let response = Response::builder().status(429).header("retry-after", "1");
+            Ok::<_, Infallible>(response.body(Full::<Bytes>::default()).unwrap())
+        }
+    }));
+    let error = hub.call(Call::get("/version")).await.unwrap_err();
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(1)));
+    assert_eq!(sent.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_request_says_what_the_call_says() {
+    let hub = HubApi::new(service_fn(|request: Request<RequestBody>| async move {
+        let (head, body) = request.into_parts();
+        let header = |name: &str| head.headers.get(name).and_then(|it| it.to_str().ok());
+        let said = format!(
+            "{} {} {:?} {:?} {:?} {}",
+            head.method,
+            head.uri,
+            header("accept"),
+            header("content-type"),
+            header("x-more"),
+            String::from_utf8_lossy(&body.collect().await.unwrap().to_bytes()),
+        );
+        let response = Response::builder().header("warning", "299 - \"old\"");
+        Ok::<_, Infallible>(response.body(Full::new(Bytes::from(said))).unwrap())
+    }));
+    let said = async |call: Call| {
+        let answer = hub.call(call).await.unwrap();
+        assert_eq!(answer.warnings().collect::<Vec<_>>(), ["old"]);
+        String::from_utf8(answer.body.to_vec()).unwrap()
+    };
+    assert_eq!(
+        said(Call::get("/a?b=c").accept(crate::METADATA)).await,
+        format!("GET /a?b=c Some({:?}) None None ", crate::METADATA)
+    );
+    let more = Call::patch("/a", MERGE_PATCH, "{}");
+    let more = more.header("x-more".parse().unwrap(), HeaderValue::from_static("m"));
+    assert_eq!(
+        said(more).await,
+        format!("PATCH /a Some({JSON:?}) Some({MERGE_PATCH:?}) Some(\"m\") {{}}")
+    );
+    assert_eq!(
+        said(Call::delete("/a", "")).await,
+        format!("DELETE /a Some({JSON:?}) None None ")
+    );
+}
+
+#[tokio::test]
+async fn lines_are_read_across_chunks() {
+    let hub = HubApi::new(service_fn(|_: Request<RequestBody>| async {
+        let chunks = ["{\"a\"", ":1}\n\n{\"b\":2}\n{\"c\"", ":3}"]
+            .map(|chunk| Ok::<_, Infallible>(Frame::data(Bytes::from_static(chunk.as_bytes()))));
+        Ok::<_, Infallible>(Response::new(StreamBody::new(stream::iter(chunks))))
+    }));
+    let mut chunks = hub
+        .stream(Call::get("/api/v1/namespaces?watch=true"))
+        .await
+        .unwrap();
+    for line in ["{\"a\":1}", "{\"b\":2}", "{\"c\":3}"] {
+        assert_eq!(chunks.line().await.unwrap().unwrap(), line);
+    }
+    assert!(chunks.line().await.unwrap().is_none());
+    let chunks = hub.stream(Call::get("/version")).await.unwrap();
+    assert_eq!(
+        chunks
+            .map(|chunk| chunk.unwrap().len())
+            .collect::<Vec<_>>()
+            .await,
+        [4, 17, 3]
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_what_was_asked_for_is_an_error() {
+    let hub = answers(200, "<html>");
+    let answer = hub.call(Call::get("/api/v1/namespaces/c1")).await.unwrap();
+    let error = answer.json::<serde_json::Value>().unwrap_err();
+    assert!(matches!(error.cause(), Cause::Unreadable(_)));
+    assert!(
+        error
+            .to_string()
+            .starts_with("get namespaces c1: the response cannot be read: ")
+    );
+    let error = hub.call(Call::get("no path")).await.unwrap_err();
+    assert!(matches!(error.cause(), Cause::NotSent(_)), "{error}");
+}

@@ -1,1 +1,231 @@
+use std::path::Path;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::ServerConfig;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::server::WebPkiClientVerifier;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
 use super::*;
+use crate::{Call, HubApi};
+
+/// An authority, and what it signs.
+struct Signer(Issuer<'static, KeyPair>, rcgen::Certificate);
+
+impl Signer {
+    fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        Self(Issuer::new(params, key), certificate)
+    }
+
+    fn sign(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        (params.signed_by(&key, &self.0).unwrap(), key)
+    }
+}
+
+/// Answers each request with the digest of the client's certificate and the Authorization header.
+async fn serve(signer: &Signer) -> u16 {
+    let (certificate, key) = signer.sign("localhost");
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(signer.1.der().clone()).unwrap();
+    let provider = Arc::new(default_provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::clone(&provider));
+    let verifier = verifier.allow_unauthenticated().build().unwrap();
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
+        )
+        .unwrap();
+    let listener = TcpListener::bind("localhost:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        while let Ok((tcp, _)) = listener.accept().await {
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                let Ok(mut tls) = acceptor.accept(tcp).await else {
+                    return;
+                };
+                let peer = tls.get_ref().1.peer_certificates();
+                let peer = peer.map_or(0, |chain| digest(&chain[0]));
+                let mut buffer = vec![0; 4096];
+                while let Ok(read @ 1..) = tls.read(&mut buffer).await {
+                    let request = String::from_utf8_lossy(&buffer[..read]).to_lowercase();
+                    let token = request
+                        .lines()
+                        .find_map(|line| line.strip_prefix("authorization: "));
+                    let body = format!("{peer} {}", token.unwrap_or("-"));
+                    let response = format!(
+                        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}",
+                        body.len()
+                    );
+                    if tls.write_all(response.as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+async fn said(hub: &HubApi) -> String {
+    let answer = hub.call(Call::get("/version")).await.unwrap();
+    String::from_utf8(answer.body.to_vec()).unwrap()
+}
+
+/// The next call compares the files.
+async fn a_period_later() {
+    tokio::time::pause();
+    tokio::time::advance(PERIOD).await;
+    tokio::time::resume();
+}
+
+fn kubeconfig(folder: &TempDir, port: u16, user: &str) -> std::path::PathBuf {
+    let path = folder.path().join("kubeconfig");
+    let text = format!(
+        "{{apiVersion: v1, kind: Config, current-context: c, contexts: [{{name: c, context: {{cluster: c, user: u}}}}],\n\
+         clusters: [{{name: c, cluster: {{server: 'https://localhost:{port}', certificate-authority: ca.crt}}}}],\n\
+         users: [{{name: u, user: {{{user}}}}}]}}"
+    );
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn write_pair(folder: &Path, pair: &(rcgen::Certificate, KeyPair)) {
+    std::fs::write(folder.join("tls.crt"), pair.0.pem()).unwrap();
+    std::fs::write(folder.join("tls.key"), pair.1.serialize_pem()).unwrap();
+}
+
+#[tokio::test]
+async fn a_client_certificate_that_changes_on_disk_is_used_without_a_restart() {
+    let _ = default_provider().install_default();
+    let (signer, folder) = (Signer::new(), tempfile::tempdir().unwrap());
+    let port = serve(&signer).await;
+    std::fs::write(folder.path().join("ca.crt"), signer.1.pem()).unwrap();
+    let (first, second) = (signer.sign("first"), signer.sign("second"));
+    write_pair(folder.path(), &first);
+    let path = kubeconfig(
+        &folder,
+        port,
+        "client-certificate: tls.crt, client-key: tls.key",
+    );
+    let hub = HubApi::connect(&Access::of_server(Some(path.clone())))
+        .await
+        .unwrap();
+    let [first, second] = [first, second].map(|pair| (format!("{} -", digest(pair.0.der())), pair));
+    assert_eq!(said(&hub).await, first.0);
+
+    // Half of the pair is written: the old one goes on.
+    std::fs::write(folder.path().join("tls.crt"), second.1.0.pem()).unwrap();
+    a_period_later().await;
+    assert_eq!(said(&hub).await, first.0);
+    write_pair(folder.path(), &second.1);
+    assert_eq!(said(&hub).await, first.0, "it is compared once in a period");
+    a_period_later().await;
+    assert_eq!(said(&hub).await, second.0);
+
+    // What cannot be read leaves the connections as they are.
+    std::fs::remove_file(&path).unwrap();
+    a_period_later().await;
+    assert_eq!(said(&hub).await, second.0);
+    kubeconfig(&folder, port, "token: t2");
+    a_period_later().await;
+    assert_eq!(said(&hub).await, "0 bearer t2");
+
+    // Another server is for the next start.
+    kubeconfig(&folder, port + 1, "token: t3");
+    a_period_later().await;
+    assert_eq!(said(&hub).await, "0 bearer t2");
+}
+
+#[tokio::test]
+async fn a_plugin_is_asked_again_when_its_credentials_are_not_accepted() {
+    // What a plugin printed before is kept by the service; a 401 has it run once more.
+    let _ = default_provider().install_default();
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut tcp, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut buffer = vec![0; 4096];
+                while let Ok(read @ 1..) = tcp.read(&mut buffer).await {
+                    let accepted = String::from_utf8_lossy(&buffer[..read]).contains("Bearer new");
+                    let code = if accepted {
+                        "200 OK"
+                    } else {
+                        "401 Unauthorized"
+                    };
+                    let response = format!("HTTP/1.1 {code}\r\ncontent-length: 0\r\n\r\n");
+                    if tcp.write_all(response.as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    let token = folder.path().join("token");
+    std::fs::write(&token, "old").unwrap();
+    let script = format!(
+        "printf '%s' '{{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{{\"token\":\"'$(cat {})'\"}}}}'",
+        token.display()
+    );
+    let plugin = folder.path().join("plugin.sh");
+    std::fs::write(&plugin, script).unwrap();
+    let user = format!(
+        "exec: {{apiVersion: client.authentication.k8s.io/v1, command: sh, args: ['{}'], interactiveMode: Never}}",
+        plugin.display()
+    );
+    let path = kubeconfig(&folder, port, &user);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text.replace(
+        &format!("https://localhost:{port}"),
+        &format!("http://127.0.0.1:{port}"),
+    );
+    std::fs::write(&path, text.replace(", certificate-authority: ca.crt", "")).unwrap();
+    let hub = HubApi::connect(&Access::of_server(Some(path)))
+        .await
+        .unwrap();
+    std::fs::write(&token, "new").unwrap();
+    let error = hub.call(Call::get("/version")).await.unwrap_err();
+    assert_eq!(error.code(), 401);
+    a_period_later().await;
+    hub.call(Call::get("/version")).await.unwrap();
+}
+
+#[test]
+fn a_servers_url_is_shown_without_secrets() {
+    for (url, expected) in [
+        ("https://hub.example:6443/", "https://hub.example:6443"),
+        ("https://me:secret@hub/path?token=x", "https://hub"),
+    ] {
+        assert_eq!(shown(&url.parse().unwrap()), expected);
+    }
+}
+
+#[test]
+fn a_proxys_password_is_decoded() {
+    assert_eq!(percent_decoded("user:pa%40ss%3Aword"), b"user:pa@ss:word");
+    assert_eq!(percent_decoded("user:pass%+A"), b"user:pass%+A");
+    assert_eq!(percent_decoded("u%4"), b"u%4");
+}

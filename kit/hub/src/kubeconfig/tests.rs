@@ -1,1 +1,115 @@
+use std::fs::write;
+
+use tempfile::TempDir;
+
 use super::*;
+
+fn kubeconfig(folder: &TempDir, name: &str, server: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    let text = format!(
+        "{{apiVersion: v1, kind: Config, current-context: {name},\n\
+         contexts: [{{name: {name}, context: {{cluster: {name}, user: {name}, namespace: ns-{name}}}}}],\n\
+         clusters: [{{name: {name}, cluster: {{server: '{server}'}}}}],\n\
+         users: [{{name: {name}, user: {{token: my-secret}}}}]}}"
+    );
+    write(&path, text).unwrap();
+    path
+}
+
+fn server(access: &Access, environment: &Environment) -> String {
+    load(access, environment).map_or_else(
+        |error| error.to_string(),
+        |loaded| loaded.config.cluster_url.to_string(),
+    )
+}
+
+#[test]
+fn the_flag_comes_before_the_variable_and_home_is_for_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let [flag, first, second] = ["flag", "first", "second"]
+        .map(|name| kubeconfig(&folder, name, &format!("https://{name}:1")));
+    std::fs::create_dir(folder.path().join(".kube")).unwrap();
+    std::fs::copy(
+        kubeconfig(&folder, "home", "https://home:1"),
+        folder.path().join(".kube/config"),
+    )
+    .unwrap();
+    let home = Environment {
+        kubeconfig: None,
+        home: Some(folder.path().to_owned()),
+    };
+    let listed = [&PathBuf::from("/nowhere/at/all"), &first, &second];
+    let both = Environment {
+        kubeconfig: Some(env::join_paths(listed).unwrap()),
+        ..home.clone()
+    };
+    let (as_server, command) = (Access::of_server(None), Access::of_command(None));
+    let named = Access::of_command(Some(flag));
+    assert_eq!(server(&named, &both), "https://flag:1/");
+    assert_eq!(server(&as_server, &both), "https://first:1/");
+    assert_eq!(server(&command, &both), "https://first:1/");
+    assert_eq!(server(&command, &home), "https://home:1/");
+    assert_eq!(
+        server(&as_server, &home),
+        "no kubeconfig: name one by --kubeconfig FILE or in $KUBECONFIG (this does not run in a cluster)"
+    );
+
+    let other = Access {
+        context: Some("second".to_owned()),
+        ..command.clone()
+    };
+    let loaded = load(&other, &both).unwrap();
+    assert_eq!(loaded.config.default_namespace, "ns-second");
+    assert_eq!(loaded.files, [first, second]);
+    let missing = Access {
+        context: Some("third".to_owned()),
+        ..command
+    };
+    let Err(ConnectError::NoContext { context, contexts }) = load(&missing, &both) else {
+        panic!("a context that does not exist");
+    };
+    assert_eq!((context.as_str(), contexts.len()), ("third", 2));
+}
+
+#[test]
+fn no_error_shows_a_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = kubeconfig(&folder, "one", "https://me:my-secret@one:1");
+    for broken in [
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .replace("}}]}", "}}]"),
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .replace("token: my-secret", "token: [my-secret]"),
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .replace("https://", "ht tp://"),
+    ] {
+        write(&path, &broken).unwrap();
+        let words = server(
+            &Access::of_command(Some(path.clone())),
+            &Environment::default(),
+        );
+        assert!(words.contains("--kubeconfig"), "{broken}: {words}");
+        assert!(!words.contains("my-secret"), "{words}");
+    }
+}
+
+#[test]
+fn impersonation_is_of_whom_the_flags_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let access = Access {
+        act_as: Some(crate::ActAs {
+            user: "dev".to_owned(),
+            groups: vec!["g".to_owned()],
+        }),
+        ..Access::of_command(Some(kubeconfig(&folder, "one", "https://one:1")))
+    };
+    let auth = load(&access, &Environment::default())
+        .unwrap()
+        .config
+        .auth_info;
+    assert_eq!(auth.impersonate.as_deref(), Some("dev"));
+    assert_eq!(auth.impersonate_groups, Some(vec!["g".to_owned()]));
+}

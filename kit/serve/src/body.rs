@@ -1,0 +1,303 @@
+//! Request bodies: bounded each, and all together.
+//!
+//! Small bodies have memory of their own, so that they never wait for large ones.
+
+use std::time::{Duration, Instant as Clock};
+
+use axum::body::{Body, Bytes};
+use futures::FutureExt;
+use http_body_util::BodyExt;
+use hyper::body::Body as _;
+use tokio::time::{Instant, timeout_at};
+
+use crate::Payer;
+use crate::room::{Full, Room, Share};
+
+/// Bodies of this many bytes and more are refused: no API server sends such a request.
+pub const LARGEST_BODY: usize = 7 * 1024 * 1024;
+
+/// Bodies of this many bytes and more are large.
+const LARGE_BODY: usize = 64 * 1024;
+
+/// How much of a body that is refused is read and thrown away, so that its sender gets to read the answer.
+const DISCARDED: usize = 64 * 1024 * 1024;
+
+/// How long a sender that is not heard may pause: then it gets its answer without the rest.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How much of a body that is refused is kept in any case: what it is about is near its beginning.
+const BEGINNING: usize = 4 * 1024;
+
+/// Memory for all bodies that are being received or answered.
+#[derive(Clone, Debug)]
+pub struct BodyMemory {
+    small: Room,
+    large: Room,
+}
+
+/// A received body; its share of the memory is given back when it is dropped.
+#[derive(Debug)]
+pub struct Received {
+    /// Its bytes.
+    pub bytes: Bytes,
+    share: Share,
+}
+
+/// Why a body was not received, with the beginning of it as far as that came.
+#[derive(Debug)]
+pub struct NotReceived {
+    /// The reason.
+    pub why: Trouble,
+    /// At most the first 4 KiB.
+    pub beginning: Vec<u8>,
+}
+
+/// Where the answer to a request may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// Behind the request, of which all is read first: an answer that overtakes it is lost to most clients of HTTP/1.1.
+    Behind,
+    /// Beside it, as over HTTP/2.
+    Beside,
+}
+
+/// What was in the way of a body.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The client ended it before its time; in words.
+    BrokeOff(String),
+    /// It has [`LARGEST_BODY`] or more bytes.
+    TooLarge,
+    /// There is no memory for it, and none was held by a slower one; or it was the slowest.
+    NoRoom,
+    /// It did not arrive by the deadline.
+    TooSlow,
+}
+
+impl BodyMemory {
+    /// `small` bytes for bodies of less than 64 KiB, `large` bytes for larger bodies, and at most `requests` of either kind
+    /// that arrive at the same time.
+    pub fn new(small: usize, large: usize, requests: usize) -> Self {
+        Self {
+            small: Room::new(small, requests),
+            large: Room::new(large, requests),
+        }
+    }
+
+    fn of(&self, length: usize) -> &Room {
+        if length < LARGE_BODY {
+            &self.small
+        } else {
+            &self.large
+        }
+    }
+
+    /// Receives a body until the deadline, charged to a connection.
+    ///
+    /// # Errors
+    /// The body is too large or too late, was broken off, or there is no memory for it.
+    pub async fn receive(
+        &self,
+        mut body: Body,
+        payer: Payer,
+        answered: Answered,
+        deadline: Instant,
+    ) -> Result<Received, NotReceived> {
+        let received = self.receive_from(&mut body, payer, deadline).await;
+        if let Err(NotReceived { why, .. }) = &received
+            && matches!(why, Trouble::TooLarge | Trouble::NoRoom)
+            && answered == Answered::Behind
+        {
+            discard(&mut body, deadline).await;
+        }
+        received
+    }
+
+    async fn receive_from(
+        &self,
+        body: &mut Body,
+        payer: Payer,
+        deadline: Instant,
+    ) -> Result<Received, NotReceived> {
+        let mut beginning = Vec::new();
+        // Nearly every body comes in one piece, and is taken as it is.
+        let first = body.frame().now_or_never();
+        if let Some(Some(Ok(frame))) = &first
+            && let Some(data) = frame.data_ref()
+            && body.is_end_stream()
+            && data.len() < LARGEST_BODY
+        {
+            let bytes = data.clone();
+            return match self.of(bytes.len()).share(bytes.len(), Clock::now()) {
+                Ok(share) => Ok(Received { bytes, share }),
+                Err(Full) => Err(refused(Trouble::NoRoom, &mut beginning, &bytes)),
+            };
+        }
+        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        let Ok(mut arrival) = self.of(announced).begin(payer, Clock::now()) else {
+            if let Some(Some(Ok(frame))) = &first
+                && let Some(data) = frame.data_ref()
+            {
+                keep(&mut beginning, data);
+            }
+            return Err(refused(Trouble::NoRoom, &mut beginning, &[]));
+        };
+        let mut is_large = announced >= LARGE_BODY;
+        let mut next = first;
+        loop {
+            let frame = match next.take() {
+                Some(frame) => Ok(frame),
+                None => tokio::select! {
+                    biased;
+                    () = arrival.let_go() => return Err(refused(Trouble::NoRoom, &mut beginning, &[])),
+                    frame = timeout_at(deadline, body.frame()) => frame,
+                },
+            };
+            let data = match frame {
+                Ok(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => data,
+                    Err(_) => continue,
+                },
+                Ok(None) => {
+                    return match arrival.end() {
+                        Some((bytes, share)) => Ok(Received {
+                            bytes: bytes.into(),
+                            share,
+                        }),
+                        None => Err(refused(Trouble::NoRoom, &mut beginning, &[])),
+                    };
+                }
+                Ok(Some(Err(error))) => {
+                    let why = Trouble::BrokeOff(error.to_string());
+                    return Err(refused(why, &mut beginning, &[]));
+                }
+                Err(_) => return Err(refused(Trouble::TooSlow, &mut beginning, &[])),
+            };
+            keep(&mut beginning, &data);
+            let length = arrival.length() + data.len();
+            if length >= LARGEST_BODY {
+                return Err(refused(Trouble::TooLarge, &mut beginning, &[]));
+            }
+            let taken = if length >= LARGE_BODY && !is_large {
+                is_large = true;
+                match arrival.moved(&self.large, Clock::now()) {
+                    Ok(moved) => {
+                        arrival = moved;
+                        arrival.piece(&data, Clock::now())
+                    }
+                    Err(Full) => return Err(refused(Trouble::NoRoom, &mut beginning, &[])),
+                }
+            } else {
+                arrival.piece(&data, Clock::now())
+            };
+            if taken.is_err() {
+                return Err(refused(Trouble::NoRoom, &mut beginning, &[]));
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn taken(&self) -> usize {
+        self.small.taken() + self.large.taken()
+    }
+}
+
+impl Received {
+    /// Whether it has 64 KiB or more: then it is to be decoded where no other request waits for it.
+    pub fn is_large(&self) -> bool {
+        self.bytes.len() >= LARGE_BODY
+    }
+
+    /// Charges the memory that decoding takes besides the body. `false`: there is no room for it.
+    pub fn charge(&mut self, bytes: usize) -> bool {
+        self.share.grow(bytes, Clock::now()).is_ok()
+    }
+
+    /// At most its first 4 KiB.
+    pub fn beginning(&self) -> &[u8] {
+        &self.bytes[..self.bytes.len().min(BEGINNING)]
+    }
+}
+
+/// Keeps as much of a piece as belongs to the beginning.
+fn keep(beginning: &mut Vec<u8>, piece: &[u8]) {
+    let missing = BEGINNING.saturating_sub(beginning.len());
+    beginning.extend_from_slice(&piece[..missing.min(piece.len())]);
+}
+
+fn refused(why: Trouble, beginning: &mut Vec<u8>, piece: &[u8]) -> NotReceived {
+    keep(beginning, piece);
+    NotReceived {
+        why,
+        beginning: std::mem::take(beginning),
+    }
+}
+
+/// Reads what is left of a body and throws it away, as long as it comes.
+async fn discard(body: &mut Body, deadline: Instant) {
+    let mut left = DISCARDED;
+    let until = || deadline.min(Instant::now() + PAUSE);
+    while let Ok(Some(Ok(frame))) = timeout_at(until(), body.frame()).await {
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        if length > left {
+            return;
+        }
+        left -= length;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::StreamBody;
+    use hyper::body::Frame;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn whatever_is_refused_keeps_its_beginning_and_no_memory() {
+        const PIECE: usize = 1024 * 1024;
+        // (what it is, memory, pieces, why it is refused)
+        for (sentence, memory, pieces, why) in [
+            ("no memory for the first piece", 1024, 2, Trouble::NoRoom),
+            ("no memory for the last", PIECE, 2, Trouble::NoRoom),
+            ("too large", 2 * LARGEST_BODY, 7, Trouble::TooLarge),
+        ] {
+            let memory = BodyMemory::new(1024, memory, 10);
+            let piece = |_| Ok::<_, std::io::Error>(Frame::data(Bytes::from(vec![b'x'; PIECE])));
+            let body = StreamBody::new(futures::stream::iter((0..pieces).map(piece)));
+            let deadline = Instant::now() + Duration::from_secs(10);
+            let refused = memory
+                .receive(
+                    Body::new(body),
+                    Payer::default(),
+                    Answered::Behind,
+                    deadline,
+                )
+                .await
+                .unwrap_err();
+            assert_eq!(refused.why, why, "{sentence}");
+            assert!(
+                refused.beginning.starts_with(&[b'x'; BEGINNING]),
+                "{sentence}"
+            );
+            assert_eq!(memory.taken(), 0, "{sentence}");
+        }
+    }
+
+    #[tokio::test]
+    async fn small_bodies_have_memory_of_their_own() {
+        let memory = BodyMemory::new(64 * 1024, 64 * 1024, 10);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let receive = async |length: usize| {
+            let body = Body::from(vec![b'x'; length]);
+            memory
+                .receive(body, Payer::default(), Answered::Beside, deadline)
+                .await
+        };
+        let large = receive(64 * 1024).await.unwrap();
+        assert!(large.is_large());
+        assert_eq!(receive(65 * 1024).await.unwrap_err().why, Trouble::NoRoom);
+        let small = receive(60 * 1024).await.unwrap();
+        assert!(!small.is_large());
+    }
+}

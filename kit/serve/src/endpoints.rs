@@ -1,0 +1,67 @@
+//! The endpoints that every server has: health, readiness and metrics, under the names of controller-runtime's checks.
+
+use axum::Router;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+
+use crate::metrics;
+
+/// One check of readiness: its name, and why it fails. The reason may be empty.
+pub type Check = (&'static str, Result<(), String>);
+
+/// `/healthz` and `/livez`, which answer as long as the process lives, and `/readyz`, which passes when all checks pass.
+///
+/// The checks are made for every request.
+pub fn health<C, F>(checks: impl Fn() -> F + Clone + Send + Sync + 'static) -> Router
+where
+    C: IntoIterator<Item = Check>,
+    F: Future<Output = C> + Send + 'static,
+{
+    let ready = move || {
+        let checks = checks();
+        async { readiness(checks.await) }
+    };
+    Router::new()
+        .route("/healthz", get(alive))
+        .route("/healthz/healthz-ping", get(alive))
+        .route("/livez", get(alive))
+        .route("/readyz", get(ready.clone()))
+        .route("/readyz/readyz-ping", get(ready))
+}
+
+/// `/metrics`, for every client.
+pub fn metrics(render: impl Fn() -> Vec<u8> + Clone + Send + Sync + 'static) -> Router {
+    let rendered = move || {
+        let text = render();
+        async { exposition(text) }
+    };
+    Router::new().route("/metrics", get(rendered))
+}
+
+/// The response with these metrics, as [`metrics::render`] renders them.
+pub fn exposition(text: Vec<u8>) -> Response {
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
+}
+
+async fn alive() -> &'static str {
+    "ok"
+}
+
+fn readiness(checks: impl IntoIterator<Item = Check>) -> Response {
+    let (mut lines, mut passes) = (String::new(), true);
+    for (check, outcome) in checks {
+        passes &= outcome.is_ok();
+        match outcome {
+            Ok(()) => lines.push_str(&format!("[+]{check} ok\n")),
+            Err(why) if why.is_empty() => lines.push_str(&format!("[-]{check} failed\n")),
+            Err(why) => lines.push_str(&format!("[-]{check} failed: {why}\n")),
+        }
+    }
+    if passes {
+        "ok".into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, lines).into_response()
+    }
+}

@@ -1,0 +1,168 @@
+//! The gate: a review in, a verdict out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_rules::{
+    Answer, Answers, Change, Decision, MutateCluster, Question, Rules, Settings, ValidateBinding,
+    ValidateCluster, ValidateClusterSet, ValidateRequest,
+};
+use futures::future::{BoxFuture, join_all};
+use jiff::Timestamp;
+use tokio::time::{Instant, timeout_at};
+
+use crate::request::{self, NotReceived, Received};
+use crate::verdict::{Evidence, Verdict};
+use crate::{Answerer, Finding, Requester, Webhook};
+
+/// Decides reviews.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    answerer: Arc<dyn Answerer>,
+    settings: Settings,
+}
+
+impl Gate {
+    /// A gate whose questions this answerer answers.
+    pub fn new(answerer: Arc<dyn Answerer>, settings: impl Into<Settings>) -> Self {
+        Self {
+            answerer,
+            settings: settings.into(),
+        }
+    }
+
+    /// Who answers its questions.
+    pub fn answerer(&self) -> &dyn Answerer {
+        &*self.answerer
+    }
+
+    /// Decides a review by its bytes. `now` is what new taints get for their time.
+    ///
+    /// # Guarantees
+    /// There is always a verdict, before the deadline or within milliseconds of it: questions without an answer by then
+    /// count as unanswered, and what has been answered keeps its weight. A change that raises no question is decided
+    /// without any I/O. Dropping the future abandons nothing that others wait for.
+    pub async fn examine<'a>(
+        &'a self,
+        webhook: Webhook,
+        body: &'a [u8],
+        now: Timestamp,
+        deadline: Instant,
+    ) -> Verdict<'a> {
+        let context = Context {
+            gate: self,
+            webhook,
+            now,
+            deadline,
+        };
+        let examined = match webhook {
+            Webhook::MutateCluster => context.examine::<MutateCluster>(body),
+            Webhook::ValidateCluster => context.examine::<ValidateCluster>(body),
+            Webhook::ValidateClusterSet => context.examine::<ValidateClusterSet>(body),
+            Webhook::ValidateBinding => context.examine::<ValidateBinding>(body),
+            Webhook::ValidateRequest => context.examine::<ValidateRequest>(body),
+        };
+        match examined {
+            Examined::Decided(verdict) => verdict,
+            Examined::Asking(verdict) => verdict.await,
+        }
+    }
+
+    /// All questions at once, each until the deadline.
+    async fn answers(
+        &self,
+        requester: &Requester,
+        questions: Vec<Question>,
+        deadline: Instant,
+    ) -> (Vec<(Question, Answer)>, Vec<Evidence>) {
+        let asked = Instant::now();
+        let budget = deadline.saturating_duration_since(asked);
+        let answers = questions.into_iter().map(async |question| {
+            let finding = timeout_at(deadline, self.answerer.answer(requester, &question)).await;
+            let Finding { answer, because } =
+                finding.unwrap_or_else(|_| Finding::unknown(no_answer_within(budget)));
+            (
+                (question, answer),
+                Evidence {
+                    because,
+                    took: asked.elapsed(),
+                },
+            )
+        });
+        join_all(answers).await.into_iter().unzip()
+    }
+}
+
+/// How far a review has come without waiting for anybody.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large one is the frequent one"
+)]
+enum Examined<'a> {
+    /// Most reviews raise no question.
+    Decided(Verdict<'a>),
+    /// The others wait for answers. Apart, so that those that do not wait carry no room for it.
+    Asking(BoxFuture<'a, Verdict<'a>>),
+}
+
+/// What a review is decided in.
+#[derive(Clone, Copy)]
+struct Context<'a> {
+    gate: &'a Gate,
+    webhook: Webhook,
+    now: Timestamp,
+    deadline: Instant,
+}
+
+impl<'a> Context<'a> {
+    fn examine<R: Rules + 'static>(self, body: &'a [u8]) -> Examined<'a> {
+        let Self {
+            gate,
+            webhook,
+            now,
+            deadline,
+        } = self;
+        let Received {
+            header,
+            subject,
+            user,
+            objects,
+        } = match request::receive::<R::Object<'a>>(body, webhook) {
+            Ok(received) => received,
+            Err(NotReceived { header, refusal }) => {
+                return Examined::Decided(Verdict::refused(header, None, refusal));
+            }
+        };
+        let Some((new, old)) = objects else {
+            return Examined::Decided(Verdict::decided(header, subject, Decision::allowed()));
+        };
+        let change = subject.change(new, old);
+        let mut case = R::examine(&change, &gate.settings, now);
+        let questions = case.take_questions();
+        if questions.is_empty() {
+            let decision = case.decide(&change, &gate.settings, Answers::default());
+            return Examined::Decided(Verdict::decided(header, subject, decision));
+        }
+        let requester = match user.requester() {
+            Ok(requester) => requester,
+            Err(refusal) => {
+                return Examined::Decided(Verdict::refused(header, Some(subject), refusal));
+            }
+        };
+        let Change { new, old, .. } = change;
+        Examined::Asking(Box::pin(async move {
+            let (answers, evidence) = gate.answers(&requester, questions, deadline).await;
+            let change = subject.change(new, old);
+            let decision = case.decide(&change, &gate.settings, Answers::new(&answers));
+            Verdict {
+                answers,
+                evidence,
+                ..Verdict::decided(header, subject, decision)
+            }
+        }))
+    }
+}
+
+fn no_answer_within(budget: Duration) -> String {
+    format!("no answer from the hub within {:.1}s", budget.as_secs_f64())
+}

@@ -1,0 +1,391 @@
+//! The state of a hub, read from YAML or JSON files: who may do what, and what there is.
+//!
+//! It serves local trials, policy tests in a user's own CI, and rehearsals without a network. Read are RBAC objects,
+//! Namespaces, ManagedClusters, ManagedClusterSets and ManagedClusterSetBindings, one object a document, several
+//! documents a file, or a `List`; objects of other kinds are counted and passed over, so that a folder of manifests can
+//! be given as it is. A fault names the file, the document and the field, and nothing is taken from any file then.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use berth_api::cluster::ManagedCluster;
+use berth_api::cluster_set::ManagedClusterSet;
+use berth_api::cluster_set_binding::ManagedClusterSetBinding;
+use berth_api::{groups, labels};
+use berth_rbac::Policy;
+use berth_rules::Namespace as Known;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The API group of roles and bindings.
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// The group that may do everything, as on a hub.
+const SUPERUSERS: &str = "system:masters";
+
+/// The largest file that is read, in bytes.
+const LARGEST_FILE: u64 = 64 * 1024 * 1024;
+
+/// More of anything than a file of that size can hold. Only what aliases may multiply keeps the parser's own limits.
+const UNBOUNDED: usize = 1 << 28;
+
+/// The state of a hub, as far as the gate asks for it.
+#[derive(Debug)]
+pub struct HubFiles {
+    pub(crate) policy: Policy,
+    pub(crate) namespaces: BTreeMap<String, Known>,
+    /// Whether each cluster is accepted.
+    pub(crate) clusters: BTreeMap<String, bool>,
+    pub(crate) sets: BTreeSet<String>,
+    /// The bindings of each namespace.
+    pub(crate) bindings: BTreeMap<String, BTreeSet<String>>,
+    /// Where each object was read.
+    sources: BTreeMap<String, Source>,
+    /// Objects of other kinds.
+    passed_over: BTreeMap<String, usize>,
+}
+
+/// A document of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file, as it was named.
+    pub file: String,
+    /// The number of the document in it, from 1. Documents without content do not count.
+    pub document: usize,
+}
+
+/// Why hub files could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// The file system said no.
+    #[error("{path} cannot be read: name a YAML or JSON file, or a folder of such files")]
+    Unreadable {
+        /// The path as it was named.
+        path: String,
+        /// What the file system said.
+        source: std::io::Error,
+    },
+    /// A folder without a file to read.
+    #[error("{0}: the folder holds no .yaml, .yml or .json file")]
+    Empty(String),
+    /// A document is not what it should be.
+    #[error("{at}: {problem}")]
+    Document {
+        /// Where.
+        at: Source,
+        /// The field, if it is one, and what is wrong with it.
+        problem: String,
+    },
+}
+
+// === impl HubFiles ===
+
+impl Default for HubFiles {
+    fn default() -> Self {
+        Self {
+            policy: Policy::new().with_superusers(SUPERUSERS),
+            namespaces: BTreeMap::new(),
+            clusters: BTreeMap::new(),
+            sets: BTreeSet::new(),
+            bindings: BTreeMap::new(),
+            sources: BTreeMap::new(),
+            passed_over: BTreeMap::new(),
+        }
+    }
+}
+
+impl HubFiles {
+    /// Reads files, and the files of folders (not of the folders in them), in the order of their names.
+    ///
+    /// # Errors
+    /// The first fault; see [`FilesError`].
+    pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Self, FilesError> {
+        let mut hub = Self::default();
+        for path in paths {
+            for file in files(path.as_ref())? {
+                let text = text(&file).map_err(|source| unreadable(&file, source))?;
+                hub.add(&file.display().to_string(), &text)?;
+            }
+        }
+        Ok(hub)
+    }
+
+    /// Adds the documents of one file.
+    ///
+    /// # Errors
+    /// The first fault. What stood before it in the file has been added.
+    pub fn add(&mut self, file: &str, text: &str) -> Result<(), FilesError> {
+        let mut bytes = text.as_bytes();
+        let options = serde_saphyr::options! {
+            budget: serde_saphyr::budget! {
+                max_reader_input_bytes: None,
+                max_documents: UNBOUNDED,
+                max_events: UNBOUNDED,
+                max_nodes: UNBOUNDED,
+            },
+        };
+        let documents = serde_saphyr::read_with_options::<_, Value>(&mut bytes, options);
+        for (i, document) in documents.enumerate() {
+            let at = Source {
+                file: file.to_owned(),
+                document: i + 1,
+            };
+            // The first line says what and where; a picture of the surroundings follows it.
+            let not_yaml = |error: serde_saphyr::Error| {
+                let error = error.to_string();
+                let error = error.lines().next().unwrap_or_default();
+                // Advice to programmers.
+                let error = error.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
+                at.fault(format!("not YAML: {error}"))
+            };
+            let mut object = document.map_err(not_yaml)?;
+            drop_nulls(&mut object);
+            self.add_object(&at, "", object)?;
+        }
+        Ok(())
+    }
+
+    /// How many objects were read.
+    pub fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Whether no object was read.
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// How many objects of each kind that the gate does not ask for were passed over.
+    pub fn passed_over(&self) -> &BTreeMap<String, usize> {
+        &self.passed_over
+    }
+
+    fn add_object(&mut self, at: &Source, path: &str, mut object: Value) -> Result<(), FilesError> {
+        let field = |name: &str| object.get(name).and_then(Value::as_str).map(str::to_owned);
+        let (Some(api_version), Some(kind)) = (field("apiVersion"), field("kind")) else {
+            if object.is_null() {
+                return Ok(());
+            }
+            return Err(at.fault(format!(
+                "{path}apiVersion and kind: a Kubernetes object needs both, as strings"
+            )));
+        };
+        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        match (group, version, kind.as_str()) {
+            // Other groups' lists, and kinds that only end like one, are passed over as a whole.
+            ("" | RBAC | groups::CLUSTER, _, kind)
+                if kind.ends_with("List") && object.get("items").is_some_and(Value::is_array) =>
+            {
+                let mut items = object["items"].take();
+                let items = items.as_array_mut().map(std::mem::take).unwrap_or_default();
+                for (i, mut item) in items.into_iter().enumerate() {
+                    inherit(&mut item, &api_version, kind);
+                    self.add_object(at, &format!("{path}items[{i}]."), item)?;
+                }
+            }
+            ("", "v1", "List") if object.get("items").is_some() => {
+                return Err(at.fault(format!("{path}items: a List needs a sequence of objects")));
+            }
+            ("", "v1", "Namespace") => {
+                let Namespace {
+                    metadata, status, ..
+                } = self.typed(at, path, &kind, object)?;
+                let phase = status.and_then(|status| status.phase);
+                let labels = metadata.labels.unwrap_or_default();
+                let known = Known {
+                    terminating: phase.as_deref() == Some("Terminating")
+                        || metadata.deletion_timestamp.is_some(),
+                    of_cluster: labels.get(labels::CLUSTER_NAME) == metadata.name.as_ref(),
+                };
+                self.namespaces
+                    .insert(metadata.name.unwrap_or_default(), known);
+            }
+            (RBAC, "v1", "ClusterRole") => {
+                let role: ClusterRole = self.typed(at, path, &kind, object)?;
+                self.policy
+                    .upsert_cluster_role(role)
+                    .map_err(|error| at.fault(error))?;
+            }
+            (RBAC, "v1", "Role") => {
+                let role: Role = self.typed(at, path, &kind, object)?;
+                self.policy
+                    .upsert_role(role)
+                    .map_err(|error| at.fault(error))?;
+            }
+            (RBAC, "v1", "ClusterRoleBinding") => {
+                let binding: ClusterRoleBinding = self.typed(at, path, &kind, object)?;
+                self.policy
+                    .upsert_cluster_role_binding(binding)
+                    .map_err(|error| at.fault(error))?;
+            }
+            (RBAC, "v1", "RoleBinding") => {
+                let binding: RoleBinding = self.typed(at, path, &kind, object)?;
+                self.policy
+                    .upsert_role_binding(binding)
+                    .map_err(|error| at.fault(error))?;
+            }
+            (groups::CLUSTER, "v1", "ManagedCluster") => {
+                let cluster: ManagedCluster = self.typed(at, path, &kind, object)?;
+                self.clusters.insert(
+                    cluster.metadata.name.unwrap_or_default(),
+                    cluster.spec.hub_accepts_client,
+                );
+            }
+            (groups::CLUSTER, "v1beta2", "ManagedClusterSet") => {
+                let set: ManagedClusterSet = self.typed(at, path, &kind, object)?;
+                self.sets.insert(set.metadata.name.unwrap_or_default());
+            }
+            (groups::CLUSTER, "v1beta2", "ManagedClusterSetBinding") => {
+                let binding: ManagedClusterSetBinding = self.typed(at, path, &kind, object)?;
+                let Some(namespace) = binding.metadata.namespace else {
+                    return Err(at.fault(format!(
+                        "{path}metadata.namespace: a ManagedClusterSetBinding needs one"
+                    )));
+                };
+                self.bindings
+                    .entry(namespace)
+                    .or_default()
+                    .insert(binding.metadata.name.unwrap_or_default());
+            }
+            (
+                "" | RBAC | groups::CLUSTER,
+                _,
+                "Namespace"
+                | "ClusterRole"
+                | "Role"
+                | "ClusterRoleBinding"
+                | "RoleBinding"
+                | "ManagedCluster"
+                | "ManagedClusterSet"
+                | "ManagedClusterSetBinding",
+            ) => {
+                return Err(at.fault(format!(
+                    "{path}apiVersion: {api_version:?} is not known for the kind {kind}"
+                )));
+            }
+            _ => *self.passed_over.entry(kind).or_default() += 1,
+        }
+        Ok(())
+    }
+
+    /// Decodes an object, and remembers where it was read.
+    fn typed<T: DeserializeOwned>(
+        &mut self,
+        at: &Source,
+        path: &str,
+        kind: &str,
+        object: Value,
+    ) -> Result<T, FilesError> {
+        let metadata = |field: &str| {
+            object
+                .pointer(&format!("/metadata/{field}"))
+                .and_then(Value::as_str)
+        };
+        let name = metadata("name").unwrap_or_default().to_owned();
+        if name.is_empty() {
+            return Err(at.fault(format!(
+                "{path}metadata.name: a {kind} needs one, as a string"
+            )));
+        }
+        let namespace = metadata("namespace")
+            .map(|namespace| format!("{namespace}/"))
+            .unwrap_or_default();
+        let identity = format!("{kind} {namespace}{name}");
+        if let Some(first) = self.sources.insert(identity.clone(), at.clone()) {
+            return Err(at.fault(format!(
+                "{identity} was read before, in {first}: keep one of them"
+            )));
+        }
+        serde_path_to_error::deserialize(object).map_err(|error| {
+            at.fault(format!(
+                "{path}{}: {} ({identity})",
+                error.path(),
+                error.inner()
+            ))
+        })
+    }
+}
+
+/// `null` is as good as absent, as it is to a hub: `spec:` with nothing behind it is an empty one.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+/// The items of a typed list may leave their type to the list.
+fn inherit(item: &mut Value, api_version: &str, list_kind: &str) {
+    let kind = list_kind.trim_end_matches("List");
+    if let Value::Object(item) = item
+        && !kind.is_empty()
+    {
+        item.entry("apiVersion")
+            .or_insert_with(|| api_version.into());
+        item.entry("kind").or_insert_with(|| kind.into());
+    }
+}
+
+fn files(path: &Path) -> Result<Vec<PathBuf>, FilesError> {
+    let unreadable = |source| unreadable(path, source);
+    if !fs::metadata(path).map_err(unreadable)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(unreadable)? {
+        let file = entry.map_err(unreadable)?.path();
+        let extension = file.extension().and_then(|extension| extension.to_str());
+        if file.is_file() && matches!(extension, Some("yaml" | "yml" | "json")) {
+            files.push(file);
+        }
+    }
+    if files.is_empty() {
+        return Err(FilesError::Empty(path.display().to_string()));
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn text(path: &Path) -> Result<String, std::io::Error> {
+    let size = fs::metadata(path)?.len();
+    if size > LARGEST_FILE {
+        let kind = std::io::ErrorKind::FileTooLarge;
+        return Err(std::io::Error::new(
+            kind,
+            format!("{size} bytes, more than {LARGEST_FILE}"),
+        ));
+    }
+    fs::read_to_string(path)
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> FilesError {
+    FilesError::Unreadable {
+        path: path.display().to_string(),
+        source,
+    }
+}
+
+// === impl Source ===
+
+impl Source {
+    fn fault(&self, problem: impl fmt::Display) -> FilesError {
+        FilesError::Document {
+            at: self.clone(),
+            problem: problem.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, document {}", self.file, self.document)
+    }
+}

@@ -1,0 +1,405 @@
+//! What comes in: AdmissionReviews of `admission.k8s.io/v1` and `v1beta1`, borrowed from the body.
+//!
+//! Documented at
+//! <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response>.
+//! A review is decoded in one pass straight into the parts of the object that the rules read. Only when that fails is
+//! it decoded again: once to save the uid, without which no answer counts, and once to name the field at fault.
+//!
+//! Whatever is in a body, decoding it takes no more memory than a few times its length, and time in proportion: lists are
+//! bounded ([`berth_rules::object::List`]), and what a decoder quotes is cut.
+
+use berth_rules::display::Quoted;
+use berth_rules::object::{FromObject, Object, Text, boolean, required};
+use serde::de::{Deserialize, Deserializer};
+
+use crate::Webhook;
+use crate::header::{ApiVersion, Header, LONGEST_UID};
+use crate::lists;
+use crate::refusal::{Refusal, one_line};
+use crate::salvage::salvage;
+use crate::user::UserInfo;
+use crate::verdict::Subject;
+
+/// The field at fault is not looked for in larger bodies: its path may be as long as the body, several times.
+const LARGEST_EXPLAINED: usize = 1024 * 1024;
+
+/// `request` of an AdmissionReview with objects of kind `O`.
+#[derive(Debug, serde::Deserialize)]
+#[serde(
+    rename_all = "camelCase",
+    expecting = "the request of an AdmissionReview",
+    bound(deserialize = "O: Deserialize<'de>")
+)]
+struct Request<'a, O> {
+    #[serde(borrow, default)]
+    uid: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "required")]
+    resource: Resource<'a>,
+    #[serde(borrow, default)]
+    sub_resource: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    name: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    namespace: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    operation: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "required")]
+    user_info: UserInfo<'a>,
+    #[serde(default, deserialize_with = "optional")]
+    object: Option<O>,
+    #[serde(default, deserialize_with = "optional")]
+    old_object: Option<O>,
+    #[serde(default, deserialize_with = "boolean")]
+    dry_run: Option<bool>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "an object")]
+struct Resource<'a> {
+    #[serde(borrow)]
+    group: Text<'a>,
+    #[serde(borrow)]
+    version: Text<'a>,
+    #[serde(borrow)]
+    resource: Text<'a>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
+struct Envelope<'a, O> {
+    #[serde(borrow, default)]
+    kind: Text<'a>,
+    #[serde(borrow, default)]
+    api_version: Text<'a>,
+    #[serde(borrow = "'a", default, deserialize_with = "optional")]
+    request: Option<Request<'a, O>>,
+}
+
+/// An object, if there is one.
+fn optional<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let object = Option::<FromObject<T>>::deserialize(deserializer)?;
+    Ok(object.map(|FromObject(object)| object))
+}
+
+/// A request, taken apart: what is needed to answer it, and what the rules read of it.
+pub(crate) struct Received<'a, O> {
+    pub(crate) header: Header<'a>,
+    pub(crate) subject: Subject<'a>,
+    pub(crate) user: UserInfo<'a>,
+    /// The object as submitted and the stored one; `None` for operations that are not guarded.
+    pub(crate) objects: Option<(O, Option<O>)>,
+}
+
+/// What is wrong with a request, with the header as far as it could be read.
+pub(crate) struct NotReceived<'a> {
+    pub(crate) header: Header<'a>,
+    pub(crate) refusal: Refusal,
+}
+
+/// Decodes a request, checks that this webhook serves it, and takes it apart.
+pub(crate) fn receive<'a, O: Object<'a>>(
+    body: &'a [u8],
+    webhook: Webhook,
+) -> Result<Received<'a, O>, NotReceived<'a>> {
+    let Envelope {
+        kind,
+        api_version,
+        request,
+    } = decode::<O>(body)?;
+    let mut header = Header::default();
+    let known = ApiVersion::parse(api_version.as_str());
+    header.api_version = known.unwrap_or_default();
+    if let Some(request) = &request
+        && request.uid.as_str().len() <= LONGEST_UID
+    {
+        header.uid = request.uid.clone();
+    }
+    let checked = has_uid(&kind, &api_version, known, request)
+        .and_then(|request| serves(webhook, request))
+        .and_then(|mut request| {
+            if let (Some(new), Some(old)) = (&mut request.object, &mut request.old_object) {
+                lists::compare(body, new, old);
+            }
+            take_apart(webhook, request)
+        });
+    match checked {
+        Ok((subject, user, objects)) => Ok(Received {
+            header,
+            subject,
+            user,
+            objects,
+        }),
+        Err(refusal) => Err(NotReceived { header, refusal }),
+    }
+}
+
+fn decode<'a, O: Object<'a>>(body: &'a [u8]) -> Result<Envelope<'a, O>, NotReceived<'a>> {
+    // Decoders of structs take a list of the fields' values, too.
+    if let Some(first) = body.trim_ascii_start().first()
+        && *first != b'{'
+    {
+        let message = format!(
+            "cannot decode the AdmissionReview: expected a JSON object, the body begins with {}",
+            Quoted(&first.escape_ascii().to_string())
+        );
+        return Err(NotReceived {
+            header: Header::default(),
+            refusal: Refusal::malformed(message),
+        });
+    }
+    if body.is_empty() {
+        return Err(NotReceived {
+            header: Header::default(),
+            refusal: Refusal::malformed("request body is empty"),
+        });
+    }
+    // Checked once as a whole, text costs no check for each string in it.
+    let decoded = match std::str::from_utf8(body) {
+        Ok(text) => serde_json::from_str::<Envelope<'a, O>>(text),
+        Err(_) => serde_json::from_slice(body),
+    };
+    decoded.map_err(|error| explain::<O>(body, &error))
+}
+
+/// Checks that it is an AdmissionReview, of a known version, with a request that can be answered.
+fn has_uid<'a, O>(
+    kind: &Text<'a>,
+    api_version: &Text<'a>,
+    known: Option<ApiVersion>,
+    request: Option<Request<'a, O>>,
+) -> Result<Request<'a, O>, Refusal> {
+    if kind.as_str() != "AdmissionReview" {
+        Err(Refusal::malformed(format!(
+            "kind is {}, expected \"AdmissionReview\"",
+            Quoted(kind.as_str())
+        )))
+    } else if known.is_none() {
+        Err(Refusal::malformed(format!(
+            "apiVersion is {}, expected \"admission.k8s.io/v1\" or \"admission.k8s.io/v1beta1\"",
+            Quoted(api_version.as_str())
+        )))
+    } else {
+        match request {
+            None => Err(Refusal::malformed("the AdmissionReview has no request")),
+            Some(request) if request.uid.is_empty() => {
+                Err(Refusal::malformed("request.uid is missing"))
+            }
+            Some(request) if request.uid.as_str().len() > LONGEST_UID => Err(Refusal::malformed(
+                format!("request.uid is longer than {LONGEST_UID} bytes"),
+            )),
+            Some(request) => Ok(request),
+        }
+    }
+}
+
+/// Checks that the review is about what the webhook serves: a wrong registration must not look like a decision.
+fn serves<'a, O: Object<'a>>(
+    webhook: Webhook,
+    request: Request<'a, O>,
+) -> Result<Request<'a, O>, Refusal> {
+    let Resource {
+        group,
+        version,
+        resource,
+    } = &request.resource;
+    let subresource = request.sub_resource.as_ref().map_or("", Text::as_str);
+    if (group.as_str(), resource.as_str(), subresource) != (webhook.group(), webhook.resource(), "")
+    {
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        return Err(Refusal::malformed(format!(
+            "request.resource is {} in group {}, but {} serves {} in group {}: check the webhook registration",
+            Quoted(&format!("{}{slash}{subresource}", resource.as_str())),
+            Quoted(group.as_str()),
+            webhook.conventional_path(),
+            webhook.resource(),
+            webhook.group(),
+        )));
+    }
+    if version.as_str() != webhook.version() {
+        return Err(Refusal::malformed(format!(
+            "version {} of {} is not known, expected {:?}",
+            Quoted(version.as_str()),
+            webhook.resource(),
+            webhook.version(),
+        )));
+    }
+    if request.user_info.username.is_empty() {
+        return Err(Refusal::malformed("request.userInfo.username is missing"));
+    }
+    let objects = [
+        ("object", &request.object),
+        ("oldObject", &request.old_object),
+    ];
+    for (field, object) in objects {
+        if let Some(object) = object {
+            is_of_kind(webhook, field, object)?;
+        }
+    }
+    Ok(request)
+}
+
+fn is_of_kind<'a>(webhook: Webhook, field: &str, object: &impl Object<'a>) -> Result<(), Refusal> {
+    let (group, version) = object.api_version().split_once('/').unwrap_or_default();
+    if (group, version, object.kind()) == (webhook.group(), webhook.version(), webhook.kind()) {
+        return Ok(());
+    }
+    Err(Refusal::malformed(format!(
+        "request.{field} has kind {} and apiVersion {}, expected {:?} and \"{}/{}\"",
+        Quoted(object.kind()),
+        Quoted(object.api_version()),
+        webhook.kind(),
+        webhook.group(),
+        webhook.version(),
+    )))
+}
+
+/// The objects of a change, new and stored; none for operations that are not guarded.
+type Objects<O> = Option<(O, Option<O>)>;
+
+/// Takes a request apart: who wants to do what, on whose behalf, and the objects.
+fn take_apart<'a, O: Object<'a>>(
+    webhook: Webhook,
+    request: Request<'a, O>,
+) -> Result<(Subject<'a>, UserInfo<'a>, Objects<O>), Refusal> {
+    let name = request.object_name()?;
+    let Request {
+        operation,
+        namespace,
+        user_info,
+        object,
+        old_object,
+        dry_run,
+        ..
+    } = request;
+    let present = |field: &str, object: Option<O>| {
+        object.ok_or_else(|| {
+            Refusal::malformed(format!(
+                "request.{field} is missing, {} needs it",
+                operation.as_str()
+            ))
+        })
+    };
+    let objects = match operation.as_str() {
+        "CREATE" => Some((present("object", object)?, None)),
+        "UPDATE" => Some((
+            present("object", object)?,
+            Some(present("oldObject", old_object)?),
+        )),
+        "DELETE" => None,
+        other => {
+            return Err(Refusal::malformed(format!(
+                "unknown operation {}",
+                Quoted(other)
+            )));
+        }
+    };
+    let (user, namespace) = (user_info.username.clone(), namespace.unwrap_or_default());
+    if webhook == Webhook::ValidateBinding && namespace.is_empty() {
+        // Nobody's namespace would pass for one that is no cluster's.
+        return Err(Refusal::malformed("request.namespace is missing"));
+    }
+    let dry_run = dry_run.unwrap_or_default();
+    Ok((
+        Subject {
+            webhook,
+            operation,
+            name,
+            namespace,
+            user,
+            dry_run,
+        },
+        user_info,
+        objects,
+    ))
+}
+
+/// Says what is wrong with a body that does not decode, and saves its uid if it can.
+fn explain<'a, O: Object<'a>>(body: &'a [u8], error: &serde_json::Error) -> NotReceived<'a> {
+    let header = salvage(body);
+    let message = if body.len() > LARGEST_EXPLAINED {
+        error.to_string()
+    } else {
+        let mut decoder = serde_json::Deserializer::from_slice(body);
+        match serde_path_to_error::deserialize::<_, Envelope<'a, O>>(&mut decoder) {
+            Err(error) if error.path().iter().next().is_some() => {
+                format!("{}: {}", error.path(), error.inner())
+            }
+            _ => error.to_string(),
+        }
+    };
+    let refusal = Refusal::malformed(format!(
+        "cannot decode the AdmissionReview: {}",
+        one_line(&message)
+    ));
+    NotReceived { header, refusal }
+}
+
+// === impl Request ===
+
+impl<'a, O: Object<'a>> Request<'a, O> {
+    /// The name of the object: its own, which the API server has filled in by the time it matters, even from
+    /// `generateName`. If the request has a name too, it is the same.
+    fn object_name(&self) -> Result<Text<'a>, Refusal> {
+        let own = self
+            .object
+            .as_ref()
+            .map(|object| object.metadata().name.clone())
+            .unwrap_or_default();
+        let requested = self.name.clone().unwrap_or_default();
+        match (own.is_empty(), requested.is_empty()) {
+            (true, _) => Ok(requested),
+            (false, false) if own != requested => Err(Refusal::malformed(format!(
+                "request.name is {}, but request.object.metadata.name is {}",
+                Quoted(requested.as_str()),
+                Quoted(own.as_str())
+            ))),
+            _ => Ok(own),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_rules::object::Cluster;
+
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_would_obey_is_quoted() {
+        let body =
+            br#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",
+            "object":{"metadata":{"labels":{"\u001b[31m\n":1}}}}}"#;
+        let received = receive::<Cluster<'_>>(body, Webhook::ValidateCluster);
+        let NotReceived { header, refusal } = received.err().expect("a label is a string");
+        assert_eq!(header.uid.as_str(), "u");
+        assert!(
+            !refusal.message.contains(char::is_control),
+            "{:?}",
+            refusal.message
+        );
+        assert!(
+            refusal.message.contains(r"invalid type: integer `1`"),
+            "{}",
+            refusal.message
+        );
+    }
+
+    #[test]
+    fn a_request_is_an_object() {
+        let body =
+            br#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":["u"]}"#;
+        let received = receive::<Cluster<'_>>(body, Webhook::ValidateCluster);
+        let NotReceived { refusal, .. } = received.err().expect("it is a list");
+        assert!(
+            refusal
+                .message
+                .contains("request: invalid type: sequence, expected an object"),
+            "{}",
+            refusal.message
+        );
+    }
+}

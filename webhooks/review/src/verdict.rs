@@ -1,0 +1,224 @@
+//! What came of a review, for logs, metrics, users and the response.
+
+use berth_rules::object::Text;
+use berth_rules::{Answer, Change, Decision, Outcome, Question};
+
+use crate::header::Header;
+use crate::salvage::salvage;
+use crate::{Refusal, Webhook};
+
+/// What came of a review.
+#[derive(Clone, Debug)]
+pub struct Verdict<'a> {
+    pub(crate) header: Header<'a>,
+    /// Who wanted to do what; `None` when the review could not be read that far.
+    pub subject: Option<Subject<'a>>,
+    /// The questions the change raised, with their answers.
+    pub answers: Vec<(Question, Answer)>,
+    /// What each answer rests on, in the same order.
+    pub evidence: Vec<Evidence>,
+    /// The decision of the rules, or why they were not asked.
+    pub result: Result<Decision, Refusal>,
+}
+
+/// Who wanted to do what.
+#[derive(Clone, Debug)]
+pub struct Subject<'a> {
+    /// What the gate was asked to do about it.
+    pub webhook: Webhook,
+    /// `CREATE`, `UPDATE` or `DELETE`.
+    pub operation: Text<'a>,
+    /// The name of the object.
+    pub name: Text<'a>,
+    /// Its namespace; empty for cluster-scoped kinds.
+    pub namespace: Text<'a>,
+    /// The user name of the requester.
+    pub user: Text<'a>,
+    /// Whether nothing will be stored.
+    pub dry_run: bool,
+}
+
+/// What an answer rests on.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// In words: the role and binding that grant a permission, for example.
+    pub because: Option<String>,
+    /// How long it took to find out.
+    pub took: std::time::Duration,
+}
+
+/// A message has no more lines than these, and one that counts the others.
+const MOST_LINES: usize = 21;
+
+/// No message is longer.
+const LONGEST_MESSAGE: usize = 16 * 1024;
+
+// === impl Subject ===
+
+impl Subject<'_> {
+    /// The change that it wants to make.
+    pub(crate) fn change<O>(&self, new: O, old: Option<O>) -> Change<'_, O> {
+        Change {
+            name: self.name.as_str(),
+            namespace: self.namespace.as_str(),
+            user: self.user.as_str(),
+            new,
+            old,
+        }
+    }
+
+    fn into_owned(self) -> Subject<'static> {
+        Subject {
+            webhook: self.webhook,
+            operation: self.operation.into_owned(),
+            name: self.name.into_owned(),
+            namespace: self.namespace.into_owned(),
+            user: self.user.into_owned(),
+            dry_run: self.dry_run,
+        }
+    }
+}
+
+// === impl Verdict ===
+
+impl<'a> Verdict<'a> {
+    /// A review that the rules decided without a question.
+    pub(crate) fn decided(header: Header<'a>, subject: Subject<'a>, decision: Decision) -> Self {
+        let (answers, evidence) = (Vec::new(), Vec::new());
+        Self {
+            header,
+            subject: Some(subject),
+            answers,
+            evidence,
+            result: Ok(decision),
+        }
+    }
+
+    /// A review that was not put to the rules.
+    pub(crate) fn refused(
+        header: Header<'a>,
+        subject: Option<Subject<'a>>,
+        refusal: Refusal,
+    ) -> Self {
+        Self {
+            header,
+            subject,
+            answers: Vec::new(),
+            evidence: Vec::new(),
+            result: Err(refusal),
+        }
+    }
+
+    /// A review that was not even read; its uid is saved if it is in `body`.
+    pub fn unread(body: &'a [u8], refusal: Refusal) -> Self {
+        Self::refused(salvage(body), None, refusal)
+    }
+
+    /// The verdict, independent of the review's bytes.
+    pub fn into_owned(self) -> Verdict<'static> {
+        let Self {
+            header,
+            subject,
+            answers,
+            evidence,
+            result,
+        } = self;
+        let header = Header {
+            api_version: header.api_version,
+            uid: header.uid.into_owned(),
+        };
+        Verdict {
+            header,
+            subject: subject.map(Subject::into_owned),
+            answers,
+            evidence,
+            result,
+        }
+    }
+
+    /// The uid of the review; empty when it is not known.
+    pub fn uid(&self) -> &str {
+        self.header.uid.as_str()
+    }
+
+    /// `allowed`, `malformed`, `denied` or `undecided`.
+    pub fn outcome(&self) -> &'static str {
+        match &self.result {
+            Ok(decision) => decision.outcome.as_str(),
+            Err(refusal) => refusal.kind.outcome(),
+        }
+    }
+
+    /// Why, as one of a closed list; empty for what was admitted.
+    pub fn reason(&self) -> &'static str {
+        match &self.result {
+            Ok(Decision {
+                outcome: Outcome::Undecided(_),
+                ..
+            }) => "unanswered",
+            Ok(decision) => decision
+                .outcome
+                .reason()
+                .map_or("", berth_rules::Reason::as_str),
+            Err(refusal) => refusal.kind.as_str(),
+        }
+    }
+
+    /// Whether it is admitted.
+    pub fn is_allowed(&self) -> bool {
+        matches!(&self.result, Ok(decision) if decision.outcome == Outcome::Allowed)
+    }
+
+    /// The code of the answer's status: 200, 400, 403, 413, 429 or 500.
+    pub fn code(&self) -> u16 {
+        match &self.result {
+            Ok(decision) => match decision.outcome {
+                Outcome::Allowed => 200,
+                Outcome::Malformed(_) => 400,
+                Outcome::Denied(_) => 403,
+                Outcome::Undecided(_) => 500,
+            },
+            Err(refusal) => refusal.kind.code().0,
+        }
+    }
+
+    /// The message of the answer's status, one line for each finding; empty for what was admitted.
+    pub fn message(&self) -> String {
+        let mut message = self.whole_message();
+        if message.len() > LONGEST_MESSAGE {
+            message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+            message.push_str("...");
+        }
+        message
+    }
+
+    fn whole_message(&self) -> String {
+        match &self.result {
+            Ok(decision) => match &decision.outcome {
+                Outcome::Allowed => String::new(),
+                Outcome::Malformed(faults) => {
+                    lines(faults.iter().map(|fault| fault.message.as_str()))
+                }
+                Outcome::Denied(denials) => {
+                    lines(denials.iter().map(|denial| denial.message.as_str()))
+                }
+                Outcome::Undecided(open) => lines(open.iter().map(|open| open.message.as_str())),
+            },
+            Err(refusal) => refusal.message.clone(),
+        }
+    }
+}
+
+/// Many lines help nobody.
+fn lines<'m>(mut messages: impl Iterator<Item = &'m str>) -> String {
+    let mut lines = messages
+        .by_ref()
+        .take(MOST_LINES)
+        .collect::<Vec<_>>()
+        .join("\n");
+    let more = messages.count();
+    if more > 0 {
+        lines.push_str(&format!("\n... and {more} more"));
+    }
+    lines
+}

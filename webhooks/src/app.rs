@@ -1,0 +1,313 @@
+//! Routes, and what happens between a request and its answer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use berth_review::{Gate, Refusal, RefusalKind, Verdict, Webhook, decoding_costs};
+use berth_rules::Outcome;
+use berth_rules::display::{Logged, Plain, Quoted, cut_bytes};
+use berth_serve::{
+    Answered, BodyMemory, LARGEST_BODY, NotReceived, Payer, Received, Trouble, deadline,
+};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
+use jiff::Timestamp;
+use prometheus::IntGauge;
+use tokio::time::{Instant, timeout_at};
+
+use crate::lane::Lane;
+use crate::{Limits, Metrics};
+
+/// What is given to a review that has begun, to end by its own deadline.
+const BEGUN: Duration = Duration::from_millis(20);
+
+/// More of an answer is not logged.
+const LONGEST_ANSWER: usize = 2 * 1024;
+
+/// More of a header's value is not quoted.
+const LONGEST_VALUE: usize = 253;
+
+const NO_DENIAL: &str = "this is no denial, try again";
+
+/// What answers reviews.
+#[derive(Debug)]
+pub struct App {
+    gate: Gate,
+    metrics: Metrics,
+    largest_number: usize,
+    being_decided: AtomicUsize,
+    memory: BodyMemory,
+    lane: Lane,
+    draining: AtomicBool,
+}
+
+/// The routes of the gate: `POST` of an AdmissionReview to the path of each [`Webhook`].
+pub fn router(app: Arc<App>) -> Router {
+    let mut router = Router::new();
+    for webhook in Webhook::ALL {
+        let app = Arc::clone(&app);
+        let answer = move |request: Request| async move { app.answer(webhook, request).await };
+        router = router.route(webhook.path(), post(answer));
+    }
+    router
+        .method_not_allowed_fallback(method_not_allowed)
+        .fallback(not_found)
+}
+
+impl App {
+    /// Answers reviews with this gate, within these limits.
+    pub fn new(gate: Gate, metrics: Metrics, limits: &Limits) -> Self {
+        Self {
+            gate,
+            metrics,
+            largest_number: limits.reviews,
+            being_decided: AtomicUsize::new(0),
+            memory: limits.of_bodies(),
+            lane: Lane::default(),
+            draining: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on every answer asks its client to take the next request elsewhere.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+        self.metrics.draining.set(1);
+    }
+
+    async fn answer(&self, webhook: Webhook, request: Request) -> Response {
+        let begun = Instant::now();
+        let metrics = self.metrics.webhook(webhook);
+        let _in_flight = InFlight::enter(&metrics.in_flight);
+        let version = request.version();
+        let answer = self.review(webhook, request, begun).await;
+        metrics.requests.inc();
+        metrics.seconds.observe(begun.elapsed().as_secs_f64());
+
+        let mut response = Response::new(Body::from(answer));
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if self.draining.load(Ordering::Relaxed) && version <= Version::HTTP_11 {
+            response
+                .headers_mut()
+                .insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+
+    async fn review(&self, webhook: Webhook, request: Request, begun: Instant) -> Vec<u8> {
+        let deadline = begun + deadline::budget(request.uri().query());
+        let (head, body) = request.into_parts();
+        let payer = head.extensions.get::<Payer>().copied().unwrap_or_default();
+        let content_type = other_content_type(&head.headers);
+        let answered = match head.version {
+            Version::HTTP_2 => Answered::Beside,
+            _ => Answered::Behind,
+        };
+        // Headers hold memory, and a body may take its time.
+        drop(head);
+        let received = self.memory.receive(body, payer, answered, deadline);
+        let mut received = match received.await {
+            Ok(received) => received,
+            Err(NotReceived { why, beginning }) => {
+                let refusal = not_received(why);
+                return self.finish(webhook, &Verdict::unread(&beginning, refusal), begun);
+            }
+        };
+        // What is still being received does not count: clients that only trickle keep nobody out.
+        let place = Deciding::enter(&self.being_decided);
+        let refusal = if let Some(content_type) = content_type
+            && !received.bytes.is_empty()
+        {
+            Some(Refusal {
+                kind: RefusalKind::Undecodable,
+                message: format!("contentType={content_type}, expected application/json"),
+            })
+        } else if place.number > self.largest_number {
+            let number = self.largest_number;
+            Some(too_busy(format!(
+                "more than {number} reviews are being decided"
+            )))
+        } else if !received.charge(decoding_costs(&received.bytes)) {
+            Some(too_busy("too many large reviews at once"))
+        } else {
+            None
+        };
+        if let Some(refusal) = refusal {
+            return self.finish(webhook, &Verdict::unread(&received.bytes, refusal), begun);
+        }
+        if received.is_large() {
+            let verdict = self.examine_large(webhook, received, deadline).await;
+            return self.finish(webhook, &verdict, begun);
+        }
+        let now = Timestamp::now();
+        let verdict = self.gate.examine(webhook, &received.bytes, now, deadline);
+        self.finish(webhook, &verdict.await, begun)
+    }
+
+    /// Where no other review waits for it.
+    async fn examine_large(
+        &self,
+        webhook: Webhook,
+        received: Received,
+        deadline: Instant,
+    ) -> Verdict<'static> {
+        let beginning = received.beginning().to_vec();
+        let gate = self.gate.clone();
+        let examined = self.lane.run(async move {
+            let now = Timestamp::now();
+            let verdict = gate.examine(webhook, &received.bytes, now, deadline).await;
+            verdict.into_owned()
+        });
+        // It keeps to the deadline by itself, once it has begun.
+        match timeout_at(deadline + BEGUN, examined).await {
+            Ok(Some(verdict)) => verdict,
+            Ok(None) | Err(_) => {
+                let refusal = Refusal {
+                    kind: RefusalKind::TooSlow,
+                    message: format!("other large reviews took too long: {NO_DENIAL}"),
+                };
+                Verdict::unread(&beginning, refusal).into_owned()
+            }
+        }
+    }
+
+    fn finish(&self, webhook: Webhook, verdict: &Verdict<'_>, begun: Instant) -> Vec<u8> {
+        self.metrics.decided(webhook, verdict);
+        if !verdict.is_allowed() {
+            log(webhook, verdict, begun);
+        }
+        verdict.to_json()
+    }
+}
+
+/// The content type, if it is another one than reviews have.
+fn other_content_type(headers: &HeaderMap) -> Option<String> {
+    let content_type = headers
+        .get(CONTENT_TYPE)
+        .map_or(&b""[..], HeaderValue::as_bytes);
+    let shown = &content_type[..content_type.len().min(LONGEST_VALUE)];
+    (content_type != b"application/json")
+        .then(|| Plain(&String::from_utf8_lossy(shown)).to_string())
+}
+
+fn not_received(why: Trouble) -> Refusal {
+    let (kind, message) = match why {
+        Trouble::BrokeOff(error) => (
+            RefusalKind::Undecodable,
+            format!("request body broke off: {error}"),
+        ),
+        Trouble::TooLarge => (
+            RefusalKind::TooLarge,
+            format!("request entity is too large; limit is {LARGEST_BODY} bytes"),
+        ),
+        Trouble::NoRoom => {
+            return too_busy("too many reviews arrive at once, and others arrive faster");
+        }
+        Trouble::TooSlow => (
+            RefusalKind::TooSlow,
+            format!("the review did not arrive in time: {NO_DENIAL}"),
+        ),
+    };
+    Refusal { kind, message }
+}
+
+fn too_busy(why: impl std::fmt::Display) -> Refusal {
+    Refusal {
+        kind: RefusalKind::TooBusy,
+        message: format!("{why}: {NO_DENIAL}"),
+    }
+}
+
+/// One line for whatever was not admitted. It says who and what, and no content of objects. What a requester chose is cut.
+fn log(webhook: Webhook, verdict: &Verdict<'_>, begun: Instant) {
+    let subject = verdict.subject.as_ref();
+    let field = |read: for<'s> fn(&'s berth_review::Subject<'_>) -> &'s str| {
+        Logged(subject.map_or("", read)).to_string()
+    };
+    let answer = verdict.message();
+    let requirements = match &verdict.result {
+        Ok(decision) => match &decision.outcome {
+            Outcome::Denied(denials) => denials
+                .iter()
+                .map(|denial| denial.reason.as_str())
+                .collect::<Vec<_>>()
+                .join(","),
+            _ => verdict.reason().to_owned(),
+        },
+        Err(_) => verdict.reason().to_owned(),
+    };
+    tracing::info!(
+        uid = Logged(verdict.uid()).to_string(),
+        user = field(|subject| subject.user.as_str()),
+        kind = webhook.kind(),
+        namespace = field(|subject| subject.namespace.as_str()),
+        name = field(|subject| subject.name.as_str()),
+        operation = field(|subject| subject.operation.as_str()),
+        dry_run = subject.is_some_and(|subject| subject.dry_run),
+        code = verdict.code(),
+        reason = requirements,
+        answer = cut_bytes(&answer, LONGEST_ANSWER),
+        // To the microsecond: more digits say nothing, and readers of JSON differ about the last of them.
+        duration_ms = (begun.elapsed().as_secs_f64() * 1e6).round() / 1e3,
+        "{}",
+        verdict.outcome(),
+    );
+}
+
+/// Counts a request for as long as it lives.
+struct InFlight<'a>(&'a IntGauge);
+
+impl<'a> InFlight<'a> {
+    fn enter(gauge: &'a IntGauge) -> Self {
+        gauge.inc();
+        Self(gauge)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// A review that is being decided, and the how manieth it is at the same time.
+struct Deciding<'a> {
+    count: &'a AtomicUsize,
+    number: usize,
+}
+
+impl<'a> Deciding<'a> {
+    fn enter(count: &'a AtomicUsize) -> Self {
+        let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { count, number }
+    }
+}
+
+impl Drop for Deciding<'_> {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+async fn method_not_allowed(method: Method) -> Response {
+    let method = cut_bytes(method.as_str(), LONGEST_VALUE);
+    let text = format!("{method} is not served here: POST an AdmissionReview\n");
+    (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST")], text).into_response()
+}
+
+async fn not_found(uri: Uri) -> Response {
+    let paths = Webhook::ALL.map(Webhook::path).join("\n");
+    let path = Quoted(uri.path());
+    (
+        StatusCode::NOT_FOUND,
+        format!("nothing is served under {path}; the webhooks are:\n{paths}\n"),
+    )
+        .into_response()
+}
