@@ -1,17 +1,13 @@
 //! Every recorded review, through the TLS server, with the recorded state of the hub as files: to OCM's verdict, code and
 //! first sentence, or to the deviation that the design names.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
-mod support;
-
 use std::fs;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use berth_testkit::{Gate, recorded, repository, response};
 use berth_webhooks::review::Webhook;
 use serde_json::{Value, json};
-use support::{Gate, recorded, repository, response};
 
 /// Where the gate decides otherwise than OCM, by which rule of the design's section 2, and what it says instead.
 const DEVIATIONS: [(&str, u8, u16, &str); 6] = [

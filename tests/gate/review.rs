@@ -1,15 +1,11 @@
 //! `berth review`, by its built binary: what it prints, and its exit codes.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
-mod support;
-
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
+use berth_testkit::{berth, repository};
 use serde_json::Value;
-use support::{berth, repository};
 use tempfile::TempDir;
 
 /// Runs `berth review` on the sample hub, in a folder with the manifests of these tests.

@@ -2,12 +2,6 @@
 //! another; a connection that is open stays where it is. As in Kubernetes, it may hear late of who is ready and who is not,
 //! and does not try another one where the first refuses.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
-
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -15,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::Gate;
+use crate::{Gate, eventually, when};
 
 /// How often gates are asked whether they are ready.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -72,15 +66,14 @@ impl Balancer {
 
     /// Waits until so many gates get connections.
     pub async fn knows(&self, gates: usize) {
-        let patience = Instant::now() + Duration::from_secs(30);
         let ready = || {
             let backends = self.backends.lock().unwrap();
             backends.iter().filter(|it| it.ready).count()
         };
-        while ready() != gates {
-            assert!(Instant::now() < patience, "{} are ready", ready());
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        eventually("that many ready gates", async || {
+            when(ready(), |count| *count == gates)
+        })
+        .await;
     }
 }
 

@@ -1,11 +1,5 @@
 //! CSRs as agents of clusters send them, and as others would.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{CertificateParams, DnType, DnValue, KeyPair, SanType};

@@ -1,13 +1,7 @@
 //! What the tests of the built binary share: the gate as a process of its own, and ordinary clients for it.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
-
 use std::ops::{Deref, DerefMut};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -24,9 +18,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-mod logged;
-
-pub use logged::{Logged, port};
+use crate::{Logged, berth, port, repository};
 
 /// A running `berth webhook-server`. It is killed when this is dropped.
 pub struct Gate {
@@ -38,26 +30,10 @@ pub struct Gate {
     pub health_port: u16,
 }
 
-/// A file of the repository.
-pub fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
 /// The body of a recorded review.
 pub fn recorded(name: &str) -> Vec<u8> {
     let path = repository("tests/data/reviews").join(name);
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// `berth` with these arguments.
-pub fn berth(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
-    command
-        .args(args)
-        .env_remove("RUST_LOG")
-        .env_remove("KUBECONFIG")
-        .env("NO_COLOR", "1");
-    command
 }
 
 /// The flags that [`Gate::run`] counts on: free ports, JSON for the log, and the folder of the certificates.

@@ -1,9 +1,4 @@
 //! A hub with the gate in front of it, as the manifests put it there.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
 
 use std::net::Ipv4Addr;
 use std::ops::Deref;
@@ -21,7 +16,7 @@ use crate::cluster::{
     CRDS, Cluster, Person, Private, documents_of, path_of, rule, wait_until_in_force,
 };
 use crate::objects::{CLUSTER_GROUP, REGISTER_GROUP, set, stored_before_the_gate};
-use crate::support::{Gate, Logged, berth, where_to_serve};
+use crate::{Gate, Logged, berth, where_to_serve};
 
 const REGISTRATIONS: [&str; 5] = [
     "manifests/registrations/managedclustermutators.yaml",

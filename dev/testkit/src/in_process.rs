@@ -1,11 +1,5 @@
 //! The server of the library within the test, where limits and times are to be small, and answers slow.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
-
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,7 +30,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{post, repository, send};
+use crate::{post, repository, send};
 
 pub const HOUR: Duration = Duration::from_secs(3600);
 

@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use crate::{eventually, eventually_blocking};
 
 /// A running process. It is killed when this is dropped.
 pub struct Logged {
@@ -39,22 +40,17 @@ impl Logged {
     }
 
     /// The first line of the log that is so; waits for it.
+    #[track_caller]
     pub fn logged(&mut self, is: impl Fn(&Value) -> bool) -> Value {
-        let patience = Instant::now() + Duration::from_secs(20);
-        loop {
+        eventually_blocking("a line in the log", || {
             if let Some(line) = self.log.lock().unwrap().iter().find(|line| is(line)) {
-                return line.clone();
+                return Ok(line.clone());
             }
             if let Some(status) = self.child.try_wait().unwrap() {
                 panic!("it ended, {status}: {:?}", self.log.lock().unwrap());
             }
-            assert!(
-                Instant::now() < patience,
-                "no such line in the log: {:?}",
-                self.log.lock().unwrap()
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            Err(self.log())
+        })
     }
 
     /// All lines of the log so far.
@@ -72,14 +68,11 @@ impl Logged {
 
     /// Waits until it has ended by itself.
     pub async fn ended(&mut self) -> ExitStatus {
-        let patience = Instant::now() + Duration::from_secs(60);
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(Instant::now() < patience, "it is still there");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        eventually("the end of the process", async || {
+            let status = self.child.try_wait().unwrap();
+            status.ok_or("it still runs")
+        })
+        .await
     }
 }
 

@@ -1,13 +1,5 @@
 //! A hub where gates are registered whose certificate a controller makes, renews and publishes, behind one address.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
-
-use std::time::{Duration, Instant};
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use berth_certs::managed::{Root, verifies};
@@ -21,6 +13,7 @@ use crate::guarded::{
 };
 use crate::objects::cluster;
 use crate::process::{Controller, scrape};
+use crate::{eventually, when};
 
 pub const NAMESPACE: &str = "/api/v1/namespaces/open-cluster-management-hub";
 pub const SECRET: &str =
@@ -151,34 +144,30 @@ impl World {
 
     /// Waits for that, and until the gate is called.
     pub async fn until_verified(&self) {
-        let patience = Instant::now() + Duration::from_secs(60);
-        while !self.is_verified().await {
-            assert!(Instant::now() < patience, "{:?}", self.bundles().await);
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        eventually("one bundle that verifies the certificate", async || {
+            if self.is_verified().await {
+                return Ok(());
+            }
+            Err(self.bundles().await)
+        })
+        .await;
         let object = cluster(&fresh("probe"));
         let path = format!("{}?dryRun=All", collection_of(&object));
-        loop {
+        eventually("a call of the gate", async || {
             let answer = self.admin.post(&path, &object).await.unwrap();
-            if answer.code == 201 {
-                return;
-            }
-            assert!(Instant::now() < patience, "{answer:?}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            when(answer, |it| it.code == 201)
+        })
+        .await;
     }
 
     /// Waits until the bundle of a registration is what it was.
     pub async fn until_mended(&self, path: &str, bundle: &str) {
-        let patience = Instant::now() + Duration::from_secs(60);
-        loop {
-            let registration = self.get(path).await;
-            if registration["webhooks"][0]["clientConfig"]["caBundle"] == bundle {
-                return;
-            }
-            assert!(Instant::now() < patience, "{registration}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        eventually("the bundle as it was", async || {
+            when(self.get(path).await, |registration| {
+                registration["webhooks"][0]["clientConfig"]["caBundle"] == bundle
+            })
+        })
+        .await;
     }
 
     /// Gives the first webhook of a registration this bundle.

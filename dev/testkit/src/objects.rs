@@ -1,9 +1,4 @@
 //! What is written.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
 
 use serde_json::{Value, json};
 

@@ -1,16 +1,9 @@
 //! A running controller, and the hub it works on.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
-
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use http::{Request, Response};
 use http_body_util::Full;
@@ -26,14 +19,11 @@ use tokio_rustls::TlsConnector;
 use crate::cluster::janitor::Watched;
 use crate::cluster::{CRDS, Cluster, Person};
 use crate::shipped;
-use crate::support::{Logged, berth, port, send};
+use crate::{Logged, berth, eventually, port, send, when};
 
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/open-cluster-management-hub/leases/registration-controller-lock";
 pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 pub const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
-
-/// What nothing here takes longer than, unless it never comes.
-const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A running `berth controller`, which ends with this process.
 pub struct Controller {
@@ -107,18 +97,12 @@ pub async fn install_server(cluster: &Cluster) {
 
 /// The object, once it is so.
 pub async fn once(person: &Person, path: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
-    let patience = Instant::now() + PATIENCE;
-    loop {
+    let answer = eventually(&format!("{path}: {what}"), async || {
         let answer = person.get(path).await.unwrap();
-        if answer.code == 200 && is(&answer.body) {
-            return answer.body;
-        }
-        assert!(
-            Instant::now() < patience,
-            "{path} is not {what}: {answer:?}"
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        when(answer, |it| it.code == 200 && is(&it.body))
+    })
+    .await;
+    answer.body
 }
 
 /// Who holds the Lease.
@@ -130,16 +114,11 @@ pub async fn holder(person: &Person) -> String {
 
 /// Waits until the process with this port is ready.
 pub async fn ready(port: u16) {
-    let patience = Instant::now() + PATIENCE;
-    loop {
-        let (code, body) = get(port, "/readyz").await;
-        if code == 200 {
-            assert_eq!(body, "ok");
-            return;
-        }
-        assert!(Instant::now() < patience, "not ready: {body}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let (_, body) = eventually("readiness", async || {
+        when(get(port, "/readyz").await, |(code, _)| *code == 200)
+    })
+    .await;
+    assert_eq!(body, "ok");
 }
 
 /// The code and the body of an answer, over TLS that is not verified, as the kubelet asks.
@@ -150,16 +129,13 @@ pub async fn get(port: u16, path: &str) -> (u16, String) {
 /// The metrics of the process with this port, as Prometheus reads them.
 pub async fn scrape(cluster: &Cluster, port: u16) -> String {
     let token = shipped::scrapers_token(cluster).await;
-    let patience = Instant::now() + PATIENCE;
-    loop {
-        let (code, body) = get_with(port, "/metrics", Some(&token)).await;
-        if code == 200 {
-            return body;
-        }
-        // The hub may not know of the rights yet, and what it says counts for a moment.
-        assert!(Instant::now() < patience, "{code}: {body}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    // The hub may not know of the rights yet, and its answer is kept for a moment.
+    let (_, body) = eventually("the right to read metrics", async || {
+        let answer = get_with(port, "/metrics", Some(&token)).await;
+        when(answer, |(code, _)| *code == 200)
+    })
+    .await;
+    body
 }
 
 /// As [`get`], with a bearer token.

@@ -1,15 +1,9 @@
 //! Reviews for tests: a recorded one, changed.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
-
 use berth_webhooks::review::Webhook;
 use serde_json::Value;
 
-use crate::support::recorded;
+use crate::recorded;
 
 /// The path most tests ask.
 pub const PATH: &str = Webhook::ValidateCluster.path();

@@ -1,11 +1,5 @@
 //! The accounts of the manifests, with exactly the rights that the manifests give them.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
-
 use std::path::Path;
 
 use serde_json::{Value, json};

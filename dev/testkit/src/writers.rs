@@ -1,13 +1,7 @@
 //! Writes that go on, each of which calls the gate, and none of which may fail.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test binary uses its own part"
-)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -16,6 +10,7 @@ use crate::cluster::http::Answer;
 use crate::cluster::{Cluster, Person, collection_of, fresh, path_of};
 use crate::guarded::{developer, may_accept, may_join};
 use crate::objects::cluster;
+use crate::{eventually, when};
 
 const WRITERS: usize = 4;
 
@@ -51,14 +46,13 @@ impl Writers {
     /// Waits until so many more calls were made, or a writer has ended, which says why in [`stop`](Self::stop).
     pub async fn go_on(&mut self, calls: usize) {
         let enough = self.written.load(Ordering::Relaxed) + calls;
-        let patience = Instant::now() + Duration::from_secs(60);
-        while self.written.load(Ordering::Relaxed) < enough {
-            assert!(Instant::now() < patience, "the load has come to a halt");
+        eventually("more calls of the writers", async || {
             if let Some(ended) = self.writers.try_join_next() {
                 ended.unwrap().unwrap();
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+            when(self.written.load(Ordering::Relaxed), |it| *it >= enough)
+        })
+        .await;
     }
 
     /// Stops the writers. How many calls they made, of which none has failed: that it panics at.

@@ -29,7 +29,7 @@ pub(crate) fn page() -> String {
         "review",
         "completion",
     ] {
-        let mut berth = Command::new(env!("CARGO_BIN_EXE_berth"));
+        let mut berth = Command::new(berth_testkit::program());
         berth
             .args(command.split_whitespace())
             .arg("--help")

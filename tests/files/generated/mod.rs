@@ -2,8 +2,6 @@
 //!
 //! To write them anew: `BERTH_GENERATE=1 cargo test --test generated`.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
 mod denials;
 mod help;
 mod security;

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::files::{in_repository, read};
+use crate::manifests::files::{in_repository, read};
 
 const RULE: &str = "manifests/monitoring/prometheus-rule.yaml";
 const TESTS: &str = "tests/data/alerts.test.yaml";

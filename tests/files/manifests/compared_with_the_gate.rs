@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use crate::conditions::Conditions;
-use crate::reviews::{Judge, bare, merged, recorded, review};
+use crate::manifests::conditions::Conditions;
+use crate::manifests::reviews::{Judge, bare, merged, recorded, review};
 
 const CLUSTER: [Webhook; 2] = [Webhook::MutateCluster, Webhook::ValidateCluster];
 const SET: &str = "cluster.open-cluster-management.io/clusterset";

@@ -10,7 +10,7 @@ use berth_webhooks::review::Webhook;
 use cel::{Context, Env, Program};
 use serde_json::Value;
 
-use crate::registrations;
+use crate::manifests::registrations;
 
 /// The matchConditions of a registration.
 pub(crate) struct Conditions {

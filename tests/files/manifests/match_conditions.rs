@@ -4,8 +4,8 @@
 use berth_webhooks::review::Webhook;
 use serde_json::{Value, json};
 
-use crate::conditions::Conditions;
-use crate::reviews::{bare, merged, review};
+use crate::manifests::conditions::Conditions;
+use crate::manifests::reviews::{bare, merged, review};
 
 #[test]
 fn names_say_what_they_mean_in_kebab_case() {

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::files::{read, resources, yaml_files};
+use crate::manifests::files::{read, resources, yaml_files};
 
 /// What is applied elsewhere than on the hub, or patched into other files.
 const NOT_OF_THE_HUB: &str = "manifests/crds/agent/";

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::files::{documents, in_repository, read};
-use crate::objects::{Certificate, assert_is_its_kind};
+use crate::manifests::files::{documents, in_repository, read};
+use crate::manifests::objects::{Certificate, assert_is_its_kind};
 
 /// What `kubectl kustomize` makes of a folder; `None` if there is no kubectl.
 fn build(folder: &str) -> Option<Vec<Value>> {

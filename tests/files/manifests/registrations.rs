@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use berth_webhooks::review::Webhook;
 use serde_json::{Value, json};
 
-use crate::files::{object, read, resources};
+use crate::manifests::files::{object, read, resources};
 use k8s_openapi::api::core::v1::Service;
 
 /// A registration: an object with one webhook.

@@ -8,7 +8,7 @@ use berth_webhooks::review::{FilesAnswerer, Gate, HubFiles, Verdict, Webhook};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::files::in_repository;
+use crate::manifests::files::in_repository;
 
 const RECORDED: &str = "tests/data/reviews";
 

@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use serde_json::Value;
 
-use crate::files::{in_repository, object, read, resources};
+use crate::manifests::files::{in_repository, object, read, resources};
 
 const DEPLOYMENT: &str = "manifests/server/deployment.yaml";
 const ROLE: &str = "manifests/server/cluster-role.yaml";
@@ -347,7 +347,7 @@ fn the_certificate_is_kept_in_a_secret_for_the_service() {
         assert_eq!(pod_of(file).volumes, None);
         assert_eq!(container_of(file).volume_mounts, None);
     }
-    let help = std::process::Command::new(env!("CARGO_BIN_EXE_berth"))
+    let help = std::process::Command::new(berth_testkit::program())
         .args(["controller", "--help"])
         .env("COLUMNS", "200")
         .output()

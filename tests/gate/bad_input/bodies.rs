@@ -3,8 +3,8 @@
 use berth_webhooks::review::Webhook;
 use serde_json::{Value, json};
 
-use crate::reviews::{self, PATH, UID, text, with, with_object};
-use crate::support::{Gate, response};
+use berth_testkit::reviews::{self, PATH, UID, text, with, with_object};
+use berth_testkit::{Gate, response};
 
 /// No message is longer, whatever is sent. (The API server prints it on a terminal.)
 const LONGEST_MESSAGE: usize = 4096;

@@ -8,9 +8,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::in_process::{Running, Setup, metric};
-use crate::reviews::{PATH, UID, text};
-use crate::support::{Gate, response};
+use berth_testkit::in_process::{Running, Setup, metric};
+use berth_testkit::reviews::{PATH, UID, text};
+use berth_testkit::{Gate, eventually, response, when};
 
 /// The head of a request whose body comes in chunks.
 pub(crate) fn head(timeout: &str) -> String {
@@ -135,6 +135,7 @@ async fn what_is_no_http_is_told_so() {
 #[tokio::test]
 async fn who_speaks_plain_http_is_told_so() {
     let gate = Gate::with_files(&[]);
+    let mut answered = 0.0;
     for body in ["", &"x".repeat(1024 * 1024)] {
         let mut stream = TcpStream::connect(("127.0.0.1", gate.port)).await.unwrap();
         let head = format!(
@@ -143,8 +144,13 @@ async fn who_speaks_plain_http_is_told_so() {
         );
         stream.write_all(head.as_bytes()).await.unwrap();
         stream.write_all(body.as_bytes()).await.unwrap();
-        // Time enough for a reset to overtake the answer.
-        sleep(Duration::from_millis(100)).await;
+        // The whole answer is on its way: from now on a reset could overtake it.
+        let counted = r#"berth_tls_handshakes_total{outcome="plain-http"}"#;
+        eventually("its count", async || {
+            when(metric(&gate.metrics().await, counted), |it| *it > answered)
+        })
+        .await;
+        answered += 1.0;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
         assert!(
@@ -202,9 +208,10 @@ async fn tls_1_1_is_refused_by_an_alert() {
     }
     // Counted once the alert has been sent.
     let failed = r#"berth_tls_handshakes_total{outcome="failed"}"#;
-    while metric(&gate.metrics().await, failed) < 2.0 {
-        sleep(Duration::from_millis(5)).await;
-    }
+    eventually("two failed handshakes", async || {
+        when(metric(&gate.metrics().await, failed), |it| *it >= 2.0)
+    })
+    .await;
     assert_eq!(gate.review(PATH, text()).await["response"]["allowed"], true);
 }
 

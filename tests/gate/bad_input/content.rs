@@ -6,9 +6,9 @@ use berth_webhooks::review::Webhook;
 use berth_webhooks::server::LARGEST_BODY;
 use serde_json::{Value, json};
 
-use crate::bodies::{asking_with, says};
-use crate::reviews::{PATH, UID, text, with, with_object};
-use crate::support::{Gate, recorded, response};
+use crate::bad_input::bodies::{asking_with, says};
+use berth_testkit::reviews::{PATH, UID, text, with, with_object};
+use berth_testkit::{Gate, recorded, response};
 
 /// What the rules say about content, with code and reason.
 #[tokio::test]

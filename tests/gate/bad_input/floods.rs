@@ -14,11 +14,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::connections::{chunk, head, is_served};
-use crate::in_process::{Client, Held, Running, Setup, connect, metric};
-use crate::memory::{Peak, limited};
-use crate::reviews::{PATH, asking, text};
-use crate::support::{Gate, post, repository, response, where_to_serve};
+use crate::bad_input::connections::{chunk, head, is_served};
+use crate::bad_input::memory::{Peak, limited};
+use berth_testkit::in_process::{Client, Held, Running, Setup, connect, metric};
+use berth_testkit::reviews::{PATH, asking, text};
+use berth_testkit::{Gate, eventually, post, repository, response, when, where_to_serve};
 
 type Body = http_body_util::Full<hyper::body::Bytes>;
 
@@ -147,15 +147,10 @@ async fn connections_at_work_are_not_given_up_for_new_ones() {
 
 async fn in_flight(server: &Running, number: f64) {
     let metric = format!("controller_runtime_webhook_requests_in_flight{{webhook=\"{PATH}\"}}");
-    let patience = Instant::now() + Duration::from_secs(10);
-    while server.metric(&metric) != number {
-        assert!(
-            Instant::now() < patience,
-            "{} in flight, not {number}",
-            server.metric(&metric)
-        );
-        sleep(Duration::from_millis(5)).await;
-    }
+    eventually(&format!("{number} reviews in flight"), async || {
+        when(server.metric(&metric), |it| *it == number)
+    })
+    .await;
 }
 
 async fn http2(server: &Running) -> SendRequest<Body> {
@@ -248,7 +243,7 @@ async fn clients_do_not_use_up_the_files_of_the_process() {
         .args([
             "-c",
             "ulimit -n 256; exec \"$0\" \"$@\"",
-            env!("CARGO_BIN_EXE_berth"),
+            berth_testkit::program().to_str().unwrap(),
             "webhook-server",
         ])
         .args(["--self-signed", "--hub-files"])

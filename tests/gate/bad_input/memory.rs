@@ -12,8 +12,8 @@ use berth_webhooks::server::LARGEST_BODY;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::reviews::{PATH, UID, text, with};
-use crate::support::{Gate, post, recorded, repository, response, send, where_to_serve};
+use berth_testkit::reviews::{PATH, UID, text, with};
+use berth_testkit::{Gate, post, recorded, repository, response, send, where_to_serve};
 
 /// The limit of the Deployment, in KiB.
 const LIMIT: usize = 512 * 1024;
@@ -33,7 +33,7 @@ pub(crate) fn limited() -> Gate {
         .args([
             "-c",
             &format!("ulimit -d {LIMIT}; exec \"$0\" \"$@\""),
-            env!("CARGO_BIN_EXE_berth"),
+            berth_testkit::program().to_str().unwrap(),
             "webhook-server",
         ])
         .args(["--self-signed", "--hub-files"])
@@ -114,7 +114,7 @@ fn filled(item: &str, bytes: usize) -> String {
 /// The recorded review with a text in place of a field.
 fn with_text(pointer: &str, text: &str) -> String {
     const HERE: &str = "put it here";
-    let mut review: Value = serde_json::from_str(&crate::reviews::text()).unwrap();
+    let mut review: Value = serde_json::from_str(&berth_testkit::reviews::text()).unwrap();
     let (parent, field) = pointer.rsplit_once('/').unwrap();
     review.pointer_mut(parent).unwrap()[field] = HERE.into();
     review.to_string().replace(&format!("{HERE:?}"), text)

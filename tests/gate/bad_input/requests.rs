@@ -6,8 +6,8 @@ use http::{HeaderName, Request, StatusCode};
 use http_body_util::Full;
 use serde_json::{Value, json};
 
-use crate::reviews::{PATH, UID, text};
-use crate::support::{Gate, post, response};
+use berth_testkit::reviews::{PATH, UID, text};
+use berth_testkit::{Gate, post, response};
 
 #[tokio::test]
 async fn bodies_of_seven_mebibytes_are_refused() {

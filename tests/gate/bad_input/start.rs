@@ -9,8 +9,8 @@ use berth_certs::issue::{Authority, Issued};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 
-use crate::in_process::{HOUR, leaf};
-use crate::support::{berth, repository};
+use berth_testkit::in_process::{HOUR, leaf};
+use berth_testkit::{berth, repository};
 
 /// What the server says that is started with these arguments, and its exit code.
 fn said(args: &[&str]) -> (i32, String) {

@@ -2,11 +2,12 @@
 
 use serde_json::json;
 
-use crate::cluster::fresh;
-use crate::guarded::{Guarded, may_accept, may_join};
-use crate::objects::{accepted, binding, cluster, namespace};
-use crate::sentences::{VALIDATORS, bindings_held, cannot_accept, namespace_terminating};
-use crate::writes::{By, by_each_client};
+use crate::e2e::sentences::{VALIDATORS, bindings_held, cannot_accept, namespace_terminating};
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::fresh;
+use berth_testkit::guarded::{Guarded, may_accept, may_join};
+use berth_testkit::objects::{accepted, binding, cluster, namespace};
+use berth_testkit::writes::By;
 
 by_each_client![
     accepting_takes_the_permission,

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::{fresh, kubectl_is_there, path_of};
-use crate::guarded::{Guarded, may_accept, may_bind, may_join};
-use crate::objects::{SET_LABEL, accepted, binding, cluster, namespace, set};
-use crate::sentences::{VALIDATORS, cannot_accept};
-use crate::writes::{By, by_each_client};
+use crate::e2e::sentences::{VALIDATORS, cannot_accept};
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::{fresh, kubectl_is_there, path_of};
+use berth_testkit::guarded::{Guarded, may_accept, may_bind, may_join};
+use berth_testkit::objects::{SET_LABEL, accepted, binding, cluster, namespace, set};
+use berth_testkit::writes::By;
 
 by_each_client![
     a_second_application_of_every_kind_changes_nothing,
@@ -77,6 +78,6 @@ async fn a_client_side_application_changes_nothing_either() {
     };
     let first = version().await;
     // Times are in seconds.
-    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    berth_testkit::next_second().await;
     assert_eq!(version().await, first);
 }

@@ -2,11 +2,12 @@
 
 use serde_json::json;
 
-use crate::cluster::{fresh, rule};
-use crate::guarded::{Guarded, may_bind};
-use crate::objects::{CLUSTER_GROUP, accepted, binding, cluster, namespace};
-use crate::sentences::{BINDING_VALIDATORS, cannot_bind};
-use crate::writes::{By, by_each_client};
+use crate::e2e::sentences::{BINDING_VALIDATORS, cannot_bind};
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::{fresh, rule};
+use berth_testkit::guarded::{Guarded, may_bind};
+use berth_testkit::objects::{CLUSTER_GROUP, accepted, binding, cluster, namespace};
+use berth_testkit::writes::By;
 
 by_each_client![
     binding_takes_the_permission_for_the_set,

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Person, fresh, rule};
-use crate::csr::{Csr, groups_of, user_of};
-use crate::guarded::Guarded;
-use crate::sentences::REQUEST_VALIDATORS;
-use crate::writes::{By, by_each_client};
+use crate::e2e::sentences::REQUEST_VALIDATORS;
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::{Person, fresh, rule};
+use berth_testkit::csr::{Csr, groups_of, user_of};
+use berth_testkit::guarded::Guarded;
+use berth_testkit::writes::By;
 
 by_each_client![
     an_agent_files_requests_for_its_own_cluster_only,
@@ -17,7 +18,7 @@ by_each_client![
 const LABEL: &str = "open-cluster-management.io/cluster-name";
 
 /// Somebody with these groups who may file requests.
-async fn filing(hub: &crate::cluster::Cluster, user: &str, groups: &[String]) -> Person {
+async fn filing(hub: &berth_testkit::cluster::Cluster, user: &str, groups: &[String]) -> Person {
     let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
     let person = hub.user(user, &groups).await;
     let requests = ["certificatesigningrequests"];

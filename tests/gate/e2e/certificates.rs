@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::cluster::{kubectl_is_there, path_of};
-use crate::guarded::{AS_FROM_AFAR, RunningGate, gates_kubeconfig, managed_hub};
-use crate::managed::{LEASE, NAMESPACE, ROLE, SECRET, World, metric};
-use crate::shipped;
+use berth_testkit::cluster::{kubectl_is_there, path_of};
+use berth_testkit::guarded::{AS_FROM_AFAR, RunningGate, gates_kubeconfig, managed_hub};
+use berth_testkit::managed::{LEASE, NAMESPACE, ROLE, SECRET, World, metric};
+use berth_testkit::{eventually, shipped, when};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_gates_and_two_keepers_that_start_at_once_on_an_empty_hub_are_believed() {
@@ -81,7 +81,7 @@ async fn to_apply_the_empty_secret_again_changes_nothing_of_what_it_holds() {
     if !kubectl_is_there() {
         return;
     }
-    let manifest = crate::support::repository(crate::managed::MANIFEST);
+    let manifest = berth_testkit::repository(berth_testkit::managed::MANIFEST);
     for _ in 0..2 {
         let output = world
             .admin
@@ -127,25 +127,21 @@ async fn a_secret_that_is_deleted_or_of_another_type_is_reported_and_filled_when
             line["message"] == "certificates cannot be kept; trying again"
                 && error.ends_with(remedy)
         });
-        let patience = Instant::now() + Duration::from_secs(20);
-        loop {
+        eventually(&format!("{fault} in the metrics"), async || {
             let seen = [gate.metrics().await, world.metrics(&keeper).await];
-            if seen.iter().all(|metrics| state(metrics) == fault) {
-                break;
-            }
-            assert!(Instant::now() < patience, "{fault}: {seen:?}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+            when(seen, |it| it.iter().all(|metrics| state(metrics) == fault))
+        })
+        .await;
         // What is served goes on, and a caBundle is mended all the while.
         let first = &world.registrations[0];
         let right = world.get(first).await["webhooks"][0]["clientConfig"]["caBundle"].clone();
         world.edit(first, "").await;
         world.until_mended(first, right.as_str().unwrap()).await;
         world.put_back().await;
-        while world.get(SECRET).await["data"] != data {
-            assert!(Instant::now() < patience, "{:?}", keeper.log());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        eventually("the Secret as it was", async || {
+            when(world.get(SECRET).await, |it| it["data"] == data).map_err(|_| keeper.log())
+        })
+        .await;
         world.until_verified().await;
     }
 }
@@ -171,11 +167,10 @@ async fn a_bundle_that_somebody_changes_is_mended_and_counted() {
     let all = u64::try_from(world.registrations.len()).unwrap();
     assert_eq!(counted().await, [all, 0, 0]);
     let until_counted = async |expected: [u64; 3]| {
-        let patience = Instant::now() + Duration::from_secs(20);
-        while counted().await != expected {
-            assert!(Instant::now() < patience, "{:?}", counted().await);
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        eventually(&format!("{expected:?} writes"), async || {
+            when(counted().await, |it| *it == expected)
+        })
+        .await;
     };
     let [first, .., last] = &world.registrations[..] else {
         panic!("{:?}", world.registrations)
@@ -209,34 +204,32 @@ async fn a_bundle_that_somebody_changes_is_mended_and_counted() {
         .ok();
     world.until_mended(last, &right).await;
     // It was known with that bundle before: an emptied one and a new one look the same.
-    let patience = Instant::now() + Duration::from_secs(20);
-    while counted().await.iter().sum::<u64>() < all + 4 {
-        assert!(Instant::now() < patience, "{:?}", counted().await);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("another write", async || {
+        when(counted().await, |it| it.iter().sum::<u64>() >= all + 4)
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_keeper_is_killed_and_another_goes_on() {
     let world = World::new().await;
-    let flags = ["--leaf-validity=20s", "--ca-validity=60s", "--ca-settle=5s"];
+    let flags = ["--leaf-validity=8s", "--ca-validity=24s", "--ca-settle=2s"];
     let (_gate, first) = tokio::join!(world.gate(&[]), world.keeper(&flags));
     world.until_verified().await;
     let second = world.keeper(&flags).await;
     // In the middle of a rotation.
-    let patience = Instant::now() + Duration::from_secs(120);
-    while world.stored("next-ca.crt").await.is_empty() {
-        assert!(Instant::now() < patience, "{:?}", first.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let next = world.stored("next-ca.crt").await;
+    let next = eventually("an authority that is published", async || {
+        let next = world.stored("next-ca.crt").await;
+        when(next, |it| !it.is_empty()).map_err(|_| first.log())
+    })
+    .await;
     drop(first);
     let right = STANDARD.encode(&world.bundles().await[0]);
     world.edit(&world.registrations[1], "").await;
-    while world.stored("ca.crt").await != next {
-        assert!(Instant::now() < patience, "{:?}", second.log());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually("its rotation by the second keeper", async || {
+        when(world.stored("ca.crt").await, |it| *it == next).map_err(|_| second.log())
+    })
+    .await;
     world.until_verified().await;
     assert_ne!(STANDARD.encode(&world.bundles().await[1]), "", "{right}");
 }
@@ -246,7 +239,7 @@ async fn without_its_rights_a_gate_says_what_is_missing_and_goes_on_when_it_has_
     let world = World::new().await;
     let mut keeper = world.keeper(&[]).await;
     keeper.logged(|line| line["message"] == "certificates stored");
-    for role in crate::cluster::documents_of(ROLE) {
+    for role in berth_testkit::cluster::documents_of(ROLE) {
         if role["kind"].as_str().unwrap().ends_with("Binding") {
             world.admin.delete(&path_of(&role)).await.unwrap().ok();
         }
@@ -256,7 +249,8 @@ async fn without_its_rights_a_gate_says_what_is_missing_and_goes_on_when_it_has_
     drop(free);
     let port = health.to_string();
     let kubeconfig = gates_kubeconfig(&world.hub).await;
-    let mut process = crate::guarded::managed_process(&kubeconfig, &["--health-probe-port", &port]);
+    let mut process =
+        berth_testkit::guarded::managed_process(&kubeconfig, &["--health-probe-port", &port]);
     let line = process.logged(|line| line["message"] == "no certificate to serve yet: not ready");
     let waiting = line["waiting"].as_str().unwrap();
     assert!(waiting.contains("forbidden"), "{waiting}");
@@ -269,7 +263,7 @@ async fn without_its_rights_a_gate_says_what_is_missing_and_goes_on_when_it_has_
             .await
             .unwrap();
         let request = http::Request::get(path).header("host", "localhost");
-        crate::support::send(tcp, request.body(http_body_util::Full::default()).unwrap()).await
+        berth_testkit::send(tcp, request.body(http_body_util::Full::default()).unwrap()).await
     };
     assert_eq!(ask("/healthz").await.status(), 200);
     let ready = ask("/readyz").await;
@@ -281,11 +275,10 @@ async fn without_its_rights_a_gate_says_what_is_missing_and_goes_on_when_it_has_
     );
     world.hub.apply_manifests(&[ROLE]).await;
     process.logged(|line| line["message"] == "serving");
-    let patience = Instant::now() + Duration::from_secs(20);
-    while ask("/readyz").await.status() != 200 {
-        assert!(Instant::now() < patience);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("readiness", async || {
+        when(ask("/readyz").await.status(), |it| *it == 200)
+    })
+    .await;
     process.signal("TERM");
     assert_eq!(process.ended().await.code(), Some(0));
     keeper.signal("TERM");

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::fresh;
-use crate::guarded::{Guarded, may_join};
-use crate::objects::{SET_LABEL, cluster, member};
-use crate::sentences::not_in_default;
-use crate::writes::{By, by_each_client};
+use crate::e2e::sentences::not_in_default;
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::fresh;
+use berth_testkit::guarded::{Guarded, may_join};
+use berth_testkit::objects::{SET_LABEL, cluster, member};
+use berth_testkit::writes::By;
 
 by_each_client![
     a_cluster_without_a_set_joins_default,

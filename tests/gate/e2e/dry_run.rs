@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::{fresh, path_of};
-use crate::guarded::{Guarded, may_join};
-use crate::objects::{SET_LABEL, accepted, cluster};
-use crate::sentences::{VALIDATORS, cannot_accept, not_in_default};
-use crate::writes::{By, by_each_client};
+use crate::e2e::sentences::{VALIDATORS, cannot_accept, not_in_default};
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::{fresh, path_of};
+use berth_testkit::guarded::{Guarded, may_join};
+use berth_testkit::objects::{SET_LABEL, accepted, cluster};
+use berth_testkit::writes::By;
 
 by_each_client![
     a_dry_run_is_refused_like_the_write,

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::fresh;
-use crate::guarded::Guarded;
-use crate::objects::{accepted, cluster};
-use crate::sentences::{VALIDATORS, cannot_accept};
-use crate::writes::{By, by_each_client};
+use crate::e2e::sentences::{VALIDATORS, cannot_accept};
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::fresh;
+use berth_testkit::guarded::Guarded;
+use berth_testkit::objects::{accepted, cluster};
+use berth_testkit::writes::By;
 
 by_each_client![with_ocms_one_way_check_and_without_the_default_set];
 

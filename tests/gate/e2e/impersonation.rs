@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Identity, Person, fresh, path_of, rule};
-use crate::guarded::{Guarded, may_join};
-use crate::objects::{accepted, member};
-use crate::relay::relayed;
-use crate::sentences::{VALIDATORS, cannot_accept, not_in_default};
-use crate::writes::{By, by_each_client};
+use crate::e2e::relay::relayed;
+use crate::e2e::sentences::{VALIDATORS, cannot_accept, not_in_default};
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::{Identity, Person, fresh, path_of, rule};
+use berth_testkit::guarded::{Guarded, may_join};
+use berth_testkit::objects::{accepted, member};
+use berth_testkit::writes::By;
+use berth_testkit::{eventually, when};
 
 by_each_client![
     whoever_somebody_acts_as_is_asked_about_with_every_extra,
@@ -120,6 +122,15 @@ async fn user_info(person: &Person) -> Value {
     answer.ok()["status"]["userInfo"].clone()
 }
 
+/// How many reviews a gate is deciding.
+fn in_flight(metrics: &str) -> u64 {
+    let lines = metrics
+        .lines()
+        .filter(|it| it.starts_with("controller_runtime_webhook_requests_in_flight{"));
+    let counts = lines.map(|it| it.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap());
+    counts.sum()
+}
+
 /// The same question is on its way once, whoever waits for the answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_many_want_to_know_at_once_is_asked_once() {
@@ -133,7 +144,11 @@ async fn what_many_want_to_know_at_once_is_asked_once() {
     let path = path_of(&object);
     let writes: Vec<_> = (0..8).map(|_| dev.merge(&path, &accept)).collect();
     let release = async {
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        // All of them wait for the one answer.
+        eventually("eight reviews in flight", async || {
+            when(in_flight(&hub.gate.metrics().await), |it| *it == 8)
+        })
+        .await;
         relay.hold(&[]);
     };
     let (answers, ()) = tokio::join!(futures::future::join_all(writes), release);

@@ -2,11 +2,12 @@
 
 use serde_json::json;
 
-use crate::cluster::fresh;
-use crate::guarded::{Guarded, may_join};
-use crate::objects::{SET_LABEL, member, set};
-use crate::sentences::{VALIDATORS, cannot_accept, cannot_join};
-use crate::writes::{By, by_each_client};
+use crate::e2e::sentences::{VALIDATORS, cannot_accept, cannot_join};
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::fresh;
+use berth_testkit::guarded::{Guarded, may_join};
+use berth_testkit::objects::{SET_LABEL, member, set};
+use berth_testkit::writes::By;
 
 by_each_client![
     joining_takes_the_permission_for_the_set,

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
-use crate::cluster::{fresh, path_of};
-use crate::guarded::{Guarded, RunningGate, gates_kubeconfig, may_accept, may_join};
-use crate::objects::{accepted, cluster};
-use crate::writes::{By, by_each_client};
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::{fresh, path_of};
+use berth_testkit::guarded::{Guarded, RunningGate, gates_kubeconfig, may_accept, may_join};
+use berth_testkit::objects::{accepted, cluster};
+use berth_testkit::writes::By;
 
 by_each_client![without_the_gate_nothing_guarded_is_written_and_with_it_at_once];
 

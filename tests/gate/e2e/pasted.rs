@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::cluster::{Person, fresh, kubectl_is_there};
-use crate::guarded::{Guarded, may_accept, may_bind, may_join};
+use berth_testkit::cluster::{Person, fresh, kubectl_is_there};
+use berth_testkit::guarded::{Guarded, may_accept, may_bind, may_join};
 
 /// What `kubectl auth can-i` says, of which the exit code is part.
 async fn can_i(person: &Person, verb: &str, set: &str, subresource: &str) -> (i32, String) {

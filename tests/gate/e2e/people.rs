@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::cluster::{Cluster, Credentials, fresh, kubectl_is_there};
-use crate::guarded::{Guarded, gates_account};
+use berth_testkit::cluster::{Cluster, Credentials, fresh, kubectl_is_there};
+use berth_testkit::guarded::{Guarded, gates_account};
 
 const WHO_AM_I: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Request, Response};
@@ -15,9 +14,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
-use crate::cluster::{Cluster, Person, Private};
-use crate::guarded::{Guarded, RunningGate, gates_account, install, register};
+use berth_testkit::cluster::{Cluster, Person, Private};
+use berth_testkit::guarded::{Guarded, RunningGate, gates_account, install, register};
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
@@ -32,7 +32,7 @@ struct State {
     /// The specs of all SubjectAccessReviews.
     reviews: Mutex<Vec<Value>>,
     /// The subresources that no answer comes about for now.
-    held: Mutex<BTreeSet<&'static str>>,
+    held: watch::Sender<BTreeSet<&'static str>>,
 }
 
 /// A hub whose gate asks through a relay.
@@ -52,7 +52,7 @@ impl Relay {
         let state = Arc::new(State {
             gate: gates_account(cluster).await,
             reviews: Mutex::default(),
-            held: Mutex::default(),
+            held: watch::Sender::default(),
         });
         let serving = Arc::clone(&state);
         tokio::spawn(async move {
@@ -84,7 +84,8 @@ impl Relay {
 
     /// For now no answer comes about these subresources.
     pub fn hold(&self, subresources: &[&'static str]) {
-        *self.state.held.lock().unwrap() = subresources.iter().copied().collect();
+        let held = subresources.iter().copied().collect();
+        self.state.held.send_replace(held);
     }
 }
 
@@ -96,10 +97,9 @@ impl State {
             let review: Value = serde_json::from_slice(&body).unwrap();
             let about = review["spec"]["resourceAttributes"]["subresource"].clone();
             self.reviews.lock().unwrap().push(review["spec"].clone());
-            let held = |it: &str| self.held.lock().unwrap().contains(it);
-            while about.as_str().is_some_and(held) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
+            let about = about.as_str().unwrap_or_default();
+            let mut held = self.held.subscribe();
+            let _ = held.wait_for(|it| !it.contains(about)).await;
         }
         let mut request = Request::builder()
             .method(head.method)

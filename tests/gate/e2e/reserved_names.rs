@@ -2,11 +2,12 @@
 
 use serde_json::json;
 
-use crate::cluster::fresh;
-use crate::guarded::Guarded;
-use crate::objects::{accepted, cluster, namespace};
-use crate::sentences::{VALIDATORS, reserved};
-use crate::writes::{By, by_each_client};
+use crate::e2e::sentences::{VALIDATORS, reserved};
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::fresh;
+use berth_testkit::guarded::Guarded;
+use berth_testkit::objects::{accepted, cluster, namespace};
+use berth_testkit::writes::By;
 
 by_each_client![
     a_reserved_name_is_neither_registered_nor_accepted,

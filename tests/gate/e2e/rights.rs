@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, documents_of, kubectl_is_there, path_of};
-use crate::shipped::{self, CONTROLLER, GATE, NAMESPACE};
+use berth_testkit::cluster::{Cluster, documents_of, kubectl_is_there, path_of};
+use berth_testkit::shipped::{self, CONTROLLER, GATE, NAMESPACE};
+use berth_testkit::{eventually, when};
 
 /// What the manifests had before gate and controller were apart.
 const BEFORE: &str = "tests/data/upgrade/one-deployment.yaml";
@@ -157,16 +158,12 @@ async fn until_may_each(
     allowed: bool,
     powers: &[(&str, &str, &str, &str, &str, &str)],
 ) {
-    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
     for &power in powers {
-        while may(cluster, account, power).await != allowed {
-            assert!(
-                std::time::Instant::now() < patience,
-                "{account} may {}: not {allowed}",
-                power.0
-            );
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
+        eventually(
+            &format!("{account} may {}: {allowed}", power.0),
+            async || when(may(cluster, account, power).await, |it| *it == allowed),
+        )
+        .await;
     }
 }
 

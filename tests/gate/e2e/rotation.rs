@@ -13,9 +13,10 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::cluster::Cluster;
-use crate::guarded::{AS_FROM_AFAR, RunningGate, gates_kubeconfig, install, register};
-use crate::writers::Writers;
+use berth_testkit::cluster::Cluster;
+use berth_testkit::eventually;
+use berth_testkit::guarded::{AS_FROM_AFAR, RunningGate, gates_kubeconfig, install, register};
+use berth_testkit::writers::Writers;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -61,16 +62,12 @@ async fn wait_until_served(port: u16, issued: &Issued) {
         .with_root_certificates(roots)
         .with_no_client_auth();
     let connector = TlsConnector::from(Arc::new(config));
-    let patience = Instant::now() + Duration::from_secs(60);
-    loop {
+    eventually("a handshake with the new certificate", async || {
         let tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
             .await
             .unwrap();
         let name = ServerName::from(IpAddr::from(AS_FROM_AFAR));
-        if connector.connect(name, tcp).await.is_ok() {
-            return;
-        }
-        assert!(Instant::now() < patience, "the old certificate is served");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+        connector.connect(name, tcp).await
+    })
+    .await;
 }

@@ -10,14 +10,14 @@ use berth_devhub::Options;
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-use crate::balancer::Balancer;
-use crate::cluster::{Cluster, fresh, wait_until_in_force};
-use crate::guarded::{
+use crate::e2e::sentences::{VALIDATORS, cannot_accept};
+use berth_testkit::balancer::Balancer;
+use berth_testkit::cluster::{Cluster, fresh, wait_until_in_force};
+use berth_testkit::guarded::{
     Guarded, RunningGate, gates_kubeconfig, install, may_join, registrations_with,
 };
-use crate::objects::{SET_LABEL, accepted, cluster};
-use crate::sentences::{VALIDATORS, cannot_accept};
-use crate::writes::By;
+use berth_testkit::objects::{SET_LABEL, accepted, cluster};
+use berth_testkit::writes::By;
 
 const HOUR: Duration = Duration::from_secs(3600);
 

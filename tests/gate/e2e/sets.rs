@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::fresh;
-use crate::guarded::{Guarded, may_join, may_join_all};
-use crate::objects::set;
-use crate::sentences::{SET_VALIDATORS, cannot_widen};
-use crate::writes::{By, by_each_client};
+use crate::e2e::sentences::{SET_VALIDATORS, cannot_widen};
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::fresh;
+use berth_testkit::guarded::{Guarded, may_join, may_join_all};
+use berth_testkit::objects::set;
+use berth_testkit::writes::By;
 
 by_each_client![
     a_name_fits_a_label,

@@ -2,13 +2,14 @@
 
 use serde_json::json;
 
-use crate::cluster::fresh;
-use crate::guarded::{Guarded, may_accept};
-use crate::objects::{SET_LABEL, binding, member, namespace, set};
-use crate::sentences::{
+use crate::e2e::sentences::{
     VALIDATORS, bindings_held, cannot_accept, cannot_join, namespace_terminating,
 };
-use crate::writes::{By, by_each_client};
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::fresh;
+use berth_testkit::guarded::{Guarded, may_accept};
+use berth_testkit::objects::{SET_LABEL, binding, member, namespace, set};
+use berth_testkit::writes::By;
 
 by_each_client![everything_that_is_missing_is_named_in_ocms_order];
 

@@ -3,11 +3,12 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::cluster::fresh;
-use crate::guarded::{Guarded, may_join};
-use crate::objects::{LONG_AGO, cluster};
-use crate::sentences::MUTATORS;
-use crate::writes::{By, by_each_client};
+use crate::e2e::sentences::MUTATORS;
+use berth_testkit::by_each_client;
+use berth_testkit::cluster::fresh;
+use berth_testkit::guarded::{Guarded, may_join};
+use berth_testkit::objects::{LONG_AGO, cluster};
+use berth_testkit::writes::By;
 
 by_each_client![
     a_new_taint_is_added_now,
@@ -104,7 +105,7 @@ async fn a_second_application_changes_nothing(by: By) {
     assert_now(&first["spec"]["taints"][0]["timeAdded"]);
     assert_eq!(first["metadata"]["labels"].as_object().unwrap().len(), 1);
     // A time is written in seconds.
-    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    berth_testkit::next_second().await;
     let second = dev.apply(&manifest).await.ok();
     assert_eq!(second, first);
 }

@@ -7,10 +7,10 @@ use berth_certs::issue::Authority;
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-use crate::balancer::Balancer;
-use crate::cluster::Cluster;
-use crate::guarded::{AS_FROM_AFAR, RunningGate, gates_kubeconfig, install, register};
-use crate::writers::Writers;
+use berth_testkit::balancer::Balancer;
+use berth_testkit::cluster::Cluster;
+use berth_testkit::guarded::{AS_FROM_AFAR, RunningGate, gates_kubeconfig, install, register};
+use berth_testkit::writers::Writers;
 
 const HOUR: Duration = Duration::from_secs(3600);
 

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::cluster::{fresh, kubectl_is_there, path_of};
-use crate::guarded::{Guarded, may_join};
-use crate::objects::{SET_LABEL, accepted, cluster, member};
-use crate::relay::relayed;
-use crate::sentences::cannot_accept;
+use crate::e2e::relay::relayed;
+use crate::e2e::sentences::cannot_accept;
+use berth_testkit::cluster::{fresh, kubectl_is_there, path_of};
+use berth_testkit::guarded::{Guarded, may_join};
+use berth_testkit::objects::{SET_LABEL, accepted, cluster, member};
+use berth_testkit::{eventually, when};
 
 const DENIED: &str = "admission webhook \"managedclustervalidators.admission.cluster.open-cluster-management.io\" denied \
                       the request: ";
@@ -85,17 +86,14 @@ async fn a_gate_without_its_rights_says_what_it_lacks() {
     admin.delete(&binding).await.unwrap().ok();
     let accept = json!({ "spec": { "hubAcceptsClient": true } });
     // The hub may go by the binding for a moment yet.
-    let patience = Instant::now() + Duration::from_secs(30);
     let path = format!("{}?dryRun=All", path_of(&cluster));
-    let message = loop {
+    let answer = eventually("a gate without its rights", async || {
         let answer = admin.merge(&path, &accept).await.unwrap();
-        if answer.code != 200 {
-            assert_eq!(answer.retry_after.as_deref(), Some("1"));
-            break answer.refused(500, "InternalError").to_owned();
-        }
-        assert!(Instant::now() < patience, "it still has its rights");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    };
+        when(answer, |it| it.code != 200)
+    })
+    .await;
+    assert_eq!(answer.retry_after.as_deref(), Some("1"));
+    let message = answer.refused(500, "InternalError");
     let lacks = format!(
         "the gate itself may not create subjectaccessreviews, grant it the ClusterRole {role} of its manifests: "
     );
@@ -114,8 +112,21 @@ async fn a_gate_without_its_rights_says_what_it_lacks() {
             &patch,
         ];
         let patched = admin.kubectl(&args);
+        let undecided = async || {
+            let metrics = hub.gate.metrics().await;
+            let lines = metrics
+                .lines()
+                .filter(|it| it.contains("outcome=\"undecided\""));
+            let counts = lines.map(|it| it.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap());
+            counts.sum::<u64>()
+        };
+        let before = undecided().await;
         let granted = async {
-            tokio::time::sleep(Duration::from_millis(2500)).await;
+            // kubectl was refused once, and waits.
+            eventually("a refusal of kubectl's request", async || {
+                when(undecided().await, |it| *it > before)
+            })
+            .await;
             hub.cluster.apply_manifests(&[ROLE]).await;
         };
         let (patched, ()) = tokio::join!(patched, granted);

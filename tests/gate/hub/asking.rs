@@ -6,13 +6,14 @@ use berth_webhooks::review::Webhook;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::support_hub::{Fault, Hub};
 use super::{binding, carol_accepts, cluster, gate, message, review, written};
+use berth_fakes::{FakeHub, Fault};
+use berth_testkit::{eventually, when};
 
 const VALIDATE: &str = Webhook::ValidateCluster.path();
 
 /// By verb, subresource and name of each SubjectAccessReview, sorted.
-fn permissions(hub: &Hub) -> Vec<[String; 3]> {
+fn permissions(hub: &FakeHub) -> Vec<[String; 3]> {
     let of = |spec: &Value| {
         ["verb", "subresource", "name"].map(|field| {
             spec["resourceAttributes"][field]
@@ -28,7 +29,7 @@ fn permissions(hub: &Hub) -> Vec<[String; 3]> {
 
 #[tokio::test]
 async fn all_questions_of_a_review_are_asked_at_once() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let mut gate = gate(&hub);
     gate.logged(|line| line["message"] == "ready: questions are answered");
     hub.misbehave(|_| Some(Fault::Slow(Duration::from_millis(300))));
@@ -62,7 +63,7 @@ async fn all_questions_of_a_review_are_asked_at_once() {
 
 #[tokio::test]
 async fn a_change_that_raises_no_question_asks_nothing() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     let old = cluster("c1", "set-a", true);
     let mut new = old.clone();
@@ -76,7 +77,7 @@ async fn a_change_that_raises_no_question_asks_nothing() {
 
 #[tokio::test]
 async fn a_permission_is_asked_for_by_its_group_resource_and_name() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     review(&gate, VALIDATE, &carol_accepts("c1"), "10s").await;
     let write = written("alice", &binding("set-a", "team"), None);
@@ -100,7 +101,7 @@ async fn a_permission_is_asked_for_by_its_group_resource_and_name() {
 
 #[tokio::test]
 async fn the_other_verb_is_asked_about_when_the_first_is_not_granted() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     let write = written(
         "alice",
@@ -117,7 +118,7 @@ async fn the_other_verb_is_asked_about_when_the_first_is_not_granted() {
 
 #[tokio::test]
 async fn identical_reviews_at_once_are_asked_once() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     hub.misbehave(|_| Some(Fault::Slow(Duration::from_millis(900))));
     let write = carol_accepts("c1");
@@ -131,7 +132,7 @@ async fn identical_reviews_at_once_are_asked_once() {
 
 #[tokio::test]
 async fn another_user_and_another_name_are_other_questions() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     hub.misbehave(|_| Some(Fault::Slow(Duration::from_millis(300))));
     let alices = written(
@@ -154,14 +155,22 @@ async fn another_user_and_another_name_are_other_questions() {
     assert_eq!(hub.reviews().iter().filter(about_c1).count(), 4);
 }
 
+/// Waits until the hub has been asked this often.
+async fn is_asked(hub: &FakeHub, times: usize) {
+    eventually(&format!("{times} questions"), async || {
+        when(hub.asked(), |it| it.len() >= times)
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_follower_keeps_its_own_deadline() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
-    hub.misbehave(|_| Some(Fault::Slow(Duration::from_secs(3))));
+    hub.misbehave(|_| Some(Fault::Slow(Duration::from_millis(1500))));
     let write = carol_accepts("c1");
     let follower = async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        is_asked(&hub, 3).await;
         review(&gate, VALIDATE, &write, "20s").await
     };
     let (leader, follower) = tokio::join!(review(&gate, VALIDATE, &write, "1s"), follower);
@@ -173,7 +182,7 @@ async fn a_follower_keeps_its_own_deadline() {
 
 #[tokio::test]
 async fn an_answer_is_not_kept() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     let response = review(&gate, VALIDATE, &carol_accepts("c1"), "10s").await;
     assert_eq!(response["allowed"], true);
@@ -185,11 +194,12 @@ async fn an_answer_is_not_kept() {
 
 #[tokio::test]
 async fn who_asks_again_does_not_wait_for_an_answer_that_hangs() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     hub.misbehave(|_| Some(Fault::Hang));
     let first = carol_accepts("c1");
     let again = async {
+        is_asked(&hub, 3).await;
         tokio::time::sleep(Duration::from_millis(1500)).await;
         hub.behave();
         review(&gate, VALIDATE, &carol_accepts("c1"), "20s").await
@@ -201,7 +211,7 @@ async fn who_asks_again_does_not_wait_for_an_answer_that_hangs() {
 
 #[tokio::test]
 async fn what_may_pass_is_asked_again_within_the_review() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     for fault in [
         Fault::Busy,
@@ -224,7 +234,7 @@ async fn what_may_pass_is_asked_again_within_the_review() {
 
 #[tokio::test]
 async fn hostile_names_reach_no_path() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     let long = "a".repeat(10_000);
     let names = [

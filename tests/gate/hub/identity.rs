@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use super::support_hub::Hub;
 use super::{carol_accepts, gate, review};
+use berth_fakes::FakeHub;
 
 /// A user with every field an authenticator may fill in.
 fn users() -> impl Strategy<Value = Value> {
@@ -24,7 +24,7 @@ fn users() -> impl Strategy<Value = Value> {
 #[test]
 fn a_review_asks_about_the_whole_user() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     let config = Config {
         cases: 100,
@@ -64,7 +64,7 @@ fn read<T: serde::de::DeserializeOwned + Default>(value: &Value) -> T {
 
 #[tokio::test]
 async fn null_and_absent_are_empty_and_fields_of_tomorrow_do_no_harm() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     for user in [
         json!({ "username": "carol" }),

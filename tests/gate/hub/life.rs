@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use berth_webhooks::review::Webhook;
 
-use super::support::{Gate, berth};
-use super::support_hub::{Fault, Hub};
 use super::{carol_accepts, gate, message, review, starting};
+use berth_fakes::{FakeHub, Fault};
+use berth_testkit::{Gate, berth, eventually, eventually_blocking, when};
 
 const VALIDATE: &str = Webhook::ValidateCluster.path();
 
@@ -19,16 +19,15 @@ async fn readiness(gate: &Gate) -> (u16, String) {
 }
 
 async fn becomes_ready(gate: &Gate) {
-    let patience = Instant::now() + Duration::from_secs(30);
-    while readiness(gate).await.0 != 200 {
-        assert!(Instant::now() < patience, "not ready");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually("readiness", async || {
+        when(readiness(gate).await, |(code, _)| *code == 200)
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn ready_once_the_hub_has_answered_and_from_then_on() {
-    let mut hub = Hub::start();
+    let mut hub = FakeHub::start();
     hub.stop().await;
     let mut gate = starting(&hub);
     let line = gate.logged(|line| line["message"] == "not ready: no question can be answered");
@@ -55,7 +54,7 @@ async fn ready_once_the_hub_has_answered_and_from_then_on() {
 
 #[tokio::test]
 async fn not_ready_without_the_right_to_ask() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     hub.misbehave_at("/subjectaccessreviews", Fault::Refuse);
     let mut gate = starting(&hub);
     let line = gate.logged(|line| line["message"] == "not ready: no question can be answered");
@@ -71,7 +70,7 @@ async fn not_ready_without_the_right_to_ask() {
 
 #[tokio::test]
 async fn a_hub_that_was_down_is_used_again_when_it_is_up() {
-    let mut hub = Hub::start();
+    let mut hub = FakeHub::start();
     let gate = gate(&hub);
     for _ in 0..3 {
         let response = review(&gate, VALIDATE, &carol_accepts("c1"), "5s").await;
@@ -91,7 +90,7 @@ async fn a_hub_that_was_down_is_used_again_when_it_is_up() {
 
 #[tokio::test]
 async fn a_hub_that_restarts_between_reviews_fails_none() {
-    let mut hub = Hub::start();
+    let mut hub = FakeHub::start();
     let gate = gate(&hub);
     for _ in 0..5 {
         let response = review(&gate, VALIDATE, &carol_accepts("c1"), "5s").await;
@@ -103,7 +102,7 @@ async fn a_hub_that_restarts_between_reviews_fails_none() {
 
 #[tokio::test]
 async fn a_connection_that_hung_is_not_used_again() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     review(&gate, VALIDATE, &carol_accepts("c1"), "5s").await;
     // As if what is behind all connections of today had vanished.
@@ -117,7 +116,7 @@ async fn a_connection_that_hung_is_not_used_again() {
 
 #[tokio::test]
 async fn a_hub_of_another_authority_is_not_believed() {
-    let (hub, other) = (Hub::start_tls(), Hub::start_tls());
+    let (hub, other) = (FakeHub::start_tls(), FakeHub::start_tls());
     // The kubeconfig of one, with the port of the other.
     let path = hub.kubeconfig();
     let text = std::fs::read_to_string(&path).unwrap();
@@ -187,12 +186,10 @@ fn a_kubeconfig_that_cannot_be_used_is_refused_at_start() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // One that is not refused would serve.
-        let patience = Instant::now() + Duration::from_secs(10);
-        while child.try_wait().unwrap().is_none() && Instant::now() < patience {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let _ = child.kill();
+        // One that is not refused would serve, for ever.
+        eventually_blocking(&format!("the end of a gate with {case}"), || {
+            child.try_wait().unwrap().ok_or("it still runs")
+        });
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{case}: {said}");

@@ -1,31 +1,20 @@
 //! The gate with a hub behind it: the same decisions as with files, and the truth about every way in which a hub can fail
 //! to answer.
 
-#![allow(
-    clippy::unwrap_used,
-    unreachable_pub,
-    reason = "clippy.toml allows it in test functions, this is for their helpers; the support is shared"
-)]
-
-#[path = "../support/mod.rs"]
-mod support;
-#[path = "../support/hub.rs"]
-mod support_hub;
-
 mod asking;
 mod identity;
 mod life;
 mod replay;
 mod trouble;
 
+use berth_fakes::FakeHub;
+use berth_testkit::{Gate, post, response};
 use http::Response;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
-use support::{Gate, post, response};
-use support_hub::Hub;
 
 /// A gate with this hub behind it, which has answered once; it does not ask by itself any more.
-fn gate(hub: &Hub) -> Gate {
+fn gate(hub: &FakeHub) -> Gate {
     let mut gate = starting(hub);
     gate.logged(|line| line["message"] == "ready: questions are answered");
     hub.forget();
@@ -33,7 +22,7 @@ fn gate(hub: &Hub) -> Gate {
 }
 
 /// A gate that may still be asking this hub whether it answers.
-fn starting(hub: &Hub) -> Gate {
+fn starting(hub: &FakeHub) -> Gate {
     Gate::start(&["--kubeconfig", hub.kubeconfig().to_str().unwrap()])
 }
 

@@ -5,25 +5,25 @@ use base64::engine::general_purpose::STANDARD;
 use berth_webhooks::review::Webhook;
 use serde_json::Value;
 
-use super::support::{Gate, recorded, repository};
-use super::support_hub::Hub;
 use super::{gate, review};
+use berth_fakes::FakeHub;
+use berth_testkit::{Gate, recorded, repository};
 
 #[tokio::test]
 async fn the_recorded_reviews_are_decided_as_with_files() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     replay(&hub).await;
     assert!(hub.reviews().len() > 20, "the hub was asked");
 }
 
 #[tokio::test]
 async fn over_tls_too() {
-    let hub = Hub::start_tls();
+    let hub = FakeHub::start_tls();
     replay(&hub).await;
     assert!(hub.reviews().len() > 20, "the hub was asked");
 }
 
-async fn replay(hub: &Hub) {
+async fn replay(hub: &FakeHub) {
     let (with_files, with_hub) = (Gate::with_files(&[]), gate(hub));
     let mut replayed = 0;
     for entry in std::fs::read_dir(repository("tests/data/reviews")).unwrap() {

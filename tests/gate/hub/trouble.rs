@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use berth_webhooks::review::Webhook;
 use serde_json::{Value, json};
 
-use super::support_hub::{Fault, Hub};
 use super::{binding, carol_accepts, cluster, gate, message, review, written};
+use berth_fakes::{FakeHub, Fault};
 
 const REVIEWS: &str = "/subjectaccessreviews";
 const VALIDATE: &str = Webhook::ValidateCluster.path();
@@ -31,7 +31,7 @@ fn assert_undecided(case: &str, response: &Value) {
 #[tokio::test]
 async fn trouble_with_the_hub_is_told_apart_from_a_denial() {
     const ROLE: &str = "open-cluster-management:cluster-manager-registration:webhook";
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     for (case, path, fault, fragments) in [
         (
@@ -174,7 +174,7 @@ async fn trouble_with_the_hub_is_told_apart_from_a_denial() {
 
 #[tokio::test]
 async fn the_permission_to_bind_and_the_cluster_of_a_namespace_are_undecided_alike() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     let bind = written("alice", &binding("set-a", "team"), None);
     let path = Webhook::ValidateBinding.path();
@@ -196,7 +196,7 @@ async fn the_permission_to_bind_and_the_cluster_of_a_namespace_are_undecided_ali
 
 #[tokio::test]
 async fn an_answer_comes_in_time_although_the_hub_hangs() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     hub.misbehave(|_| Some(Fault::Hang));
     let begun = Instant::now();
@@ -208,7 +208,7 @@ async fn an_answer_comes_in_time_although_the_hub_hangs() {
 
 #[tokio::test]
 async fn a_sure_denial_beats_what_is_not_known() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     // Whether alice may accept is not known, but she may not join set-b.
     let new = cluster("c1", "set-b", true);
@@ -233,7 +233,7 @@ async fn a_sure_denial_beats_what_is_not_known() {
 
 #[tokio::test]
 async fn a_verb_that_is_granted_is_enough_whatever_becomes_of_the_other() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     for fault in [Fault::Hang, Fault::Broken, Fault::Garbage] {
         hub.misbehave(move |asked| {
@@ -261,7 +261,7 @@ async fn a_verb_that_is_granted_is_enough_whatever_becomes_of_the_other() {
 
 #[tokio::test]
 async fn allowed_alone_decides() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     for (case, status, code) in [
         (
@@ -298,7 +298,7 @@ async fn allowed_alone_decides() {
 
 #[tokio::test]
 async fn what_is_only_for_a_warning_never_fails_a_write() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     let write = written(
         "carol",
@@ -323,7 +323,7 @@ async fn what_is_only_for_a_warning_never_fails_a_write() {
 
 #[tokio::test]
 async fn the_default_set_stays_away_with_a_warning_when_nobody_can_be_asked() {
-    let hub = Hub::start();
+    let hub = FakeHub::start();
     let gate = gate(&hub);
     let path = Webhook::MutateCluster.path();
     let write = written("alice", &cluster("c1", "", false), None);

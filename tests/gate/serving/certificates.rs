@@ -10,9 +10,9 @@ use berth_certs::serving::Outcome;
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-use crate::in_process::{Client, HOUR, Setup, connect, leaf, metric};
-use crate::reviews::{PATH, text};
-use crate::support::{Gate, berth, post, repository, response, send, where_to_serve};
+use berth_testkit::in_process::{Client, HOUR, Setup, connect, leaf, metric};
+use berth_testkit::reviews::{PATH, text};
+use berth_testkit::{Gate, berth, post, repository, response, send, where_to_serve};
 
 const RELOADED: &str =
     r#"berth_serving_certificate_reloads_total{outcome="reloaded",part="certificate"}"#;

@@ -1,7 +1,6 @@
 //! The end of a server: nobody who asks meanwhile goes without an answer.
 
 use std::net::SocketAddr;
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -10,25 +9,13 @@ use http_body_util::BodyExt;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-use crate::in_process::{Client, Held, Running, Setup, connect};
-use crate::reviews::{PATH, asking, text};
-use crate::support::{Gate, post, response};
+use berth_testkit::in_process::{Client, Held, Running, Setup, connect};
+use berth_testkit::reviews::{PATH, asking, text};
+use berth_testkit::{Gate, eventually, post, response, when};
 
 type Body = http_body_util::Full<hyper::body::Bytes>;
-
-/// Waits for the end of the process.
-async fn ended(gate: &mut Gate) -> ExitStatus {
-    let patience = Instant::now() + Duration::from_secs(30);
-    loop {
-        if let Some(status) = gate.child.try_wait().unwrap() {
-            return status;
-        }
-        assert!(Instant::now() < patience, "still there");
-        sleep(Duration::from_millis(5)).await;
-    }
-}
 
 /// Asks over one connection until it is told to close it, and then over the next, until there is none to be had. Returns
 /// an error when something that was asked was not answered.
@@ -100,17 +87,20 @@ async fn a_server_that_is_told_to_stop_loses_no_request() {
     let enough = |least| {
         let asked = Arc::clone(&asked);
         async move {
-            while asked.load(Ordering::Relaxed) < least {
-                sleep(Duration::from_millis(1)).await;
-            }
+            eventually("more answers", async || {
+                when(asked.load(Ordering::Relaxed), |it| *it >= least)
+            })
+            .await;
         }
     };
     enough(100).await;
     gate.signal("TERM");
     let told = Instant::now();
-    while gate.get(gate.health_port, "/readyz").await.status() != 503 {
-        assert!(told.elapsed() < Duration::from_secs(1), "not ready at once");
-    }
+    eventually("a gate that is not ready", async || {
+        let answer = gate.get(gate.health_port, "/readyz").await;
+        when(answer.status(), |it| *it == 503)
+    })
+    .await;
     // New clients are served meanwhile, and told to close.
     enough(asked.load(Ordering::Relaxed) + 20).await;
     let answer = gate.send(post(PATH, text())).await;
@@ -132,7 +122,7 @@ async fn a_server_that_is_told_to_stop_loses_no_request() {
         took > Duration::from_millis(2900) && took < Duration::from_secs(10),
         "{took:?}"
     );
-    assert_eq!(ended(&mut gate).await.code(), Some(0));
+    assert_eq!(gate.ended().await.code(), Some(0));
     let messages: Vec<_> = gate
         .log()
         .iter()
@@ -158,7 +148,7 @@ async fn a_server_that_is_told_to_stop_loses_no_request() {
 async fn interrupting_is_telling_to_stop() {
     let mut gate = Gate::with_files(&["--shutdown-delay", "0s"]);
     gate.signal("INT");
-    assert_eq!(ended(&mut gate).await.code(), Some(0));
+    assert_eq!(gate.ended().await.code(), Some(0));
 }
 
 #[tokio::test]
@@ -168,16 +158,25 @@ async fn told_twice_it_ends_at_once() {
     gate.logged(|line| line["message"] == "told to stop: not ready, serving on");
     let begun = Instant::now();
     gate.signal("TERM");
-    assert_eq!(ended(&mut gate).await.code(), Some(1));
+    assert_eq!(gate.ended().await.code(), Some(1));
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
 /// Waits until so many reviews are in flight.
 async fn in_flight(server: &Running, number: f64) {
     let metric = format!("controller_runtime_webhook_requests_in_flight{{webhook=\"{PATH}\"}}");
-    while server.metric(&metric) != number {
-        sleep(Duration::from_millis(5)).await;
-    }
+    eventually(&format!("{number} reviews in flight"), async || {
+        when(server.metric(&metric), |it| *it == number)
+    })
+    .await;
+}
+
+/// Waits until it takes no new requests.
+async fn drains(server: &Running) {
+    eventually("draining", async || {
+        when(server.metric("berth_draining"), |it| *it == 1.0)
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -208,7 +207,7 @@ async fn requests_under_way_are_answered() {
     });
     in_flight(&server, 2.0).await;
     server.shutdown.cancel();
-    sleep(Duration::from_millis(300)).await;
+    drains(&server).await;
     held.let_go();
     assert_eq!(response(&over_http1.await.unwrap())["allowed"], true);
     assert_eq!(over_http2.await.unwrap().unwrap().status(), 200);
@@ -243,7 +242,7 @@ async fn who_has_only_just_connected_is_answered() {
     .unwrap();
     let mut silent = connections.pop().unwrap();
     for connection in connections {
-        let answer = crate::support::send(connection, post(PATH, text())).await;
+        let answer = berth_testkit::send(connection, post(PATH, text())).await;
         assert_eq!(answer.status(), 200);
         assert_eq!(answer.headers()["connection"], "close");
     }
@@ -265,7 +264,10 @@ async fn half_a_request_does_not_hold_up_the_end() {
     half.write_all(b"POST / HTTP/1.1\r\nhost: lo")
         .await
         .unwrap();
-    sleep(Duration::from_millis(100)).await;
+    eventually("its connection", async || {
+        when(server.metric("berth_webhook_connections"), |it| *it == 1.0)
+    })
+    .await;
     let begun = Instant::now();
     server.stop().await;
     assert!(

@@ -14,9 +14,9 @@ use berth_webhooks::review::{Answerer, Finding, Requester};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use crate::in_process::{Held, Setup};
-use crate::reviews::{PATH, asking, text};
-use crate::support::{Gate, response};
+use berth_testkit::in_process::{HOUR, Held, Setup};
+use berth_testkit::reviews::{PATH, asking, text};
+use berth_testkit::{Gate, eventually, eventually_blocking, response, when};
 
 #[tokio::test]
 async fn a_gate_that_can_decide_is_ready() {
@@ -77,15 +77,10 @@ async fn a_gate_whose_certificate_expires_is_ready_no_longer() {
     .start()
     .await;
     assert_eq!(server.health("/readyz").await.status(), 200);
-    let patience = Instant::now() + Duration::from_secs(10);
-    let answer = loop {
-        let answer = server.health("/readyz").await;
-        if answer.status() == 503 {
-            break answer;
-        }
-        assert!(Instant::now() < patience);
-        sleep(Duration::from_millis(50)).await;
-    };
+    let answer = eventually("a gate that is not ready", async || {
+        when(server.health("/readyz").await, |it| it.status() == 503)
+    })
+    .await;
     assert!(
         answer
             .body()
@@ -97,15 +92,16 @@ async fn a_gate_whose_certificate_expires_is_ready_no_longer() {
 #[tokio::test]
 async fn a_gate_that_was_told_to_stop_serves_and_is_not_ready() {
     let server = Setup {
-        shutdown_delay: Duration::from_millis(500),
+        shutdown_delay: HOUR,
         ..Setup::default()
     }
     .start()
     .await;
     server.shutdown.cancel();
-    sleep(Duration::from_millis(20)).await;
-    let answer = server.health("/readyz").await;
-    assert_eq!(answer.status(), 503);
+    let answer = eventually("a gate that is not ready", async || {
+        when(server.health("/readyz").await, |it| it.status() == 503)
+    })
+    .await;
     assert!(answer.body().ends_with(b"[-]shutdown failed\n"));
     assert_eq!(server.health("/healthz").await.status(), 200);
     assert_eq!(
@@ -113,7 +109,6 @@ async fn a_gate_that_was_told_to_stop_serves_and_is_not_ready() {
         true
     );
     assert_eq!(server.metric("berth_draining"), 1.0);
-    server.stop().await;
 }
 
 /// What is asked about the gate is answered until the gate itself has drained.
@@ -126,14 +121,22 @@ async fn health_is_told_until_the_last_answer() {
     }
     .start()
     .await;
-    let mut asking = Box::pin(server.review(PATH, crate::reviews::asking()));
+    let mut asking = Box::pin(server.review(PATH, berth_testkit::reviews::asking()));
+    let in_flight = format!("controller_runtime_webhook_requests_in_flight{{webhook=\"{PATH}\"}}");
+    let drains = async {
+        eventually("a review in flight", async || {
+            when(server.metric(&in_flight), |it| *it == 1.0)
+        })
+        .await;
+        server.shutdown.cancel();
+        eventually("draining", async || {
+            when(server.metric("berth_draining"), |it| *it == 1.0)
+        })
+        .await;
+    };
     tokio::select! {
         _ = &mut asking => panic!("nobody answers yet"),
-        () = sleep(Duration::from_millis(200)) => server.shutdown.cancel(),
-    }
-    tokio::select! {
-        _ = &mut asking => panic!("nobody answers yet"),
-        () = sleep(Duration::from_millis(200)) => {}
+        () = drains => {}
     }
     assert_eq!(server.health("/healthz").await.status(), 200);
     held.let_go();
@@ -193,14 +196,9 @@ fn health_is_answered_however_busy_the_threads_are() {
     for threads in 1..=2 {
         let server = Arc::clone(&server);
         asked.push(runtime.spawn(async move { server.review(PATH, asking()).await }));
-        let patience = Instant::now() + Duration::from_secs(20);
-        while busy.threads.load(Ordering::SeqCst) < threads {
-            assert!(
-                Instant::now() < patience,
-                "{threads} threads are to be busy"
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        eventually_blocking(&format!("{threads} busy threads"), || {
+            when(busy.threads.load(Ordering::SeqCst), |it| *it >= threads)
+        });
     }
     for path in ["/healthz", "/readyz"] {
         let mut stream = TcpStream::connect(server.health).unwrap();

@@ -9,9 +9,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::in_process::{Client, Held, Setup, connect};
-use crate::reviews::{PATH, UID, asking};
-use crate::support::{post, response};
+use berth_testkit::in_process::{Client, Held, Setup, connect};
+use berth_testkit::reviews::{PATH, UID, asking};
+use berth_testkit::{post, response};
 
 #[tokio::test]
 async fn a_thousand_reviews_too_many_are_told_to_come_again() {

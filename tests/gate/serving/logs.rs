@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::reviews::{PATH, UID, text, with};
-use crate::support::{Gate, response};
+use berth_testkit::reviews::{PATH, UID, text, with};
+use berth_testkit::{Gate, response};
 
 #[tokio::test]
 async fn a_denial_is_one_line_of_json_without_secrets() {

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::in_process::{HOUR, Setup, leaf, metric};
-use crate::reviews::{PATH, asking, text, with};
-use crate::support::{Gate, post};
+use berth_testkit::in_process::{HOUR, Setup, leaf, metric};
+use berth_testkit::reviews::{PATH, asking, text, with};
+use berth_testkit::{Gate, post};
 
 /// Name, type and labels of every metric. Those of the process are the system's to have.
 const METRICS: [(&str, &str, &[&str]); 13] = [

@@ -15,9 +15,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
-use crate::in_process::{Client, HOUR, ask, connect};
-use crate::reviews::{PATH, UID, text};
-use crate::support::{Gate, post, response, send};
+use berth_testkit::in_process::{Client, HOUR, ask, connect};
+use berth_testkit::reviews::{PATH, UID, text};
+use berth_testkit::{Gate, post, response, send};
 
 type Versions = &'static [&'static SupportedProtocolVersion];
 static ONLY_1_2: Versions = &[&TLS12];

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::cluster::{Cluster, fresh};
-use crate::process::{CLUSTERS, Controller, LEASE, SETS, holder, install, once, scrape};
+use berth_testkit::cluster::{Cluster, fresh};
+use berth_testkit::process::{CLUSTERS, Controller, LEASE, SETS, holder, install, once, scrape};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_controller_leads_works_and_releases_the_lease_when_told_to_stop() {

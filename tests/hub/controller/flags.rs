@@ -1,6 +1,6 @@
 //! Flags that cannot be gone by.
 
-use crate::support::berth;
+use berth_testkit::berth;
 
 /// What is said, and the exit code.
 fn refused(args: &[&str]) -> (String, Option<i32>) {
@@ -64,7 +64,7 @@ fn what_is_no_flag_is_no_failure_of_the_hub() {
 fn ocms_name_of_the_executable_does_as_well() {
     let folder = tempfile::TempDir::new().unwrap();
     let registration = folder.path().join("registration");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_berth"), &registration).unwrap();
+    std::os::unix::fs::symlink(berth_testkit::program(), &registration).unwrap();
     let mut command = std::process::Command::new(&registration);
     let flags = [
         "controller",

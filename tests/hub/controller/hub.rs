@@ -3,11 +3,11 @@
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::cluster::janitor::{self, Watched};
-use crate::cluster::{CRDS, Cluster};
-use crate::process::{LEASE, SETS, holder, once, ready, scrape};
-use crate::shipped;
-use crate::support::{Gate, berth, port, where_to_serve};
+use berth_testkit::cluster::janitor::{self, Watched};
+use berth_testkit::cluster::{CRDS, Cluster};
+use berth_testkit::process::{LEASE, SETS, holder, once, ready, scrape};
+use berth_testkit::shipped;
+use berth_testkit::{Gate, berth, eventually, port, when, where_to_serve};
 
 /// A running `berth hub`, and the port of what runs beside its gate.
 async fn start(cluster: &Cluster, flags: &[&str]) -> (Gate, u16, Watched) {
@@ -38,7 +38,7 @@ async fn every_replica_is_a_gate_and_one_of_them_leads() {
         hub.logged(|line| line["message"] == "ready: questions are answered");
         assert_eq!(hub.get(hub.health_port, "/readyz").await.status(), 200);
         ready(port).await;
-        let review = crate::support::recorded("bind-set-a-alice.validate.json");
+        let review = berth_testkit::recorded("bind-set-a-alice.validate.json");
         let path = "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding";
         assert!(hub.review(path, review).await["response"]["allowed"].is_boolean());
     }
@@ -84,17 +84,12 @@ async fn who_loses_the_lease_goes_on_as_a_gate_and_stands_again() {
         lease["spec"]["holderIdentity"] != "other"
     })
     .await;
-    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while hub
-        .log()
-        .iter()
-        .filter(|line| line["message"] == leads)
-        .count()
-        < 2
-    {
-        assert!(std::time::Instant::now() < patience, "{:?}", hub.log());
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    eventually("a second term", async || {
+        when(hub.log(), |log| {
+            log.iter().filter(|line| line["message"] == leads).count() >= 2
+        })
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

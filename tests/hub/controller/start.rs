@@ -1,10 +1,8 @@
 //! Hubs that are not as they should be when it starts, and what health and metrics say.
 
-use std::time::Duration;
-
-use crate::cluster::{CRDS, Cluster};
-use crate::process::{Controller, get, get_with, install, install_server, scrape};
-use crate::shipped;
+use berth_testkit::cluster::{CRDS, Cluster};
+use berth_testkit::process::{Controller, get, get_with, install, install_server, scrape};
+use berth_testkit::{eventually, shipped, when};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kinds_that_are_not_there_yet_are_named_and_waited_for() {
@@ -15,19 +13,15 @@ async fn kinds_that_are_not_there_yet_are_named_and_waited_for() {
     install_server(&cluster).await;
     let mut controller = Controller::start(&cluster, &[]).await;
     controller.leads();
-    let patience = std::time::Instant::now() + Duration::from_secs(20);
     let missing = "[-]caches failed: not listed yet: \
                    managedclusters, managedclustersets, managedclustersetbindings\n";
-    loop {
+    let body = eventually("the kinds that are missing", async || {
         let (code, body) = get(controller.port, "/readyz").await;
         assert_eq!(code, 503, "{body}");
-        if body.contains(missing) {
-            assert!(body.contains("[+]leader-election ok\n"), "{body}");
-            break;
-        }
-        assert!(std::time::Instant::now() < patience, "{body}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        when(body, |it| it.contains(missing))
+    })
+    .await;
+    assert!(body.contains("[+]leader-election ok\n"), "{body}");
     assert_eq!(
         get(controller.port, "/healthz").await,
         (200, "ok".to_owned())
@@ -70,7 +64,7 @@ async fn metrics_are_those_of_the_docs() {
     let metrics = scrape(&cluster, controller.port).await;
     // Counted when asked for, so that it is true from the beginning.
     assert!(metrics.contains("\nberth_caches_primed 1\n"), "{metrics}");
-    let path = crate::support::repository("docs/metrics.md");
+    let path = berth_testkit::repository("docs/metrics.md");
     let docs = std::fs::read_to_string(path).unwrap();
     for line in metrics.lines() {
         let Some(rest) = line.strip_prefix("# TYPE ") else {

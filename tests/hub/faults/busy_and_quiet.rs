@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 
-use crate::calls::mix;
-use crate::length;
-use crate::load::{Load, Manner};
-use crate::managed::metric;
-use crate::replicas::Replicas;
-use crate::served::Held;
-use crate::tally::{Report, Tally};
+use crate::faults::calls::mix;
+use crate::faults::length;
+use crate::faults::load::{Load, Manner};
+use crate::faults::replicas::Replicas;
+use crate::faults::served::Held;
+use crate::faults::tally::{Report, Tally};
+use berth_testkit::managed::metric;
 
-const SHORT: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_secs(30);
 
 /// No rest of calls takes longer. In an hour's soak that is longer than any client keeps an idle connection.
 fn longest_rest() -> Duration {
@@ -53,12 +53,11 @@ async fn hours_go_by() {
         tally.add(&busy.stop().await);
         tokio::time::sleep(longest_rest()).await;
         // By now everything has been done a few times.
-        if near_the_beginning.is_none() && begun.elapsed() > soak / 4 {
+        if near_the_beginning.is_none() && begun.elapsed() > soak / 3 {
             near_the_beginning = Some((held(&replicas), tasks(&replicas).await));
         }
     }
     tally.add(&now_and_then.stop().await);
-    tokio::time::sleep(Duration::from_secs(1)).await;
     let (before, tasks_before) = near_the_beginning.unwrap();
     let (after, tasks_after) = (held(&replicas), tasks(&replicas).await);
     for (before, after) in tasks_before.iter().zip(&tasks_after) {

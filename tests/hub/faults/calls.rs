@@ -7,10 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use berth_webhooks::review::Webhook;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, rule};
-use crate::guarded::{may_accept, may_join};
-use crate::objects::{CLUSTER_GROUP, accepted, binding, member, set};
-use crate::tally::{Failure, Outcome};
+use crate::faults::tally::{Failure, Outcome};
+use berth_testkit::cluster::{Cluster, rule};
+use berth_testkit::guarded::{may_accept, may_join};
+use berth_testkit::objects::{CLUSTER_GROUP, accepted, binding, member, set};
 
 /// Who may accept and join; and who may nothing.
 const ADA: &str = "ada";

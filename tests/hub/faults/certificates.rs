@@ -1,7 +1,7 @@
 //! Certificates change, are lost and spoilt, while replicas are called: by a hub that writes, and directly by callers who
 //! hear of a new bundle as late as an API server may.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,11 +9,16 @@ use berth_certs::issue::Authority;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::guarded::AS_FROM_AFAR;
-use crate::length;
-use crate::managed::{NAMESPACE, SECRET, metric};
-use crate::replicas::Busy;
-use crate::tally::Report;
+use crate::faults::length;
+use crate::faults::replicas::Busy;
+use crate::faults::tally::Report;
+use berth_testkit::guarded::AS_FROM_AFAR;
+use berth_testkit::managed::{NAMESPACE, SECRET, metric};
+use berth_testkit::{eventually, eventually_within, when};
+
+fn logs(busy: &Busy) -> Vec<Vec<Value>> {
+    busy.replicas.keepers.iter().map(|it| it.log()).collect()
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn certificates_and_authorities_change() {
@@ -22,22 +27,26 @@ async fn certificates_and_authorities_change() {
     let mut busy = Busy::start(&[], &flags).await;
     let mut seen = vec![busy.replicas.world.stored("ca.crt").await];
     let changes = length::times(1);
-    let patience = Instant::now() + Duration::from_secs(90) * u32::try_from(changes).unwrap();
-    let logs =
-        |busy: &Busy| -> Vec<_> { busy.replicas.keepers.iter().map(|it| it.log()).collect() };
-    while seen.len() < 1 + changes {
-        busy.go_on(4).await;
-        let authority = busy.replicas.world.stored("ca.crt").await;
-        if seen.last() != Some(&authority) {
-            seen.push(authority);
-        }
-        assert!(Instant::now() < patience, "{:?}", logs(&busy));
+    let patience = Duration::from_secs(90);
+    for _ in 0..changes {
+        let authority = eventually_within(patience, "another authority", async || {
+            busy.go_on(4).await;
+            let authority = busy.replicas.world.stored("ca.crt").await;
+            when(authority, |it| seen.last() != Some(it)).map_err(|_| logs(&busy))
+        });
+        let authority = authority.await;
+        seen.push(authority);
     }
-    // And the first has left the bundle.
-    while busy.replicas.world.bundles().await[0].contains(&seen[0]) {
-        busy.go_on(4).await;
-        assert!(Instant::now() < patience, "{:?}", logs(&busy));
-    }
+    eventually_within(
+        patience,
+        "a bundle without the first authority",
+        async || {
+            busy.go_on(4).await;
+            let bundle = busy.replicas.world.bundles().await.swap_remove(0);
+            when(bundle, |it| !it.contains(&seen[0])).map_err(|_| logs(&busy))
+        },
+    )
+    .await;
     busy.go_on(20).await;
     let (tally, written, replicas) = busy.stop().await;
     let mut leaves = 0;
@@ -118,18 +127,18 @@ async fn a_secret_is_lost_or_spoilt_in_every_way() {
             if ["deleted", "of another type", "immutable"].contains(&fault) {
                 busy.replicas.world.put_back().await;
             }
-            let patience = Instant::now() + Duration::from_secs(60);
-            loop {
-                let secret = busy.replicas.world.get(SECRET).await;
-                if secret["data"] == data
-                    && secret["type"] == "Opaque"
-                    && secret["immutable"] != true
-                {
-                    break;
-                }
-                assert!(Instant::now() < patience, "{fault}: {secret}");
-                busy.go_on(1).await;
-            }
+            eventually(
+                &format!("the Secret as it was, before: {fault}"),
+                async || {
+                    busy.go_on(1).await;
+                    when(busy.replicas.world.get(SECRET).await, |secret| {
+                        secret["data"] == data
+                            && secret["type"] == "Opaque"
+                            && secret["immutable"] != true
+                    })
+                },
+            )
+            .await;
             busy.go_on(4).await;
             assert_eq!(busy.replicas.world.bundles().await, bundles, "{fault}");
         }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::calls::mix;
-use crate::load::{Load, Manner};
-use crate::served::Served;
-use crate::tally::{Failure, Outcome, Tally};
+use crate::faults::calls::mix;
+use crate::faults::load::{Load, Manner};
+use crate::faults::served::Served;
+use crate::faults::tally::{Failure, Outcome, Tally};
+use berth_testkit::{eventually, when};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_of_a_gate_that_is_stopped_or_killed_have_failed() {
@@ -27,11 +28,10 @@ async fn calls_of_a_gate_that_is_stopped_or_killed_have_failed() {
 }
 
 async fn until(load: &Load, failure: Failure) {
-    let patience = std::time::Instant::now() + Duration::from_secs(20);
-    while !load.so_far().failed.contains_key(&failure) {
-        assert!(std::time::Instant::now() < patience, "{:?}", load.so_far());
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    eventually(&format!("a call that is {failure:?}"), async || {
+        when(load.so_far(), |it| it.failed.contains_key(&failure))
+    })
+    .await;
 }
 
 #[test]

@@ -10,11 +10,11 @@ use tokio::net::TcpStream;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use crate::calls::mix;
-use crate::length;
-use crate::load::{Load, Manner, Target};
-use crate::served::Served;
-use crate::tally::Report;
+use crate::faults::calls::mix;
+use crate::faults::length;
+use crate::faults::load::{Load, Manner, Target};
+use crate::faults::served::Served;
+use crate::faults::tally::Report;
 
 /// Open files of a process that has few. Half of them are for connections.
 const FILES: usize = 80;

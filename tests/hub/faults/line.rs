@@ -10,8 +10,8 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use crate::cluster::Cluster;
-use crate::guarded::gates_kubeconfig;
+use berth_testkit::cluster::Cluster;
+use berth_testkit::guarded::gates_kubeconfig;
 
 /// What the line does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,10 +23,10 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::calls::Call;
-use crate::in_process::Client;
-use crate::support::post;
-use crate::tally::{Failure, Outcome, Tally};
+use crate::faults::calls::Call;
+use crate::faults::tally::{Failure, Outcome, Tally};
+use berth_testkit::in_process::Client;
+use berth_testkit::{eventually, post, when};
 
 /// As long as Go's clients keep a connection that is not used.
 const IDLE: Duration = Duration::from_secs(90);
@@ -132,7 +132,7 @@ impl Default for Manner {
     /// Some hundred calls a second, as a registration of ours has them.
     fn default() -> Self {
         Self {
-            calls: crate::calls::mix(),
+            calls: crate::faults::calls::mix(),
             connections: 6,
             patience: Duration::from_secs(5),
             pause: || Duration::from_millis(fastrand::u64(5..25)),
@@ -166,11 +166,10 @@ impl Load {
     /// Waits until so many more calls came to an end.
     pub async fn go_on(&self, calls: u64) {
         let enough = self.so_far().calls() + calls;
-        let patience = Instant::now() + Duration::from_secs(60);
-        while self.so_far().calls() < enough {
-            assert!(Instant::now() < patience, "{:?}", self.so_far());
-            sleep(Duration::from_millis(10)).await;
-        }
+        eventually("more calls that came to an end", async || {
+            when(self.so_far(), |it| it.calls() >= enough)
+        })
+        .await;
     }
 
     /// Lets every call that was begun come to its end. What has become of all.

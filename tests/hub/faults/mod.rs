@@ -8,33 +8,6 @@
 //! that of the soak. A table of the counts comes at the end. The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names
 //! its programs.
 
-#![allow(
-    clippy::unwrap_used,
-    unreachable_pub,
-    reason = "clippy.toml allows it in test functions, this is for their helpers; the support is shared"
-)]
-
-#[path = "../support/balancer.rs"]
-mod balancer;
-#[path = "../support/cluster/mod.rs"]
-mod cluster;
-#[path = "../support/guarded.rs"]
-mod guarded;
-#[path = "../support/in_process.rs"]
-mod in_process;
-#[path = "../support/managed.rs"]
-mod managed;
-#[path = "../support/objects.rs"]
-mod objects;
-#[path = "../support/process.rs"]
-mod process;
-#[path = "../support/shipped.rs"]
-mod shipped;
-#[path = "../support/mod.rs"]
-mod support;
-#[path = "../support/writers.rs"]
-mod writers;
-
 mod calls;
 mod length;
 mod line;

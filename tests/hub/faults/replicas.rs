@@ -9,15 +9,15 @@ use base64::engine::general_purpose::STANDARD;
 use rustls::ClientConfig;
 use tokio::sync::watch;
 
-use crate::balancer::Balancer;
-use crate::calls;
-use crate::cluster::{Person, wait_until_in_force};
-use crate::guarded::RunningGate;
-use crate::load::{Load, Manner, Target, client, trusting};
-use crate::managed::{SERVICE, World};
-use crate::process::Controller;
-use crate::tally::Tally;
-use crate::writers::Writers;
+use crate::faults::calls;
+use crate::faults::load::{Load, Manner, Target, client, trusting};
+use crate::faults::tally::Tally;
+use berth_testkit::balancer::Balancer;
+use berth_testkit::cluster::{Person, wait_until_in_force};
+use berth_testkit::guarded::RunningGate;
+use berth_testkit::managed::{SERVICE, World};
+use berth_testkit::process::Controller;
+use berth_testkit::writers::Writers;
 
 const REPLICAS: usize = 3;
 

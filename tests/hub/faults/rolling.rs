@@ -8,17 +8,17 @@ use berth_certs::issue::Authority;
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-use crate::balancer::Balancer;
-use crate::cluster::janitor::{self, Watched};
-use crate::cluster::{Cluster, Private};
-use crate::guarded::{gates_kubeconfig, install};
-use crate::in_process::HOUR;
-use crate::load::{Load, Manner, Target, trusting};
-use crate::replicas::Busy;
-use crate::shipped;
-use crate::support::{Gate, berth, where_to_serve};
-use crate::tally::Report;
-use crate::{calls, length};
+use super::{calls, length};
+use crate::faults::load::{Load, Manner, Target, trusting};
+use crate::faults::replicas::Busy;
+use crate::faults::tally::Report;
+use berth_testkit::balancer::Balancer;
+use berth_testkit::cluster::janitor::{self, Watched};
+use berth_testkit::cluster::{Cluster, Private};
+use berth_testkit::guarded::{gates_kubeconfig, install};
+use berth_testkit::in_process::HOUR;
+use berth_testkit::shipped;
+use berth_testkit::{Gate, berth, where_to_serve};
 
 const NAME: &str = "gate.example.com";
 const REPLICAS: usize = 3;

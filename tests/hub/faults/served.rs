@@ -9,12 +9,12 @@ use rustls::ClientConfig;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use crate::calls;
-use crate::cluster::janitor::{self, Watched};
-use crate::cluster::{Cluster, Private};
-use crate::guarded::{gates_kubeconfig, install};
-use crate::load::{Target, trusting};
-use crate::support::{Gate, berth, where_to_serve};
+use crate::faults::calls;
+use crate::faults::load::{Target, trusting};
+use berth_testkit::cluster::janitor::{self, Watched};
+use berth_testkit::cluster::{Cluster, Private};
+use berth_testkit::guarded::{gates_kubeconfig, install};
+use berth_testkit::{Gate, berth, eventually, when, where_to_serve};
 
 const NAME: &str = "localhost";
 
@@ -94,11 +94,10 @@ impl Served {
 
     /// Waits until it holds no more files than so many.
     pub async fn lets_go(&self, files: usize) {
-        let patience = Instant::now() + Duration::from_secs(30);
-        while self.held().files > files {
-            assert!(Instant::now() < patience, "{:?}, not {files}", self.held());
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        eventually(&format!("no more than {files} files"), async || {
+            when(self.held(), |it| it.files <= files)
+        })
+        .await;
     }
 
     /// How many connections were closed, by reason.

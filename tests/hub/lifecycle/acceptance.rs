@@ -3,11 +3,11 @@
 use berth_lifecycle::roles;
 use serde_json::{Value, json};
 
-use crate::cluster::fresh;
-use crate::hub::{
+use crate::lifecycle::hub::{
     ACCEPTED, Hub, cluster_path, condition, config, lease_path, namespace_path, owned_paths,
     rbac_path,
 };
+use berth_testkit::cluster::fresh;
 
 fn labels(cluster: &str) -> Value {
     json!({"open-cluster-management.io/cluster-name": cluster})

@@ -4,8 +4,8 @@ use std::ops::Deref;
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, fresh};
-use crate::hub::{AVAILABLE, Hub, cluster_path, condition, taints};
+use crate::lifecycle::hub::{AVAILABLE, Hub, cluster_path, condition, taints};
+use berth_testkit::cluster::{Cluster, fresh};
 
 const PREFIX: &str = "feature.open-cluster-management.io/addon-";
 
@@ -143,7 +143,7 @@ async fn an_add_on_with_any_name_harms_nobody() {
     assert_eq!(taints(&object), [""; 0]);
     hub.report_available(&name, "Unknown").await;
     for addon in [&too_long, &longest] {
-        let path = format!("{}/{addon}", crate::hub::addons_path(&name));
+        let path = format!("{}/{addon}", crate::lifecycle::hub::addons_path(&name));
         hub.once(&path, "unknown", |addon| {
             condition(addon, "Available").is_some_and(|it| it["status"] == "Unknown")
         })

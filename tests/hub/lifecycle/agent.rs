@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, Credentials, Person, rule};
-pub use crate::csr::{Asked, Csr, groups_of, user_of};
-use crate::hub::{Hub, cluster_path, lease_path};
+use crate::lifecycle::hub::{Hub, cluster_path, lease_path};
+use berth_testkit::cluster::{Cluster, Credentials, Person, rule};
+pub use berth_testkit::csr::{Asked, Csr, groups_of, user_of};
 
 impl<C: Deref<Target = Cluster>> Hub<C> {
     /// The agent renews its lease.
@@ -33,7 +33,7 @@ impl<C: Deref<Target = Cluster>> Hub<C> {
         } else {
             "ManagedClusterKubeAPIServerUnavailable"
         };
-        self.report(cluster, crate::hub::AVAILABLE, status, reason)
+        self.report(cluster, crate::lifecycle::hub::AVAILABLE, status, reason)
             .await;
     }
 

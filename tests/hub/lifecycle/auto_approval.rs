@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use berth_lifecycle::config::{Config, Gates};
 use serde_json::{Value, json};
 
-use crate::cluster::{Person, Private, fresh};
-use crate::csr::Csr;
-use crate::hub::{
+use crate::lifecycle::hub::{
     ACCEPTED, AVAILABLE, CLUSTERS, Hub, cluster_path, config, namespace_path, owned_paths,
 };
+use berth_testkit::cluster::{Person, Private, fresh};
+use berth_testkit::csr::Csr;
 
 const DENIED_ON: &str = "open-cluster-management.io/denied-on";
 

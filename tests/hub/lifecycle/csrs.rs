@@ -5,9 +5,12 @@ use std::collections::BTreeSet;
 use berth_lifecycle::config::{Config, Gates};
 use serde_json::json;
 
-use crate::agent::{Asked, Csr, groups_of, user_of};
-use crate::cluster::fresh;
-use crate::hub::{ACCEPTED, AVAILABLE, CSRS, Hub, cluster_path, condition, config, lease_path};
+use crate::lifecycle::agent::{Asked, Csr, groups_of, user_of};
+use crate::lifecycle::hub::{
+    ACCEPTED, AVAILABLE, CSRS, Hub, cluster_path, condition, config, lease_path,
+};
+use berth_testkit::cluster::fresh;
+use berth_testkit::{eventually, when};
 
 const AUTO_ACCEPTED_ON: &str = "open-cluster-management.io/automatically-accepted-on";
 
@@ -39,7 +42,7 @@ async fn a_cluster_joins_by_the_double_opt_in() {
     hub.condition(&name, ACCEPTED, "True", "HubClusterAdminAccepted")
         .await;
     if !hub.cluster.has_background_work() {
-        crate::cluster::say_skipped("nobody issues certificates here");
+        berth_testkit::cluster::say_skipped("nobody issues certificates here");
         return;
     }
 
@@ -47,16 +50,12 @@ async fn a_cluster_joins_by_the_double_opt_in() {
     let agent = hub.issued(&csr, &user_of(&name, "agent1")).await;
     let mut lease = hub.once(&lease_path(&name), "there", |_| true).await;
     lease["spec"]["renewTime"] = json!(format!("{:.6}", jiff::Timestamp::now()));
-    let patience = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    loop {
-        // The hub may need a moment to go by the new roles.
+    // The hub may need a moment to go by the new roles.
+    eventually("the agent's right to renew its lease", async || {
         let answer = agent.put(&lease_path(&name), &lease).await.unwrap();
-        if answer.code == 200 {
-            break;
-        }
-        assert!(std::time::Instant::now() < patience, "{answer:?}");
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+        when(answer, |it| it.code == 200)
+    })
+    .await;
     agent.get(&cluster_path(&name)).await.unwrap().ok();
     let other = fresh("other");
     hub.accepted(&other).await;

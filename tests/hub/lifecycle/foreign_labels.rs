@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::fresh;
-use crate::csr::Csr;
-use crate::hub::{Hub, account, config, rbac_path};
+use crate::lifecycle::hub::{Hub, account, config, rbac_path};
+use berth_testkit::cluster::fresh;
+use berth_testkit::csr::Csr;
+use berth_testkit::{eventually, when};
 
 const LABEL: &str = "open-cluster-management.io/cluster-name";
 const EVENT: &str = "ManagedClusterCSRForeignLabel";
@@ -84,9 +85,11 @@ async fn where_the_hub_may_not_take_the_label_it_says_so_and_renews_on() {
     });
     let account = account(&hub.cluster).await;
     let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-    while account.post(reviews, &review).await.unwrap().body["status"]["allowed"] == true {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    eventually("an account without the right to patch CSRs", async || {
+        let answer = account.post(reviews, &review).await.unwrap();
+        when(answer, |it| it.body["status"]["allowed"] != true)
+    })
+    .await;
 
     let [name, victim] = ["attacker", "victim"].map(fresh);
     hub.accepted(&victim).await;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::cluster::fresh;
-use crate::hub::{
+use crate::lifecycle::hub::{
     ACCEPTED, AVAILABLE, CLOCK_SYNCED, Hub, UNAVAILABLE, UNREACHABLE, cluster_path, condition,
     lease_path, taints,
 };
+use berth_testkit::cluster::fresh;
 
 const STOPPED: &str = "ManagedClusterLeaseUpdateStopped";
 const LABEL: &str = "open-cluster-management.io/cluster-name";
@@ -37,7 +37,7 @@ async fn an_agent_that_renews_is_not_doubted() {
     hub.report_available(&name, "True").await;
     let path = cluster_path(&name);
     let before = hub.once(&path, "without taints", not_tainted).await;
-    let end = Instant::now() + Duration::from_millis(7500);
+    let end = Instant::now() + Duration::from_millis(6300);
     while Instant::now() < end {
         hub.renew(&name).await;
         tokio::time::sleep(Duration::from_millis(900)).await;

@@ -4,10 +4,12 @@ use std::ops::Deref;
 
 use serde_json::{Value, json};
 
-use crate::agent::{Csr, user_of};
-use crate::cluster::{Cluster, Person, fresh};
-use crate::filled::fill;
-use crate::hub::{ACCEPTED, Hub, cluster_path, condition, config, owned_paths, rbac_path};
+use crate::lifecycle::agent::{Csr, user_of};
+use crate::lifecycle::hub::{
+    ACCEPTED, Hub, cluster_path, condition, config, owned_paths, rbac_path,
+};
+use berth_testkit::cluster::{Cluster, Person, fresh};
+use berth_testkit::filled::fill;
 
 /// What the API server takes for a time, and our types do not.
 const STRANGE_TIMES: [&str; 6] = [
@@ -141,7 +143,7 @@ async fn a_taint_that_cannot_be_read_does_not_hold_a_deleted_cluster() {
     hub.patch(&path, json!({"spec": {"taints": [taint]}})).await;
     hub.condition(&name, READABLE, "False", "UnreadableFields")
         .await;
-    hub.release(&format!("{}/w", crate::hub::works_path(&name)))
+    hub.release(&format!("{}/w", crate::lifecycle::hub::works_path(&name)))
         .await;
     hub.once(&path, "let go", |object| {
         object["metadata"]["finalizers"] == json!(["example.com/hold"])

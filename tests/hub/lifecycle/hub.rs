@@ -17,13 +17,12 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster::http::Answer;
-use crate::cluster::{CRDS, Cluster, Person, Private, documents_of};
-pub use crate::csr::CSRS;
-use crate::proxy::Proxy;
-
-/// Nothing here takes longer, unless it never comes: not even under reconcilers that are killed all the time.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::lifecycle::proxy::Proxy;
+use berth_testkit::cluster::http::Answer;
+use berth_testkit::cluster::{CRDS, Cluster, Person, Private, documents_of};
+pub use berth_testkit::csr::CSRS;
+use berth_testkit::process::once;
+use berth_testkit::{eventually, when};
 
 /// A hub, and reconcilers that run on it.
 pub struct Hub<C> {
@@ -134,13 +133,11 @@ async fn without_kind(admin: &Person, definition: &Value) {
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}",
         definition["metadata"]["name"].as_str().unwrap()
     );
-    let patience = Instant::now() + PATIENCE;
-    loop {
-        let answer = admin.delete(&path).await.unwrap();
-        if answer.code == 404 {
-            return;
+    eventually(&format!("the end of {path}"), async || {
+        let deleted = admin.delete(&path).await.unwrap();
+        if deleted.code == 404 {
+            return Ok(());
         }
-        assert!(Instant::now() < patience, "{path}: {answer:?}");
         let collection = format!("/apis/{group}/{version}/{plural}");
         let list = admin.get(&collection).await.unwrap().body;
         for object in list["items"].as_array().into_iter().flatten() {
@@ -153,8 +150,9 @@ async fn without_kind(admin: &Person, definition: &Value) {
             let answer = admin.merge(&object, &without).await.unwrap();
             assert!([200, 404].contains(&answer.code), "{answer:?}");
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        Err(deleted)
+    })
+    .await;
 }
 
 impl<C: Deref<Target = Cluster>> Hub<C> {
@@ -194,31 +192,15 @@ impl<C: Deref<Target = Cluster>> Hub<C> {
 
     /// The object, once it is so.
     pub async fn once(&self, path: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
-        let patience = Instant::now() + PATIENCE;
-        loop {
-            let answer = self.get(path).await;
-            if answer.code == 200 && is(&answer.body) {
-                return answer.body;
-            }
-            assert!(Instant::now() < patience, "not {what}: {path}: {answer:#?}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        once(&self.admin, path, what, is).await
     }
 
     /// Returns when there is no such object.
     pub async fn gone(&self, path: &str) {
-        let patience = Instant::now() + PATIENCE;
-        loop {
-            let answer = self.get(path).await;
-            if answer.code == 404 {
-                return;
-            }
-            assert!(
-                Instant::now() < patience,
-                "still there: {path}: {answer:#?}"
-            );
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        eventually(&format!("the end of {path}"), async || {
+            when(self.get(path).await, |it| it.code == 404)
+        })
+        .await;
     }
 
     /// The ManagedCluster, once a condition is so: status and reason.
@@ -275,17 +257,11 @@ impl<C: Deref<Target = Cluster>> Hub<C> {
 
     /// The Event about an object of this name, with this reason, once it has been told.
     pub async fn event(&self, namespace: &str, regarding: &str, reason: &str) -> Value {
-        let patience = Instant::now() + PATIENCE;
-        loop {
-            if let [event, ..] = &self.events(namespace, regarding, reason).await[..] {
-                return event.clone();
-            }
-            assert!(
-                Instant::now() < patience,
-                "not told: {reason} of {regarding}"
-            );
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        eventually(&format!("the Event {reason} of {regarding}"), async || {
+            let mut events = self.events(namespace, regarding, reason).await.into_iter();
+            events.next().ok_or("no such Event")
+        })
+        .await
     }
 
     /// A ManagedCluster that is accepted and has all it needs.
@@ -304,20 +280,20 @@ impl<C: Deref<Target = Cluster>> Hub<C> {
 
     /// Returns when nobody has written an object of these for a while.
     pub async fn quiet(&self, paths: &[String]) -> Vec<Value> {
-        let patience = Instant::now() + PATIENCE;
         let mut before = Vec::new();
-        loop {
+        eventually("objects that nobody writes", async || {
             let mut objects = Vec::new();
             for path in paths {
                 objects.push(self.get(path).await.body);
             }
-            if objects == before {
-                return objects;
+            let is_quiet = objects == before;
+            before.clone_from(&objects);
+            if !is_quiet {
+                tokio::time::sleep(Duration::from_millis(700)).await;
             }
-            assert!(Instant::now() < patience, "never quiet: {objects:#?}");
-            before = objects;
-            tokio::time::sleep(Duration::from_millis(700)).await;
-        }
+            when(objects, |_| is_quiet)
+        })
+        .await
     }
 }
 
@@ -524,12 +500,12 @@ async fn install(cluster: &Cluster) {
 
 /// Namespace, service accounts and their rights, as the manifests have them.
 async fn install_account(cluster: &Cluster) {
-    crate::shipped::install(cluster).await;
+    berth_testkit::shipped::install(cluster).await;
 }
 
 /// The account that the reconcilers run as.
 pub async fn account(cluster: &Cluster) -> Person {
-    crate::shipped::controller(cluster).await
+    berth_testkit::shipped::controller(cluster).await
 }
 
 fn crd(group: &str, version: &str, kind: &str) -> Value {

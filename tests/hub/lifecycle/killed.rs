@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::cluster::Private;
-use crate::hub::{ACCEPTED, Hub, Reconcilers, cluster_path, config, owned_paths};
+use crate::lifecycle::hub::{ACCEPTED, Hub, Reconcilers, cluster_path, config, owned_paths};
+use berth_testkit::cluster::Private;
 
 /// So often.
 const KILLS: u64 = 200;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::fresh;
-use crate::hub::{Hub, cluster_path, rbac_path};
+use crate::lifecycle::hub::{Hub, cluster_path, rbac_path};
+use berth_testkit::cluster::fresh;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -123,11 +123,16 @@ async fn the_role_of_all_agents_outlives_the_denial_of_a_cluster_with_its_name()
         "spec": {"hubAcceptsClient": true},
     });
     let mut status = cluster.clone();
-    hub.create(crate::hub::CLUSTERS, &cluster).await;
-    hub.condition("registration", crate::hub::ACCEPTED, "False", "Error")
-        .await;
+    hub.create(crate::lifecycle::hub::CLUSTERS, &cluster).await;
+    hub.condition(
+        "registration",
+        crate::lifecycle::hub::ACCEPTED,
+        "False",
+        "Error",
+    )
+    .await;
     status["status"] = json!({"conditions": [{
-        "type": crate::hub::ACCEPTED, "status": "True", "reason": "HubClusterAdminAccepted", "message": "",
+        "type": crate::lifecycle::hub::ACCEPTED, "status": "True", "reason": "HubClusterAdminAccepted", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }]});
     let denial = json!({"spec": {"hubAcceptsClient": false}});
@@ -143,7 +148,7 @@ async fn the_role_of_all_agents_outlives_the_denial_of_a_cluster_with_its_name()
     answer.ok();
     hub.condition(
         "registration",
-        crate::hub::ACCEPTED,
+        crate::lifecycle::hub::ACCEPTED,
         "False",
         "HubClusterAdminDenied",
     )

@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
-use crate::cluster::Cluster;
-use crate::hub::account;
+use crate::lifecycle::hub::account;
+use berth_testkit::cluster::Cluster;
 
 type Answer = Response<UnsyncBoxBody<Bytes, Error>>;
 type Rule = Box<dyn FnMut(&Asked) -> Fault + Send>;

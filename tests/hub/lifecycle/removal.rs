@@ -5,10 +5,10 @@ use std::ops::Deref;
 use berth_lifecycle::config::{Config, Gates, GroupVersionResource};
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, fresh, rule};
-use crate::hub::{
+use crate::lifecycle::hub::{
     ACCEPTED, Hub, account, cluster_path, condition, config, namespace_path, owned_paths,
 };
+use berth_testkit::cluster::{Cluster, fresh, rule};
 
 const DELETING: &str = "Deleting";
 const LABEL: &str = "open-cluster-management.io/cluster-name";
@@ -233,7 +233,7 @@ async fn a_denial_takes_effect_when_the_work_is_taken_down() {
 async fn a_namespace_that_is_deleted_comes_back() {
     let hub = Hub::shared().await;
     if !hub.cluster.has_background_work() {
-        crate::cluster::say_skipped("namespaces do not go away here");
+        berth_testkit::cluster::say_skipped("namespaces do not go away here");
         return;
     }
     let name = fresh("swept");
@@ -260,7 +260,7 @@ async fn a_namespace_that_is_deleted_comes_back() {
 async fn a_namespace_that_is_stuck_is_told_and_left_alone_until_it_is_gone() {
     let hub = Hub::shared().await;
     if !hub.cluster.has_background_work() {
-        crate::cluster::say_skipped("namespaces do not go away here");
+        berth_testkit::cluster::say_skipped("namespaces do not go away here");
         return;
     }
     let name = fresh("stuck");

@@ -4,8 +4,8 @@ use std::ops::Deref;
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, fresh};
-use crate::hub::{ACCEPTED, Hub, cluster_path, condition};
+use crate::lifecycle::hub::{ACCEPTED, Hub, cluster_path, condition};
+use berth_testkit::cluster::{Cluster, fresh};
 
 const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
 const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
@@ -66,7 +66,7 @@ impl<C: Deref<Target = Cluster>> Hub<C> {
             "kind": "ManagedCluster",
             "metadata": {"name": name, "labels": labels},
         });
-        self.create(crate::hub::CLUSTERS, &cluster).await
+        self.create(crate::lifecycle::hub::CLUSTERS, &cluster).await
     }
 
     async fn label(&self, cluster: &str, labels: Value) {

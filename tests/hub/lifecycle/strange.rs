@@ -4,8 +4,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::cluster::{CRDS, documents_of, fresh};
-use crate::hub::{ACCEPTED, CLUSTERS, Hub, cluster_path, condition, config, owned_paths};
+use crate::lifecycle::hub::{
+    ACCEPTED, CLUSTERS, Hub, cluster_path, condition, config, owned_paths,
+};
+use berth_testkit::cluster::{CRDS, documents_of, fresh};
+use berth_testkit::{eventually, when};
 
 const READABLE: &str = "ManagedClusterReadable";
 const GROUP: &str = "cluster.open-cluster-management.io";
@@ -72,15 +75,11 @@ async fn what_cannot_be_read_disturbs_nobody() {
         let name = fresh("strange");
         let object = object(kind, &name, spec);
         // The hub goes by the new schema after a moment.
-        let patience = Instant::now() + Duration::from_secs(20);
-        loop {
+        eventually(&format!("the creation of {name}"), async || {
             let answer = hub.admin.post(collection, &object).await.unwrap();
-            if answer.code == 201 {
-                break;
-            }
-            assert!(Instant::now() < patience, "{answer:?}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+            when(answer, |it| it.code == 201)
+        })
+        .await;
         strange.push(format!("{collection}/{name}"));
     }
     let name_of = |path: &str| path.rsplit_once('/').unwrap().1.to_owned();

@@ -8,13 +8,14 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::cluster::{Private, documents_of, fresh};
-use crate::hub::{
+use crate::lifecycle::hub::{
     ACCEPTED, AVAILABLE, CLOCK_SYNCED, Hub, Reconcilers, account, cluster_path, condition, config,
     lease_path, namespace_path, owned_paths, rbac_path, taints,
 };
-use crate::killed::{forget, state};
-use crate::proxy::{Asked, Fault, Line, Proxy};
+use crate::lifecycle::killed::{forget, state};
+use crate::lifecycle::proxy::{Asked, Fault, Line, Proxy};
+use berth_testkit::cluster::{Private, documents_of, fresh};
+use berth_testkit::{eventually, when};
 
 const STOPPED: &str = "ManagedClusterLeaseUpdateStopped";
 
@@ -313,7 +314,7 @@ async fn leases_are_not_told(fault: Fault) {
     });
     hub.reconcilers.stop().await;
     hub.reconcilers = Reconcilers::start_at(&hub.cluster, config(), &proxy).await;
-    let end = Instant::now() + Duration::from_secs(8);
+    let end = Instant::now() + Duration::from_millis(6300);
     while Instant::now() < end {
         hub.renew(&lively).await;
         sleep(Duration::from_millis(700)).await;
@@ -339,12 +340,15 @@ async fn a_write_that_is_never_answered_keeps_nobody_else_waiting() {
     for name in &stuck {
         hub.cluster(name, json!({"hubAcceptsClient": true})).await;
     }
-    while !stuck
-        .iter()
-        .all(|name| proxy.writes().iter().any(|it| it.concerns(name)))
-    {
-        sleep(Duration::from_millis(20)).await;
-    }
+    eventually("a write for each of them", async || {
+        let writes = proxy.writes();
+        let unwritten: Vec<_> = stuck
+            .iter()
+            .filter(|name| !writes.iter().any(|it| it.concerns(name)))
+            .collect();
+        when(unwritten, |it| it.is_empty()).map_err(|it| format!("{it:?}"))
+    })
+    .await;
     let began = Instant::now();
     for _ in 0..3 {
         hub.accepted(&fresh("free")).await;

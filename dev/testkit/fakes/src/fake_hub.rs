@@ -27,7 +27,7 @@ use tokio::runtime::Runtime;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use super::support::repository;
+use crate::repository;
 
 /// What the gate says to be known by.
 const TOKEN: &str = "the-gates-own-token";
@@ -47,7 +47,8 @@ const RIGHTS: [(&str, &str, &str); 5] = [
 ];
 
 /// A hub on a free port of this host. It goes down when this is dropped.
-pub struct Hub {
+pub struct FakeHub {
+    /// Where it listens on this host.
     pub port: u16,
     world: Arc<World>,
     tls: Option<TlsAcceptor>,
@@ -61,10 +62,14 @@ pub struct Hub {
 
 /// A request that the hub got.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct HubRequest {
+    /// The method.
     pub method: Method,
+    /// The path, without the query.
     pub path: String,
+    /// The query; empty without one.
     pub query: String,
+    /// The `Accept` header; empty without one.
     pub accept: String,
     /// `null` without a body.
     pub body: Value,
@@ -101,20 +106,20 @@ pub enum Fault {
     Status(fn() -> Value),
 }
 
-type Script = Box<dyn Fn(&Asked) -> Option<Fault> + Send>;
+type Script = Box<dyn Fn(&HubRequest) -> Option<Fault> + Send>;
 
 struct World {
     policy: Mutex<Policy>,
     /// By path.
     objects: Mutex<BTreeMap<String, Value>>,
-    asked: Mutex<Vec<Asked>>,
+    asked: Mutex<Vec<HubRequest>>,
     script: Mutex<Script>,
     connections: AtomicUsize,
     in_flight: AtomicUsize,
     most_in_flight: AtomicUsize,
 }
 
-impl Hub {
+impl FakeHub {
     /// The sample hub, in plain HTTP.
     pub fn start() -> Self {
         Self::new(None, String::new())
@@ -190,7 +195,7 @@ impl Hub {
     }
 
     /// From now on it misbehaves for the requests that this names a fault for.
-    pub fn misbehave(&self, script: impl Fn(&Asked) -> Option<Fault> + Send + 'static) {
+    pub fn misbehave(&self, script: impl Fn(&HubRequest) -> Option<Fault> + Send + 'static) {
         *self.world.script.lock().unwrap() = Box::new(script);
     }
 
@@ -216,7 +221,7 @@ impl Hub {
     }
 
     /// All requests since it forgot.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<HubRequest> {
         self.world.asked.lock().unwrap().clone()
     }
 
@@ -272,7 +277,7 @@ impl Hub {
     }
 }
 
-impl Drop for Hub {
+impl Drop for FakeHub {
     fn drop(&mut self) {
         // A test's own runtime does not let it be waited for.
         if let Some(runtime) = self.runtime.take() {
@@ -356,7 +361,7 @@ impl World {
             Some(value) => value.to_str().unwrap().to_owned(),
             None => String::new(),
         };
-        let asked = Asked {
+        let asked = HubRequest {
             method: head.method.clone(),
             path: head.uri.path().to_owned(),
             query: head.uri.query().unwrap_or_default().to_owned(),
@@ -402,7 +407,7 @@ impl World {
         }
     }
 
-    fn right_answer(&self, asked: &Asked) -> Response<Full<Bytes>> {
+    fn right_answer(&self, asked: &HubRequest) -> Response<Full<Bytes>> {
         const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
         let Some((verb, group, resource, name)) = request_info(asked) else {
             return text(404, "404 page not found\n");
@@ -487,7 +492,7 @@ impl World {
     }
 }
 
-impl Asked {
+impl HubRequest {
     /// Whether it is within the gate's rights, by a path that nothing but names make up.
     pub fn is_permitted(&self) -> bool {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
@@ -513,7 +518,7 @@ impl Drop for Leave<'_> {
 }
 
 /// Verb, API group, resource and name, as an API server reads them from a request.
-fn request_info(asked: &Asked) -> Option<(&str, &str, &str, &str)> {
+fn request_info(asked: &HubRequest) -> Option<(&str, &str, &str, &str)> {
     let mut parts: Vec<_> = asked.path.strip_prefix('/')?.split('/').collect();
     let group = match parts[0] {
         "api" => "",
@@ -538,7 +543,7 @@ fn request_info(asked: &Asked) -> Option<(&str, &str, &str, &str)> {
     Some((verb, group, resource, name))
 }
 
-fn reviewed(asked: &Asked, status: Value) -> Response<Full<Bytes>> {
+fn reviewed(asked: &HubRequest, status: Value) -> Response<Full<Bytes>> {
     let mut review = asked.body.clone();
     review["metadata"] = json!({});
     review["status"] = status;
@@ -557,7 +562,7 @@ fn unauthorized() -> Response<Full<Bytes>> {
     failure(401, "Unauthorized", "Unauthorized", Value::Null)
 }
 
-fn forbidden(asked: &Asked) -> Response<Full<Bytes>> {
+fn forbidden(asked: &HubRequest) -> Response<Full<Bytes>> {
     let (verb, group, resource, name) = request_info(asked).unwrap_or_default();
     let dot = if group.is_empty() { "" } else { "." };
     let named = if name.is_empty() {

@@ -1,10 +1,9 @@
 //! Who may do what: RBAC objects, and waiting until the hub goes by them.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::{Cluster, Person, fresh};
+use crate::{eventually, when};
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
@@ -81,11 +80,11 @@ impl Cluster {
             },
         });
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let patience = Instant::now() + Duration::from_secs(30);
-        while admin.post(path, &review).await.unwrap().ok()["status"]["allowed"] != true {
-            assert!(Instant::now() < patience, "not granted: {review}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        eventually(&format!("the grant: {review}"), async || {
+            let answer = admin.post(path, &review).await.unwrap();
+            when(answer, |it| it.ok()["status"]["allowed"] == true)
+        })
+        .await;
     }
 }
 

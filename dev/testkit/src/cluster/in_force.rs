@@ -3,11 +3,10 @@
 //! A real API server learns of them as any client does, a moment after they were stored, in the order they were stored. So
 //! one that can be told by its effect is written after them: once it is felt, they are too.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::{Cluster, Person, fresh, path_of};
+use crate::{eventually, when};
 
 /// Where nobody serves.
 const NOWHERE: &str = "https://127.0.0.1:1";
@@ -58,10 +57,10 @@ async fn wait_until_felt(admin: &Person, sentinel: &str) {
         "kind": "ConfigMap",
         "metadata": { "name": sentinel, "labels": { "sentinel": sentinel } },
     });
-    let patience = Instant::now() + Duration::from_secs(30);
     let path = "/api/v1/namespaces/default/configmaps?dryRun=All";
-    while admin.post(path, &object).await.unwrap().code != 500 {
-        assert!(Instant::now() < patience, "the registration is not felt");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("the effect of a registration", async || {
+        let answer = admin.post(path, &object).await.unwrap();
+        when(answer, |it| it.code == 500)
+    })
+    .await;
 }

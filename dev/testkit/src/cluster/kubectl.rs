@@ -83,7 +83,7 @@ impl Person {
 
     /// `berth` as this person.
     pub fn berth_command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
+        let mut command = Command::new(crate::program());
         command
             .args(args)
             .env("KUBECONFIG", &self.kubeconfig)

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use berth_certs::issue::{Authority, Issued};
 use jiff::Timestamp;
@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use super::http::Answer;
 use super::janitor::{self, Process};
 use super::person::{Credentials, Person};
+use crate::eventually_within;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -208,28 +209,30 @@ fn start(program: &Path, folder: &Path, flags: &[String]) -> Started {
 
 /// Waits until the hub says that it is ready.
 async fn ready(admin: &Person, programs: &mut [&mut Started]) -> Result<(), Failure> {
-    let patience = Instant::now() + PATIENCE;
-    loop {
+    eventually_within(PATIENCE, "a hub that is ready", async || {
         let answer = admin.get("/readyz").await;
         if matches!(&answer, Ok(Answer { code: 200, .. })) {
-            return Ok(());
+            return Ok(Ok(()));
         }
-        for Started { process, log } in programs.iter_mut() {
-            if let Some(status) = process.child.try_wait().unwrap() {
-                let log = fs::read_to_string(log).unwrap_or_default();
-                if log.contains("address already in use") {
-                    return Err(Failure::PortTaken);
-                }
-                let start = log.len().saturating_sub(4000);
-                let tail = log.get(start..).unwrap_or(&log);
-                return Err(Failure::Other(format!("a program ended, {status}: {tail}")));
-            }
+        match programs.iter_mut().find_map(|program| program.ended()) {
+            Some(failure) => Ok(Err(failure)),
+            None => Err(answer),
         }
-        if Instant::now() > patience {
-            let why = answer.map_or_else(|error| error, |answer| answer.body.to_string());
-            return Err(Failure::Other(format!("the hub is not ready: {why}")));
+    })
+    .await
+}
+
+impl Started {
+    /// Why it ended, if it did.
+    fn ended(&mut self) -> Option<Failure> {
+        let status = self.process.child.try_wait().unwrap()?;
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        if log.contains("address already in use") {
+            return Some(Failure::PortTaken);
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        let start = log.len().saturating_sub(4000);
+        let tail = log.get(start..).unwrap_or(&log);
+        Some(Failure::Other(format!("a program ended, {status}: {tail}")))
     }
 }
 

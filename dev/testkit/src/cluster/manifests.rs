@@ -1,11 +1,9 @@
 //! Applying manifests, and the paths of objects.
 
-use std::path::Path;
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
 use super::{Cluster, Person};
+use crate::{eventually, when};
 
 /// Who applies.
 const MANAGER: &str = "tests";
@@ -19,7 +17,7 @@ pub const CRDS: [&str; 3] = [
 
 /// The documents of a YAML file of the repository.
 pub fn documents_of(path: &str) -> Vec<Value> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let file = crate::repository(path);
     let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}"));
     let mut bytes = text.as_bytes();
     serde_saphyr::read::<_, Value>(&mut bytes)
@@ -107,15 +105,13 @@ async fn served(admin: &Person, definition: &Value) {
             ),
         ];
         for (path, fragment) in wanted {
-            let patience = Instant::now() + Duration::from_secs(20);
-            loop {
+            eventually(&format!("{path} with {fragment:?}"), async || {
                 let answer = admin.get(&path).await.unwrap();
-                if answer.code == 200 && answer.body.to_string().contains(fragment) {
-                    break;
-                }
-                assert!(Instant::now() < patience, "not served: {path}: {answer:?}");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+                when(answer, |it| {
+                    it.code == 200 && it.body.to_string().contains(fragment)
+                })
+            })
+            .await;
         }
     }
 }

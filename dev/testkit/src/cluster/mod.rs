@@ -5,13 +5,6 @@
 //! ([`fresh`]). [`Cluster::private`] is for tests that change what all would feel. Whoever acts is a [`Person`], with a
 //! client of `kube` and with `kubectl`. However the process ends, [`janitor`] leaves no process and no file behind.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    reason = "each test binary uses its own part"
-)]
-
 mod access;
 mod devhub;
 pub mod http;

@@ -1,11 +1,10 @@
 //! The same writes, by `kube` and by `kubectl`, and what came of them.
 
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
 use crate::cluster::http::Answer;
 use crate::cluster::{Output, Person, collection_of, kind_of, path_of};
+use crate::{eventually, when};
 
 /// What a write is made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +13,8 @@ pub enum By {
     Kubectl,
 }
 
-/// Makes two tests of each of these functions, which take a [`By`].
+/// Makes two tests of each of these functions, which take a [`By`](crate::writes::By).
+#[macro_export]
 macro_rules! by_each_client {
     ($($test:ident),+ $(,)?) => {
         mod by_kube {
@@ -38,8 +38,6 @@ macro_rules! by_each_client {
         }
     };
 }
-pub(crate) use by_each_client;
-
 impl By {
     /// For names of objects.
     pub fn name(self) -> &'static str {
@@ -200,11 +198,11 @@ impl Hand<'_> {
     }
 
     pub async fn wait_until_gone(&self, object: &Value) {
-        let patience = Instant::now() + Duration::from_secs(60);
-        while self.person.get(&path_of(object)).await.unwrap().code != 404 {
-            assert!(Instant::now() < patience, "it stays: {object}");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        eventually("the end of the object", async || {
+            let answer = self.person.get(&path_of(object)).await.unwrap();
+            when(answer, |it| it.code == 404)
+        })
+        .await;
     }
 
     fn path(&self, path: String) -> String {

@@ -1,0 +1,13 @@
+//! The hub's controllers, and the gate beside them under load: the built binary, on a hub.
+//!
+//! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs.
+
+#![allow(
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "clippy.toml allows it in test functions, this is for their helpers; modules of a suite share them"
+)]
+
+mod controller;
+mod faults;
+mod lifecycle;
