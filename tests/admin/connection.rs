@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
 use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;

@@ -1,7 +1,7 @@
 //! `berth doctor` on hubs that something is wrong with: each fault is put in, found by its check, and taken out again.
 
 use std::ops::Deref;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,9 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::house::{Berth, CLUSTERS, House, SETS};
-use berth_testkit::cluster::{
-    Cluster, Output, Private, documents_of, fresh, path_of, rule, say_skipped,
-};
+use berth_testkit::cluster::{Cluster, Private, documents_of, fresh, path_of, rule, say_skipped};
 use berth_testkit::csr::{CSRS, Csr};
 use berth_testkit::{eventually, repository, when};
 
@@ -23,9 +21,6 @@ const OF_SETS: &str = "managedclustersetvalidators.admission.cluster.open-cluste
 const OF_BINDINGS: &str =
     "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/open-cluster-management-hub/deployments";
-
-/// What nothing here takes longer than, unless it never comes.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A finding that is waited for.
 struct Expected<'a> {

@@ -1,6 +1,5 @@
 //! The examples of `--help` work as they stand, in a shell.
 
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;

@@ -1,7 +1,6 @@
 //! A hub on which gate and controller run, each with the account that the manifests give it.
 
 use std::ops::Deref;
-use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -28,9 +27,6 @@ pub const REGISTRATIONS: [&str; 5] = [
     "manifests/registrations/managedclustersets/managedclustersetvalidators.yaml",
     "manifests/registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml",
 ];
-
-/// What nothing here takes longer than, unless it never comes.
-const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A hub with Berth on it, and an admin.
 pub struct House<C> {

@@ -19,6 +19,7 @@ const PROBE: Duration = Duration::from_secs(1);
 
 /// Serves until the runtime of the test ends.
 pub struct Balancer {
+    /// Where clients connect.
     pub port: u16,
     late: Duration,
     backends: Arc<Mutex<Vec<Backend>>>,

@@ -7,19 +7,26 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Person, fresh};
 
+/// Where CSRs are.
 pub const CSRS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 /// The certificate signing request of an agent, as OCM's agent sends it.
 pub struct Csr {
+    /// Its name.
     pub name: String,
+    /// The key that signed it.
     pub key: KeyPair,
+    /// The object as it is sent.
     pub body: Value,
 }
 
 /// What a request asks for.
 pub struct Asked<'a> {
+    /// The CN: a user name.
     pub common_name: &'a str,
+    /// The Os: groups. At most two.
     pub organizations: &'a [&'a str],
+    /// DNS names.
     pub alternative_names: &'a [&'a str],
 }
 

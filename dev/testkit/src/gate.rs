@@ -25,8 +25,11 @@ pub struct Gate {
     process: Logged,
     /// Its certificates: `ca.crt`, `tls.crt`, `tls.key`.
     pub certs: TempDir,
+    /// Of the webhooks.
     pub port: u16,
+    /// Of the metrics, in plain HTTP.
     pub metrics_port: u16,
+    /// Of the probes, in plain HTTP.
     pub health_port: u16,
 }
 

@@ -32,7 +32,9 @@ pub const AS_FROM_AFAR: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
 /// A hub, and its gate.
 pub struct Guarded<C> {
+    /// The hub.
     pub cluster: C,
+    /// Its gate.
     pub gate: RunningGate,
 }
 
@@ -134,10 +136,12 @@ impl RunningGate {
         counts.sum()
     }
 
+    /// Where the webhooks are.
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.gate.port)
     }
 
+    /// The authority of its certificate, PEM.
     pub fn ca_pem(&self) -> String {
         std::fs::read_to_string(self.gate.certs.path().join("ca.crt")).unwrap()
     }

@@ -32,27 +32,38 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{post, repository, send};
 
+/// An hour.
 pub const HOUR: Duration = Duration::from_secs(3600);
 
 /// How a server is to be.
 pub struct Setup {
+    /// Answers the questions of reviews.
     pub answerer: Arc<dyn Answerer>,
+    /// Bounds of connections, bodies and times.
     pub limits: Limits,
+    /// How long it serves after it was told to stop.
     pub shutdown_delay: Duration,
     /// How long the serving certificate is valid.
     pub validity: Duration,
+    /// Which client certificates are asked for.
     pub client_auth: Option<ClientAuth>,
 }
 
 /// A server that runs in the background. It is asked to stop, and left alone, when this is dropped.
 pub struct Running {
+    /// Of the webhooks.
     pub address: SocketAddr,
+    /// Of the probes.
     pub health: SocketAddr,
+    /// What it counts.
     pub metrics: Metrics,
+    /// What it serves.
     pub tls: Arc<ServingTls>,
     /// `ca.crt`, `tls.crt`, `tls.key`.
     pub certs: TempDir,
+    /// Issued its certificate.
     pub authority: Authority,
+    /// Tells it to stop.
     pub shutdown: CancellationToken,
     task: JoinHandle<Result<(), ServeError>>,
 }
@@ -72,6 +83,7 @@ impl Default for Setup {
 }
 
 impl Setup {
+    /// Starts it, on free ports.
     pub async fn start(self) -> Running {
         let now = Timestamp::now();
         let certs = TempDir::new().unwrap();
@@ -169,13 +181,18 @@ pub fn leaf(authority: &Authority, validity: Duration) -> Issued {
 
 /// A TLS client.
 pub struct Client {
+    /// Authorities, PEM.
     pub trusts: String,
+    /// The versions of TLS it speaks.
     pub versions: &'static [&'static SupportedProtocolVersion],
+    /// The protocols it offers.
     pub alpn: &'static [&'static str],
+    /// What it shows when it is asked to.
     pub certificate: Option<Issued>,
 }
 
 impl Client {
+    /// One that trusts this authority, and shows no certificate.
     pub fn trusting(authority: &str) -> Self {
         Self {
             trusts: authority.to_owned(),
@@ -185,6 +202,7 @@ impl Client {
         }
     }
 
+    /// The same for rustls.
     pub fn config(&self) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         for root in CertificateDer::pem_slice_iter(self.trusts.as_bytes()) {
@@ -230,6 +248,7 @@ pub async fn connect(
 pub struct Held(pub Semaphore);
 
 impl Held {
+    /// One that answers nothing yet.
     pub fn new() -> Arc<Self> {
         Arc::new(Self(Semaphore::new(0)))
     }

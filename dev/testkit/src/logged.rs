@@ -10,6 +10,7 @@ use crate::{eventually, eventually_blocking};
 
 /// A running process. It is killed when this is dropped.
 pub struct Logged {
+    /// The process.
     pub child: Child,
     log: Arc<Mutex<Vec<Value>>>,
 }

@@ -15,20 +15,29 @@ use crate::objects::cluster;
 use crate::process::{Controller, scrape};
 use crate::{eventually, when};
 
+/// Where everything of the server is.
 pub const NAMESPACE: &str = "/api/v1/namespaces/open-cluster-management-hub";
+/// Holds the certificate.
 pub const SECRET: &str =
     "/api/v1/namespaces/open-cluster-management-hub/secrets/berth-webhook-certificates";
+/// Says which controller keeps it.
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/open-cluster-management-hub/leases/berth-webhook-certificates";
 /// The name that API servers call the gate by.
 pub const SERVICE: &str = "cluster-manager-registration-webhook.open-cluster-management-hub.svc";
+/// Lets gates read the Secret, and the controller fill it.
 pub const ROLE: &str = "manifests/server/certificates-role.yaml";
+/// Makes the empty Secret.
 pub const MANIFEST: &str = "manifests/server/certificates.yaml";
 
 /// A hub where gates are registered, behind one address.
 pub struct World {
+    /// The hub.
     pub hub: Private,
+    /// May do everything there.
     pub admin: Person,
+    /// The address of the gates.
     pub balancer: Balancer,
+    /// The paths of the registrations.
     pub registrations: Vec<String>,
 }
 
@@ -108,6 +117,7 @@ impl World {
         gate
     }
 
+    /// The object at a path.
     pub async fn get(&self, path: &str) -> Value {
         self.admin.get(path).await.unwrap().body
     }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+/// The group of clusters, sets and bindings.
 pub const CLUSTER_GROUP: &str = "cluster.open-cluster-management.io";
+/// The group of the permission to accept.
 pub const REGISTER_GROUP: &str = "register.open-cluster-management.io";
 /// The label that names a cluster's set.
 pub const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
@@ -51,6 +53,7 @@ pub fn binding(set: &str, namespace: &str) -> Value {
     })
 }
 
+/// A Namespace.
 pub fn namespace(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })
 }

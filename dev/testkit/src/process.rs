@@ -21,8 +21,11 @@ use crate::cluster::{CRDS, Cluster, Person};
 use crate::shipped;
 use crate::{Logged, berth, eventually, port, send, when};
 
+/// Says which controller leads.
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/open-cluster-management-hub/leases/registration-controller-lock";
+/// Where ManagedClusters are.
 pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
+/// Where ManagedClusterSets are.
 pub const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
 
 /// A running `berth controller`, which ends with this process.
@@ -60,6 +63,7 @@ impl Controller {
         }
     }
 
+    /// Waits until it is ready.
     pub async fn is_ready(&self) {
         ready(self.port).await;
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Person, documents_of};
 
+/// Where the accounts are.
 pub const NAMESPACE: &str = "open-cluster-management-hub";
 /// The gate's account.
 pub const GATE: &str = "registration-webhook-sa";

@@ -38,6 +38,7 @@ struct Scene {
 }
 
 impl<'p> Stage<'p> {
+    /// Commands of this person; kubectl works in this namespace.
     pub fn new(person: &'p Person, namespace: &str) -> Self {
         let stage = Self {
             person,
@@ -53,6 +54,10 @@ impl<'p> Stage<'p> {
         self
     }
 
+    /// Runs each command, and compares what it says with what the transcript has.
+    ///
+    /// # Panics
+    /// With all differences.
     #[track_caller]
     pub fn plays(self, transcript: &str) -> impl Future<Output = ()> {
         let transcript = self
@@ -174,6 +179,7 @@ pub fn words(line: &str) -> Vec<String> {
     words
 }
 
+/// Whether the lines are as expected; `...` stands for any lines, `[..]` for any text.
 pub fn matches(expected: &[String], said: &[&str]) -> bool {
     match expected.split_first() {
         None => said.is_empty(),

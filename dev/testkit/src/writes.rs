@@ -9,7 +9,9 @@ use crate::{eventually, when};
 /// What a write is made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
+    /// The client of `kube`.
     Kube,
+    /// `kubectl`, and what its user reads.
     Kubectl,
 }
 
@@ -59,8 +61,11 @@ pub struct Hand<'p> {
 /// What came of a write.
 #[derive(Debug)]
 pub enum Written {
+    /// The answer as it came.
     ByKube(Answer),
+    /// What kubectl made of it.
     ByKubectl {
+        /// What it printed.
         output: Output,
         /// What kubectl says it was doing, where it does.
         doing: &'static str,
@@ -68,6 +73,7 @@ pub enum Written {
 }
 
 impl Person {
+    /// Somebody writing with this.
     pub fn by(&self, by: By) -> Hand<'_> {
         Hand {
             person: self,
@@ -84,6 +90,7 @@ impl Hand<'_> {
         self
     }
 
+    /// Creates the object.
     pub async fn create(&self, object: &Value) -> Written {
         match self.by {
             By::Kube => {
@@ -197,6 +204,7 @@ impl Hand<'_> {
             .clone()
     }
 
+    /// Waits until the object does not exist any more.
     pub async fn wait_until_gone(&self, object: &Value) {
         eventually("the end of the object", async || {
             let answer = self.person.get(&path_of(object)).await.unwrap();

@@ -1,7 +1,5 @@
 //! `berth get clustersets`.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::{bindings_path, json_of, name, yaml_of};

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::ops::Deref;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 

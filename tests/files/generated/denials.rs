@@ -18,7 +18,7 @@ use tokio::time::Instant;
 const NOW: &str = "2026-11-21T12:00:00Z";
 
 const INTRODUCTION: &str = "\
-<!-- Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test generated -->
+<!-- Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test files generated -->
 # What the gate says
 
 Every message that a write can be answered with: what it means, and what to grant or to change. `kubectl` prints it behind

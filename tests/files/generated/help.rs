@@ -4,7 +4,7 @@ use std::process::Command;
 
 /// The page.
 pub(crate) fn page() -> String {
-    let mut page = "<!-- Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test generated -->\n\
+    let mut page = "<!-- Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test files generated -->\n\
                     # Commands\n"
         .to_owned();
     for command in [

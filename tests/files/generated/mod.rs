@@ -1,6 +1,6 @@
 //! Files in the repository that code is the source of: they are what the code says, or the test fails.
 //!
-//! To write them anew: `BERTH_GENERATE=1 cargo test --test generated`.
+//! To write them anew: `BERTH_GENERATE=1 cargo test --test files generated`.
 
 mod denials;
 mod help;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-const HEADER: &str = "# Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test generated\n";
+const HEADER: &str = "# Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test files generated\n";
 
 /// Fails, with the first line that differs, unless the file holds the content; with `BERTH_GENERATE=1` writes it.
 ///
@@ -26,7 +26,7 @@ fn assert_generated(path: &str, content: &str) {
     }
     let found = fs::read_to_string(&file).unwrap_or_else(|error| {
         panic!(
-            "cannot read {path}: {error}; write it: BERTH_GENERATE=1 cargo test --test generated"
+            "cannot read {path}: {error}; write it: BERTH_GENERATE=1 cargo test --test files generated"
         )
     });
     if found != content {
@@ -38,7 +38,7 @@ fn assert_generated(path: &str, content: &str) {
         let line = |text: &str| text.lines().nth(same).unwrap_or("(end of file)").to_owned();
         panic!(
             "{path} is not what the code says, from line {}:\n  file: {}\n  code: {}\n\
-             write it anew: BERTH_GENERATE=1 cargo test --test generated",
+             write it anew: BERTH_GENERATE=1 cargo test --test files generated",
             same + 1,
             line(&found),
             line(content),

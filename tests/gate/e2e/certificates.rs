@@ -1,5 +1,5 @@
 //! The controller makes, renews and publishes the gate's certificate, whatever happens to what it stores and publishes; the gate
-//! reads and serves it. That no call fails meanwhile: `tests/faults`.
+//! reads and serves it. That no call fails meanwhile: `tests/hub/faults`.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};

@@ -1,7 +1,5 @@
 //! The gate asks about exactly the user whom the hub authenticated, or let somebody be.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::e2e::relay::relayed;

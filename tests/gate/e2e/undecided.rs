@@ -1,6 +1,6 @@
 //! What the gate cannot find out it does not let through, and says that this is no denial.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 

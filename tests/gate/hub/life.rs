@@ -1,7 +1,6 @@
 //! Hubs come and go; the gate stays.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use berth_webhooks::review::Webhook;
 

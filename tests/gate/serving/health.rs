@@ -6,13 +6,12 @@ use std::net::{TcpListener, TcpStream};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use berth_rules::Question;
 use berth_webhooks::review::{Answerer, Finding, Requester};
 
 use tempfile::TempDir;
-use tokio::time::sleep;
 
 use berth_testkit::in_process::{HOUR, Held, Setup};
 use berth_testkit::reviews::{PATH, asking, text};

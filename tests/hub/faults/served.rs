@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rustls::ClientConfig;
 use tempfile::TempDir;

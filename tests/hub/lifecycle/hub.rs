@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use berth_lifecycle::config::{Config, GroupVersionResource};
 use berth_lifecycle::engine::{Ended, Engine, Metrics};

@@ -1,7 +1,5 @@
 //! Hubs that are not as they should be: objects that are none of our types, kinds that come late.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{

@@ -4,13 +4,13 @@ use berth_devhub::{Hub, Options};
 use tokio::runtime::{Builder, Runtime};
 
 /// It outlives the test that starts it, so that it has a runtime of its own.
-pub struct Devhub {
+pub(crate) struct Devhub {
     /// `None` once it is being dropped.
     running: Option<(Hub, Runtime)>,
 }
 
 impl Devhub {
-    pub async fn start(options: Options) -> Self {
+    pub(crate) async fn start(options: Options) -> Self {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("devhub")
@@ -23,7 +23,7 @@ impl Devhub {
         }
     }
 
-    pub fn hub(&self) -> &Hub {
+    pub(crate) fn hub(&self) -> &Hub {
         &self.running.as_ref().expect("it is not dropped yet").0
     }
 }

@@ -10,6 +10,7 @@ use super::Person;
 /// What a hub said.
 #[derive(Clone, Debug)]
 pub struct Answer {
+    /// The HTTP status code.
     pub code: u16,
     /// The texts of the `Warning` headers.
     pub warnings: Vec<String>,
@@ -40,21 +41,37 @@ impl Answer {
 }
 
 impl Person {
+    /// A GET.
+    ///
+    /// # Errors
+    /// Words, when there is no answer.
     pub async fn get(&self, path: &str) -> Result<Answer, String> {
         self.send(Method::GET, path, "application/json", String::new())
             .await
     }
 
+    /// A DELETE.
+    ///
+    /// # Errors
+    /// Words, when there is no answer.
     pub async fn delete(&self, path: &str) -> Result<Answer, String> {
         self.send(Method::DELETE, path, "application/json", String::new())
             .await
     }
 
+    /// A POST of JSON.
+    ///
+    /// # Errors
+    /// Words, when there is no answer.
     pub async fn post(&self, path: &str, body: &Value) -> Result<Answer, String> {
         self.send(Method::POST, path, "application/json", body.to_string())
             .await
     }
 
+    /// A PUT of JSON.
+    ///
+    /// # Errors
+    /// Words, when there is no answer.
     pub async fn put(&self, path: &str, body: &Value) -> Result<Answer, String> {
         self.send(Method::PUT, path, "application/json", body.to_string())
             .await

@@ -44,6 +44,7 @@ static JANITOR: LazyLock<Mutex<Child>> = LazyLock::new(|| {
 
 /// A process that ends when this is dropped, or with us.
 pub struct Process {
+    /// The process.
     pub child: Child,
     _watched: Watched,
 }
@@ -62,6 +63,7 @@ fn tell(line: &str) {
 }
 
 impl Process {
+    /// Starts it.
     pub fn spawn(command: &mut Command) -> Self {
         let child = command
             .stdin(Stdio::null())
@@ -83,6 +85,7 @@ impl Drop for Process {
 }
 
 impl Watched {
+    /// Has the janitor end this process with us.
     pub fn new(child: &Child) -> Self {
         tell(&format!("kill {}", child.id()));
         Self(child.id())

@@ -15,8 +15,11 @@ const OLDEST: u32 = 28;
 /// What kubectl did.
 #[derive(Clone, Debug)]
 pub struct Output {
+    /// The exit code; -1 after a signal.
     pub code: i32,
+    /// What it printed.
     pub stdout: String,
+    /// What it complained of.
     pub stderr: String,
 }
 

@@ -29,7 +29,7 @@ const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,ser
     certificatesigningrequest-approving-controller,certificatesigningrequest-signing-controller";
 
 /// The programs, while they run.
-pub struct Kubernetes {
+pub(crate) struct Kubernetes {
     port: u16,
     serving: Issued,
     users: Authority,
@@ -47,7 +47,7 @@ enum Failure {
 }
 
 impl Kubernetes {
-    pub async fn start(assets: &Path) -> Self {
+    pub(crate) async fn start(assets: &Path) -> Self {
         for _ in 0..5 {
             match Self::attempt(assets).await {
                 Ok(kubernetes) => return kubernetes,
@@ -167,19 +167,19 @@ impl Kubernetes {
         })
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    pub fn ca_pem(&self) -> &str {
+    pub(crate) fn ca_pem(&self) -> &str {
         &self.serving.ca_pem
     }
 
-    pub fn has_controller_manager(&self) -> bool {
+    pub(crate) fn has_controller_manager(&self) -> bool {
         self.controller_manager.is_some()
     }
 
-    pub fn client_certificate(&self, user: &str, groups: &[&str]) -> Issued {
+    pub(crate) fn client_certificate(&self, user: &str, groups: &[&str]) -> Issued {
         self.users
             .client(user, groups, &[], DAY, Timestamp::now())
             .unwrap()

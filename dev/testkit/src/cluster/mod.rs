@@ -50,6 +50,7 @@ enum Server {
 
 /// A hub that no other test uses at the same time. It may have been used before.
 pub enum Private {
+    /// devhub, which starts in no time: a new one.
     Own(Box<Cluster>),
     /// A real one takes long to start, so that there is one, and who has it holds the lock.
     Lent(&'static Cluster, MutexGuard<'static, ()>),

@@ -15,7 +15,9 @@ use super::{Cluster, fresh};
 pub struct Person {
     /// As the hub knows them.
     pub user: String,
+    /// Belongs to the runtime of the test.
     pub client: kube::Client,
+    /// Where their kubeconfig is.
     pub kubeconfig: PathBuf,
     /// Where kubectl keeps what it has learnt of the hub.
     pub(super) home: PathBuf,
@@ -23,7 +25,9 @@ pub struct Person {
 
 /// How somebody proves who they are.
 pub enum Credentials {
+    /// A client certificate.
     Certificate(Issued),
+    /// A bearer token.
     Token(String),
     /// They do not.
     None,
@@ -32,9 +36,13 @@ pub enum Credentials {
 /// Who somebody says to be.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identity<'a> {
+    /// The user name.
     pub user: &'a str,
+    /// The uid; empty for none.
     pub uid: &'a str,
+    /// The groups.
     pub groups: &'a [&'a str],
+    /// The extra fields, each with its values.
     pub extra: &'a [(&'a str, &'a [&'a str])],
 }
 
