@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use berth_certs::managed::{Managed, Observer, Place, Policy, Registration, Settings};
-use berth_review::Webhook;
+use berth_manifests::webhooks::WEBHOOKS;
 use clap::ValueEnum;
 use jiff::SignedDuration;
 use kube::Client;
@@ -155,13 +155,13 @@ impl KeeperArgs {
         policy
             .validate()
             .context("--certificate-names, --ca-validity, --leaf-validity, --ca-settle")?;
-        let registrations = Webhook::ALL.map(|webhook| Registration {
-            mutates: webhook.mutates(),
-            name: webhook.registration().to_owned(),
+        let registrations = WEBHOOKS.iter().map(|webhook| Registration {
+            mutates: webhook.mutates,
+            name: webhook.name.to_owned(),
         });
         let settings = Settings {
             identity: berth_lease::identity(),
-            registrations: registrations.into(),
+            registrations: registrations.collect(),
             policy,
         };
         Ok(Managed::keeper(hub.client, place, settings, observer)?)

@@ -15,8 +15,9 @@ use berth_certs::issue::write_self_signed;
 use berth_certs::managed::Managed;
 use berth_certs::options::TlsOptions;
 use berth_certs::serving::{PairSource, ServingTls};
+use berth_manifests::webhooks::WEBHOOKS;
+use berth_review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles};
 use berth_rules::{FeatureGates, Settings};
-use berth_review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles, Webhook};
 use berth_webhooks::{Limits, Metrics, Open, Opening, Server, certificate_metrics};
 use jiff::{SignedDuration, Timestamp};
 use prometheus::Registry;
@@ -470,17 +471,17 @@ fn tell_how_to_use(folder: &Path, port: u16, metrics: Option<SocketAddr>) -> io:
         folder.display()
     )?;
     writeln!(out, "Send it an AdmissionReview:\n")?;
-    for webhook in Webhook::ALL {
-        let path = webhook.path();
+    for webhook in WEBHOOKS {
+        let path = webhook.path;
         writeln!(
             out,
             "  # {} {}",
-            if webhook.mutates() {
+            if webhook.mutates {
                 "defaults of a"
             } else {
                 "may this be written: a"
             },
-            webhook.kind()
+            webhook.kind
         )?;
         writeln!(
             out,

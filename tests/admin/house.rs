@@ -10,7 +10,8 @@ use tokio::sync::OnceCell;
 
 use berth_testkit::cluster::janitor::{self, Watched};
 use berth_testkit::cluster::{
-    CRDS, Cluster, Output, Person, Private, documents_of, rule, wait_until_in_force,
+    CRDS, Cluster, Output, Person, Private, documents_of, rule, shipped_registrations,
+    wait_until_in_force,
 };
 use berth_testkit::process::{Controller, once};
 use berth_testkit::shipped;
@@ -19,14 +20,6 @@ use berth_testkit::{Gate, berth, where_to_serve};
 
 pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 pub const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
-
-pub const REGISTRATIONS: [&str; 5] = [
-    "manifests/registrations/managedclustermutators.yaml",
-    "manifests/registrations/managedclustervalidators.yaml",
-    "manifests/registrations/managedclustersetbindingvalidators.yaml",
-    "manifests/registrations/managedclustersets/managedclustersetvalidators.yaml",
-    "manifests/registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml",
-];
 
 /// A hub with Berth on it, and an admin.
 pub struct House<C> {
@@ -164,10 +157,7 @@ impl Berth {
     pub fn registrations(&self) -> Vec<Value> {
         let ca = std::fs::read(self.gate.certs.path().join("ca.crt")).unwrap();
         let url = format!("https://127.0.0.1:{}", self.gate.port);
-        let mut registrations: Vec<_> = REGISTRATIONS
-            .iter()
-            .flat_map(|file| documents_of(file))
-            .collect();
+        let mut registrations: Vec<_> = shipped_registrations().flat_map(documents_of).collect();
         for registration in &mut registrations {
             for webhook in registration["webhooks"].as_array_mut().unwrap() {
                 let config = &mut webhook["clientConfig"];

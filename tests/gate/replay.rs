@@ -5,8 +5,10 @@ use std::fs;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use berth_manifests::webhooks::{MUTATE_CLUSTER, VALIDATE_SET};
 use berth_testkit::{Gate, recorded, repository, response};
 use berth_webhooks::review::Webhook;
+use berth_webhooks::shipped;
 use serde_json::{Value, json};
 
 /// Where the gate decides otherwise than OCM, by which rule of the design's section 2, and what it says instead.
@@ -78,7 +80,9 @@ async fn recorded_reviews_are_decided_as_ocm_decided_them() {
     for case in cases() {
         let body = recorded(&format!("{case}.json"));
         let review: Value = serde_json::from_slice(&body).unwrap();
-        let answer = gate.review(webhook(&case, &review).path(), body).await;
+        let answer = gate
+            .review(shipped(webhook(&case, &review)).path, body)
+            .await;
         assert_eq!(answer["apiVersion"], review["apiVersion"], "{case}");
         let ours = response(&answer);
         assert_eq!(ours["uid"], review["request"]["uid"], "{case}");
@@ -140,7 +144,7 @@ async fn our_patch_makes_the_object_that_ocms_patch_makes() {
     for case in cases().into_iter().filter(|case| case.ends_with(".mutate")) {
         let body = recorded(&format!("{case}.json"));
         let review: Value = serde_json::from_slice(&body).unwrap();
-        let answer = gate.review(Webhook::MutateCluster.path(), body).await;
+        let answer = gate.review(MUTATE_CLUSTER.path, body).await;
         let ocm: Value = serde_json::from_slice(&recorded(&format!("{case}.ocm.json"))).unwrap();
         let ours = patched(&review["request"]["object"], response(&answer));
         let theirs =
@@ -194,7 +198,7 @@ async fn a_set_with_an_unknown_operator_is_refused() {
     let gate = Gate::with_files(&[]);
     let answer = gate
         .review(
-            Webhook::ValidateClusterSet.path(),
+            VALIDATE_SET.path,
             recorded("set-selector-bad-operator.record.json"),
         )
         .await;

@@ -2,8 +2,8 @@
 //! an API server goes.
 
 use anyhow::{Context, bail};
-use berth_rules::{Decision, Outcome};
 use berth_review::{Gate, Verdict, Webhook};
+use berth_rules::{Decision, Outcome};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::{Duration, Instant};

@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use berth_review::Verdict;
 use berth_rules::display::{Lines, ObjectOrAll, Quoted};
 use berth_rules::{Answer, Namespace, Permission, Question};
-use berth_review::Verdict;
 
 use super::chain::Chain;
 

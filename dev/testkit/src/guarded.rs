@@ -13,18 +13,11 @@ use tokio::sync::OnceCell;
 
 use crate::cluster::janitor::{self, Watched};
 use crate::cluster::{
-    CRDS, Cluster, Person, Private, documents_of, path_of, rule, wait_until_in_force,
+    CRDS, Cluster, Person, Private, documents_of, path_of, rule, shipped_registrations,
+    wait_until_in_force,
 };
 use crate::objects::{CLUSTER_GROUP, REGISTER_GROUP, set, stored_before_the_gate};
 use crate::{Gate, Logged, berth, where_to_serve};
-
-const REGISTRATIONS: [&str; 5] = [
-    "manifests/registrations/managedclustermutators.yaml",
-    "manifests/registrations/managedclustervalidators.yaml",
-    "manifests/registrations/managedclustersetbindingvalidators.yaml",
-    "manifests/registrations/managedclustersets/managedclustersetvalidators.yaml",
-    "manifests/registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml",
-];
 
 /// This host, by an address that API servers do not take for their own host's: they speak HTTP/2 with a webhook at a loopback
 /// address, all calls on one connection, and HTTP/1.1 with every other, Services among them.
@@ -261,7 +254,7 @@ fn registrations(url: &str, ca_pem: &str) -> Vec<Value> {
 
 /// The registrations of the manifests with other clientConfigs.
 pub fn registrations_with(change: impl Fn(&mut Value)) -> Vec<Value> {
-    let files = REGISTRATIONS.iter();
+    let files = shipped_registrations();
     let mut registrations: Vec<_> = files.flat_map(|file| documents_of(file)).collect();
     for registration in &mut registrations {
         for webhook in registration["webhooks"].as_array_mut().unwrap() {

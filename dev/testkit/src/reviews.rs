@@ -1,12 +1,12 @@
 //! Reviews for tests: a recorded one, changed.
 
-use berth_webhooks::review::Webhook;
+use berth_manifests::webhooks::VALIDATE_CLUSTER;
 use serde_json::Value;
 
 use crate::recorded;
 
 /// The path most tests ask.
-pub const PATH: &str = Webhook::ValidateCluster.path();
+pub const PATH: &str = VALIDATE_CLUSTER.path;
 
 /// The uid of the reviews made here.
 pub const UID: &str = "d9aa8994-4567-4772-a1d3-0cc8781c9478";

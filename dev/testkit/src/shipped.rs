@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use berth_manifests::files;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Person, documents_of};
@@ -15,13 +16,13 @@ pub const CONTROLLER: &str = "berth-registration-controller-sa";
 
 /// What of the server matters to processes outside of the hub: there is nothing to run a Deployment.
 pub const SERVER: [&str; 7] = [
-    "manifests/server/namespace.yaml",
-    "manifests/server/service-account.yaml",
-    "manifests/server/cluster-role.yaml",
-    "manifests/server/certificates.yaml",
-    "manifests/server/certificates-role.yaml",
-    "manifests/server/controller-role.yaml",
-    "manifests/server/agent-roles.yaml",
+    files::NAMESPACE.path,
+    files::ACCOUNTS.path,
+    files::GATE_ROLE.path,
+    files::CERTIFICATES.path,
+    files::CERTIFICATES_ROLE.path,
+    files::CONTROLLER_ROLE.path,
+    files::AGENT_ROLES.path,
 ];
 
 /// Accounts and rights as the default manifests have them: gate and controller apart.

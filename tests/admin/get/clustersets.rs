@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{bindings_path, json_of, name, yaml_of};
-use crate::house::{CLUSTERS, House, REGISTRATIONS, SETS};
-use berth_testkit::cluster::{documents_of, kubectl_is_there, path_of, rule};
+use crate::house::{CLUSTERS, House, SETS};
+use berth_testkit::cluster::{
+    documents_of, kubectl_is_there, path_of, rule, shipped_registrations,
+};
 use berth_testkit::{eventually, when};
 
 const GROUP: &str = "cluster.open-cluster-management.io";
@@ -141,7 +143,7 @@ $ berth get clustersets
     house.set(&good, &labels, &json!({})).await;
     house.managed_cluster(&cluster, &[(SET_LABEL, &good)]).await;
     house.accept(&cluster).await;
-    for registration in REGISTRATIONS.iter().flat_map(|file| documents_of(file)) {
+    for registration in shipped_registrations().flat_map(documents_of) {
         house
             .admin
             .delete(&path_of(&registration))

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use berth_webhooks::review::Webhook;
+use berth_webhooks::shipped;
 use cel::{Context, Env, Program};
 use serde_json::Value;
 
@@ -33,7 +34,7 @@ impl Conditions {
                 let name = text("name");
                 let program = env
                     .compile(text("expression"))
-                    .unwrap_or_else(|error| panic!("{}: {name}: {error}", webhook.registration()));
+                    .unwrap_or_else(|error| panic!("{}: {name}: {error}", shipped(webhook).name));
                 (name.to_owned(), program)
             })
             .collect();

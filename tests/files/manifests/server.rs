@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_lifecycle::config::Config;
 use berth_lifecycle::{names, roles};
 use berth_webhooks::review::Webhook;
+use berth_webhooks::shipped;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, PodSpec, Probe, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -317,7 +318,7 @@ fn the_roles_of_the_certificate_grant_what_reading_and_keeping_it_takes_and_no_m
             false => "validatingwebhookconfigurations",
         };
         for verb in ["get", "list", "watch", "patch"] {
-            let name = webhook.registration();
+            let name = shipped(webhook).name;
             needed.insert(format!("{verb} admissionregistration.k8s.io/{kind} {name}"));
         }
     }

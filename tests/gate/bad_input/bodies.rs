@@ -1,6 +1,7 @@
 //! Bodies that are no reviews, and reviews that are not as they should be.
 
 use berth_webhooks::review::Webhook;
+use berth_webhooks::shipped;
 use serde_json::{Value, json};
 
 use berth_testkit::reviews::{self, PATH, UID, text, with, with_object};
@@ -537,8 +538,8 @@ async fn every_path_says_what_it_serves() {
     let gate = Gate::with_files(&[]);
     for webhook in Webhook::ALL {
         let foreign = with(|request| request["resource"]["resource"] = "pods".into());
-        let answer = gate.review(webhook.path(), foreign).await;
-        let (path, resource, group) = (webhook.path(), webhook.resource(), webhook.group());
+        let answer = gate.review(shipped(webhook).path, foreign).await;
+        let (path, resource, group) = (shipped(webhook).path, webhook.resource(), webhook.group());
         says(
             &response(&answer)["status"]["message"],
             &format!(

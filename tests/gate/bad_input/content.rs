@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use berth_manifests::webhooks::{MUTATE_CLUSTER, VALIDATE_BINDING, VALIDATE_SET};
 use berth_webhooks::review::Webhook;
 use berth_webhooks::server::LARGEST_BODY;
+use berth_webhooks::shipped;
 use serde_json::{Value, json};
 
 use crate::bad_input::bodies::{asking_with, says};
@@ -164,7 +166,7 @@ async fn content_out_of_bounds_is_told_precisely() {
             "managedclustersets/join.cluster.open-cluster-management.io \"default\" is forbidden…",
         ),
     ] {
-        let answer = gate.review(webhook.path(), body).await;
+        let answer = gate.review(shipped(webhook).path, body).await;
         let response = response(&answer);
         assert_eq!(response["uid"], UID, "{sentence}");
         assert_eq!(response["status"]["code"], code, "{sentence}: {response}");
@@ -203,7 +205,7 @@ async fn many_new_taints_among_many_stored_ones_are_decided_in_time() {
     });
     assert!(body.len() < LARGEST_BODY);
     let begun = Instant::now();
-    let answer = gate.review(Webhook::MutateCluster.path(), body).await;
+    let answer = gate.review(MUTATE_CLUSTER.path, body).await;
     assert_eq!(response(&answer)["allowed"], true);
     assert!(response(&answer)["patch"].is_string());
     assert!(
@@ -237,7 +239,7 @@ async fn a_binding_without_a_namespace_is_not_decided() {
     let gate = Gate::with_files(&[]);
     let mut review: Value =
         serde_json::from_slice(&recorded("bind-set-a-alice.validate.json")).unwrap();
-    let path = Webhook::ValidateBinding.path();
+    let path = VALIDATE_BINDING.path;
     assert_eq!(
         response(&gate.review(path, review.to_string()).await)["allowed"],
         true
@@ -258,7 +260,7 @@ async fn a_binding_without_a_namespace_is_not_decided() {
 #[tokio::test]
 async fn null_for_values_of_extra_is_none_at_all() {
     let gate = Gate::with_files(&[]);
-    let path = Webhook::ValidateBinding.path();
+    let path = VALIDATE_BINDING.path;
     let mut review: Value =
         serde_json::from_slice(&recorded("bind-set-a-alice.validate.json")).unwrap();
     review["request"]["userInfo"]["extra"] = json!({"example.com/scopes": null});
@@ -346,7 +348,7 @@ async fn a_stored_list_that_is_too_long_may_stay_or_shrink() {
             }
         });
         for webhook in [Webhook::MutateCluster, Webhook::ValidateCluster] {
-            let answer = gate.review(webhook.path(), body.clone()).await;
+            let answer = gate.review(shipped(webhook).path, body.clone()).await;
             let response = response(&answer);
             assert_eq!(
                 response["status"]["code"], code,
@@ -375,7 +377,7 @@ async fn a_stored_selector_that_is_too_large_may_stay() {
             "labelSelector": { "matchExpressions": [{ "key": "k", "operator": "In", "values": values(number) }] },
         })
     };
-    let path = Webhook::ValidateClusterSet.path();
+    let path = VALIDATE_SET.path;
     let recorded = recorded("set-selector-bad-operator.record.json");
     for (sentence, stored, new, code) in [
         ("it is made", None, 10_001, 400),
@@ -474,7 +476,7 @@ async fn text_that_hides_is_escaped_in_answers_and_logs() {
         ),
     ] {
         for webhook in [Webhook::ValidateCluster, Webhook::MutateCluster] {
-            let answer = gate.review(webhook.path(), body.clone()).await;
+            let answer = gate.review(shipped(webhook).path, body.clone()).await;
             let response = response(&answer);
             let message = response["status"]["message"].as_str().unwrap_or_default();
             assert!(plain(message), "{sentence}: {message:?}");

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use berth_webhooks::review::Webhook;
 use berth_webhooks::server::LARGEST_BODY;
+use berth_webhooks::shipped;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -460,7 +461,7 @@ async fn no_body_costs_more_than_30_mib_or_holds_up_others() {
         let stop = Arc::new(AtomicBool::new(false));
         let good = tokio::spawn(goes_on(Arc::clone(&gate), Arc::clone(&stop)));
         let peak = Peak::begin(&gate);
-        let request = post(&format!("{}?timeout=30s", webhook.path()), body);
+        let request = post(&format!("{}?timeout=30s", shipped(webhook).path), body);
         let answer = send(gate.tls().await, request).await;
         let grown = peak.grown();
         stop.store(true, Ordering::Relaxed);

@@ -2,6 +2,7 @@
 
 use berth_webhooks::review::Webhook;
 use berth_webhooks::server::LARGEST_BODY;
+use berth_webhooks::shipped;
 use http::{HeaderName, Request, StatusCode};
 use http_body_util::Full;
 use serde_json::{Value, json};
@@ -97,7 +98,7 @@ async fn other_methods_and_paths_are_told_what_there_is() {
     ] {
         let answer = gate.send(post(path, text())).await;
         assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{path}");
-        let paths = Webhook::ALL.map(Webhook::path).join("\n");
+        let paths = Webhook::ALL.map(|webhook| shipped(webhook).path).join("\n");
         let text = format!("nothing is served under {path:?}; the webhooks are:\n{paths}\n");
         assert_eq!(answer.body(), text.as_bytes());
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use berth_webhooks::review::Webhook;
+use berth_manifests::webhooks::{MUTATE_CLUSTER, VALIDATE_BINDING, VALIDATE_CLUSTER};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::{binding, carol_accepts, cluster, gate, message, review, written};
 use berth_fakes::{FakeHub, Fault};
 use berth_testkit::{eventually, when};
 
-const VALIDATE: &str = Webhook::ValidateCluster.path();
+const VALIDATE: &str = VALIDATE_CLUSTER.path;
 
 /// By verb, subresource and name of each SubjectAccessReview, sorted.
 fn permissions(hub: &FakeHub) -> Vec<[String; 3]> {
@@ -68,7 +68,7 @@ async fn a_change_that_raises_no_question_asks_nothing() {
     let old = cluster("c1", "set-a", true);
     let mut new = old.clone();
     new["metadata"]["annotations"] = json!({ "a": "b" });
-    for path in [VALIDATE, Webhook::MutateCluster.path()] {
+    for path in [VALIDATE, MUTATE_CLUSTER.path] {
         let response = review(&gate, path, &written("bob", &new, Some(&old)), "10s").await;
         assert_eq!(response["allowed"], true);
     }
@@ -81,7 +81,7 @@ async fn a_permission_is_asked_for_by_its_group_resource_and_name() {
     let gate = gate(&hub);
     review(&gate, VALIDATE, &carol_accepts("c1"), "10s").await;
     let write = written("alice", &binding("set-a", "team"), None);
-    review(&gate, Webhook::ValidateBinding.path(), &write, "10s").await;
+    review(&gate, VALIDATE_BINDING.path, &write, "10s").await;
     let mut attributes: Vec<_> = hub.reviews();
     attributes.sort_by_key(ToString::to_string);
     let attributes: Vec<_> = attributes
@@ -268,7 +268,7 @@ async fn hostile_names_reach_no_path() {
         binds["request"]["namespace"] = name.into();
         review(&gate, VALIDATE, &accepts, "10s").await;
         review(&gate, VALIDATE, &moves, "10s").await;
-        review(&gate, Webhook::ValidateBinding.path(), &binds, "10s").await;
+        review(&gate, VALIDATE_BINDING.path, &binds, "10s").await;
     }
     assert!(
         hub.reviews().len() > names.len(),

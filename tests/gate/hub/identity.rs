@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{carol_accepts, gate, review};
 use berth_fakes::FakeHub;
+use berth_manifests::webhooks::VALIDATE_CLUSTER;
 
 /// A user with every field an authenticator may fill in.
 fn users() -> impl Strategy<Value = Value> {
@@ -35,7 +36,7 @@ fn a_review_asks_about_the_whole_user() {
         hub.forget();
         let mut write = carol_accepts("c1");
         write["request"]["userInfo"] = user.clone();
-        let path = berth_webhooks::review::Webhook::ValidateCluster.path();
+        let path = VALIDATE_CLUSTER.path;
         runtime.block_on(review(&gate, path, &write, "20s"));
         let reviews = hub.reviews();
         prop_assert_eq!(reviews.len(), 2);
@@ -74,7 +75,7 @@ async fn null_and_absent_are_empty_and_fields_of_tomorrow_do_no_harm() {
         hub.forget();
         let mut write = carol_accepts("c1");
         write["request"]["userInfo"] = user.clone();
-        let path = berth_webhooks::review::Webhook::ValidateCluster.path();
+        let path = VALIDATE_CLUSTER.path;
         let response = review(&gate, path, &write, "10s").await;
         assert_eq!(
             response["status"]["code"], 403,

@@ -2,13 +2,13 @@
 
 use std::process::Stdio;
 
-use berth_webhooks::review::Webhook;
+use berth_manifests::webhooks::VALIDATE_CLUSTER;
 
 use super::{carol_accepts, gate, message, review, starting};
 use berth_fakes::{FakeHub, Fault};
 use berth_testkit::{Gate, berth, eventually, eventually_blocking, when};
 
-const VALIDATE: &str = Webhook::ValidateCluster.path();
+const VALIDATE: &str = VALIDATE_CLUSTER.path;
 
 /// Code and text of `/readyz`.
 async fn readiness(gate: &Gate) -> (u16, String) {

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use berth_webhooks::review::Webhook;
+use berth_webhooks::shipped;
 use serde_json::Value;
 
 use super::{gate, review};
@@ -32,7 +33,7 @@ async fn replay(hub: &FakeHub) {
             continue;
         }
         let body: Value = serde_json::from_slice(&recorded(&case)).unwrap();
-        let path = webhook(&case, &body).path();
+        let path = shipped(webhook(&case, &body)).path;
         let ours = review(&with_hub, path, &body, "10s").await;
         let theirs = review(&with_files, path, &body, "10s").await;
         assert_eq!(

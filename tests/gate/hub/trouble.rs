@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use berth_webhooks::review::Webhook;
+use berth_manifests::webhooks::{MUTATE_CLUSTER, VALIDATE_BINDING, VALIDATE_CLUSTER};
 use serde_json::{Value, json};
 
 use super::{binding, carol_accepts, cluster, gate, message, review, written};
 use berth_fakes::{FakeHub, Fault};
 
 const REVIEWS: &str = "/subjectaccessreviews";
-const VALIDATE: &str = Webhook::ValidateCluster.path();
+const VALIDATE: &str = VALIDATE_CLUSTER.path;
 
 /// 500 `InternalError`, to be tried again, and the words that it is no denial.
 #[track_caller]
@@ -177,7 +177,7 @@ async fn the_permission_to_bind_and_the_cluster_of_a_namespace_are_undecided_ali
     let hub = FakeHub::start();
     let gate = gate(&hub);
     let bind = written("alice", &binding("set-a", "team"), None);
-    let path = Webhook::ValidateBinding.path();
+    let path = VALIDATE_BINDING.path;
     hub.misbehave(|_| Some(Fault::Refuse));
     let response = review(&gate, path, &bind, "2s").await;
     assert_undecided("both are refused", &response);
@@ -325,7 +325,7 @@ async fn what_is_only_for_a_warning_never_fails_a_write() {
 async fn the_default_set_stays_away_with_a_warning_when_nobody_can_be_asked() {
     let hub = FakeHub::start();
     let gate = gate(&hub);
-    let path = Webhook::MutateCluster.path();
+    let path = MUTATE_CLUSTER.path;
     let write = written("alice", &cluster("c1", "", false), None);
     let response = review(&gate, path, &write, "2s").await;
     assert!(response["patch"].is_string(), "{response}");

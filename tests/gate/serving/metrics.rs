@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use berth_webhooks::review::Webhook;
+use berth_manifests::webhooks::MUTATE_CLUSTER;
 use berth_webhooks::server::Limits;
 use jiff::Timestamp;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -157,7 +157,7 @@ async fn what_happens_is_counted_once() {
     for body in [text(), text(), text(), asking(), foreign(), "{}".to_owned()] {
         gate.review(PATH, body).await;
     }
-    let mutate = Webhook::MutateCluster.path();
+    let mutate = MUTATE_CLUSTER.path;
     gate.review(mutate, text()).await;
     gate.send(post("/elsewhere", text())).await;
     let mut plain = TcpStream::connect(("127.0.0.1", gate.port)).await.unwrap();

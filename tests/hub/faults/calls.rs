@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use berth_webhooks::review::Webhook;
+use berth_webhooks::shipped;
 use serde_json::{Value, json};
 
 use crate::faults::tally::{Failure, Outcome};
@@ -44,7 +45,7 @@ pub fn mix() -> Vec<Call> {
     let mut let_in = there.clone();
     let_in["spec"]["hubAcceptsClient"] = true.into();
     let call = |webhook: Webhook, user, new: &Value, old, right| Call {
-        path: webhook.path(),
+        path: shipped(webhook).path,
         review: review(user, new, old),
         right,
     };

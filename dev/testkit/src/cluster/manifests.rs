@@ -1,5 +1,7 @@
 //! Applying manifests, and the paths of objects.
 
+use berth_manifests::files;
+use berth_manifests::webhooks::WEBHOOKS;
 use serde_json::Value;
 
 use super::{Cluster, Person};
@@ -10,10 +12,15 @@ const MANAGER: &str = "tests";
 
 /// What makes a hub of a cluster.
 pub const CRDS: [&str; 3] = [
-    "manifests/crds/cluster.open-cluster-management.io_managedclusters.yaml",
-    "manifests/crds/cluster.open-cluster-management.io_managedclustersets.yaml",
-    "manifests/crds/cluster.open-cluster-management.io_managedclustersetbindings.yaml",
+    files::CRDS[0].path,
+    files::CRDS[1].path,
+    files::CRDS[2].path,
 ];
+
+/// The registrations of the gate's webhooks.
+pub fn shipped_registrations() -> impl Iterator<Item = &'static str> {
+    WEBHOOKS.iter().map(|webhook| webhook.manifest.path)
+}
 
 /// The documents of a YAML file of the repository.
 pub fn documents_of(path: &str) -> Vec<Value> {

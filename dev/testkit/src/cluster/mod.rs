@@ -30,7 +30,7 @@ use kubernetes::Kubernetes;
 pub use access::rule;
 pub use in_force::wait_until_in_force;
 pub use kubectl::{Output, finish, kubectl_is_there};
-pub use manifests::{CRDS, collection_of, documents_of, kind_of, path_of};
+pub use manifests::{CRDS, collection_of, documents_of, kind_of, path_of, shipped_registrations};
 pub use person::{Credentials, Identity, Person};
 
 /// Names the folder with the programs of a real hub.
