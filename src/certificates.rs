@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use berth_certs::managed::{Observer, Policy};
 use berth_certs_keeper::{Managed, Place, Registration, Settings};
 use berth_hub::HubApi;
-use berth_webhooks::review::Webhook;
+use berth_manifests::webhooks::WEBHOOKS;
 use clap::ValueEnum;
 use jiff::SignedDuration;
 
@@ -156,13 +156,13 @@ impl KeeperArgs {
         policy
             .validate()
             .context("--certificate-names, --ca-validity, --leaf-validity, --ca-settle")?;
-        let registrations = Webhook::ALL.map(|webhook| Registration {
-            mutates: webhook.mutates(),
-            name: webhook.registration().to_owned(),
+        let registrations = WEBHOOKS.iter().map(|webhook| Registration {
+            mutates: webhook.mutates,
+            name: webhook.name.to_owned(),
         });
         let settings = Settings {
             identity: berth_lease::identity(),
-            registrations: registrations.into(),
+            registrations: registrations.collect(),
             policy,
         };
         Ok(Managed::keeper(hub.api, place, settings, observer)?)

@@ -3,14 +3,15 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use berth_admin::{HubArgs, complete, review};
 use berth_rules::display::Lines;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::admin::{self, hub::HubArgs};
 #[cfg(feature = "devhub")]
 use crate::demo;
-use crate::{complete, controller, hub, review, webhook_server};
+use crate::feature_gates::{self, Of};
+use crate::{controller, hub, webhook_server};
 
 const COMPLETION: &str = "\
 Examples:
@@ -44,14 +45,8 @@ enum Command {
     Hub(Box<hub::Args>),
     WebhookServer(Box<webhook_server::Args>),
     Controller(Box<controller::Args>),
-    Get(admin::get::Args),
-    Accept(admin::accept::Args),
-    Deny(admin::deny::Args),
-    Create(Create),
-    Delete(Delete),
-    Clusterset(admin::clusterset::Args),
-    CanI(admin::can_i::Args),
-    Doctor(admin::doctor::Args),
+    #[command(flatten)]
+    Admin(berth_admin::Command),
     Review(review::Args),
     #[cfg(feature = "devhub")]
     Demo(demo::Args),
@@ -63,30 +58,6 @@ enum Command {
         /// The shell
         shell: Shell,
     },
-}
-
-/// Make a cluster set
-#[derive(Debug, clap::Args)]
-struct Create {
-    #[command(subcommand)]
-    what: CreateWhat,
-}
-
-#[derive(Debug, Subcommand)]
-enum CreateWhat {
-    Clusterset(admin::clusterset::create::Args),
-}
-
-/// Delete cluster sets
-#[derive(Debug, clap::Args)]
-struct Delete {
-    #[command(subcommand)]
-    what: DeleteWhat,
-}
-
-#[derive(Debug, Subcommand)]
-enum DeleteWhat {
-    Clusterset(admin::clusterset::delete::Args),
 }
 
 /// Runs the command that was typed. An error is told in one line on standard error.
@@ -101,18 +72,7 @@ pub(crate) fn run() -> ExitCode {
         Err(error) => error.exit(),
     };
     let (result, failure) = match cli.command {
-        Command::Get(args) => (admin::run(admin::get::run(&args)), 1),
-        Command::Accept(args) => (admin::run(admin::accept::run(&args)), 1),
-        Command::Deny(args) => (admin::run(admin::deny::run(&args)), 1),
-        Command::Create(Create {
-            what: CreateWhat::Clusterset(args),
-        }) => (admin::run(admin::clusterset::create::run(&args)), 1),
-        Command::Delete(Delete {
-            what: DeleteWhat::Clusterset(args),
-        }) => (admin::run(admin::clusterset::delete::run(&args)), 1),
-        Command::Clusterset(args) => (admin::run(admin::clusterset::run(&args)), 1),
-        Command::CanI(args) => (admin::run(admin::can_i::run(&args)), 1),
-        Command::Doctor(args) => (admin::run(admin::doctor::run(&args)), 1),
+        Command::Admin(command) => (command.run(), 1),
         _ if cli.hub.any() => {
             let why = "--kubeconfig, --context, --as, --as-group and --request-timeout before the command are for those \
                        that people type at a hub; write the command's own flags after it";
@@ -122,7 +82,7 @@ pub(crate) fn run() -> ExitCode {
         Command::WebhookServer(args) => (webhook_server::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::Controller(args) => (controller::run(&args).map(|()| ExitCode::SUCCESS), 1),
         // 1 says that something was denied.
-        Command::Review(args) => (review::run(&args), 2),
+        Command::Review(args) => (decide(&args), 2),
         #[cfg(feature = "devhub")]
         Command::Demo(args) => (demo::run(&args), 1),
         Command::Completion { shell } => (
@@ -140,6 +100,11 @@ pub(crate) fn run() -> ExitCode {
         let _ = writeln!(io::stderr(), "Error: {}", Lines(&error));
         ExitCode::from(failure)
     })
+}
+
+fn decide(args: &review::Args) -> anyhow::Result<ExitCode> {
+    let gates = feature_gates::parse(&args.feature_gates, Of::Webhooks)?;
+    review::run(args, gates.webhooks)
 }
 
 /// The whole command line. The hub's flags are not shown where they are for some commands only.

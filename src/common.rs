@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use berth_admin::ReservedArgs;
 use berth_certs::options::TlsOptions;
 use berth_hub::{Access, ConnectError, HubApi};
 use tokio::runtime::Builder;
 
 use crate::logging::{self, Format};
 use crate::open_files;
-use crate::reserved::ReservedArgs;
 
 /// Where a pod finds the namespace it runs in.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";

@@ -1,10 +1,8 @@
-//! The `berth` binary: arguments, wiring, and the commands people type.
+//! The `berth` binary: arguments and wiring.
 
-mod admin;
 mod certificates;
 mod cli;
 mod common;
-mod complete;
 mod controller;
 #[cfg(feature = "devhub")]
 mod demo;
@@ -13,8 +11,6 @@ mod hub;
 mod logging;
 mod open_files;
 mod ports;
-mod reserved;
-mod review;
 mod signals;
 mod webhook_server;
 

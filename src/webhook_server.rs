@@ -16,7 +16,8 @@ use berth_certs::options::TlsOptions;
 use berth_certs::serving::{PairSource, ServingTls};
 use berth_certs_keeper::Managed;
 use berth_hub::ConnectError;
-use berth_review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles, Webhook};
+use berth_manifests::webhooks::WEBHOOKS;
+use berth_review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles};
 use berth_rules::{FeatureGates, Settings};
 use berth_webhooks::{Limits, Metrics, Open, Opening, Server, certificate_metrics};
 use jiff::{SignedDuration, Timestamp};
@@ -473,17 +474,17 @@ fn tell_how_to_use(folder: &Path, port: u16, metrics: Option<SocketAddr>) -> io:
         folder.display()
     )?;
     writeln!(out, "Send it an AdmissionReview:\n")?;
-    for webhook in Webhook::ALL {
-        let path = webhook.path();
+    for webhook in WEBHOOKS {
+        let path = webhook.path;
         writeln!(
             out,
             "  # {} {}",
-            if webhook.mutates() {
+            if webhook.mutates {
                 "defaults of a"
             } else {
                 "may this be written: a"
             },
-            webhook.kind()
+            webhook.kind
         )?;
         writeln!(
             out,

@@ -2,21 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
-mod support;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use support::berth;
-
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+use berth_testkit::{berth, eventually_blocking};
 
 /// What the play is about, in its order: how it goes on after each command.
 const PLAY: [&str; 24] = [
@@ -64,17 +58,10 @@ fn is_empty(folder: &Path) -> bool {
 
 fn stop(child: &mut Child, signal: Signal) -> i32 {
     kill_process(Pid::from_child(child), signal).unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code().unwrap_or(-1);
-        }
-        if Instant::now() > deadline {
-            child.kill().unwrap();
-            panic!("does not stop");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let status = eventually_blocking("the end of the demo", || {
+        child.try_wait().unwrap().ok_or("it still runs")
+    });
+    status.code().unwrap_or(-1)
 }
 
 #[test]
@@ -121,7 +108,7 @@ fn the_readme_shows_the_play_as_it_is() {
     let temporary = TempDir::new().unwrap();
     let output = demo(temporary.path(), &["--exit"]).output().unwrap();
     let said = without_numbers(&String::from_utf8(output.stdout).unwrap());
-    let readme = fs::read_to_string(support::repository("README.md")).unwrap();
+    let readme = fs::read_to_string(berth_testkit::repository("README.md")).unwrap();
     let shown = readme.split_once("```console\nA hub is up").unwrap().1;
     let shown = format!("A hub is up{}", shown.split_once("```").unwrap().0);
     assert_eq!(

@@ -2,15 +2,16 @@
 
 use serde_json::json;
 
-use crate::cluster::{Person, fresh, rule};
 use crate::house::{CLUSTERS, House};
-use crate::transcript::words;
+use berth_testkit::cluster::{Person, fresh, rule};
+use berth_testkit::transcript::words;
+use berth_testkit::{eventually, when};
 
 const REGISTER: &str = "register.open-cluster-management.io";
 const GROUP: &str = "cluster.open-cluster-management.io";
 
 /// Applies what berth prints, as the admin.
-async fn granted(house: &House<&'static crate::cluster::Cluster>, line: &str) {
+async fn granted(house: &House<&'static berth_testkit::cluster::Cluster>, line: &str) {
     let manifests = house.berth(line).await;
     let manifests = manifests.ok();
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(manifests).unwrap();
@@ -20,19 +21,15 @@ async fn granted(house: &House<&'static crate::cluster::Cluster>, line: &str) {
 
 /// The answer once it is this; for what was granted is not known at once.
 async fn until_says(
-    house: &House<&'static crate::cluster::Cluster>,
+    house: &House<&'static berth_testkit::cluster::Cluster>,
     dev: &Person,
     line: &str,
     code: i32,
 ) {
-    let patience = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    loop {
-        let output = house.berth_as(dev, line).await;
-        if output.code == code {
-            return;
-        }
-        assert!(std::time::Instant::now() < patience, "{line}: {output:?}");
-    }
+    eventually(&format!("exit code {code} of {line}"), async || {
+        when(house.berth_as(dev, line).await, |it| it.code == code)
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -361,7 +358,7 @@ Error: [..] is forbidden: User \"{nobody}\" cannot impersonate[..] (Forbidden)
 
 /// The line as somebody pastes it into a shell.
 async fn pasted(person: &Person, line: &str) -> std::process::Output {
-    let berth = std::path::Path::new(env!("CARGO_BIN_EXE_berth"));
+    let berth = berth_testkit::program();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = [berth.parent().unwrap().to_owned()]
         .into_iter()

@@ -6,15 +6,15 @@ use std::process::Command;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::cluster::{Person, finish, fresh};
 use crate::house::{House, SETS};
-use crate::support::berth;
+use berth_testkit::berth;
+use berth_testkit::cluster::{Person, finish, fresh};
 
 /// `berth` under another name, as this person.
 fn called(person: &Person, folder: &TempDir, name: &str, args: &[&str]) -> Command {
     let program = folder.path().join(name);
     if !program.exists() {
-        symlink(env!("CARGO_BIN_EXE_berth"), &program).unwrap();
+        symlink(berth_testkit::program(), &program).unwrap();
     }
     let mut command = Command::new(program);
     command
@@ -141,7 +141,7 @@ async fn it_is_a_plugin_of_kubectl() {
     );
     let name = fresh("plugin");
     house.managed_cluster(&name, &[]).await;
-    if !crate::cluster::kubectl_is_there() {
+    if !berth_testkit::cluster::kubectl_is_there() {
         return;
     }
     let mut command = house

@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use crate::accept::{bootstrap, cluster_path, is_accepted, joins};
-use crate::cluster::{fresh, rule};
-use crate::csr::Csr;
-use crate::filled::fill;
 use crate::house::House;
 use crate::terminal::at_a_terminal;
+use berth_testkit::cluster::{fresh, rule};
+use berth_testkit::csr::Csr;
+use berth_testkit::filled::fill;
 
 /// The name of a cluster that is accepted.
-async fn accepted(house: &House<&'static crate::cluster::Cluster>) -> String {
+async fn accepted(house: &House<&'static berth_testkit::cluster::Cluster>) -> String {
     let name = fresh("in");
     house.managed_cluster(&name, &[]).await;
     let patch = json!({"spec": {"hubAcceptsClient": true}});

@@ -1,7 +1,7 @@
 //! `berth doctor` on hubs that something is wrong with: each fault is put in, found by its check, and taken out again.
 
 use std::ops::Deref;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,10 +9,10 @@ use berth_certs::issue::{Authority, Issued};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, Output, Private, documents_of, fresh, path_of, rule, say_skipped};
-use crate::csr::{CSRS, Csr};
 use crate::house::{Berth, CLUSTERS, House, SETS};
-use crate::support::repository;
+use berth_testkit::cluster::{Cluster, Private, documents_of, fresh, path_of, rule, say_skipped};
+use berth_testkit::csr::{CSRS, Csr};
+use berth_testkit::{eventually, repository, when};
 
 const NAMESPACE: &str = "open-cluster-management-hub";
 const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
@@ -21,9 +21,6 @@ const OF_SETS: &str = "managedclustersetvalidators.admission.cluster.open-cluste
 const OF_BINDINGS: &str =
     "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/open-cluster-management-hub/deployments";
-
-/// What nothing here takes longer than, unless it never comes.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A finding that is waited for.
 struct Expected<'a> {
@@ -69,8 +66,7 @@ impl Ward {
     async fn empty(&self) {
         let bindings = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersetbindings";
         for list in [bindings, CLUSTERS, SETS, CSRS] {
-            let patience = Instant::now() + PATIENCE;
-            loop {
+            eventually(&format!("an empty list of {list}"), async || {
                 let items = self.admin.get(list).await.unwrap();
                 let mut left = Vec::new();
                 for item in items.ok()["items"].as_array().unwrap() {
@@ -87,15 +83,12 @@ impl Ward {
                         None => format!("{list}/{name}"),
                     });
                 }
-                if left.is_empty() {
-                    break;
+                for path in &left {
+                    self.admin.delete(path).await.unwrap();
                 }
-                assert!(Instant::now() < patience, "{left:?} stay");
-                for path in left {
-                    self.admin.delete(&path).await.unwrap();
-                }
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+                when(left, |it| it.is_empty())
+            })
+            .await;
         }
     }
 
@@ -114,8 +107,8 @@ impl Ward {
     ) -> impl Future<Output = ()> + 'a {
         let caller = std::panic::Location::caller();
         async move {
-            let patience = Instant::now() + PATIENCE;
-            loop {
+            let awaited = format!("{caller}: {}, and nothing besides", expected.check);
+            eventually(&awaited, async || {
                 let (code, report) = self.doctor().await;
                 let findings = report["findings"].as_array().unwrap();
                 let found = findings.iter().find(|it| {
@@ -136,16 +129,11 @@ impl Ward {
                     let checks = report["checks"].as_array().unwrap();
                     let check = checks.iter().find(|it| it["id"] == expected.check);
                     assert_ne!(check.unwrap()["result"], "passed", "{caller}");
-                    return;
+                    return Ok(());
                 }
-                assert!(
-                    Instant::now() < patience,
-                    "{caller}: {} is not found, or more than that: {}",
-                    expected.check,
-                    json!(findings)
-                );
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+                Err(json!(findings).to_string())
+            })
+            .await;
         }
     }
 
@@ -154,22 +142,12 @@ impl Ward {
     fn is_sound(&self) -> impl Future<Output = ()> + '_ {
         let caller = std::panic::Location::caller();
         async move {
-            let patience = Instant::now() + PATIENCE;
-            loop {
-                let Output {
-                    code,
-                    stdout,
-                    stderr,
-                } = self.berth("doctor").await;
-                if (code, stdout.as_str(), stderr.as_str()) == (0, "", "") {
-                    return;
-                }
-                assert!(
-                    Instant::now() < patience,
-                    "{caller}: ({code})\n{stdout}{stderr}"
-                );
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+            eventually(&format!("{caller}: no finding"), async || {
+                when(self.berth("doctor").await, |it| {
+                    (it.code, it.stdout.as_str(), it.stderr.as_str()) == (0, "", "")
+                })
+            })
+            .await;
         }
     }
 
@@ -217,13 +195,13 @@ impl Ward {
                     .await;
             }
         }
-        crate::cluster::wait_until_in_force(&self.cluster).await;
+        berth_testkit::cluster::wait_until_in_force(&self.cluster).await;
     }
 
     async fn unregister(&self, name: &str) {
         let path = format!("{VALIDATING}/{name}");
         self.admin.delete(&path).await.unwrap().ok();
-        crate::cluster::wait_until_in_force(&self.cluster).await;
+        berth_testkit::cluster::wait_until_in_force(&self.cluster).await;
     }
 
     async fn make(&self, list: &str, object: Value) {
@@ -381,7 +359,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
         .await;
     let account = format!(
         "system:serviceaccount:{NAMESPACE}:{}",
-        crate::shipped::CONTROLLER
+        berth_testkit::shipped::CONTROLLER
     );
     let expected = Expected {
         check: "controller-rights",
@@ -398,7 +376,10 @@ async fn faults_of_an_installation_are_found_one_by_one() {
     let role = "open-cluster-management:cluster-manager-registration:webhook";
     let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}");
     let before = ward.change(&path, |role| role["rules"] = json!([])).await;
-    let account = format!("system:serviceaccount:{NAMESPACE}:{}", crate::shipped::GATE);
+    let account = format!(
+        "system:serviceaccount:{NAMESPACE}:{}",
+        berth_testkit::shipped::GATE
+    );
     let expected = Expected {
         check: "gate-rights",
         severity: "fault",

@@ -1,16 +1,15 @@
 //! The examples of `--help` work as they stand, in a shell.
 
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
 
-use crate::cluster::{Output, Person, finish, kubectl_is_there};
 use crate::house::House;
+use berth_testkit::cluster::{Output, Person, finish, kubectl_is_there};
 
 /// A line, in a shell in which `berth` and kubectl speak to this person's hub.
 async fn typed(person: &Person, line: &str) -> Output {
-    let berth = Path::new(env!("CARGO_BIN_EXE_berth")).parent().unwrap();
+    let berth = berth_testkit::program().parent().unwrap();
     let path = std::env::var("PATH").unwrap();
     let mut shell = Command::new("sh");
     for (name, value) in person.kubectl_command(&[]).get_envs() {

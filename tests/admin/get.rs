@@ -9,8 +9,8 @@ use std::ops::Deref;
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, Output, fresh};
 use crate::house::{CLUSTERS, House, SETS};
+use berth_testkit::cluster::{Cluster, Output, fresh};
 
 /// A name that no other test of this process has, and that is as long as all: so columns stand where they stand.
 fn name(prefix: &str) -> String {

@@ -1,7 +1,6 @@
 //! A hub on which gate and controller run, each with the account that the manifests give it.
 
 use std::ops::Deref;
-use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,28 +8,18 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-use crate::cluster::janitor::{self, Watched};
-use crate::cluster::{
-    CRDS, Cluster, Output, Person, Private, documents_of, rule, wait_until_in_force,
+use berth_testkit::cluster::janitor::{self, Watched};
+use berth_testkit::cluster::{
+    CRDS, Cluster, Output, Person, Private, documents_of, rule, shipped_registrations,
+    wait_until_in_force,
 };
-use crate::process::Controller;
-use crate::shipped;
-use crate::support::{Gate, berth, where_to_serve};
-use crate::transcript::{Stage, words};
+use berth_testkit::process::{Controller, once};
+use berth_testkit::shipped;
+use berth_testkit::transcript::{Stage, words};
+use berth_testkit::{Gate, berth, where_to_serve};
 
 pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 pub const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
-
-pub const REGISTRATIONS: [&str; 5] = [
-    "manifests/registrations/managedclustermutators.yaml",
-    "manifests/registrations/managedclustervalidators.yaml",
-    "manifests/registrations/managedclustersetbindingvalidators.yaml",
-    "manifests/registrations/managedclustersets/managedclustersetvalidators.yaml",
-    "manifests/registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml",
-];
-
-/// What nothing here takes longer than, unless it never comes.
-const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A hub with Berth on it, and an admin.
 pub struct House<C> {
@@ -46,7 +35,7 @@ pub struct Berth {
 }
 
 impl House<&'static Cluster> {
-    /// The one that all tests of this process share. Each works with names of its own ([`crate::cluster::fresh`]).
+    /// The one that all tests of this process share. Each works with names of its own ([`berth_testkit::cluster::fresh`]).
     pub async fn shared() -> Self {
         static SHARED: OnceCell<Berth> = OnceCell::const_new();
         let cluster = Cluster::shared().await;
@@ -131,18 +120,7 @@ impl<C: Deref<Target = Cluster>> House<C> {
 
     /// An object, once it is as it should be.
     pub async fn once(&self, path: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
-        let patience = Instant::now() + PATIENCE;
-        loop {
-            let answer = self.admin.get(path).await.unwrap();
-            if answer.code == 200 && is(&answer.body) {
-                return answer.body;
-            }
-            assert!(
-                Instant::now() < patience,
-                "{path} is never {what}: {answer:?}"
-            );
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        once(&self.admin, path, what, is).await
     }
 }
 
@@ -169,12 +147,8 @@ impl Berth {
         cluster.apply(&this.registrations()).await;
         wait_until_in_force(cluster).await;
         let admin = cluster.admin().await;
-        let patience = Instant::now() + PATIENCE;
         for set in ["default", "global"] {
-            while admin.get(&format!("{SETS}/{set}")).await.unwrap().code != 200 {
-                assert!(Instant::now() < patience, "the set {set} is never made");
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
+            once(&admin, &format!("{SETS}/{set}"), "made", |_| true).await;
         }
         this
     }
@@ -183,10 +157,7 @@ impl Berth {
     pub fn registrations(&self) -> Vec<Value> {
         let ca = std::fs::read(self.gate.certs.path().join("ca.crt")).unwrap();
         let url = format!("https://127.0.0.1:{}", self.gate.port);
-        let mut registrations: Vec<_> = REGISTRATIONS
-            .iter()
-            .flat_map(|file| documents_of(file))
-            .collect();
+        let mut registrations: Vec<_> = shipped_registrations().flat_map(documents_of).collect();
         for registration in &mut registrations {
             for webhook in registration["webhooks"].as_array_mut().unwrap() {
                 let config = &mut webhook["clientConfig"];

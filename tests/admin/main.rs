@@ -1,27 +1,12 @@
 //! The commands that people type at a hub, end to end: the built binary, against a hub with Berth's gate and lifecycle on it.
 //!
-//! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs (see `support/cluster`).
+//! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs.
 
 #![allow(
     clippy::unwrap_used,
     unreachable_pub,
     reason = "clippy.toml allows it in test functions, this is for their helpers; the support is shared"
 )]
-
-#[path = "../support/cluster/mod.rs"]
-mod cluster;
-#[path = "../support/csr.rs"]
-mod csr;
-#[path = "../support/filled.rs"]
-mod filled;
-#[path = "../support/process.rs"]
-mod process;
-#[path = "../support/shipped.rs"]
-mod shipped;
-#[path = "../support/mod.rs"]
-mod support;
-#[path = "../support/transcript.rs"]
-mod transcript;
 
 mod house;
 mod terminal;

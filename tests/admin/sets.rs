@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, fresh, rule};
 use crate::house::{CLUSTERS, House, SETS};
+use berth_testkit::cluster::{Cluster, fresh, rule};
 
 const GROUP: &str = "cluster.open-cluster-management.io";
 const LABEL: &str = "cluster.open-cluster-management.io/clusterset";
@@ -59,7 +59,7 @@ impl Yard {
         self.plays_as(&self.house.admin, transcript).await;
     }
 
-    async fn plays_as(&self, person: &crate::cluster::Person, transcript: &str) {
+    async fn plays_as(&self, person: &berth_testkit::cluster::Person, transcript: &str) {
         self.house
             .stage_of(person)
             .with("set", &self.set)

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::accept::cluster_path;
-use crate::cluster::{fresh, rule};
 use crate::house::{CLUSTERS, House};
+use berth_testkit::cluster::{fresh, rule};
 
 const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
 

@@ -6,8 +6,8 @@ use std::ops::Deref;
 
 use serde_json::json;
 
-use crate::cluster::Cluster;
 use crate::house::{CLUSTERS, House, SETS};
+use berth_testkit::cluster::Cluster;
 
 /// Waits until the hub has counted the members of a set: it does so a moment after it has changed.
 async fn counted<C: Deref<Target = Cluster>>(house: &House<C>, set: &str, message: &str) {

@@ -1,6 +1,6 @@
 //! What ordinary clients need of a hub: `kubectl`, `kube` and its runtime, and whoever speaks plain HTTP.
 //!
-//! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs (see `support/cluster`). What is expected
+//! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs. What is expected
 //! of it here was recorded from a real one, to the letter.
 
 #![allow(
@@ -9,10 +9,7 @@
     reason = "clippy.toml allows it in test functions, this is for their helpers; the support is shared"
 )]
 
-#[path = "../support/cluster/mod.rs"]
-mod cluster;
-#[path = "../support/transcript.rs"]
-mod transcript;
+use berth_testkit::{cluster, transcript};
 
 mod desk;
 mod widgets;

@@ -22,6 +22,7 @@ use prometheus::IntGauge;
 use tokio::time::{Instant, timeout_at};
 
 use crate::lane::Lane;
+use crate::table::shipped;
 use crate::{Limits, Metrics};
 
 /// What is given to a review that has begun, to end by its own deadline.
@@ -53,7 +54,7 @@ pub fn router(app: Arc<App>) -> Router {
     for webhook in Webhook::ALL {
         let app = Arc::clone(&app);
         let respond = move |request: Request| async move { app.respond(webhook, request).await };
-        router = router.route(webhook.path(), post(respond));
+        router = router.route(shipped(webhook).path, post(respond));
     }
     router
         .method_not_allowed_fallback(method_not_allowed)
@@ -303,7 +304,7 @@ async fn method_not_allowed(method: Method) -> Response {
 }
 
 async fn not_found(uri: Uri) -> Response {
-    let paths = Webhook::ALL.map(Webhook::path).join("\n");
+    let paths = Webhook::ALL.map(|webhook| shipped(webhook).path).join("\n");
     let path = Quoted(uri.path());
     (
         StatusCode::NOT_FOUND,

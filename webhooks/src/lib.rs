@@ -11,6 +11,7 @@ mod limits;
 mod metrics;
 mod readiness;
 mod run;
+mod table;
 
 pub use app::{App, router};
 pub use berth_serve::LARGEST_BODY;
@@ -18,6 +19,7 @@ pub use certificate_metrics::certificate_metrics;
 pub use limits::Limits;
 pub use metrics::Metrics;
 pub use run::{Open, Opening, ServeError, Server};
+pub use table::{shipped, webhook_at};
 
 /// The reviews, under the path that they had in this crate.
 pub use berth_review as review;

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::table::shipped;
 use berth_certs::serving::{Outcome, Part};
 use berth_review::{Verdict, Webhook};
 use berth_rules::{Answer, Question, Requirement};
@@ -85,9 +86,9 @@ impl Metrics {
         let webhooks = Webhook::ALL
             .into_iter()
             .map(|webhook| WebhookMetrics {
-                requests: requests.with_label_values(&[webhook.path(), "200"]),
-                in_flight: in_flight.with_label_values(&[webhook.path()]),
-                seconds: seconds.with_label_values(&[webhook.path()]),
+                requests: requests.with_label_values(&[shipped(webhook).path, "200"]),
+                in_flight: in_flight.with_label_values(&[shipped(webhook).path]),
+                seconds: seconds.with_label_values(&[shipped(webhook).path]),
                 allowed_create: allowed(webhook, "CREATE"),
                 allowed_update: allowed(webhook, "UPDATE"),
             })

@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use berth_review::{Answerer, FilesAnswerer, Finding, Gate, HubFiles, Requester, Webhook};
 use berth_rules::{Answer, FeatureGates, Namespace, Question};
-use berth_review::{
-    Answerer, FilesAnswerer, Finding, Gate, HubFiles, Requester, Webhook,
-};
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use jiff::Timestamp;

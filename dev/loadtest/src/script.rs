@@ -10,14 +10,12 @@ use crate::check::Expect;
 
 /// Paths under which OCM's webhook and Berth's gate serve.
 pub(crate) mod paths {
-    pub(crate) const MUTATE_CLUSTER: &str =
-        "/mutate-cluster-open-cluster-management-io-v1-managedcluster";
-    pub(crate) const VALIDATE_CLUSTER: &str =
-        "/validate-cluster-open-cluster-management-io-v1-managedcluster";
-    pub(crate) const VALIDATE_SET: &str =
-        "/validate-cluster-open-cluster-management-io-v1beta2-managedclusterset";
-    pub(crate) const VALIDATE_BINDING: &str =
-        "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding";
+    use berth_manifests::webhooks;
+
+    pub(crate) const MUTATE_CLUSTER: &str = webhooks::MUTATE_CLUSTER.path;
+    pub(crate) const VALIDATE_CLUSTER: &str = webhooks::VALIDATE_CLUSTER.path;
+    pub(crate) const VALIDATE_SET: &str = webhooks::VALIDATE_SET.path;
+    pub(crate) const VALIDATE_BINDING: &str = webhooks::VALIDATE_BINDING.path;
 }
 
 /// A review to send.

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{json_of, name, yaml_of};
-use crate::cluster::{kubectl_is_there, rule};
 use crate::house::House;
+use berth_testkit::cluster::{kubectl_is_there, rule};
 
 #[tokio::test]
 async fn bindings_are_a_table_and_a_tree() {

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use serde_json::json;
 
 use super::{json_of, name, yaml_of};
-use crate::cluster::{Cluster, kubectl_is_there, rule};
 use crate::house::{CLUSTERS, House};
+use berth_testkit::cluster::{Cluster, kubectl_is_there, rule};
 
 const GROUP: &str = "cluster.open-cluster-management.io";
 

@@ -1,12 +1,13 @@
 //! `berth get clustersets`.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::{bindings_path, json_of, name, yaml_of};
-use crate::cluster::{documents_of, kubectl_is_there, path_of, rule};
-use crate::house::{CLUSTERS, House, REGISTRATIONS, SETS};
+use crate::house::{CLUSTERS, House, SETS};
+use berth_testkit::cluster::{
+    documents_of, kubectl_is_there, path_of, rule, shipped_registrations,
+};
+use berth_testkit::{eventually, when};
 
 const GROUP: &str = "cluster.open-cluster-management.io";
 const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
@@ -142,7 +143,7 @@ $ berth get clustersets
     house.set(&good, &labels, &json!({})).await;
     house.managed_cluster(&cluster, &[(SET_LABEL, &good)]).await;
     house.accept(&cluster).await;
-    for registration in REGISTRATIONS.iter().flat_map(|file| documents_of(file)) {
+    for registration in shipped_registrations().flat_map(documents_of) {
         house
             .admin
             .delete(&path_of(&registration))
@@ -169,11 +170,11 @@ $ berth get clustersets
     );
     for (path, object) in [(SETS.to_owned(), set), (bindings_path(&cluster), binding)] {
         // The registrations are in force for a moment yet.
-        let patience = Instant::now() + Duration::from_secs(40);
-        while house.admin.post(&path, &object).await.unwrap().code != 201 {
-            assert!(Instant::now() < patience, "{object} is refused");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        eventually(&format!("the creation of {object}"), async || {
+            let answer = house.admin.post(&path, &object).await.unwrap();
+            when(answer, |it| it.code == 201)
+        })
+        .await;
     }
     let path = format!("{}/{good}", bindings_path(&cluster));
     house

@@ -4,15 +4,16 @@ use std::io::{BufRead, BufReader, Read};
 use std::ops::Deref;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{bindings_path, name};
-use crate::cluster::janitor::Watched;
-use crate::cluster::{Cluster, Person};
 use crate::house::{CLUSTERS, House, SETS};
-use crate::transcript::words;
+use berth_testkit::cluster::janitor::Watched;
+use berth_testkit::cluster::{Cluster, Person};
+use berth_testkit::eventually;
+use berth_testkit::transcript::words;
 
 /// What nothing here takes longer than, unless it never comes.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -57,15 +58,14 @@ impl Running {
     /// Nobody reads any more. Returns, when it has ended, its exit code and what it complained of; `change` makes it write.
     async fn closed(&mut self, mut change: impl AsyncFnMut()) -> (i32, String) {
         drop(self.lines.take());
-        let patience = Instant::now() + PATIENCE;
-        let code = loop {
+        let code = eventually("the end of the command", async || {
             if let Some(status) = self.child.try_wait().unwrap() {
-                break status.code().unwrap_or(-1);
+                return Ok(status.code().unwrap_or(-1));
             }
-            assert!(Instant::now() < patience, "it does not end");
             change().await;
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        };
+            Err("it still runs")
+        })
+        .await;
         let mut said = String::new();
         let stderr = self.child.stderr.as_mut().unwrap();
         stderr.read_to_string(&mut said).unwrap();

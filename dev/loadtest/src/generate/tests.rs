@@ -3,8 +3,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use berth_review::{FilesAnswerer, Gate, HubFiles};
 use berth_rules::FeatureGates;
-use berth_review::{FilesAnswerer, Gate, HubFiles, Webhook};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -80,21 +80,6 @@ fn a_made_review_has_the_fields_of_a_recorded_one() {
 }
 
 #[test]
-fn the_paths_are_those_of_the_gate() {
-    let ours = [
-        paths::MUTATE_CLUSTER,
-        paths::VALIDATE_CLUSTER,
-        paths::VALIDATE_SET,
-        paths::VALIDATE_BINDING,
-    ];
-    // Of certificate requests it makes none: agents file few.
-    let others = Webhook::ALL
-        .into_iter()
-        .filter(|it| *it != Webhook::ValidateRequest);
-    assert!(others.map(Webhook::path).eq(ours));
-}
-
-#[test]
 fn a_round_of_writes_comes_for_every_name_and_the_uid_is_written_over_in_place() {
     let users = [user("alice", &[]), user("bob", &["a", "b"])];
     let script = made(ALL, 3, &users);
@@ -166,7 +151,7 @@ async fn the_gate_answers_what_the_permissions_say() {
         let mut found = Vec::new();
         let (first, second) = script.reviews.split_at(9);
         for review in first.iter().chain(&second[8..]) {
-            let webhook = Webhook::at(review.path).unwrap();
+            let webhook = berth_webhooks::webhook_at(review.path).unwrap();
             let deadline = Instant::now() + Duration::from_secs(10);
             let now = Timestamp::now();
             let verdict = gate.examine(webhook, &review.body, now, deadline).await;

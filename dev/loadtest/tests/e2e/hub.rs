@@ -1,6 +1,5 @@
 //! Writes to a hub that calls the gate.
 
-use std::path::PathBuf;
 use std::process::{Child, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -8,6 +7,8 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use berth_devhub::{Hub, Options};
+use berth_manifests::files::CRDS;
+use berth_manifests::{Manifest, ShippedWebhook, webhooks};
 use http::Request;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -17,18 +18,12 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::gate::{Gate, runtime};
-use crate::{loadtest, read, report, repository};
+use crate::{loadtest, read, report};
 
-const CRDS: [&str; 3] = [
-    "cluster.open-cluster-management.io_managedclusters.yaml",
-    "cluster.open-cluster-management.io_managedclustersets.yaml",
-    "cluster.open-cluster-management.io_managedclustersetbindings.yaml",
-];
-
-const REGISTRATIONS: [&str; 3] = [
-    "managedclustermutators.yaml",
-    "managedclustervalidators.yaml",
-    "managedclustersetbindingvalidators.yaml",
+const WEBHOOKS: [&ShippedWebhook; 3] = [
+    &webhooks::MUTATE_CLUSTER,
+    &webhooks::VALIDATE_CLUSTER,
+    &webhooks::VALIDATE_BINDING,
 ];
 
 /// A devhub with the gate in front of it.
@@ -67,8 +62,7 @@ impl Guarded {
 
     fn install(&self) {
         let gate = self.gate.as_ref().unwrap();
-        for file in CRDS {
-            let object = manifest(repository("manifests/crds").join(file));
+        for object in CRDS.iter().flat_map(Manifest::documents) {
             self.apply(
                 "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
                 &object,
@@ -79,8 +73,8 @@ impl Guarded {
             self.names("managedclusters").is_ok()
         });
         let ca = std::fs::read(gate.ca()).unwrap();
-        for file in REGISTRATIONS {
-            let mut object = manifest(repository("manifests/registrations").join(file));
+        for webhook in WEBHOOKS {
+            let mut object = webhook.registration();
             let webhook = &mut object["webhooks"][0];
             let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap();
             let url = format!("{}{path}", gate.url());
@@ -138,11 +132,6 @@ impl Guarded {
             self.names("namespaces").unwrap().is_empty()
         });
     }
-}
-
-fn manifest(path: PathBuf) -> Value {
-    let text = std::fs::read_to_string(path).unwrap();
-    serde_saphyr::from_str(&text).unwrap()
 }
 
 fn wait(what: &str, is: impl Fn() -> bool) {

@@ -1,0 +1,56 @@
+//! Says what comes of each cluster, around the progress that is shown.
+
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use super::progress::Progress;
+use crate::outcomes::{Outcomes, WriteArgs};
+
+/// Outcomes and progress, which do not write into one another.
+pub(super) struct Teller {
+    outcomes: Outcomes,
+    pub(super) progress: Progress,
+    pub(super) told_any: bool,
+}
+
+// === impl Teller ===
+
+impl Teller {
+    pub(super) fn new(args: &WriteArgs, limit: Duration) -> Self {
+        Self {
+            outcomes: Outcomes::new(args),
+            progress: Progress::new(args.output.is_some(), limit),
+            told_any: false,
+        }
+    }
+
+    pub(super) fn done(&mut self, target: &str, message: String) -> io::Result<()> {
+        self.outcomes().done(target, message)
+    }
+
+    pub(super) fn unchanged(&mut self, target: &str, message: String) -> io::Result<()> {
+        self.outcomes().unchanged(target, message)
+    }
+
+    pub(super) fn failed(&mut self, target: &str, why: impl ToString) -> io::Result<()> {
+        self.outcomes().failed(target, why)
+    }
+
+    /// For people only.
+    pub(super) fn note(&mut self, message: &str) {
+        self.progress.clear();
+        self.outcomes.progress(message);
+    }
+
+    pub(super) fn end(mut self) -> io::Result<ExitCode> {
+        self.progress.clear();
+        self.outcomes.end()
+    }
+
+    fn outcomes(&mut self) -> &mut Outcomes {
+        self.progress.clear();
+        self.told_any = true;
+        &mut self.outcomes
+    }
+}

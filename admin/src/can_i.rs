@@ -1,0 +1,266 @@
+//! `berth can-i`: whether somebody may do what the gate guards, and what would let them.
+//!
+//! It asks exactly what the gate asks, of the same authorizer. `kubectl auth can-i` cannot do so for acceptance: the group of
+//! that permission is not in discovery.
+
+mod grant;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use berth_api::{ManagedCluster, ManagedClusterSet, groups};
+use berth_rules::display::{Flag, LastArgument, Lines, Quoted};
+use berth_rules::{Permission, Requirement};
+use clap_complete::engine::ArgValueCandidates;
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
+use serde_json::json;
+
+use crate::complete;
+use crate::failure::Failure;
+use crate::hub::{DryRun, Hub, HubArgs};
+use crate::outcomes::OutcomeFormat;
+use crate::print::plain;
+use grant::Grant;
+
+const EXAMPLES: &str = "\
+Examples:
+  # May I let this cluster in, or turn it out?
+  berth can-i accept cluster1
+
+  # May somebody else put clusters into this set, or take them out?
+  berth can-i join prod --as dev --as-group developers
+
+  # Let them
+  berth can-i bind prod --as dev -o yaml | kubectl apply -f -";
+
+/// Say whether you may accept a cluster, or join or bind a set
+///
+/// Asks for the permission that the gate asks for, and prints yes or no, as 'kubectl auth can-i' does; the exit code is 0 for
+/// yes and 1 for no. After a no it says what is missing, and what would grant it. To move a cluster from one set to another,
+/// the gate asks for the permission to join both.
+///
+/// With -o only what would grant it is printed, to be applied, whether it is needed or not; the exit code is then 0.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What to do
+    what: What,
+    /// The name of the cluster, or of the set
+    #[arg(value_name = "NAME", required_unless_present = "all", add = ArgValueCandidates::new(complete::guarded))]
+    name: Option<String>,
+    /// Ask for all clusters, or for all sets: to widen a set's selector, the gate asks for the permission to join all sets
+    #[arg(long, conflicts_with = "name")]
+    all: bool,
+    /// Print nothing but the ClusterRole and the ClusterRoleBinding that grant it
+    #[arg(short, long, value_name = "json|yaml", hide_possible_values = true)]
+    output: Option<OutcomeFormat>,
+    #[command(flatten)]
+    hub: HubArgs,
+}
+
+/// What the gate guards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    /// Accept a cluster, or take the acceptance back
+    Accept,
+    /// Put clusters into a set, or take them out
+    Join,
+    /// Bind a set to a namespace
+    Bind,
+}
+
+/// What the hub answered.
+#[derive(Debug, Default)]
+struct Answer {
+    allowed: bool,
+    /// What it said about a no.
+    why: Vec<String>,
+}
+
+// === impl What ===
+
+impl What {
+    /// The permission for the object of this name, or for all.
+    fn permission(self, name: Option<&str>) -> Permission {
+        let of = name.unwrap_or_default();
+        let permission = match self {
+            Self::Accept => Permission::accept(of),
+            Self::Join => Permission::join(of),
+            Self::Bind => Permission::bind(of),
+        };
+        Permission {
+            name: name.map(str::to_owned),
+            ..permission
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Those of the hub.
+pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let hub = Hub::of(&args.hub).await?;
+    let permission = args.what.permission(args.name.as_deref());
+    let answer = ask(&hub, &permission).await?;
+    if let Some(note) = missing_object(&hub, &permission).await {
+        // With nowhere to write it to, the command goes on.
+        let _ = writeln!(io::stderr(), "Note: {}", Lines(&note));
+    }
+    let mut out = io::stdout().lock();
+    if let Some(format) = args.output {
+        let user = who(&hub, args).await?;
+        let grant = Grant::new(&permission, &user);
+        out.write_all(grant.written(format)?.as_bytes())?;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if answer.allowed {
+        writeln!(out, "yes")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(out, "no")?;
+    // Said at once: the rest may take a moment.
+    out.flush()?;
+    let user = who(&hub, args).await;
+    let you = match &user {
+        Ok(user) => format!("user {} lacks it", Quoted(user)),
+        Err(_) => "you lack it".to_owned(),
+    };
+    writeln!(out, "{}: {you}", needed(&permission))?;
+    for why in answer.why {
+        writeln!(out, "The hub says: {}", plain(&why))?;
+    }
+    match user {
+        Ok(user) => {
+            let command = command(args, &user);
+            writeln!(out, "Who may grant it does so by: {command}")?;
+            let grant = Grant::new(&permission, &user);
+            out.write_all(grant.written(OutcomeFormat::Yaml)?.as_bytes())?;
+        }
+        Err(failure) => writeln!(out, "Who you are cannot be told: {failure}")?,
+    }
+    out.flush()?;
+    Ok(ExitCode::FAILURE)
+}
+
+/// Asks as the gate does: any of the verbs will do.
+async fn ask(hub: &Hub, permission: &Permission) -> Result<Answer, Failure> {
+    let mut answer = Answer::default();
+    for verb in permission.verbs {
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": {
+                "group": permission.group,
+                "resource": permission.resource,
+                "subresource": permission.subresource,
+                "name": permission.name,
+                "verb": verb,
+            }},
+        });
+        let answered = hub
+            .create::<SelfSubjectAccessReview>(None, &review, DryRun::None)
+            .await?;
+        let status = &answered["status"];
+        if status["allowed"] == true {
+            answer.allowed = true;
+            break;
+        }
+        for field in ["reason", "evaluationError"] {
+            let said = status[field].as_str().unwrap_or_default().to_owned();
+            if !said.is_empty() && !answer.why.contains(&said) {
+                answer.why.push(said);
+            }
+        }
+    }
+    Ok(answer)
+}
+
+/// `verb "update" (or "create") on managedclusters/accept in API group ..., name "c1"`
+fn needed(permission: &Permission) -> String {
+    let Permission {
+        verbs,
+        group,
+        resource,
+        subresource,
+        name,
+        ..
+    } = permission;
+    let mut verb = format!("verb {:?}", verbs[0]);
+    for other in &verbs[1..] {
+        verb.push_str(&format!(" (or {other:?})"));
+    }
+    let of = match name {
+        Some(name) => format!("name {}", Quoted(name)),
+        None => "for all names".to_owned(),
+    };
+    format!("{verb} on {resource}/{subresource} in API group {group}, {of}")
+}
+
+/// The command that grants it.
+fn command(args: &Args, user: &str) -> String {
+    let what = match args.what {
+        What::Accept => "accept",
+        What::Join => "join",
+        What::Bind => "bind",
+    };
+    let user = Flag("--as", user);
+    let Some(name) = args.name.as_deref() else {
+        return format!("berth can-i {what} --all {user} -o yaml | kubectl apply -f -");
+    };
+    let is_like_a_flag = name.starts_with('-');
+    let name = LastArgument(name);
+    if is_like_a_flag {
+        format!("berth can-i {what} {user} -o yaml {name} | kubectl apply -f -")
+    } else {
+        format!("berth can-i {what} {name} {user} -o yaml | kubectl apply -f -")
+    }
+}
+
+/// Says so when what the permission names is not there: it can be held all the same. What cannot be found out is not said.
+async fn missing_object(hub: &Hub, permission: &Permission) -> Option<String> {
+    let name = permission.name.as_ref()?;
+    let resource = format!("{}.{}", permission.resource, groups::CLUSTER);
+    let names = if permission.requirement == Requirement::Accept {
+        let found = hub.get::<ManagedCluster>(None, name).await;
+        if !is_not_there(&found) {
+            return None;
+        }
+        hub.names::<ManagedCluster>(None).await
+    } else {
+        let found = hub.get::<ManagedClusterSet>(None, name).await;
+        if !is_not_there(&found) {
+            return None;
+        }
+        hub.names::<ManagedClusterSet>(None).await
+    };
+    let names = names.unwrap_or_default();
+    let names = names.iter().map(String::as_str);
+    Some(Failure::no_such(&resource, name, names).to_string())
+}
+
+fn is_not_there<K>(found: &Result<Option<K>, Failure>) -> bool {
+    matches!(found, Ok(None) | Err(Failure::NoHub { .. }))
+}
+
+/// The user that the hub takes us for.
+async fn who(hub: &Hub, args: &Args) -> Result<String, Failure> {
+    if let Some((user, _)) = args.hub.acting_as() {
+        return Ok(user.to_owned());
+    }
+    let review = json!({
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "SelfSubjectReview",
+    });
+    let answered = hub
+        .create::<SelfSubjectReview>(None, &review, DryRun::None)
+        .await?;
+    match answered["status"]["userInfo"]["username"].as_str() {
+        Some(user) if !user.is_empty() => Ok(user.to_owned()),
+        _ => Err(Failure::Refused(
+            "the hub does not say who you are: name the user by --as".to_owned(),
+        )),
+    }
+}

@@ -1,0 +1,403 @@
+//! `berth clusterset bind`, `berth clusterset unbind`.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use berth_api::conditions::{FALSE, cluster_set_binding as conditions};
+use berth_api::{ManagedClusterSetBinding, groups};
+use clap_complete::engine::ArgValueCandidates;
+use k8s_openapi::api::core::v1::Namespace;
+use serde_json::json;
+
+use super::{distinct, existing, name, namespaces_of, set_of};
+use crate::complete;
+use crate::failure::{Failure, or_nearest};
+use crate::hub::{DryRun, Filter, Hub, Item};
+use crate::outcomes::{Outcomes, WriteArgs};
+use crate::print::plain;
+
+const BIND_EXAMPLES: &str = "\
+Examples:
+  berth clusterset bind prod --namespace team-a
+
+  # Whether the gate would let it pass
+  berth clusterset bind prod --namespace team-a --dry-run=server";
+
+const UNBIND_EXAMPLES: &str = "\
+Example:
+  berth clusterset unbind prod --namespace team-a";
+
+/// Bind sets to a namespace, so that work can be placed on their clusters from there
+///
+/// The gate asks for the permission to bind the set; and the namespace must not be that of an accepted cluster, whose agent
+/// works in it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = BIND_EXAMPLES)]
+pub(super) struct BindArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Wait for a moment until the hub says whether the binding is in force
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    wait: bool,
+}
+
+/// Take the bindings of sets from a namespace
+///
+/// A set that is not bound there, or that is no more, is no error.
+#[derive(Debug, clap::Args)]
+#[command(after_help = UNBIND_EXAMPLES)]
+pub(super) struct UnbindArgs {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Debug, clap::Args)]
+struct Which {
+    /// The names of the sets
+    #[arg(
+        value_name = "NAME",
+        required = true,
+        value_parser = name,
+        add = ArgValueCandidates::new(complete::sets)
+    )]
+    names: Vec<String>,
+    /// The namespace
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = name,
+        default_value = "default",
+        add = ArgValueCandidates::new(complete::namespaces)
+    )]
+    namespace: String,
+}
+
+/// How long the hub has to say whether a binding is in force.
+const MOMENT: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Binds the sets.
+///
+/// # Errors
+/// There is no such namespace.
+pub(super) async fn bind(
+    hub: &Hub,
+    args: &BindArgs,
+    write: &WriteArgs,
+) -> anyhow::Result<ExitCode> {
+    let namespace = args.which.namespace.as_str();
+    match hub.get::<Namespace>(None, namespace).await {
+        Ok(Some(_)) => {}
+        Ok(None) => return Err(no_such_namespace(hub, namespace).await.into()),
+        // Whoever may bind there need not be able to read it; the hub says whether it is there.
+        Err(failure) if failure.is_forbidden() => {}
+        Err(failure) => return Err(failure.into()),
+    }
+    let mut outcomes = Outcomes::new(write);
+    for set in distinct(&args.which.names) {
+        match bind_one(hub, set, namespace, write.dry_run, &outcomes).await {
+            Ok(true) => {
+                let line = format!("Clusterset {set} is bound to Namespace {namespace}");
+                if args.wait && write.dry_run == DryRun::None {
+                    match in_force(hub, set, namespace).await {
+                        Ok(said) => {
+                            outcomes.done(set, line)?;
+                            if !said {
+                                outcomes.progress(&format!(
+                                    "Note: the hub has not said yet whether the binding of Clusterset {set} is in force; is its \
+                                     controller running?"
+                                ));
+                            }
+                        }
+                        Err(why) => outcomes.failed(set, format!("{line}, but {why}"))?,
+                    }
+                } else {
+                    outcomes.done(set, line)?;
+                }
+            }
+            Ok(false) => {
+                let line = format!("Clusterset {set} is already bound to Namespace {namespace}");
+                outcomes.unchanged(set, line)?;
+            }
+            Err(failure) => outcomes.failed(set, failure)?,
+        }
+    }
+    Ok(outcomes.end()?)
+}
+
+/// Binds a set. False: it is bound already.
+async fn bind_one(
+    hub: &Hub,
+    set: &str,
+    namespace: &str,
+    dry_run: DryRun,
+    outcomes: &Outcomes,
+) -> Result<bool, Failure> {
+    match existing(hub, set).await {
+        Ok(_) => {}
+        Err(failure) if failure.is_forbidden() => outcomes.progress(&format!(
+            "Warning: whether there is a Clusterset {set} cannot be told: {failure}"
+        )),
+        Err(failure) => return Err(failure),
+    }
+    match hub
+        .get::<ManagedClusterSetBinding>(Some(namespace), set)
+        .await
+    {
+        Ok(Some(binding)) => return there(&binding, set, namespace).map(|()| false),
+        Ok(None) => {}
+        Err(failure) if failure.is_forbidden() => {}
+        Err(failure) => return Err(failure),
+    }
+    let binding = json!({
+        "apiVersion": format!("{}/v1beta2", groups::CLUSTER),
+        "kind": "ManagedClusterSetBinding",
+        "metadata": {"name": set, "namespace": namespace},
+        "spec": {"clusterSet": set},
+    });
+    let made = hub.create::<ManagedClusterSetBinding>(Some(namespace), &binding, dry_run);
+    match made.await {
+        Ok(_) => Ok(true),
+        Err(failure) if failure.is_already_there() => Ok(false),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Whether the binding that is there is the one that was asked for.
+fn there(
+    binding: &Item<ManagedClusterSetBinding>,
+    set: &str,
+    namespace: &str,
+) -> Result<(), Failure> {
+    let why = if binding.object.metadata.deletion_timestamp.is_some() {
+        "is being deleted: bind it when that is gone".to_owned()
+    } else if set_of(binding) != set {
+        format!(
+            "is of Clusterset {}: delete it first (kubectl delete managedclustersetbinding -n {namespace} {set})",
+            plain(&set_of(binding))
+        )
+    } else if let Some(why) = not_in_force(binding) {
+        why
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Refused(format!(
+        "the ManagedClusterSetBinding {set} in Namespace {namespace} {why}"
+    )))
+}
+
+/// That the hub says that the binding is not in force, and why.
+fn not_in_force(binding: &Item<ManagedClusterSetBinding>) -> Option<String> {
+    let status = binding.object.status.as_ref()?;
+    let bound = status
+        .conditions
+        .iter()
+        .find(|it| it.type_ == conditions::BOUND)?;
+    (bound.status == FALSE).then(|| {
+        let why = match bound.message.as_str() {
+            "" => plain(&bound.reason),
+            message => format!("{}: {}", plain(&bound.reason), plain(message)),
+        };
+        format!("is not in force: {why}")
+    })
+}
+
+/// Waits for a moment until the hub says that a new binding is in force. What it says of a set that was made just now may
+/// change, so that a no counts only in the end. False: nothing is said.
+///
+/// # Errors
+/// It is not in force.
+async fn in_force(hub: &Hub, set: &str, namespace: &str) -> Result<bool, String> {
+    let begun = Instant::now();
+    loop {
+        let binding = hub
+            .get::<ManagedClusterSetBinding>(Some(namespace), set)
+            .await;
+        // It was made; that it cannot be read, or was deleted, is another matter.
+        let Ok(Some(binding)) = binding else {
+            return Ok(true);
+        };
+        let no = not_in_force(&binding);
+        let said = binding.object.status.as_ref().is_some_and(|status| {
+            let mut conditions = status.conditions.iter();
+            conditions.any(|it| it.type_ == conditions::BOUND)
+        });
+        match no {
+            None if said => return Ok(true),
+            no if begun.elapsed() >= MOMENT => {
+                return no.map_or(Ok(false), |why| Err(format!("the binding {why}")));
+            }
+            _ => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+async fn no_such_namespace(hub: &Hub, name: &str) -> Failure {
+    let names = hub.names::<Namespace>(None).await.unwrap_or_default();
+    Failure::no_such("namespaces", name, names.iter().map(String::as_str))
+}
+
+/// Takes the bindings of the sets away.
+///
+/// # Errors
+/// The hub cannot be asked.
+pub(super) async fn unbind(
+    hub: &Hub,
+    args: &UnbindArgs,
+    write: &WriteArgs,
+) -> anyhow::Result<ExitCode> {
+    let namespace = args.which.namespace.as_str();
+    let mut outcomes = Outcomes::new(write);
+    for set in distinct(&args.which.names) {
+        match unbind_one(hub, set, namespace, write.dry_run).await {
+            Ok(true) => {
+                let line = format!("Clusterset {set} is unbound from Namespace {namespace}");
+                outcomes.done(set, line)?;
+            }
+            Ok(false) => {
+                let meant = meant(hub, set, namespace).await;
+                let line =
+                    format!("Clusterset {set} was not bound to Namespace {namespace}{meant}");
+                outcomes.unchanged(set, line)?;
+            }
+            Err(failure) => outcomes.failed(set, failure)?,
+        }
+    }
+    Ok(outcomes.end()?)
+}
+
+/// Unbinds a set, which need not be there any more. False: it is not bound.
+async fn unbind_one(
+    hub: &Hub,
+    set: &str,
+    namespace: &str,
+    dry_run: DryRun,
+) -> Result<bool, Failure> {
+    if dry_run == DryRun::Client {
+        let binding = hub.get::<ManagedClusterSetBinding>(Some(namespace), set);
+        return Ok(binding.await?.is_some());
+    }
+    hub.delete::<ManagedClusterSetBinding>(Some(namespace), set, None, dry_run)
+        .await
+}
+
+/// What else may have been meant, as far as it can be read, to follow the line.
+async fn meant(hub: &Hub, set: &str, namespace: &str) -> String {
+    let everything = Filter::default();
+    let bindings = match hub.list(None, &everything).await {
+        Ok(all) => all,
+        Err(_) => hub
+            .list(Some(namespace), &everything)
+            .await
+            .unwrap_or_default(),
+    };
+    or_meant(set, namespace, &bindings)
+}
+
+fn or_meant(set: &str, namespace: &str, bindings: &[Item<ManagedClusterSetBinding>]) -> String {
+    let elsewhere = namespaces_of(set, bindings);
+    if !elsewhere.is_empty() {
+        let list = berth_rules::display::first_of(&elsewhere, ", ");
+        return format!("; it is bound to Namespace {list}");
+    }
+    let here: Vec<String> = bindings
+        .iter()
+        .filter(|it| it.object.metadata.namespace.as_deref() == Some(namespace))
+        .map(Item::name)
+        .collect();
+    or_nearest(set, here.iter().map(String::as_str))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn binding(namespace: &str, name: &str, fields: Value) -> Item<ManagedClusterSetBinding> {
+        let mut value = json!({
+            "metadata": {"namespace": namespace, "name": name},
+            "spec": {"clusterSet": name},
+        });
+        for (key, field) in fields.as_object().unwrap() {
+            value[key] = field.clone();
+        }
+        Item::of(value)
+    }
+
+    fn bound(status: &str, reason: &str, message: &str) -> Value {
+        let condition = json!({
+            "type": "Bound", "status": status, "reason": reason, "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        json!({"status": {"conditions": [condition]}})
+    }
+
+    #[test]
+    fn a_binding_that_is_there_must_be_the_one_asked_for_and_in_force() {
+        let leaving = json!({"metadata": {
+            "namespace": "ns", "name": "prod", "deletionTimestamp": "2026-01-01T00:00:00Z",
+        }});
+        for (sentence, fields, why) in [
+            ("nothing is said of it yet", json!({}), None),
+            ("it is in force", bound("True", "ClusterSetBound", ""), None),
+            (
+                "it is not in force",
+                bound("False", "ClusterSetNotFound", ""),
+                Some("is not in force: ClusterSetNotFound"),
+            ),
+            (
+                "and why",
+                bound("False", "NamespaceBelongsToCluster", "move it\nsoon"),
+                Some("is not in force: NamespaceBelongsToCluster: move it..."),
+            ),
+            (
+                "it is of another set",
+                json!({"spec": {"clusterSet": "other"}}),
+                Some(
+                    "is of Clusterset other: delete it first (kubectl delete managedclustersetbinding -n ns prod)",
+                ),
+            ),
+            (
+                "it leaves",
+                leaving,
+                Some("is being deleted: bind it when that is gone"),
+            ),
+        ] {
+            let result = there(&binding("ns", "prod", fields), "prod", "ns");
+            let said = result.err().map(|failure| failure.to_string());
+            let expected =
+                why.map(|why| format!("the ManagedClusterSetBinding prod in Namespace ns {why}"));
+            assert_eq!(said, expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn who_unbinds_what_is_not_bound_learns_what_is() {
+        let all = [
+            binding("a", "prod", json!({})),
+            binding("b", "prod", json!({})),
+            binding("c", "staging", json!({})),
+        ];
+        for (set, namespace, meant) in [
+            ("prod", "c", "; it is bound to Namespace a, b"),
+            ("stagin", "c", "; did you mean \"staging\"?"),
+            ("stagin", "a", ""),
+            ("other", "c", ""),
+        ] {
+            assert_eq!(
+                or_meant(set, namespace, &all),
+                meant,
+                "{set} in {namespace}"
+            );
+        }
+    }
+}

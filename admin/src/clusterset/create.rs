@@ -1,0 +1,218 @@
+//! `berth create clusterset`.
+
+use std::process::ExitCode;
+
+use berth_api::{ManagedClusterSet, groups};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use serde_json::{Value, json};
+
+use super::selectors::{self, Finds};
+use super::{distinct, name};
+use crate::failure::Failure;
+use crate::hub::{Hub, HubArgs, Item};
+use crate::outcomes::{Outcomes, WriteArgs};
+
+const EXAMPLES: &str = "\
+Examples:
+  # A set of clusters that are put into it one by one
+  berth create clusterset prod
+
+  # A set of all clusters with these labels, now and later
+  berth create clusterset gpu --selector 'accelerator in (a100, h100), !retired'";
+
+/// Make cluster sets
+///
+/// Without a selector, clusters are put into the set by 'berth clusterset set', and each is in one such set. A set that is
+/// there already is left as it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The names of the sets
+    #[arg(value_name = "NAME", required = true, value_parser = name)]
+    names: Vec<String>,
+    /// Labels of the clusters in the set, as kubectl's -l takes them; '' is for all clusters. It takes the permission to
+    /// join all sets: see 'berth can-i join --all'
+    #[arg(short = 'l', long, value_parser = selectors::parse)]
+    selector: Option<LabelSelector>,
+    #[command(flatten)]
+    hub: HubArgs,
+    #[command(flatten)]
+    write: WriteArgs,
+}
+
+/// What is to be said of a set that is there already.
+#[derive(Debug, PartialEq, Eq)]
+struct There {
+    line: String,
+    note: Option<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// There is no hub to be asked.
+pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let hub = Hub::of(&args.hub).await?;
+    let mut outcomes = Outcomes::new(&args.write);
+    for name in distinct(&args.names) {
+        match create(&hub, name, args).await {
+            Ok(None) => outcomes.done(name, format!("Clusterset {name} is created"))?,
+            Ok(Some(There { line, note })) => {
+                outcomes.unchanged(name, line)?;
+                if let Some(note) = note {
+                    outcomes.progress(&note);
+                }
+            }
+            Err(failure) => outcomes.failed(name, failure)?,
+        }
+    }
+    Ok(outcomes.end()?)
+}
+
+/// Makes it, unless it is there already.
+async fn create(hub: &Hub, name: &str, args: &Args) -> Result<Option<There>, Failure> {
+    let asked = args.selector.as_ref();
+    match hub.get::<ManagedClusterSet>(None, name).await {
+        Ok(Some(set)) => return there(name, &set, asked).map(Some),
+        // Whoever may make sets need not be able to read them.
+        Ok(None) => {}
+        Err(failure) if failure.is_forbidden() => {}
+        Err(failure) => return Err(failure),
+    }
+    let object = object(name, asked);
+    let made = hub.create::<ManagedClusterSet>(None, &object, args.write.dry_run);
+    match made.await {
+        Ok(_) => Ok(None),
+        // Somebody was faster, or it could not be read.
+        Err(failure) if failure.is_already_there() => {
+            match hub.get::<ManagedClusterSet>(None, name).await {
+                Ok(Some(set)) => there(name, &set, asked).map(Some),
+                Err(_) if asked.is_none() => Ok(Some(There {
+                    line: already(name),
+                    note: None,
+                })),
+                Ok(None) | Err(_) => Err(failure),
+            }
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+fn object(name: &str, selector: Option<&LabelSelector>) -> Value {
+    let selector = match selector {
+        None => json!({"selectorType": "ExclusiveClusterSetLabel"}),
+        Some(selector) => json!({"selectorType": "LabelSelector", "labelSelector": selector}),
+    };
+    json!({
+        "apiVersion": format!("{}/v1beta2", groups::CLUSTER),
+        "kind": "ManagedClusterSet",
+        "metadata": {"name": name},
+        "spec": {"clusterSelector": selector},
+    })
+}
+
+/// Whether the set that is there is the one that was asked for.
+fn there(
+    name: &str,
+    set: &Item<ManagedClusterSet>,
+    asked: Option<&LabelSelector>,
+) -> Result<There, Failure> {
+    if set.object.metadata.deletion_timestamp.is_some() {
+        return Err(Failure::Refused(format!(
+            "Clusterset {name} is being deleted: create it when it is gone"
+        )));
+    }
+    let found = Finds::of(&set.object.spec.cluster_selector);
+    let note = match (asked, &found) {
+        (None, Finds::ByName) => None,
+        (None, found) => Some(format!("Note: Clusterset {name} {}", found.words())),
+        (Some(asked), Finds::ByLabels(Some(found))) if selectors::same(asked, found) => None,
+        (Some(asked), found) => {
+            return Err(Failure::Refused(format!(
+                "{}, but it {}, where one that {} was asked for; to change it: kubectl edit managedclusterset {name}",
+                already(name),
+                match &set.unreadable {
+                    None => found.words(),
+                    Some(why) => format!("cannot be read ({why})"),
+                },
+                Finds::ByLabels(Some(asked)).words(),
+            )));
+        }
+    };
+    Ok(There {
+        line: already(name),
+        note,
+    })
+}
+
+fn already(name: &str) -> String {
+    format!("Clusterset {name} is already created")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_that_is_there_must_be_the_one_asked_for() {
+        let label = json!({"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}});
+        let labels = json!({"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {"matchLabels": {"a": "b"}}}});
+        let already = "Clusterset prod is already created";
+        let differs = format!("{already}, but it takes ");
+        for (sentence, spec, asked, expected) in [
+            (
+                "none asked for, as it is",
+                &label,
+                None,
+                Ok((already, false)),
+            ),
+            (
+                "none asked for, but it has one",
+                &labels,
+                None,
+                Ok((already, true)),
+            ),
+            (
+                "the same, said otherwise",
+                &labels,
+                Some("a in (b)"),
+                Ok((already, false)),
+            ),
+            ("another", &labels, Some("a=c"), Err(differs.as_str())),
+            ("all clusters", &labels, Some(""), Err(differs.as_str())),
+            (
+                "one asked for, but it has none",
+                &label,
+                Some("a=b"),
+                Err(differs.as_str()),
+            ),
+        ] {
+            let set = Item::of(json!({"metadata": {"name": "prod"}, "spec": spec}));
+            let asked = asked.map(|it| selectors::parse(it).unwrap());
+            match (there("prod", &set, asked.as_ref()), expected) {
+                (Ok(there), Ok((line, note))) => {
+                    assert_eq!(
+                        (there.line.as_str(), there.note.is_some()),
+                        (line, note),
+                        "{sentence}"
+                    );
+                }
+                (Err(failure), Err(start)) => {
+                    assert!(
+                        failure.to_string().starts_with(start),
+                        "{sentence}: {failure}"
+                    );
+                }
+                (result, _) => panic!("{sentence}: {result:?}"),
+            }
+        }
+        let leaving = Item::of(
+            json!({"metadata": {"name": "prod", "deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+        );
+        let failure = there("prod", &leaving, None).unwrap_err().to_string();
+        assert_eq!(
+            failure,
+            "Clusterset prod is being deleted: create it when it is gone"
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! `berth create clusterset`, `berth delete clusterset`, `berth clusterset set|bind|unbind`.
+//!
+//! They do what `clusteradm` does under these names, and say it in the same words, as far as these are right. What OCM's tool
+//! does by halves is done whole: every target is tried, nothing is written under `--dry-run`, a set of which clusters are
+//! members by other labels is not put on clusters, and no set is taken from under its members and bindings unasked.
+
+mod bind;
+pub(crate) mod create;
+pub(crate) mod delete;
+mod selectors;
+mod set;
+
+use std::process::ExitCode;
+
+use berth_api::{ManagedClusterSet, ManagedClusterSetBinding, groups};
+use clap::Subcommand;
+use kube::ResourceExt;
+
+use super::failure::Failure;
+use super::hub::{Hub, HubArgs, Item};
+use super::outcomes::WriteArgs;
+use super::targets::distinct;
+
+const EXAMPLES: &str = "\
+Examples:
+  berth clusterset set prod --clusters cluster1,cluster2
+  berth clusterset bind prod --namespace team-a
+  berth clusterset unbind prod --namespace team-a";
+
+/// Put clusters into a set, bind a set to a namespace, or unbind it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+    #[command(flatten)]
+    hub: HubArgs,
+    #[command(flatten)]
+    write: WriteArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Set(set::Args),
+    Bind(bind::BindArgs),
+    Unbind(bind::UnbindArgs),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Those of the hub that concern all targets.
+pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let hub = Hub::of(&args.hub).await?;
+    match &args.what {
+        What::Set(set) => set::run(&hub, set, &args.write).await,
+        What::Bind(bind) => bind::bind(&hub, bind, &args.write).await,
+        What::Unbind(unbind) => bind::unbind(&hub, unbind, &args.write).await,
+    }
+}
+
+/// A name as it is typed, alone or in a list with commas.
+fn name(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("a name is empty".to_owned()),
+        name => Ok(name.to_owned()),
+    }
+}
+
+/// The set of this name, which is not on its way out.
+async fn existing(hub: &Hub, name: &str) -> Result<Item<ManagedClusterSet>, Failure> {
+    let Some(set) = hub.get::<ManagedClusterSet>(None, name).await? else {
+        return Err(no_such_set(hub, name).await);
+    };
+    if set.object.metadata.deletion_timestamp.is_some() {
+        return Err(Failure::Refused(format!(
+            "Clusterset {name} is being deleted"
+        )));
+    }
+    Ok(set)
+}
+
+/// There is no set of this name; one of a similar name may be there.
+async fn no_such_set(hub: &Hub, name: &str) -> Failure {
+    let resource = format!("{}.{}", groups::MANAGED_CLUSTER_SETS, groups::CLUSTER);
+    let names = set_names(hub).await;
+    Failure::no_such(&resource, name, names.iter().map(String::as_str))
+}
+
+/// The names of all sets, as far as they may be read: what they are for is to suggest one.
+async fn set_names(hub: &Hub) -> Vec<String> {
+    let names = hub.names::<ManagedClusterSet>(None).await;
+    names.unwrap_or_default()
+}
+
+/// Which set a binding is of: by what it says, and if it says nothing, by its name, which the gate has be the same.
+fn set_of(binding: &Item<ManagedClusterSetBinding>) -> String {
+    match binding.object.spec.cluster_set.as_str() {
+        "" => binding.name(),
+        set => set.to_owned(),
+    }
+}
+
+/// The namespaces in which a set is bound.
+fn namespaces_of(set: &str, bindings: &[Item<ManagedClusterSetBinding>]) -> Vec<String> {
+    let of_set = bindings.iter().filter(|binding| set_of(binding) == set);
+    let mut namespaces: Vec<String> = of_set
+        .filter_map(|binding| binding.object.namespace())
+        .collect();
+    namespaces.dedup();
+    namespaces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_as_they_come_each_once() {
+        let names = ["b", "a", "b", "c"].map(str::to_owned);
+        assert_eq!(distinct(&names), ["b", "a", "c"]);
+        assert_eq!(name(" a "), Ok("a".to_owned()));
+        assert!(name(" ").is_err());
+    }
+}

@@ -1,0 +1,326 @@
+//! `berth clusterset set`.
+
+use std::process::ExitCode;
+
+use berth_api::{ManagedCluster, ManagedClusterSet, groups, labels};
+use clap::ArgGroup;
+use clap_complete::engine::ArgValueCandidates;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use super::selectors::Finds;
+use super::{distinct, existing, name};
+use crate::complete;
+use crate::failure::Failure;
+use crate::hub::{DryRun, Filter, Hub, Item};
+use crate::outcomes::{Outcomes, WriteArgs};
+use crate::retry::deciding_again;
+
+const EXAMPLES: &str = "\
+Examples:
+  berth clusterset set prod --clusters cluster1,cluster2
+
+  # All clusters of another set
+  berth clusterset set prod -l cluster.open-cluster-management.io/clusterset=staging
+
+  # Have a namespace managed on all clusters of the set
+  berth clusterset set prod --namespaces monitoring";
+
+/// Put clusters into a set
+///
+/// A cluster is in one such set: it leaves the one that it was in. For that the gate asks for the permission to join both.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = EXAMPLES,
+    group = ArgGroup::new("what").args(["clusters", "selector", "namespaces"]).required(true).multiple(true)
+)]
+pub(super) struct Args {
+    /// The name of the set
+    #[arg(value_parser = name, add = ArgValueCandidates::new(complete::sets))]
+    name: String,
+    /// The clusters
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        value_parser = name,
+        add = ArgValueCandidates::new(complete::clusters)
+    )]
+    clusters: Vec<String>,
+    /// The clusters with these labels
+    #[arg(short = 'l', long, conflicts_with = "clusters")]
+    selector: Option<String>,
+    /// Namespaces to be managed on all clusters of the set, besides those that are already
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = name)]
+    namespaces: Vec<String>,
+}
+
+/// What is due for a cluster.
+#[derive(Debug, PartialEq, Eq)]
+enum Due {
+    /// Nothing.
+    Nothing { line: String },
+    /// A merge patch.
+    Patch { patch: Value, line: String },
+}
+
+/// Names of all clusters, read when one is not found, to suggest another.
+#[derive(Default)]
+struct Known(Option<Vec<String>>);
+
+/// Runs the command.
+///
+/// # Errors
+/// There is no such set, or the hub cannot be asked.
+pub(super) async fn run(hub: &Hub, args: &Args, write: &WriteArgs) -> anyhow::Result<ExitCode> {
+    let set = existing(hub, &args.name).await?;
+    let mut outcomes = Outcomes::new(write);
+    if args.selector.is_some() || !args.clusters.is_empty() {
+        match unfit(&set) {
+            Some(why) => outcomes.failed(&args.name, why)?,
+            None => clusters(hub, args, write.dry_run, &mut outcomes).await?,
+        }
+    }
+    let names = distinct(&args.namespaces);
+    if !names.is_empty() {
+        match namespaces(hub, &args.name, &names, write.dry_run).await {
+            Err(failure) => outcomes.failed(&args.name, failure)?,
+            Ok(added) => {
+                for name in names {
+                    if added.iter().any(|it| it == name) {
+                        let line = format!(
+                            "Managed namespace {name} is added to Clusterset {}",
+                            args.name
+                        );
+                        outcomes.done(name, line)?;
+                    } else {
+                        let line = format!(
+                            "Managed namespace {name} already exists in Clusterset {}",
+                            args.name
+                        );
+                        outcomes.unchanged(name, line)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(outcomes.end()?)
+}
+
+/// Why clusters cannot be put into the set.
+fn unfit(set: &Item<ManagedClusterSet>) -> Option<String> {
+    let name = set.name();
+    if let Some(why) = &set.unreadable {
+        return Some(format!("Clusterset {name} cannot be read: {why}"));
+    }
+    match Finds::of(&set.object.spec.cluster_selector) {
+        Finds::ByName => None,
+        finds => Some(format!(
+            "no cluster can be put into Clusterset {name}: it {}",
+            finds.words()
+        )),
+    }
+}
+
+async fn clusters(
+    hub: &Hub,
+    args: &Args,
+    dry_run: DryRun,
+    outcomes: &mut Outcomes,
+) -> anyhow::Result<()> {
+    let mut all: Vec<(String, Option<Item<ManagedCluster>>)> = Vec::new();
+    match &args.selector {
+        None => all.extend(
+            distinct(&args.clusters)
+                .into_iter()
+                .map(|it| (it.to_owned(), None)),
+        ),
+        Some(selector) => {
+            let found = hub
+                .list::<ManagedCluster>(None, &Filter::labels(selector))
+                .await?;
+            all.extend(found.into_iter().map(|it| (it.name(), Some(it))));
+            if all.is_empty() {
+                outcomes.progress("No clusters found.");
+            }
+        }
+    }
+    let mut known = Known::default();
+    for (cluster, mut read) in all {
+        let moved = deciding_again(async || {
+            let item = match read.take() {
+                Some(item) => Some(item),
+                None => hub.get(None, &cluster).await?,
+            };
+            let Some(item) = item else {
+                return Err(known.no_such(hub, &cluster).await);
+            };
+            match due(&item, &args.name) {
+                Due::Nothing { line } => Ok((false, line)),
+                Due::Patch { patch, line } => {
+                    hub.merge::<ManagedCluster>(None, &cluster, None, patch, dry_run)
+                        .await?;
+                    Ok((true, line))
+                }
+            }
+        });
+        match moved.await {
+            Ok((true, line)) => outcomes.done(&cluster, line)?,
+            Ok((false, line)) => outcomes.unchanged(&cluster, line)?,
+            Err(failure) => outcomes.failed(&cluster, failure)?,
+        }
+    }
+    Ok(())
+}
+
+/// What is due for a cluster to be in the set.
+fn due(cluster: &Item<ManagedCluster>, set: &str) -> Due {
+    let name = cluster.name();
+    let old = cluster.object.labels().get(labels::CLUSTER_SET);
+    let line = match old.map(String::as_str) {
+        Some(old) if old == set => {
+            let line = format!("Cluster {name} is already in Clusterset {set}");
+            return Due::Nothing { line };
+        }
+        None | Some("") => format!("Cluster {name} is set to Clusterset {set}"),
+        Some(old) => format!("Cluster {name} is set, from ClusterSet {old} to Clusterset {set}"),
+    };
+    let patch = json!({"metadata": {
+        "resourceVersion": cluster.object.resource_version(),
+        "labels": {labels::CLUSTER_SET: set},
+    }});
+    Due::Patch { patch, line }
+}
+
+/// Has these namespaces managed on the clusters of the set. Returns those that were not before.
+async fn namespaces(
+    hub: &Hub,
+    set: &str,
+    names: &[&str],
+    dry_run: DryRun,
+) -> Result<Vec<String>, Failure> {
+    deciding_again(async || {
+        let set_now = existing(hub, set).await?;
+        let (patch, added) = managed(&set_now.value, names);
+        if !added.is_empty() {
+            hub.merge::<ManagedClusterSet>(None, set, None, patch, dry_run)
+                .await?;
+        }
+        Ok(added)
+    })
+    .await
+}
+
+/// A merge patch that adds to the namespaces of a set, whatever else is said of those that are there; and what it adds.
+fn managed(set: &Value, names: &[&str]) -> (Value, Vec<String>) {
+    let there = set["spec"]["managedNamespaces"].as_array();
+    let mut all = there.cloned().unwrap_or_default();
+    let mut added = Vec::new();
+    for name in names {
+        if !all.iter().any(|it| it["name"] == *name) {
+            all.push(json!({"name": name}));
+            added.push((*name).to_owned());
+        }
+    }
+    let patch = json!({
+        "metadata": {"resourceVersion": set["metadata"]["resourceVersion"]},
+        "spec": {"managedNamespaces": all},
+    });
+    (patch, added)
+}
+
+// === impl Known ===
+
+impl Known {
+    async fn no_such(&mut self, hub: &Hub, cluster: &str) -> Failure {
+        if self.0.is_none() {
+            let names = hub.names::<ManagedCluster>(None).await;
+            self.0 = Some(names.unwrap_or_default());
+        }
+        let names = self.0.iter().flatten().map(String::as_str);
+        let resource = format!("{}.{}", groups::MANAGED_CLUSTERS, groups::CLUSTER);
+        Failure::no_such(&resource, cluster, names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_moved_and_what_it_leaves_is_told() {
+        let cluster = |set: Option<&str>| {
+            let mut value =
+                json!({"metadata": {"name": "c1", "resourceVersion": "7", "labels": {"a": "b"}}});
+            if let Some(set) = set {
+                value["metadata"]["labels"][labels::CLUSTER_SET] = set.into();
+            }
+            Item::of(value)
+        };
+        let moved = |line: &str| Due::Patch {
+            patch: json!({"metadata": {"resourceVersion": "7", "labels": {labels::CLUSTER_SET: "prod"}}}),
+            line: line.to_owned(),
+        };
+        for (sentence, old, expected) in [
+            (
+                "it was in none",
+                None,
+                moved("Cluster c1 is set to Clusterset prod"),
+            ),
+            (
+                "an empty label is none",
+                Some(""),
+                moved("Cluster c1 is set to Clusterset prod"),
+            ),
+            (
+                "it was in another",
+                Some("default"),
+                moved("Cluster c1 is set, from ClusterSet default to Clusterset prod"),
+            ),
+            (
+                "it is there",
+                Some("prod"),
+                Due::Nothing {
+                    line: "Cluster c1 is already in Clusterset prod".to_owned(),
+                },
+            ),
+        ] {
+            assert_eq!(due(&cluster(old), "prod"), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn namespaces_are_added_to_those_that_are_there() {
+        let set = json!({"metadata": {"resourceVersion": "7"}, "spec": {"managedNamespaces": [{"name": "a", "later": 1}]}});
+        let (patch, added) = managed(&set, &["b", "a"]);
+        assert_eq!(added, ["b"]);
+        assert_eq!(
+            patch,
+            json!({
+                "metadata": {"resourceVersion": "7"},
+                "spec": {"managedNamespaces": [{"name": "a", "later": 1}, {"name": "b"}]},
+            })
+        );
+        assert_eq!(managed(&json!({}), &["a"]).1, ["a"]);
+        assert!(managed(&set, &["a"]).1.is_empty());
+    }
+
+    #[test]
+    fn nothing_is_put_into_a_set_that_takes_clusters_by_labels() {
+        let set = |spec: Value| {
+            Item::of(json!({"metadata": {"name": "gpu"}, "spec": {"clusterSelector": spec}}))
+        };
+        assert_eq!(
+            unfit(&set(json!({"selectorType": "ExclusiveClusterSetLabel"}))),
+            None
+        );
+        assert_eq!(unfit(&set(json!({}))), None);
+        let selector = json!({"selectorType": "LabelSelector", "labelSelector": {"matchLabels": {"gpu": "a100"}}});
+        assert_eq!(
+            unfit(&set(selector)).as_deref(),
+            Some("no cluster can be put into Clusterset gpu: it takes the clusters with gpu=a100")
+        );
+        let why = unfit(&set(json!({"labelSelector": 7}))).unwrap();
+        assert!(why.starts_with("Clusterset gpu cannot be read: "), "{why}");
+    }
+}

@@ -1,0 +1,80 @@
+//! The commands that talk to a hub.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use tokio::runtime::Builder;
+
+use crate::{accept, can_i, clusterset, deny, doctor, get};
+
+/// A command that talks to a hub, with its arguments.
+#[derive(Debug, Subcommand)]
+#[expect(
+    missing_docs,
+    reason = "clap would show it in place of what the arguments say"
+)]
+pub enum Command {
+    Get(get::Args),
+    Accept(accept::Args),
+    Deny(deny::Args),
+    Create(Create),
+    Delete(Delete),
+    Clusterset(clusterset::Args),
+    CanI(can_i::Args),
+    Doctor(doctor::Args),
+}
+
+/// Make a cluster set
+#[derive(Debug, clap::Args)]
+pub struct Create {
+    #[command(subcommand)]
+    what: CreateWhat,
+}
+
+#[derive(Debug, Subcommand)]
+enum CreateWhat {
+    Clusterset(clusterset::create::Args),
+}
+
+/// Delete cluster sets
+#[derive(Debug, clap::Args)]
+pub struct Delete {
+    #[command(subcommand)]
+    what: DeleteWhat,
+}
+
+#[derive(Debug, Subcommand)]
+enum DeleteWhat {
+    Clusterset(clusterset::delete::Args),
+}
+
+// === impl Command ===
+
+impl Command {
+    /// Runs the command to its end, in a runtime of its own, and returns its exit code.
+    ///
+    /// # Errors
+    /// The hub cannot be used, or the output cannot be written.
+    pub fn run(&self) -> anyhow::Result<ExitCode> {
+        let command = async {
+            match self {
+                Self::Get(args) => get::run(args).await,
+                Self::Accept(args) => accept::run(args).await,
+                Self::Deny(args) => deny::run(args).await,
+                Self::Create(Create {
+                    what: CreateWhat::Clusterset(args),
+                }) => clusterset::create::run(args).await,
+                Self::Delete(Delete {
+                    what: DeleteWhat::Clusterset(args),
+                }) => clusterset::delete::run(args).await,
+                Self::Clusterset(args) => clusterset::run(args).await,
+                Self::CanI(args) => can_i::run(args).await,
+                Self::Doctor(args) => doctor::run(args).await,
+            }
+        };
+        Builder::new_current_thread()
+            .enable_all()
+            .build()?
+            .block_on(command)
+    }
+}

@@ -1,0 +1,173 @@
+//! Completion: the shell asks the program what could follow, so that names come from the hub.
+//!
+//! `berth completion bash` prints what makes a shell ask. As a kubectl plugin (under the name `kubectl-berth`) it is kubectl
+//! that asks a program named `kubectl_complete-berth`, which may be this one, too.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use berth_api::{ManagedCluster, ManagedClusterSet};
+use clap_complete::engine::{CompletionCandidate, complete};
+use clap_complete::env::{CompleteEnv, Shells};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Resource;
+use serde::de::DeserializeOwned;
+use tokio::runtime::Builder;
+
+use crate::hub::{Hub, HubArgs, Wait};
+
+/// Set by the script while it asks.
+const VARIABLE: &str = "BERTH_COMPLETE";
+/// What kubectl runs to complete `kubectl berth`.
+const KUBECTL_COMPLETE: &str = "kubectl_complete-berth";
+/// kubectl's plugin.
+pub const KUBECTL_PLUGIN: &str = "kubectl-berth";
+/// Nobody waits longer for a name.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// In the words of kubectl's completion (cobra's): no file names in place of names.
+const NO_FILES: &str = ":4";
+
+/// Answers a shell or kubectl that asks for completions. False: nobody does, the command is to be run.
+///
+/// # Errors
+/// The shell is unknown, or the answer cannot be written.
+pub fn answer(command: fn() -> clap::Command) -> anyhow::Result<bool> {
+    if called_as() == Some(KUBECTL_COMPLETE) {
+        let args: Vec<OsString> = std::iter::once("berth".into())
+            .chain(env::args_os().skip(1))
+            .collect();
+        let last = args.len() - 1;
+        let mut out = io::stdout().lock();
+        for candidate in complete(&mut command(), args, last, None)? {
+            writeln!(out, "{}", candidate.get_value().to_string_lossy())?;
+        }
+        writeln!(out, "{NO_FILES}")?;
+        return Ok(true);
+    }
+    let here = env::current_dir().ok();
+    Ok(CompleteEnv::with_factory(command)
+        .var(VARIABLE)
+        .try_complete(env::args_os(), here.as_deref())?)
+}
+
+/// Writes the script that makes a shell ask `berth`.
+///
+/// # Errors
+/// It cannot be written.
+pub fn script(shell: &str) -> anyhow::Result<()> {
+    let shells = Shells::builtins();
+    let completer = shells
+        .completer(shell)
+        .ok_or_else(|| anyhow::anyhow!("no completion for the shell {shell:?}"))?;
+    let mut script = Vec::new();
+    completer.write_registration(VARIABLE, "berth", "berth", "berth", &mut script)?;
+    io::stdout().write_all(&script)?;
+    Ok(())
+}
+
+/// The name this program was started under, if it is one of kubectl's.
+pub fn called_as() -> Option<&'static str> {
+    let first = env::args_os().next()?;
+    let name = Path::new(&first).file_stem()?.to_str()?;
+    [KUBECTL_COMPLETE, KUBECTL_PLUGIN]
+        .into_iter()
+        .find(|known| *known == name)
+}
+
+/// Names of ManagedClusters.
+pub(crate) fn clusters() -> Vec<CompletionCandidate> {
+    names::<ManagedCluster>()
+}
+
+/// Names of ManagedClusterSets.
+pub(crate) fn sets() -> Vec<CompletionCandidate> {
+    names::<ManagedClusterSet>()
+}
+
+/// Names of what `berth can-i` is asked about: clusters after `accept`, sets after the others.
+pub(crate) fn guarded() -> Vec<CompletionCandidate> {
+    let mut words = env::args_os().skip_while(|word| word != "can-i");
+    if words.any(|word| word == "accept") {
+        clusters()
+    } else {
+        sets()
+    }
+}
+
+/// Names of namespaces.
+pub(crate) fn namespaces() -> Vec<CompletionCandidate> {
+    names::<Namespace>()
+}
+
+/// Names of contexts, of the kubeconfig that was named, or is found.
+pub(crate) fn contexts() -> Vec<CompletionCandidate> {
+    candidates(berth_hub::contexts(&typed(env::args_os()).access()))
+}
+
+/// Names from the hub that the flags typed so far name; none if it does not tell.
+fn names<K: Resource<DynamicType = ()> + DeserializeOwned + Default>() -> Vec<CompletionCandidate> {
+    let args = typed(env::args_os());
+    let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
+        return Vec::new();
+    };
+    let ask = async {
+        let hub = Hub::of(&args).await.ok()?;
+        hub.names::<K>(None).await.ok()
+    };
+    // Made in the runtime, whose clock it goes by.
+    let asked = runtime.block_on(async { tokio::time::timeout(PATIENCE, ask).await });
+    candidates(asked.ok().flatten().unwrap_or_default())
+}
+
+fn candidates(names: impl IntoIterator<Item = String>) -> Vec<CompletionCandidate> {
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// The flags of the hub among the words of an unfinished command line.
+fn typed(words: impl Iterator<Item = OsString>) -> HubArgs {
+    let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
+    let all = |flag: &str| -> Vec<String> {
+        let values = words.iter().enumerate().filter_map(|(at, word)| {
+            match word.strip_prefix(flag)?.strip_prefix('=') {
+                Some(value) => Some(value.to_owned()),
+                None if word == flag => words.get(at + 1).cloned(),
+                None => None,
+            }
+        });
+        values.collect()
+    };
+    HubArgs::new(
+        all("--kubeconfig").pop().map(Into::into),
+        all("--context").pop(),
+        all("--as").pop(),
+        all("--as-group"),
+        Wait(PATIENCE),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hub_is_the_one_that_was_typed() {
+        let line = "berth -- berth get --context=a clusters --as me --as-group x --as-group=y --kubeconfig";
+        let args = typed(line.split(' ').map(OsString::from));
+        assert_eq!(
+            format!("{args:?}"),
+            format!(
+                "{:?}",
+                HubArgs::new(
+                    None,
+                    Some("a".into()),
+                    Some("me".into()),
+                    vec!["x".into(), "y".into()],
+                    Wait(PATIENCE)
+                )
+            )
+        );
+    }
+}

@@ -1,0 +1,519 @@
+//! The certificates that the webhooks serve, and the CA bundles of the registrations: whether the API server trusts them, and
+//! for how long.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use berth_certs::served::{Bundle, Chain, Judgement, Leaf, Objection, judge};
+use berth_manifests::ShippedWebhook;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::writes;
+use crate::doctor::facts::{Endpoint, Fact, Facts, Unread, endpoint};
+use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::installation::{self, CONTROLLER, OWN_SECRET, WEBHOOK};
+
+const CHECK: Check = Check::WebhookCertificate;
+
+/// Whoever renews certificates does so before this is left of them; or a fifth of their time, if that is less.
+const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// Writes a CA into a registration.
+fn patch(object: &Object) -> String {
+    format!(
+        "write the CA of the certificate into it: kubectl patch {} {} --type=json -p \
+         \"[{{\\\"op\\\":\\\"add\\\",\\\"path\\\":\\\"/webhooks/0/clientConfig/caBundle\\\",\\\"value\\\":\\\"$(base64 < \
+         ca.crt | tr -d '\\n')\\\"}}]\"",
+        object.kind, object.name
+    )
+}
+
+pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+    let mut findings: Vec<_> = kept(facts).into_iter().collect();
+    // What is wrong with a certificate is told once, whoever calls its server.
+    let mut told = BTreeSet::new();
+    for (webhook, registration) in facts.registered() {
+        let object = Object::new(webhook.registration_kind(), webhook.name);
+        for config in &registration.webhooks {
+            let (of_registration, of_server) = one(facts, webhook, config, &object);
+            findings.extend(of_registration.into_iter().map(|it| it.of(object.clone())));
+            for finding in of_server {
+                let about = finding.object.clone().map(|object| object.to_string());
+                if told.insert((about, finding.message.clone())) {
+                    findings.push(finding);
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// What is found about the registration; and about what is served to it.
+fn one(
+    facts: &Facts,
+    webhook: &'static ShippedWebhook,
+    config: &Value,
+    object: &Object,
+) -> (Vec<Finding>, Vec<Finding>) {
+    let works = writes::works(facts, webhook);
+    let Some(endpoint) = endpoint(config) else {
+        let message = "its clientConfig names nobody who could be called";
+        return (vec![CHECK.fault(message).remedy(patch(object))], Vec::new());
+    };
+    let bundle = match bundle(config) {
+        Ok(bundle) => bundle,
+        Err(finding) => {
+            // The API server's own authorities may vouch for it: nobody here knows them.
+            let findings = if works {
+                Vec::new()
+            } else {
+                vec![finding.remedy(patch(object))]
+            };
+            return (findings, Vec::new());
+        }
+    };
+    let chain = match served(facts, &endpoint) {
+        Ok((chain, of)) => (chain, of),
+        Err(unread) => {
+            let what = format!("the certificate that is served at {endpoint}");
+            let finding = if works {
+                CHECK.skipped(format!(
+                    "the API server trusts it; until when could not be checked: {what}: {unread}"
+                ))
+            } else {
+                CHECK.unknown(&what, &unread)
+            };
+            return (Vec::new(), vec![finding.of(about(&endpoint))]);
+        }
+    };
+    let (chain, of) = chain;
+    let chain = match chain {
+        Ok(chain) => chain,
+        Err(why) => {
+            let finding = CHECK
+                .fault(why)
+                .of(of)
+                .remedy("write a new one: manifests/README.md, \"With certificates of your own\"");
+            return (Vec::new(), vec![finding]);
+        }
+    };
+    let name = endpoint.server_name();
+    let judgement = judge(&chain, &bundle, &name, facts.now());
+    told(&judgement, &name, facts.now(), object, &of)
+}
+
+fn bundle(config: &Value) -> Result<Bundle, Finding> {
+    let text = config["clientConfig"]["caBundle"].as_str();
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Err(CHECK.fault(
+            "it has no caBundle: the API server trusts none but its own authorities, and refuses all that is covered",
+        ));
+    };
+    let pem = BASE64_STANDARD
+        .decode(text)
+        .map_err(|_| CHECK.fault("its caBundle is no base64"))?;
+    Bundle::from_pem(&pem).map_err(|problem| {
+        let problem = problem.to_string();
+        let what = problem.split(';').next().unwrap_or_default();
+        CHECK.fault(format!("its caBundle cannot be used: {what}"))
+    })
+}
+
+/// What is wrong with the Secret that Berth keeps a certificate in: it fills it, and may neither make nor delete it.
+fn kept(facts: &Facts) -> Option<Finding> {
+    const APPLY: &str = "kubectl apply -f manifests/server/certificates.yaml";
+    let gate = facts.deployment(WEBHOOK)?;
+    if !installation::serves_a_kept_certificate(gate) {
+        return None;
+    }
+    let place = (facts.namespace.clone(), WEBHOOK.to_owned());
+    let called = facts.called.get(&place)?;
+    let (namespace, name) = (&facts.namespace, &called.secret_name);
+    let finding = match called.secret.as_ref().ok()? {
+        None => CHECK
+            .fault("it does not exist: gates serve on from memory, and one that restarts has nothing to serve")
+            .remedy(APPLY),
+        Some(secret)
+            if secret.type_.as_deref() != Some("Opaque") || secret.immutable == Some(true) =>
+        {
+            CHECK
+                .fault("it is not of type Opaque, or is immutable: the certificate in it cannot be renewed")
+                .remedy(format!(
+                    "kubectl -n {namespace} delete secret {name}, then {APPLY}"
+                ))
+        }
+        Some(secret) if secret.data.as_ref().is_none_or(BTreeMap::is_empty) => CHECK
+            .warning("it is empty: no gate can serve before the controller has filled it")
+            .remedy(format!(
+                "see why the controller does not: kubectl -n {namespace} logs deployment/{CONTROLLER}"
+            )),
+        Some(_) => return None,
+    };
+    Some(finding.of(Object::within("secret", namespace, name)))
+}
+
+/// What is served there, and what that is to be called; or why that is not known.
+fn served(facts: &Facts, endpoint: &Endpoint) -> Fact<(Result<Chain, String>, Object)> {
+    let (namespace, name) = match endpoint {
+        Endpoint::Address { .. } => {
+            let not_asked = || Err(Unread::Why("it was not looked at".to_owned()));
+            let seen = facts.served.get(endpoint).cloned();
+            let chain = seen.unwrap_or_else(not_asked)?;
+            return Ok((Ok(chain), about(endpoint)));
+        }
+        Endpoint::Service {
+            namespace, name, ..
+        } => (namespace, name),
+    };
+    let not_asked = || Unread::Why("it was not looked at".to_owned());
+    let called = facts
+        .called
+        .get(&(namespace.clone(), name.clone()))
+        .ok_or_else(not_asked)?;
+    let object = Object::within("secret", namespace, &called.secret_name);
+    let secret = match &called.secret {
+        Ok(Some(secret)) => secret,
+        Ok(None) => {
+            // Somebody who is not in the hub's cluster, or has it from elsewhere.
+            let why = format!("there is no Secret {namespace}/{}", called.secret_name);
+            return Err(Unread::Why(why));
+        }
+        Err(unread) => return Err(unread.clone()),
+    };
+    let data = secret.data.as_ref();
+    let certificate = data.and_then(|data| data.get("tls.crt"));
+    let chain = certificate
+        .ok_or_else(|| "it has no tls.crt".to_owned())
+        .and_then(|pem| {
+            Chain::from_pem(&pem.0).map_err(|problem| {
+                let problem = problem.to_string();
+                let what = problem.split(';').next().unwrap_or_default();
+                format!("its tls.crt cannot be used: {what}")
+            })
+        });
+    Ok((chain, object))
+}
+
+/// What is served there, where nothing that is stored holds it.
+fn about(endpoint: &Endpoint) -> Object {
+    Object::new("certificate", endpoint.to_string())
+}
+
+fn told(
+    judgement: &Judgement,
+    name: &str,
+    now: Timestamp,
+    registration: &Object,
+    served: &Object,
+) -> (Vec<Finding>, Vec<Finding>) {
+    let (mut of_registration, mut of_server) = (Vec::new(), Vec::new());
+    let leaf = judgement.leaf.as_ref();
+    let signed_by = leaf.map_or_else(String::new, |leaf| format!(" by {:?}", leaf.issuer));
+    for objection in &judgement.objections {
+        match objection {
+            Objection::UnknownAuthority => of_registration.push(
+                CHECK
+                    .fault(format!(
+                        "its caBundle does not match the certificate that {served} holds, which is signed{signed_by}: the \
+                         API server does not trust it, and refuses all that is covered"
+                    ))
+                    .remedy(patch(registration)),
+            ),
+            Objection::AuthorityInvalid { not_after } => of_registration.push(
+                CHECK
+                    .fault(format!(
+                        "the authority in its caBundle that signed the certificate of {served} is valid until {not_after} \
+                         and not now"
+                    ))
+                    .remedy("make a new CA, and a certificate of it: manifests/README.md, \"For a new CA\""),
+            ),
+            Objection::Name => of_server.push(
+                CHECK
+                    .fault(format!(
+                        "the certificate does not bear the name {name:?}, by which the API server calls; it has {}",
+                        names(leaf)
+                    ))
+                    .of(served.clone())
+                    .remedy(format!(
+                        "issue one with subjectAltName=DNS:{name}: manifests/README.md, \"With certificates of your own\""
+                    )),
+            ),
+            Objection::Expired => of_server.push(
+                CHECK
+                    .fault(format!(
+                        "the certificate expired on {}",
+                        leaf.map_or_else(String::new, |leaf| leaf.not_after.to_string())
+                    ))
+                    .of(served.clone())
+                    .remedy(renew(served)),
+            ),
+            Objection::NotYetValid => of_server.push(
+                CHECK
+                    .fault(format!(
+                        "the certificate is not valid before {}",
+                        leaf.map_or_else(String::new, |leaf| leaf.not_before.to_string())
+                    ))
+                    .of(served.clone())
+                    .remedy("check the clocks of this machine and of the one that issued it"),
+            ),
+            Objection::Unreadable(_) | Objection::Other(_) => of_server.push(
+                CHECK
+                    .fault(format!("the certificate is not trusted: {objection}"))
+                    .of(served.clone())
+                    .remedy(renew(served)),
+            ),
+        }
+    }
+    if let Some(leaf) = leaf
+        && judgement.objections.is_empty()
+    {
+        let total = leaf.not_after.duration_since(leaf.not_before);
+        let left = leaf.not_after.duration_since(now);
+        if left < soon(total) {
+            let message = format!(
+                "the certificate expires on {}, and nobody has renewed it",
+                leaf.not_after
+            );
+            of_server.push(
+                CHECK
+                    .warning(message)
+                    .of(served.clone())
+                    .remedy(renew(served)),
+            );
+        }
+        if let Some(not_after) = judgement.authority_not_after
+            && not_after.duration_since(now) < SOON
+            && not_after > leaf.not_after
+        {
+            let message = format!("the authority in its caBundle expires on {not_after}");
+            let remedy = "make a new CA: manifests/README.md, \"For a new CA\"";
+            of_registration.push(CHECK.warning(message).remedy(remedy));
+        }
+    }
+    (of_registration, of_server)
+}
+
+fn soon(total: SignedDuration) -> SignedDuration {
+    SOON.min(total / 5)
+}
+
+fn names(leaf: Option<&Leaf>) -> String {
+    match leaf.map(|leaf| leaf.names.as_slice()) {
+        None | Some([]) => "none".to_owned(),
+        Some(names) => {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            super::some(&names)
+        }
+    }
+}
+
+fn renew(served: &Object) -> String {
+    match &served.namespace {
+        Some(namespace) if served.name == OWN_SECRET => format!(
+            "Berth renews it by itself: see in the logs why it did not; who is to is in kubectl -n {namespace} get lease \
+             {OWN_SECRET}"
+        ),
+        Some(namespace) => format!(
+            "kubectl -n {namespace} create secret tls {} --cert=tls.crt --key=tls.key --dry-run=client -o yaml | kubectl \
+             apply -f - (with cert-manager: kubectl -n {namespace} describe certificate {})",
+            served.name, served.name
+        ),
+        None => "put a new tls.crt and tls.key into the folder of --certdir; no restart is needed"
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use berth_certs::issue::{Authority, Issued};
+    use k8s_openapi::ByteString;
+    use serde_json::json;
+
+    use super::*;
+    use crate::doctor::checks::testing::{NOW, told as shown, with};
+
+    const NAME: &str = "cluster-manager-registration-webhook.open-cluster-management-hub.svc";
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+
+    fn before(days: i64) -> Timestamp {
+        NOW - SignedDuration::from_hours(24 * days)
+    }
+
+    /// A leaf of this name, made so many days ago, for so many.
+    fn leaf(name: &str, days_ago: i64, days: u32) -> (Authority, Issued) {
+        let authority = Authority::new("the CA", DAY * 3650, before(days_ago)).unwrap();
+        let issued = authority
+            .leaf(&[name], &[], DAY * days, before(days_ago))
+            .unwrap();
+        (authority, issued)
+    }
+
+    fn facts(certificate: &str, bundle: &str) -> Facts {
+        with(|facts| {
+            for called in facts.called.values_mut() {
+                let secret = called.secret.as_mut().unwrap().as_mut().unwrap();
+                let data = secret.data.as_mut().unwrap();
+                data.insert("tls.crt".to_owned(), ByteString(certificate.into()));
+            }
+            let all = [&mut facts.mutating, &mut facts.validating];
+            for registration in all.into_iter().flat_map(|it| it.as_mut().unwrap()) {
+                registration.webhooks[0]["clientConfig"]["caBundle"] =
+                    json!(BASE64_STANDARD.encode(bundle));
+            }
+        })
+    }
+
+    #[test]
+    fn a_certificate_in_the_secret_is_held_against_the_bundle() {
+        let (authority, good) = leaf(NAME, 1, 90);
+        let (other, _) = leaf(NAME, 1, 90);
+        let ca = authority.certificate_pem();
+        let (expired_ca, expired) = leaf(NAME, 100, 90);
+        let (soon_ca, soon) = leaf(NAME, 85, 90);
+        let (fresh_ca, fresh) = leaf(NAME, 25, 30);
+        let (late_ca, late) = leaf(NAME, 20, 30);
+        let (misnamed_ca, misnamed) = leaf("other.svc", 1, 90);
+        let all = [
+            "fault: its caBundle does not match the certificate that secret/registration-webhook-serving-cert in \
+             open-cluster-management-hub holds, which is signed by \"CN=the CA\"",
+        ];
+        let all: Vec<&str> = all.iter().cycle().take(5).copied().collect();
+        // (sentence, certificate, bundle, what is found)
+        let table: [(&str, &Issued, &str, Vec<&str>); 7] = [
+            ("sound", &good, ca, vec![]),
+            ("of another CA", &good, other.certificate_pem(), all),
+            (
+                "expired",
+                &expired,
+                expired_ca.certificate_pem(),
+                vec!["fault: the certificate expired on 2026-"],
+            ),
+            (
+                "ends in five days of ninety",
+                &soon,
+                soon_ca.certificate_pem(),
+                vec!["warning: the certificate expires on 2026-"],
+            ),
+            (
+                "ends in five days of thirty",
+                &fresh,
+                fresh_ca.certificate_pem(),
+                vec!["warning: the certificate expires on 2026-"],
+            ),
+            (
+                "ends in ten days of thirty",
+                &late,
+                late_ca.certificate_pem(),
+                vec![],
+            ),
+            (
+                "misnamed",
+                &misnamed,
+                misnamed_ca.certificate_pem(),
+                vec![
+                    "fault: the certificate does not bear the name \"cluster-manager-registration",
+                ],
+            ),
+        ];
+        for (sentence, issued, bundle, expected) in table {
+            let findings = check(&facts(&issued.certificate_pem, bundle));
+            assert_eq!(shown(&findings, &expected), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_certificate_and_no_bundle_is_told() {
+        let (authority, good) = leaf(NAME, 1, 90);
+        let ca = authority.certificate_pem();
+        let findings = check(&facts("nonsense", ca));
+        let expected = ["fault: its tls.crt cannot be used: the file holds no PEM certificate"];
+        assert_eq!(shown(&findings, &expected), expected);
+        assert_eq!(
+            findings[0].object,
+            Some(Object::within(
+                "secret",
+                "open-cluster-management-hub",
+                "registration-webhook-serving-cert"
+            ))
+        );
+        let mut broken = facts(&good.certificate_pem, "nonsense");
+        broken.tried.clear();
+        let found = check(&broken);
+        assert_eq!(found.len(), 5);
+        assert!(found[0].message.starts_with("its caBundle cannot be used"));
+        // No bundle is none: but whoever is trusted all the same needs none.
+        let without = |works: bool| {
+            let mut facts = facts(&good.certificate_pem, ca);
+            for registration in facts.validating.as_mut().unwrap() {
+                registration.webhooks[0]["clientConfig"]["caBundle"] = Value::Null;
+            }
+            if !works {
+                facts.tried.clear();
+            }
+            check(&facts).len()
+        };
+        assert_eq!((without(true), without(false)), (0, 4));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_proven_by_the_dry_run_or_open() {
+        let mut facts = with(|facts| {
+            for called in facts.called.values_mut() {
+                called.secret = Err(Unread::Needs("verb \"get\" on secrets".to_owned()));
+            }
+        });
+        let expected = ["skipped: the API server trusts it; until when could not be checked"];
+        assert_eq!(shown(&check(&facts), &expected), expected);
+        facts.tried.clear();
+        let expected =
+            ["unknown: could not be checked: the certificate that is served at cluster-manager"];
+        assert_eq!(shown(&check(&facts), &expected), expected);
+    }
+
+    #[test]
+    fn the_secret_that_berth_keeps_is_an_admins_to_put_back() {
+        let apply = "kubectl apply -f manifests/server/certificates.yaml";
+        // (sentence, the Secret, what is found, its remedy)
+        let table = [
+            ("deleted", None, "fault: it does not exist", apply),
+            (
+                "of another type",
+                Some(json!({"type": "kubernetes.io/tls", "data": {"tls.crt": ""}})),
+                "fault: it is not of type Opaque",
+                "delete secret berth-webhook-certificates, then kubectl apply",
+            ),
+            (
+                "immutable",
+                Some(json!({"type": "Opaque", "immutable": true, "data": {"tls.crt": ""}})),
+                "fault: it is not of type Opaque, or is immutable",
+                apply,
+            ),
+            (
+                "as its manifest has it",
+                Some(json!({"type": "Opaque"})),
+                "warning: it is empty",
+                "logs deployment/berth-registration-controller",
+            ),
+        ];
+        for (sentence, secret, says, remedy) in table {
+            let facts = with(|facts| {
+                let called = facts.called.values_mut().next().unwrap();
+                called.secret_name = OWN_SECRET.to_owned();
+                called.secret = Ok(secret.map(|it| serde_json::from_value(it).unwrap()));
+            });
+            let finding = kept(&facts).unwrap();
+            let expected = [says];
+            assert_eq!(
+                shown(std::slice::from_ref(&finding), &expected),
+                expected,
+                "{sentence}"
+            );
+            assert!(finding.remedy.unwrap().contains(remedy), "{sentence}");
+        }
+        assert_eq!(kept(&with(|_| {})), None);
+    }
+}

@@ -1,0 +1,403 @@
+//! The CRDs: there, established, and with what Berth reads and writes. OCM's own are as good.
+
+use std::collections::BTreeSet;
+
+use berth_api::crds;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Value, json};
+
+use crate::doctor::facts::Facts;
+use crate::doctor::finding::{Check, Finding, Object};
+
+const CHECK: Check = Check::Crds;
+
+const REMEDY: &str = "kubectl apply -k manifests/crds";
+
+/// The fields without which the gate or the lifecycle does not work: the hub would drop what is written to them. What else
+/// a schema lacks is an older one's, which works.
+const NEEDED: [&str; 12] = [
+    "spec.hubAcceptsClient",
+    "spec.leaseDurationSeconds",
+    "spec.managedClusterClientConfigs",
+    "spec.managedClusterClientConfigs[].url",
+    "spec.managedClusterClientConfigs[].caBundle",
+    "spec.taints",
+    "spec.taints[].key",
+    "spec.taints[].effect",
+    "spec.clusterSelector",
+    "spec.clusterSelector.selectorType",
+    "spec.clusterSet",
+    "status.conditions",
+];
+
+/// The CRDs of a hub, by the types.
+pub(crate) fn expected() -> [CustomResourceDefinition; 3] {
+    [
+        crds::managed_cluster(),
+        crds::managed_cluster_set(),
+        crds::managed_cluster_set_binding(),
+    ]
+}
+
+/// `managedclusters.cluster.open-cluster-management.io`
+pub(crate) fn name(crd: &CustomResourceDefinition) -> String {
+    format!("{}.{}", crd.spec.names.plural, crd.spec.group)
+}
+
+pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for crd in expected() {
+        let name = name(&crd);
+        let object = || Object::new("customresourcedefinition", &name);
+        let found = match facts.crds.get(&name) {
+            Some(Ok(Some(stored))) => compare(&json!(crd), stored),
+            Some(Ok(None)) => vec![
+                CHECK
+                    .fault("it is not there: the hub does not know the kind")
+                    .remedy(REMEDY),
+            ],
+            Some(Err(unread)) => vec![CHECK.unknown("whether it is there", unread)],
+            None => Vec::new(),
+        };
+        findings.extend(found.into_iter().map(|finding| finding.of(object())));
+    }
+    findings
+}
+
+/// What is wrong with a stored CRD, by ours.
+fn compare(ours: &Value, stored: &Value) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let fault = |message: String| CHECK.fault(message).remedy(REMEDY);
+    for (condition, means) in [
+        (
+            "NamesAccepted",
+            "its names are taken by another kind: delete that one",
+        ),
+        ("Established", "the hub does not serve the kind"),
+    ] {
+        let found = stored["status"]["conditions"]
+            .as_array()
+            .and_then(|all| all.iter().find(|it| it["type"] == condition));
+        if found.is_none_or(|it| it["status"] != "True") {
+            let says = found.and_then(|it| it["message"].as_str());
+            let says = says.map_or_else(String::new, |says| format!(" ({says:?})"));
+            let remedy = format!(
+                "kubectl describe crd {}",
+                ours["metadata"]["name"].as_str().unwrap_or_default()
+            );
+            let message = format!("it is not {condition}: {means}{says}");
+            findings.push(CHECK.fault(message).remedy(remedy));
+            return findings;
+        }
+    }
+    for path in ["/spec/scope", "/spec/names/kind", "/spec/names/plural"] {
+        let (ours, stored) = (ours.pointer(path), stored.pointer(path));
+        if ours != stored {
+            findings.push(fault(format!(
+                "{} is {}, not {}",
+                path.trim_start_matches('/').replace('/', "."),
+                shown(stored),
+                shown(ours)
+            )));
+        }
+    }
+    let none = Vec::new();
+    let version = &ours["spec"]["versions"][0];
+    let wanted = version["name"].as_str().unwrap_or_default();
+    let versions = stored["spec"]["versions"].as_array().unwrap_or(&none);
+    let is_served = |it: &&Value| it["served"] == true;
+    let served: Vec<&str> = versions
+        .iter()
+        .filter(is_served)
+        .filter_map(|it| it["name"].as_str())
+        .collect();
+    let Some(found) = versions
+        .iter()
+        .filter(is_served)
+        .find(|it| it["name"] == wanted)
+    else {
+        findings.push(fault(format!(
+            "version {wanted} is not served; those that are: {}",
+            if served.is_empty() {
+                "none".to_owned()
+            } else {
+                served.join(", ")
+            }
+        )));
+        return findings;
+    };
+    if found["storage"] != true {
+        findings.push(CHECK.note(format!("objects are not stored as version {wanted}")));
+    }
+    let others: Vec<&str> = served.into_iter().filter(|name| *name != wanted).collect();
+    if !others.is_empty() {
+        findings.push(CHECK.note(format!("it serves {}, too", others.join(", "))));
+    }
+    if found["subresources"]["status"].is_null() {
+        findings.push(fault(
+            "it has no subresource status: who may write an object may write what the hub says of it, and the hub cannot"
+                .to_owned(),
+        ));
+    }
+    findings.extend(compare_schemas(
+        &version["schema"]["openAPIV3Schema"],
+        &found["schema"]["openAPIV3Schema"],
+    ));
+    findings
+}
+
+fn compare_schemas(ours: &Value, stored: &Value) -> Vec<Finding> {
+    let mut difference = Difference::default();
+    difference.compare(ours, stored, "");
+    let mut findings = Vec::new();
+    let (needed, lacking): (Vec<_>, Vec<_>) = difference
+        .lacking
+        .into_iter()
+        .partition(|path| NEEDED.contains(&path.as_str()));
+    for path in needed {
+        let message = format!("its schema lacks {path}: the hub drops what is written there");
+        findings.push(CHECK.fault(message).remedy(REMEDY));
+    }
+    for (path, ours, stored) in difference.types {
+        let message = format!("in its schema {path} is of type {stored}, not {ours}");
+        findings.push(CHECK.fault(message).remedy(REMEDY));
+    }
+    if !lacking.is_empty() {
+        findings.push(CHECK.note(format!(
+            "it is an older one, which works: its schema lacks {}",
+            lacking.join(", ")
+        )));
+    }
+    if !difference.more.is_empty() {
+        let more: Vec<String> = difference.more.into_iter().collect();
+        findings.push(CHECK.note(format!(
+            "it is a newer one, which works: its schema has {} besides",
+            more.join(", ")
+        )));
+    }
+    findings
+}
+
+/// In which fields two schemas differ.
+#[derive(Default)]
+struct Difference {
+    lacking: Vec<String>,
+    more: BTreeSet<String>,
+    /// Path, our type, the stored one's.
+    types: Vec<(String, String, String)>,
+}
+
+impl Difference {
+    fn compare(&mut self, ours: &Value, stored: &Value, path: &str) {
+        let (our_type, type_) = (&ours["type"], &stored["type"]);
+        if our_type.is_string() && type_.is_string() && our_type != type_ {
+            let (ours, stored) = (shown(Some(our_type)), shown(Some(type_)));
+            self.types.push((path.to_owned(), ours, stored));
+            return;
+        }
+        if ours["items"].is_object() && stored["items"].is_object() {
+            self.compare(&ours["items"], &stored["items"], &format!("{path}[]"));
+        }
+        let empty = serde_json::Map::new();
+        let properties =
+            |schema: &'_ Value| schema["properties"].as_object().unwrap_or(&empty).clone();
+        let (ours, theirs) = (properties(ours), properties(stored));
+        let keeps_all = stored["x-kubernetes-preserve-unknown-fields"] == true;
+        let join = |name: &str| match path {
+            "" => name.to_owned(),
+            path => format!("{path}.{name}"),
+        };
+        for (name, schema) in &ours {
+            match theirs.get(name) {
+                Some(stored) => self.compare(schema, stored, &join(name)),
+                None if keeps_all => {}
+                None => self.lack(schema, &join(name)),
+            }
+        }
+        let more = theirs.keys().filter(|name| !ours.contains_key(*name));
+        self.more.extend(more.map(|name| join(name)));
+    }
+
+    /// With a field, those go that are needed below it: naming the uppermost will do.
+    fn lack(&mut self, schema: &Value, path: &str) {
+        if NEEDED.contains(&path) {
+            self.lacking.push(path.to_owned());
+            return;
+        }
+        let before = self.lacking.len();
+        for (name, below) in schema["properties"].as_object().into_iter().flatten() {
+            self.lack(below, &format!("{path}.{name}"));
+        }
+        if !self.lacking[before..]
+            .iter()
+            .any(|path| NEEDED.contains(&path.as_str()))
+        {
+            self.lacking.truncate(before);
+            self.lacking.push(path.to_owned());
+        }
+    }
+}
+
+fn shown(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::String(text)) => format!("{text:?}"),
+        Some(value) => value.to_string(),
+        None => "none".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::checks::testing::{told, with};
+
+    fn stored(change: impl Fn(&mut Value)) -> Value {
+        let mut stored = json!(crds::managed_cluster());
+        stored["status"]["conditions"] = json!([
+            {"type": "NamesAccepted", "status": "True"},
+            {"type": "Established", "status": "True"},
+        ]);
+        change(&mut stored);
+        stored
+    }
+
+    fn properties(crd: &mut Value) -> &mut Value {
+        &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    }
+
+    #[test]
+    fn a_crd_is_compared_with_ours() {
+        // (sentence, what is done to it, what is found)
+        type Change = fn(&mut Value);
+        let table: [(&str, Change, &[&str]); 12] = [
+            ("as it is shipped", |_| {}, &[]),
+            (
+                "not established",
+                |crd| crd["status"]["conditions"][1]["status"] = json!("False"),
+                &["fault: it is not Established"],
+            ),
+            (
+                "no status at all",
+                |crd| crd["status"] = Value::Null,
+                &["fault: it is not NamesAccepted"],
+            ),
+            (
+                "the version is not served",
+                |crd| crd["spec"]["versions"][0]["served"] = json!(false),
+                &["fault: version v1 is not served; those that are: none"],
+            ),
+            (
+                "another version only",
+                |crd| crd["spec"]["versions"][0]["name"] = json!("v2"),
+                &["fault: version v1 is not served; those that are: v2"],
+            ),
+            (
+                "another version, too",
+                |crd| {
+                    let mut other = crd["spec"]["versions"][0].clone();
+                    other["name"] = json!("v2");
+                    other["storage"] = json!(false);
+                    crd["spec"]["versions"].as_array_mut().unwrap().push(other);
+                },
+                &["note: it serves v2, too"],
+            ),
+            (
+                "of another scope",
+                |crd| crd["spec"]["scope"] = json!("Namespaced"),
+                &["fault: spec.scope is \"Namespaced\", not \"Cluster\""],
+            ),
+            (
+                "no status subresource",
+                |crd| crd["spec"]["versions"][0]["subresources"] = json!({}),
+                &["fault: it has no subresource status"],
+            ),
+            (
+                "without taints",
+                |crd| {
+                    let spec = properties(crd)["spec"]["properties"].as_object_mut();
+                    spec.unwrap().remove("taints");
+                },
+                &["fault: its schema lacks spec.taints: the hub drops"],
+            ),
+            (
+                "without taints, but it keeps everything",
+                |crd| {
+                    let spec = &mut properties(crd)["spec"];
+                    spec["x-kubernetes-preserve-unknown-fields"] = json!(true);
+                    spec["properties"].as_object_mut().unwrap().remove("taints");
+                },
+                &[],
+            ),
+            (
+                "older, and newer",
+                |crd| {
+                    let status = properties(crd)["status"]["properties"].as_object_mut();
+                    let status = status.unwrap();
+                    status.remove("managedNamespaces");
+                    status.insert("phase".to_owned(), json!({"type": "string"}));
+                },
+                &[
+                    "note: it is an older one, which works: its schema lacks status.managedNamespaces",
+                    "note: it is a newer one, which works: its schema has status.phase besides",
+                ],
+            ),
+            (
+                "a field of another type",
+                |crd| {
+                    properties(crd)["spec"]["properties"]["hubAcceptsClient"]["type"] =
+                        json!("string");
+                },
+                &[
+                    "fault: in its schema spec.hubAcceptsClient is of type \"string\", not \"boolean\"",
+                ],
+            ),
+        ];
+        for (sentence, change, expected) in table {
+            let findings = compare(&json!(crds::managed_cluster()), &stored(change));
+            assert_eq!(told(&findings, expected), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn one_that_is_not_there_is_a_fault_with_its_name() {
+        let missing = name(&crds::managed_cluster());
+        let facts = with(|facts| drop(facts.crds.insert(missing.clone(), Ok(None))));
+        let findings = check(&facts);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(
+            findings[0].object,
+            Some(Object::new("customresourcedefinition", missing))
+        );
+        assert_eq!(findings[0].remedy.as_deref(), Some(REMEDY));
+    }
+
+    #[test]
+    fn every_needed_field_is_one_of_the_types() {
+        let mut all = Difference::default();
+        for crd in expected() {
+            let ours = json!(crd);
+            all.compare(
+                &json!({}),
+                &ours["spec"]["versions"][0]["schema"]["openAPIV3Schema"],
+                "",
+            );
+            let schema = &ours["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+            fields(schema, "", &mut all.more);
+        }
+        for path in NEEDED {
+            assert!(all.more.contains(path), "{path}");
+        }
+    }
+
+    fn fields(schema: &Value, path: &str, all: &mut BTreeSet<String>) {
+        for (name, below) in schema["properties"].as_object().into_iter().flatten() {
+            let path = match path {
+                "" => name.clone(),
+                path => format!("{path}.{name}"),
+            };
+            fields(below, &path, all);
+            fields(&below["items"], &format!("{path}[]"), all);
+            all.insert(path);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The hub itself: its clock, and whether somebody carries clusters through their life.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::LeaseSpec;
+
+use crate::doctor::facts::Facts;
+use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::installation;
+use crate::hub::Answered;
+
+/// Clocks that differ by more are told of.
+const APART: SignedDuration = SignedDuration::from_secs(60);
+/// A leader that is handing on may leave the Lease free for so long.
+const HANDOVER: SignedDuration = SignedDuration::from_secs(30);
+
+pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+    let mut findings = clock(&facts.answered);
+    findings.extend(controller(facts));
+    findings
+}
+
+fn clock(answered: &Answered) -> Vec<Finding> {
+    const CHECK: Check = Check::Clock;
+    let Some(its) = answered.its_time else {
+        return vec![CHECK.note("the hub does not tell what time it is")];
+    };
+    // It names the whole second that it is in, some time between question and answer.
+    let (before, after) = answered.ours;
+    let ahead = its.duration_since(after);
+    let behind = before.duration_since(its) - SignedDuration::from_secs(1);
+    let (by, which) = if ahead > behind {
+        (ahead, "ahead of")
+    } else {
+        (behind, "behind")
+    };
+    if by <= APART {
+        return Vec::new();
+    }
+    let message = format!(
+        "the hub's clock is {} s {which} this machine's: heartbeats and certificates are judged by the hub's",
+        by.as_secs()
+    );
+    vec![
+        CHECK.warning(message).remedy(
+            "set the clock that is wrong: timedatectl status, here and on the hub's machines",
+        ),
+    ]
+}
+
+fn controller(facts: &Facts) -> Vec<Finding> {
+    const CHECK: Check = Check::Controller;
+    if installation::runs_without_election(facts) {
+        let why = "the Deployment says that nobody is elected (--disable-leader-election)";
+        return vec![CHECK.skipped(why)];
+    }
+    let namespace = &facts.namespace;
+    let object = Object::within("lease", namespace, installation::LOCK);
+    let run = "run berth hub, or berth controller: kubectl apply -k manifests/server";
+    let lease = match &facts.lease {
+        Ok(Some(lease)) => lease,
+        Ok(None) => {
+            let message = "there is none, so nobody carries clusters through their life, unless somebody does without \
+                           being elected; or the installation is in another namespace (--namespace)";
+            return vec![CHECK.warning(message).of(object).remedy(run)];
+        }
+        Err(unread) => {
+            return vec![
+                CHECK
+                    .unknown("who carries clusters through their life", unread)
+                    .of(object),
+            ];
+        }
+    };
+    let spec = lease.spec.clone().unwrap_or_default();
+    let hub_time = facts.answered.its_time.unwrap_or_else(|| facts.now());
+    let silent = silent_for(&spec, hub_time).filter(|_| !facts.lease_renewed);
+    let Some(silent) = silent else {
+        return Vec::new();
+    };
+    let message = match spec.holder_identity.as_deref() {
+        None | Some("") => "nobody holds it: nobody carries clusters through their life".to_owned(),
+        Some(holder) => format!(
+            "{holder:?} holds it, and has not renewed it for {} s: nobody carries clusters through their life",
+            silent.as_secs()
+        ),
+    };
+    vec![
+        CHECK
+            .fault(message)
+            .of(object)
+            .remedy(format!("kubectl -n {namespace} get pods; {run}")),
+    ]
+}
+
+/// For how long nobody has renewed it, if that is too long. Its times are those of another clock: whether it is renewed is
+/// only sure from a second look.
+pub(crate) fn silent_for(spec: &LeaseSpec, now: Timestamp) -> Option<SignedDuration> {
+    let held = spec
+        .holder_identity
+        .as_deref()
+        .is_some_and(|it| !it.is_empty());
+    let duration = SignedDuration::from_secs(spec.lease_duration_seconds.unwrap_or(15).into());
+    let renewed = spec.renew_time.as_ref().map(|it| it.0);
+    let silent = renewed.map_or(SignedDuration::MAX, |renewed| now.duration_since(renewed));
+    let patience = if held { duration * 2 } else { HANDOVER };
+    (silent > patience).then_some(silent)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+
+    use super::*;
+    use crate::doctor::checks::testing::{NOW, told, with};
+
+    #[test]
+    fn clocks_may_differ_by_a_minute() {
+        let seconds = SignedDuration::from_secs;
+        // (sentence, the hub's clock before ours in seconds, how long the answer took, what is found)
+        let table: [(&str, i64, i64, &[&str]); 6] = [
+            ("the same", 0, 0, &[]),
+            ("a minute", 60, 0, &[]),
+            ("a slow answer", 0, 100, &[]),
+            (
+                "ahead",
+                90,
+                0,
+                &["warning: the hub's clock is 90 s ahead of"],
+            ),
+            (
+                "behind",
+                -91,
+                0,
+                &["warning: the hub's clock is 90 s behind"],
+            ),
+            (
+                "far behind, and slow",
+                -3600,
+                10,
+                &["warning: the hub's clock is 3599 s behind"],
+            ),
+        ];
+        for (sentence, ahead, took, expected) in table {
+            let answered = Answered {
+                its_time: Some(NOW + seconds(ahead)),
+                ours: (NOW, NOW + seconds(took)),
+            };
+            assert_eq!(told(&clock(&answered), expected), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn somebody_must_hold_the_lease() {
+        // (sentence, holder, seconds since it was renewed, what is found)
+        let table: [(&str, &str, i64, &[&str]); 5] = [
+            ("renewed just now", "pod_1", 2, &[]),
+            ("a little late", "pod_1", 29, &[]),
+            (
+                "silent",
+                "pod_1",
+                31,
+                &["fault: \"pod_1\" holds it, and has not renewed it for 31 s"],
+            ),
+            ("handed on", "", 10, &[]),
+            ("left", "", 60, &["fault: nobody holds it"]),
+        ];
+        for (sentence, holder, ago, expected) in table {
+            let facts = with(|facts| {
+                let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
+                lease.spec = Some(LeaseSpec {
+                    holder_identity: Some(holder.to_owned()),
+                    lease_duration_seconds: Some(15),
+                    renew_time: Some(MicroTime(NOW - SignedDuration::from_secs(ago))),
+                    ..LeaseSpec::default()
+                });
+            });
+            assert_eq!(told(&check(&facts), expected), expected, "{sentence}");
+        }
+        // The holder's clock may be wrong: who renews is there.
+        let mut facts = with(|facts| {
+            let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
+            lease.spec.as_mut().unwrap().renew_time =
+                Some(MicroTime(NOW - SignedDuration::from_hours(1)));
+        });
+        assert_eq!(check(&facts).len(), 1);
+        facts.lease_renewed = true;
+        assert_eq!(check(&facts), []);
+        let facts = with(|facts| facts.lease = Ok(None));
+        let expected = ["warning: there is none"];
+        assert_eq!(told(&check(&facts), &expected), expected);
+    }
+
+    #[test]
+    fn who_is_not_elected_needs_no_lease() {
+        let facts = with(|facts| {
+            facts.lease = Ok(None);
+            let container = &mut crate::doctor::checks::testing::container(facts);
+            container.args = Some(vec![
+                "hub".to_owned(),
+                "--disable-leader-election".to_owned(),
+            ]);
+        });
+        let expected = ["skipped: the Deployment says that nobody is elected"];
+        assert_eq!(told(&check(&facts), &expected), expected);
+    }
+}

@@ -1,0 +1,404 @@
+//! The registrations: there, and as they are shipped; or as OCM's operator keeps them, which works, too.
+
+use berth_manifests::ShippedWebhook;
+use berth_manifests::webhooks::WEBHOOKS;
+use serde_json::{Value, json};
+
+use crate::doctor::facts::{Facts, Registration, path};
+use crate::doctor::finding::{Check, Finding, Object};
+
+const CHECK: Check = Check::Registrations;
+
+/// What the API server fills in where nothing is said.
+const DEFAULTS: [(&str, &str); 4] = [
+    ("failurePolicy", "\"Fail\""),
+    ("matchPolicy", "\"Equivalent\""),
+    ("reinvocationPolicy", "\"Never\""),
+    ("timeoutSeconds", "10"),
+];
+
+/// Where OCM's registrations differ from ours. They are its operator's, where it runs the image: not as good, and no fault.
+const OCMS: [(&str, &str); 5] = [
+    ("admissionReviewVersions", r#"["v1beta1","v1"]"#),
+    ("timeoutSeconds", "10"),
+    ("matchConditions", "null"),
+    ("reinvocationPolicy", "\"Never\""),
+    ("scope", "\"*\""),
+];
+
+/// Without the CA, they would be worse than before.
+const AGAIN: &str = "apply the registrations as when they were installed, with their CA (manifests/README.md): kubectl \
+                     apply -k manifests/overlays/cert-manager, or kubectl apply -k my-hub";
+
+pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (kind, all, mutates) in [
+        ("mutatingwebhookconfigurations", &facts.mutating, true),
+        ("validatingwebhookconfigurations", &facts.validating, false),
+    ] {
+        let registrations = match all {
+            Ok(registrations) => registrations,
+            Err(unread) => {
+                findings.push(CHECK.unknown(&format!("the {kind}"), unread));
+                continue;
+            }
+        };
+        for webhook in WEBHOOKS.iter().filter(|it| it.mutates == mutates) {
+            let object = Object::new(webhook.registration_kind(), webhook.name);
+            let found = registrations.iter().find(|it| it.name == webhook.name);
+            let found = match found {
+                Some(registration) => compare(webhook, registration, &facts.namespace),
+                None => vec![missing(webhook)],
+            };
+            findings.extend(found.into_iter().map(|it| it.of(object.clone())));
+        }
+    }
+    findings
+}
+
+fn missing(webhook: &ShippedWebhook) -> Finding {
+    let message = format!("it is not there: {}", webhook.missing.effect);
+    let finding = if webhook.missing.is_fault {
+        CHECK.fault(message)
+    } else {
+        CHECK.warning(message)
+    };
+    finding.remedy(AGAIN)
+}
+
+/// Puts a field of a registration's webhook right.
+fn patch(webhook: &ShippedWebhook, field: &str, value: &Value) -> String {
+    let path = format!("/webhooks/0/{field}");
+    let patch = match value {
+        Value::Null => json!([{"op": "remove", "path": path}]),
+        value => json!([{"op": "add", "path": path, "value": value}]),
+    };
+    // No value that is shipped has a quote in it, but for the conditions.
+    match patch.to_string() {
+        patch if patch.contains('\'') => AGAIN.to_owned(),
+        patch => format!(
+            "kubectl patch {} {} --type=json -p '{patch}'",
+            webhook.registration_kind(),
+            webhook.name
+        ),
+    }
+}
+
+fn compare(webhook: &ShippedWebhook, registration: &Registration, namespace: &str) -> Vec<Finding> {
+    let [stored] = &registration.webhooks[..] else {
+        let message = format!(
+            "it has {} webhooks; shipped is one",
+            registration.webhooks.len()
+        );
+        let finding = if registration.webhooks.is_empty() {
+            CHECK.fault(message)
+        } else {
+            CHECK.warning(message)
+        };
+        return vec![finding.remedy(AGAIN)];
+    };
+    let shipped = webhook.webhook();
+    let mut findings = Vec::new();
+    let called = path(stored);
+    if called != webhook.path {
+        let message = format!(
+            "it calls the path {called:?}, which is not this webhook's: {:?}",
+            webhook.path
+        );
+        let remedy = match stored["clientConfig"]["url"].as_str() {
+            Some(_) => AGAIN.to_owned(),
+            None => patch(webhook, "clientConfig/service/path", &json!(webhook.path)),
+        };
+        findings.push(CHECK.fault(message).remedy(remedy));
+    }
+    let service = &stored["clientConfig"]["service"];
+    let expected = &shipped["clientConfig"]["service"]["name"];
+    if service.is_object() && (service["namespace"] != namespace || service["name"] != *expected) {
+        let message = format!(
+            "it calls the Service {} in namespace {}, not {expected} in {namespace:?}",
+            service["name"], service["namespace"]
+        );
+        findings.push(CHECK.warning(message).remedy(
+            "name the installation that is meant by --namespace, or apply its registrations",
+        ));
+    }
+    findings.extend(
+        rules(&shipped, stored)
+            .map(|finding| finding.remedy(patch(webhook, "rules", &shipped["rules"]))),
+    );
+    let mut ocms = Vec::new();
+    for field in [
+        "failurePolicy",
+        "timeoutSeconds",
+        "sideEffects",
+        "matchPolicy",
+        "matchConditions",
+        "reinvocationPolicy",
+        "admissionReviewVersions",
+        "namespaceSelector",
+        "objectSelector",
+    ] {
+        let (ours, found) = (value(&shipped, field), value(stored, field));
+        if ours == found || field == "reinvocationPolicy" && !webhook.mutates {
+            continue;
+        }
+        if is_ocms(field, &found) {
+            ocms.push(field);
+            continue;
+        }
+        let difference = difference(field, &ours, &found);
+        // A gate that fails open is passed by whoever can keep it from answering.
+        let finding = if field == "failurePolicy" && !webhook.mutates && ours == "Fail" {
+            CHECK.fault(difference)
+        } else {
+            CHECK.warning(difference)
+        };
+        findings.push(finding.remedy(patch(webhook, field, &shipped[field])));
+    }
+    if !ocms.is_empty() {
+        findings.push(CHECK.note(format!("it has OCM's values of {}", ocms.join(", "))));
+    }
+    findings
+}
+
+/// The value of a field, as it counts.
+fn value(webhook: &Value, field: &str) -> Value {
+    let value = &webhook[field];
+    let empty = value.as_object().is_some_and(serde_json::Map::is_empty)
+        || value.as_array().is_some_and(Vec::is_empty);
+    if empty {
+        return Value::Null;
+    }
+    if value.is_null()
+        && let Some((_, default)) = DEFAULTS.iter().find(|(name, _)| *name == field)
+    {
+        return serde_json::from_str(default).unwrap_or_default();
+    }
+    value.clone()
+}
+
+fn is_ocms(field: &str, found: &Value) -> bool {
+    OCMS.iter().any(|(name, value)| {
+        *name == field && serde_json::from_str(value).ok().as_ref() == Some(found)
+    })
+}
+
+fn difference(field: &str, ours: &Value, found: &Value) -> String {
+    let means = match field {
+        "failurePolicy" if found == "Ignore" => {
+            ": while the gate does not answer, everything is let through"
+        }
+        "failurePolicy" => ": while the gate does not answer, no agent can renew its certificate",
+        "namespaceSelector" | "objectSelector" => {
+            ": what is not selected is written without the gate"
+        }
+        "matchConditions" if found.is_null() => ": every update costs a call, whatever it touches",
+        "matchConditions" => ": the gate may not be asked about what it guards",
+        "sideEffects" => ": a dry run may be refused",
+        _ => "",
+    };
+    match field {
+        "matchConditions" => format!("{field} is not as it is shipped{means}"),
+        _ => format!("{field} is {found}; shipped is {ours}{means}"),
+    }
+}
+
+/// Whether the gate is called about all that it guards.
+fn rules(shipped: &Value, stored: &Value) -> impl Iterator<Item = Finding> + use<> {
+    let none = Vec::new();
+    let stored = stored["rules"].as_array().unwrap_or(&none);
+    let wanted = &shipped["rules"][0];
+    let mut findings = Vec::new();
+    let has = |rule: &Value, field: &str, value: &Value| {
+        let any = rule[field].as_array().unwrap_or(&none);
+        any.contains(value) || any.contains(&json!("*"))
+    };
+    let everywhere = |rule: &&Value| {
+        let scope = &rule["scope"];
+        let in_scope = scope.is_null() || scope == "*" || *scope == wanted["scope"];
+        in_scope
+            && ["apiGroups", "apiVersions", "resources"]
+                .iter()
+                .all(|field| has(rule, field, &wanted[*field][0]))
+    };
+    let covering: Vec<&Value> = stored.iter().filter(everywhere).collect();
+    for operation in wanted["operations"].as_array().unwrap_or(&none) {
+        if !covering
+            .iter()
+            .any(|rule| has(rule, "operations", operation))
+        {
+            let operation = operation.as_str().unwrap_or_default();
+            let message = format!(
+                "rules do not cover {operation} of {}.{} in version {}: the gate is not asked about it",
+                wanted["resources"][0].as_str().unwrap_or_default(),
+                wanted["apiGroups"][0].as_str().unwrap_or_default(),
+                wanted["apiVersions"][0].as_str().unwrap_or_default(),
+            );
+            findings.push(CHECK.fault(message));
+        }
+    }
+    let mut same = stored.clone();
+    for rule in &mut same {
+        if is_ocms("scope", &rule["scope"]) || rule["scope"].is_null() {
+            rule["scope"] = wanted["scope"].clone();
+        }
+    }
+    if findings.is_empty() && Value::from(same) != shipped["rules"] {
+        let message = format!(
+            "rules are {}; shipped are {}: the gate is called about more than it decides, and refuses what it does not know",
+            Value::from(stored.clone()),
+            shipped["rules"]
+        );
+        findings.push(CHECK.warning(message));
+    }
+    findings.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_manifests::webhooks;
+
+    use super::*;
+    use crate::doctor::checks::testing::{told, with};
+    use crate::doctor::facts::Unread;
+
+    #[test]
+    fn a_registration_is_compared_with_the_shipped_one() {
+        // (sentence, what is done to the validator of clusters, what is found)
+        type Change = fn(&mut Value);
+        let table: [(&str, Change, &[&str]); 14] = [
+            ("as it is shipped", |_| {}, &[]),
+            (
+                "what the API server fills in",
+                |it| {
+                    it["namespaceSelector"] = json!({});
+                    it["objectSelector"] = json!({});
+                },
+                &[],
+            ),
+            (
+                "without policies, the API server's count",
+                |it| it["failurePolicy"] = Value::Null,
+                &[],
+            ),
+            (
+                "fails open",
+                |it| it["failurePolicy"] = json!("Ignore"),
+                &[
+                    "fault: failurePolicy is \"Ignore\"; shipped is \"Fail\": while the gate does not answer",
+                ],
+            ),
+            (
+                "waits long",
+                |it| it["timeoutSeconds"] = json!(30),
+                &["warning: timeoutSeconds is 30; shipped is 5"],
+            ),
+            (
+                "selects by label",
+                |it| it["objectSelector"] = json!({"matchLabels": {"a": "b"}}),
+                &["warning: objectSelector is"],
+            ),
+            (
+                "another condition",
+                |it| it["matchConditions"][0]["expression"] = json!("false"),
+                &["warning: matchConditions is not as it is shipped: the gate may not"],
+            ),
+            (
+                "another path",
+                |it| it["clientConfig"]["service"]["path"] = json!("/validate"),
+                &["fault: it calls the path \"/validate\""],
+            ),
+            (
+                "a URL with the path",
+                |it| {
+                    let path = webhooks::VALIDATE_CLUSTER.path;
+                    it["clientConfig"] = json!({"url": format!("https://127.0.0.1:9443{path}")});
+                },
+                &[],
+            ),
+            (
+                "another Service",
+                |it| it["clientConfig"]["service"]["namespace"] = json!("elsewhere"),
+                &[
+                    "warning: it calls the Service \"cluster-manager-registration-webhook\" in namespace \"elsewhere\"",
+                ],
+            ),
+            (
+                "updates are left out",
+                |it| it["rules"][0]["operations"] = json!(["CREATE"]),
+                &["fault: rules do not cover UPDATE of managedclusters"],
+            ),
+            (
+                "namespaced objects only",
+                |it| it["rules"][0]["scope"] = json!("Namespaced"),
+                &[
+                    "fault: rules do not cover CREATE",
+                    "fault: rules do not cover UPDATE",
+                ],
+            ),
+            (
+                "deletions, too",
+                |it| it["rules"][0]["operations"] = json!(["CREATE", "UPDATE", "DELETE"]),
+                &["warning: rules are"],
+            ),
+            (
+                "OCM's",
+                |it| {
+                    it["admissionReviewVersions"] = json!(["v1beta1", "v1"]);
+                    it["timeoutSeconds"] = json!(10);
+                    it["rules"][0]["scope"] = json!("*");
+                    it["matchConditions"] = Value::Null;
+                },
+                &[
+                    "note: it has OCM's values of timeoutSeconds, matchConditions, admissionReviewVersions",
+                ],
+            ),
+        ];
+        let webhook = &webhooks::VALIDATE_CLUSTER;
+        for (sentence, change, expected) in table {
+            let mut stored = webhook.webhook();
+            change(&mut stored);
+            let registration = Registration {
+                kind: webhook.registration_kind(),
+                name: webhook.name.to_owned(),
+                webhooks: vec![stored],
+            };
+            let findings = compare(webhook, &registration, "open-cluster-management-hub");
+            assert_eq!(told(&findings, expected), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_registered_is_a_fault_unless_ocm_lacks_it() {
+        let facts = with(|facts| {
+            facts.mutating = Ok(Vec::new());
+            facts.validating = Ok(Vec::new());
+        });
+        let expected = [
+            "fault: it is not there: clusters do not get",
+            "fault: it is not there: whoever may write a ManagedCluster",
+            "warning: it is not there: sets",
+            "fault: it is not there: whoever may write bindings",
+            "warning: it is not there: an agent may file",
+        ];
+        assert_eq!(told(&check(&facts), &expected), expected);
+        let facts = with(|facts| facts.mutating = Err(Unread::Needs("verb".to_owned())));
+        let expected =
+            ["unknown: could not be checked: the mutatingwebhookconfigurations: you need verb"];
+        assert_eq!(told(&check(&facts), &expected), expected);
+    }
+
+    #[test]
+    fn an_empty_registration_is_a_fault_and_a_longer_one_a_warning() {
+        let webhook = &webhooks::MUTATE_CLUSTER;
+        for (count, expected) in [(0, "fault: it has 0"), (2, "warning: it has 2")] {
+            let registration = Registration {
+                kind: webhook.registration_kind(),
+                name: webhook.name.to_owned(),
+                webhooks: vec![webhook.webhook(); count],
+            };
+            let findings = compare(webhook, &registration, "x");
+            assert_eq!(told(&findings, &[expected]), [expected]);
+        }
+    }
+}

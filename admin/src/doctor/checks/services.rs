@@ -1,0 +1,226 @@
+//! The Services that the registrations name: there, with the port, and with somebody behind it.
+
+use k8s_openapi::api::core::v1::{Service, ServicePort};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use super::writes;
+use crate::doctor::facts::{Called, Endpoint, Facts, endpoint};
+use crate::doctor::finding::{Check, Finding, Object, Severity};
+
+const CHECK: Check = Check::WebhookService;
+
+pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+    let mut endpoints: Vec<Endpoint> = facts
+        .registered()
+        .flat_map(|(_, registration)| &registration.webhooks)
+        .filter_map(endpoint)
+        .collect();
+    endpoints.sort();
+    endpoints.dedup();
+    let mut findings = Vec::new();
+    for called_here in endpoints {
+        let Endpoint::Service {
+            namespace,
+            name,
+            port,
+        } = called_here.clone()
+        else {
+            continue;
+        };
+        let Some(called) = facts.called.get(&(namespace.clone(), name.clone())) else {
+            continue;
+        };
+        let object = Object::within("service", &namespace, &name);
+        let mut found = one(facts, &namespace, &name, port, called);
+        if is_reached(facts, &called_here) {
+            // The dry run has shown what could not be read.
+            found.retain(|finding| finding.severity != Severity::Unknown);
+        }
+        findings.extend(found.into_iter().map(|finding| finding.of(object.clone())));
+    }
+    findings
+}
+
+/// Whether a webhook that is called there has been seen at work.
+fn is_reached(facts: &Facts, there: &Endpoint) -> bool {
+    facts.registered().any(|(webhook, registration)| {
+        let mut webhooks = registration.webhooks.iter();
+        writes::works(facts, webhook) && webhooks.any(|it| endpoint(it).as_ref() == Some(there))
+    })
+}
+
+fn one(facts: &Facts, namespace: &str, name: &str, port: i32, called: &Called) -> Vec<Finding> {
+    let service = match &called.service {
+        Ok(Some(service)) => service,
+        Ok(None) => {
+            let message =
+                "it is not there, and the registrations call it: all they cover is refused";
+            return vec![
+                CHECK
+                    .fault(message)
+                    .remedy("kubectl apply -k manifests/server"),
+            ];
+        }
+        Err(unread) => return vec![CHECK.unknown("whether the Service is there", unread)],
+    };
+    let spec = service.spec.as_ref();
+    if spec.and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
+        // Somebody elsewhere: the dry run shows whether they answer.
+        return Vec::new();
+    }
+    let Some(of_service) = port_of(service, port) else {
+        let message = format!("it has no port {port}, which the registrations call");
+        return vec![
+            CHECK
+                .fault(message)
+                .remedy("kubectl apply -k manifests/server"),
+        ];
+    };
+    match &called.slices {
+        Ok(slices) if is_somebody_ready(slices, of_service.name.as_deref()) => Vec::new(),
+        Ok(_) => vec![
+            CHECK
+                .fault("nobody behind it is ready: all that the registrations cover is refused")
+                .remedy(why_nobody(facts, namespace, name)),
+        ],
+        Err(unread) => vec![CHECK.unknown("whether anybody behind the Service is ready", unread)],
+    }
+}
+
+fn why_nobody(facts: &Facts, namespace: &str, name: &str) -> String {
+    match facts.deployment(name) {
+        Some(_) => format!(
+            "kubectl -n {namespace} rollout status deployment/{name}; kubectl -n {namespace} logs deployment/{name}"
+        ),
+        None => format!(
+            "kubectl apply -k manifests/server; kubectl -n {namespace} rollout status deployment/{name}"
+        ),
+    }
+}
+
+fn port_of(service: &Service, number: i32) -> Option<&ServicePort> {
+    let ports = service.spec.as_ref()?.ports.as_ref()?;
+    ports.iter().find(|port| {
+        let protocol = port.protocol.as_deref().unwrap_or("TCP");
+        port.port == number && protocol == "TCP"
+    })
+}
+
+/// A slice's ports have the names of the Service's.
+fn is_somebody_ready(slices: &[EndpointSlice], port: Option<&str>) -> bool {
+    slices.iter().any(|slice| {
+        let has_port = slice.ports.iter().flatten().any(|it| {
+            it.name.as_deref().unwrap_or_default() == port.unwrap_or_default() && it.port.is_some()
+        });
+        has_port
+            && slice.endpoints.iter().any(|endpoint| {
+                let conditions = endpoint.conditions.as_ref();
+                // Not known is as good as ready.
+                conditions.and_then(|it| it.ready) != Some(false) && !endpoint.addresses.is_empty()
+            })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::doctor::checks::testing::{told, with};
+    use crate::doctor::facts::Unread;
+
+    fn slices(value: Value) -> Vec<EndpointSlice> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn somebody_must_be_ready_behind_the_service() {
+        let slice = |ready: Value, port: &str| {
+            json!([{
+                "addressType": "IPv4",
+                "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": ready}}],
+                "ports": [{"name": port, "port": 9443}],
+            }])
+        };
+        // (sentence, EndpointSlices, what is found)
+        let nobody = "fault: nobody behind it is ready";
+        let table: [(&str, Value, &[&str]); 6] = [
+            ("ready", slice(json!(true), "webhook"), &[]),
+            ("not known", slice(Value::Null, "webhook"), &[]),
+            ("not ready", slice(json!(false), "webhook"), &[nobody]),
+            ("another port", slice(json!(true), "metrics"), &[nobody]),
+            ("no slice", json!([]), &[nobody]),
+            (
+                "one of two",
+                json!([
+                    slice(json!(false), "webhook")[0],
+                    slice(json!(true), "webhook")[0]
+                ]),
+                &[],
+            ),
+        ];
+        for (sentence, value, expected) in table {
+            let facts = with(|facts| {
+                for called in facts.called.values_mut() {
+                    called.slices = Ok(slices(value.clone()));
+                }
+            });
+            assert_eq!(told(&check(&facts), expected), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn the_service_must_be_there_with_its_port() {
+        type Change = fn(&mut Called);
+        let table: [(&str, Change, &[&str]); 5] = [
+            ("as it is shipped", |_| {}, &[]),
+            (
+                "not there",
+                |it| it.service = Ok(None),
+                &["fault: it is not there"],
+            ),
+            (
+                "not to be read",
+                |it| it.service = Err(Unread::Needs("x".to_owned())),
+                &["unknown: could not be checked: whether the Service is there: you need x"],
+            ),
+            (
+                "another port",
+                |it| {
+                    let service = it.service.as_mut().unwrap().as_mut().unwrap();
+                    service.spec.as_mut().unwrap().ports.as_mut().unwrap()[0].port = 443;
+                },
+                &["fault: it has no port 9443"],
+            ),
+            (
+                "elsewhere",
+                |it| {
+                    let service = it.service.as_mut().unwrap().as_mut().unwrap();
+                    service.spec.as_mut().unwrap().type_ = Some("ExternalName".to_owned());
+                    it.slices = Ok(Vec::new());
+                },
+                &[],
+            ),
+        ];
+        for (sentence, change, expected) in table {
+            let mut facts = with(|facts| facts.called.values_mut().for_each(change));
+            facts.tried.clear();
+            let findings = check(&facts);
+            assert_eq!(told(&findings, expected), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_proven_by_the_dry_run() {
+        let mut facts = with(|facts| {
+            for called in facts.called.values_mut() {
+                called.slices = Err(Unread::Needs("x".to_owned()));
+            }
+        });
+        assert_eq!(check(&facts), []);
+        facts.tried.clear();
+        let expected =
+            ["unknown: could not be checked: whether anybody behind the Service is ready"];
+        assert_eq!(told(&check(&facts), &expected), expected);
+    }
+}

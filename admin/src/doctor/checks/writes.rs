@@ -1,0 +1,389 @@
+//! Writes that the gate must refuse, or fill in, sent as dry runs: the whole path is proven, from the API server to the
+//! gate, and that it is Berth who answers. Nothing is stored.
+//!
+//! RBAC refuses whoever may not make such objects before any webhook is asked: then nothing is proven.
+
+use berth_manifests::ShippedWebhook;
+use berth_manifests::webhooks::{Probe, Shows, WEBHOOKS};
+use kube::core::response::Status;
+use serde_json::Value;
+
+use crate::doctor::facts::{Facts, Registration, Unread, endpoint};
+use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::rights::needed;
+use crate::hub::Tried;
+use crate::print::plain;
+
+const CHECK: Check = Check::DryRun;
+
+/// What is written to see a webhook at work. `unique`: part of the name, so that no object is met that exists.
+pub(crate) fn object(webhook: &ShippedWebhook, probe: &Probe, unique: &str) -> Value {
+    let mut object = (probe.object)(&format!("berth-doctor-{unique}"));
+    object["apiVersion"] = webhook.api_version().into();
+    object["kind"] = webhook.kind.into();
+    object
+}
+
+/// The webhooks that a write of ours shows at work.
+pub(crate) fn tried() -> impl Iterator<Item = (&'static ShippedWebhook, &'static Probe)> {
+    let probed = |webhook: &&'static ShippedWebhook| Some((*webhook, webhook.probe.as_ref()?));
+    WEBHOOKS.iter().filter_map(probed)
+}
+
+/// What the answer to a write shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// This webhook answered, and it is Berth's, as far as that can be told.
+    Berths,
+    /// A webhook answered as OCM's does, and not as Berth.
+    Ocms,
+    /// Nobody did what must be done.
+    Nobody,
+    /// The API server could not call a webhook.
+    CallFailed { webhook: String, why: String },
+    /// The write was refused before, or by somebody else.
+    Elsewhere(String),
+    /// Who asks may not make such objects.
+    NotAllowed,
+    /// The API server does not know the kind.
+    NotServed,
+}
+
+fn verdict(webhook: &ShippedWebhook, probe: &Probe, tried: &Tried) -> Verdict {
+    let status = match &tried.outcome {
+        Ok(object) => {
+            let is_filled = |field| object.pointer(field).is_some_and(Value::is_string);
+            return match probe.shows {
+                Shows::Filled { field, .. } if is_filled(field) => Verdict::Berths,
+                _ => Verdict::Nobody,
+            };
+        }
+        Err(status) => status,
+    };
+    if let Some((webhook, why)) = failed_call(status) {
+        return Verdict::CallFailed { webhook, why };
+    }
+    let Some((by, words)) = denial(&status.message) else {
+        let of_rbac = status.code == 403 && status.message.contains("is forbidden: User ");
+        return if of_rbac {
+            Verdict::NotAllowed
+        } else if status.code == 404 {
+            Verdict::NotServed
+        } else {
+            Verdict::Elsewhere(status.message.clone())
+        };
+    };
+    match probe.shows {
+        Shows::Refused { berth, .. } if words.contains(berth) => Verdict::Berths,
+        Shows::Refused { ocm: Some(ocm), .. } if words.contains(ocm) => Verdict::Ocms,
+        Shows::Refused { .. } if by == webhook.name => Verdict::Ocms,
+        _ => Verdict::Elsewhere(status.message.clone()),
+    }
+}
+
+/// The webhook that denied, and what it said.
+fn denial(message: &str) -> Option<(&str, &str)> {
+    let rest = message.strip_prefix("admission webhook \"")?;
+    rest.split_once("\" denied the request: ")
+}
+
+/// The webhook that could not be called, and why.
+fn failed_call(status: &Status) -> Option<(String, String)> {
+    let (_, rest) = status.message.split_once("failed calling webhook \"")?;
+    let (name, why) = rest.split_once('"')?;
+    let why = why.trim_start_matches(": ");
+    let why = why.strip_prefix("failed to call webhook: ").unwrap_or(why);
+    Some((name.to_owned(), why.to_owned()))
+}
+
+/// Whether this webhook has been seen at work, so that its path, its certificate and its endpoint are in order.
+///
+/// A webhook that is not tried works if one that works is called at the same place, with the same authority.
+pub(super) fn works(facts: &Facts, webhook: &ShippedWebhook) -> bool {
+    let Some(probe) = &webhook.probe else {
+        return tried()
+            .any(|(other, _)| works(facts, other) && are_called_alike(facts, webhook, other));
+    };
+    let tried = facts
+        .tried
+        .get(webhook.path)
+        .and_then(|it| it.as_ref().ok());
+    tried.is_some_and(|tried| verdict(webhook, probe, tried) == Verdict::Berths)
+}
+
+fn are_called_alike(facts: &Facts, one: &ShippedWebhook, other: &ShippedWebhook) -> bool {
+    let called = |webhook: &ShippedWebhook| {
+        let registration = facts.registration(webhook).ok()??;
+        let config = registration.webhooks.first()?;
+        let bundle = config["clientConfig"]["caBundle"].clone();
+        Some((endpoint(config)?, bundle))
+    };
+    called(one).is_some_and(|one| called(other) == Some(one))
+}
+
+pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for (webhook, probe) in tried() {
+        let Some(tried) = facts.tried.get(webhook.path) else {
+            continue;
+        };
+        let registration = facts.registration(webhook);
+        // That it is not registered is told elsewhere.
+        if let Ok(None) = registration {
+            continue;
+        }
+        let object = Object::new(webhook.registration_kind(), webhook.name);
+        let finding = match tried {
+            Err(unread) => CHECK.unknown(&question(webhook, probe), unread),
+            Ok(tried) => match finding(webhook, probe, verdict(webhook, probe, tried)) {
+                Some(finding) => finding,
+                None => continue,
+            },
+        };
+        // Where a call fails of what is asked first, every write tells of the same webhook.
+        let object = named(facts, &finding).unwrap_or(object);
+        let finding = finding.of(object);
+        let same = |it: &Finding| it.object == finding.object && it.message == finding.message;
+        if !findings.iter().any(same) {
+            findings.push(finding);
+        }
+    }
+    findings
+}
+
+/// The registration with the webhook that a finding says could not be called.
+fn named(facts: &Facts, finding: &Finding) -> Option<Object> {
+    let (_, rest) = finding.message.split_once(NOT_CALLED)?;
+    let (name, _) = rest.strip_prefix('"')?.split_once('"')?;
+    let has = |it: &&Registration| it.webhooks.iter().any(|webhook| webhook["name"] == name);
+    let all = [&facts.mutating, &facts.validating];
+    let mut all = all.into_iter().flatten().flatten();
+    let registration = all.find(has)?;
+    Some(Object::new(registration.kind, registration.name.clone()))
+}
+
+const NOT_CALLED: &str = "the API server cannot call the webhook ";
+
+fn question(webhook: &ShippedWebhook, probe: &Probe) -> String {
+    match probe.shows {
+        Shows::Filled { question, .. } => question.to_owned(),
+        Shows::Refused { .. } => {
+            format!("whether a malformed {} is refused, by Berth", webhook.kind)
+        }
+    }
+}
+
+fn finding(webhook: &ShippedWebhook, probe: &Probe, verdict: Verdict) -> Option<Finding> {
+    let look = "look at the other findings; kubectl -n open-cluster-management-hub logs \
+                deployment/cluster-manager-registration-webhook";
+    Some(match verdict {
+        Verdict::Berths => return None,
+        Verdict::Nobody => CHECK
+            .fault(match probe.shows {
+                Shows::Filled { instead, .. } => {
+                    format!("{instead}: the API server does not ask the gate")
+                }
+                Shows::Refused { .. } => format!(
+                    "a {} that is malformed would have been stored: the API server does not ask the gate, or somebody else \
+                     answers",
+                    webhook.kind
+                ),
+            })
+            .remedy(look),
+        Verdict::Ocms => CHECK
+            .fault(format!(
+                "OCM's webhook answers, or an old Berth: a {} was not refused with what this Berth says",
+                webhook.kind
+            ))
+            .remedy(
+                "kubectl apply -k manifests/server, or, where OCM's operator runs, set the image: manifests/README.md, \"On a \
+                 hub of OCM's operator\"",
+            ),
+        Verdict::CallFailed { webhook, why } => CHECK
+            .fault(format!("{NOT_CALLED}{webhook:?}: {}", plain(&why)))
+            .remedy(of_a_failed_call(&why)),
+        Verdict::Elsewhere(message) => {
+            let why = format!("somebody else refused the write: {}", plain(&message));
+            CHECK.unknown(&question(webhook, probe), &Unread::Why(why))
+        }
+        Verdict::NotServed => {
+            let why = Unread::Why("the API server does not serve the kind".to_owned());
+            CHECK.unknown(&question(webhook, probe), &why)
+        }
+        Verdict::NotAllowed => {
+                        let needs = needed("create", webhook.resource, webhook.group, probe.namespace);
+            CHECK.unknown(&question(webhook, probe), &Unread::Needs(needs))
+        }
+    })
+}
+
+fn of_a_failed_call(why: &str) -> String {
+    let is = |words: &[&str]| words.iter().any(|word| why.contains(word));
+    if is(&["x509", "certificate", "tls:", "TLS"]) {
+        "put certificate and caBundle right: see webhook-certificate".to_owned()
+    } else if is(&["not found", "404"]) {
+        "put the path and the Service right: see registrations and webhook-service".to_owned()
+    } else {
+        "see that the gate runs, and that the API server reaches it: kubectl -n open-cluster-management-hub rollout status \
+         deployment/cluster-manager-registration-webhook"
+            .to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_manifests::webhooks::{
+        MUTATE_CLUSTER, VALIDATE_BINDING, VALIDATE_CLUSTER, VALIDATE_SET,
+    };
+    use serde_json::json;
+
+    use super::*;
+    use crate::doctor::checks::testing::{told, with};
+
+    pub(super) fn refused(code: u16, message: &str) -> Tried {
+        Tried {
+            outcome: Err(Box::new(Status {
+                code,
+                message: message.to_owned(),
+                ..Status::default()
+            })),
+        }
+    }
+
+    fn denied(webhook: &ShippedWebhook, words: &str) -> Tried {
+        let name = webhook.name;
+        refused(
+            400,
+            &format!("admission webhook \"{name}\" denied the request: {words}"),
+        )
+    }
+
+    fn stored(webhook: &ShippedWebhook) -> Tried {
+        Tried {
+            outcome: Ok(object(webhook, webhook.probe.as_ref().unwrap(), "x")),
+        }
+    }
+
+    #[test]
+    fn an_answer_shows_who_gave_it() {
+        let (mutate, cluster) = (&MUTATE_CLUSTER, &VALIDATE_CLUSTER);
+        let (set, binding) = (&VALIDATE_SET, &VALIDATE_BINDING);
+        let mut filled_in = stored(mutate);
+        filled_in.outcome.as_mut().unwrap()["spec"]["taints"][0]["timeAdded"] =
+            json!("2026-01-01T00:00:00Z");
+        let berths = "spec.leaseDurationSeconds: Invalid value: 86401: must be between 0 and 86400\nurl \"http://x\" is \
+                      invalid in client configs";
+        let ocms = "url \"http://x\" is invalid in client configs";
+        let failed = "Internal error occurred: failed calling webhook \"a.b\": failed to call webhook: Post \"https://x\": \
+                      x509: certificate signed by unknown authority";
+        let rbac = "managedclusters.cluster.open-cluster-management.io is forbidden: User \"eve\" cannot create resource";
+        let policy = "managedclusters.cluster.open-cluster-management.io \"x\" is forbidden: ValidatingAdmissionPolicy 'p'";
+        let call_failed = Verdict::CallFailed {
+            webhook: "a.b".to_owned(),
+            why: "Post \"https://x\": x509: certificate signed by unknown authority".to_owned(),
+        };
+        // (sentence, webhook, answer, verdict)
+        let table = [
+            ("a time", mutate, filled_in, Verdict::Berths),
+            ("no time", mutate, stored(mutate), Verdict::Nobody),
+            ("Berth's words", cluster, denied(cluster, berths), Verdict::Berths),
+            ("OCM's words", cluster, denied(cluster, ocms), Verdict::Ocms),
+            ("other words", cluster, denied(cluster, "no"), Verdict::Ocms),
+            ("stored", cluster, stored(cluster), Verdict::Nobody),
+            (
+                "a name that is too long",
+                set,
+                denied(set, "metadata.name: Invalid value: \"x\": must be no more"),
+                Verdict::Berths,
+            ),
+            ("stored", set, stored(set), Verdict::Nobody),
+            (
+                "another name",
+                binding,
+                denied(
+                    binding,
+                    "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet",
+                ),
+                Verdict::Berths,
+            ),
+            ("nobody to call", cluster, refused(500, failed), call_failed),
+            ("RBAC", cluster, refused(403, rbac), Verdict::NotAllowed),
+            (
+                "no CRD",
+                cluster,
+                refused(404, "404 page not found"),
+                Verdict::NotServed,
+            ),
+            (
+                "a policy",
+                cluster,
+                refused(403, policy),
+                Verdict::Elsewhere(policy.to_owned()),
+            ),
+            (
+                "another webhook",
+                cluster,
+                denied(binding, "no"),
+                Verdict::Elsewhere(
+                    "admission webhook \"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io\" \
+                     denied the request: no"
+                        .to_owned(),
+                ),
+            ),
+        ];
+        for (sentence, webhook, tried, expected) in table {
+            assert_eq!(
+                verdict(webhook, webhook.probe.as_ref().unwrap(), &tried),
+                expected,
+                "{sentence}: {}",
+                webhook.name
+            );
+        }
+    }
+
+    #[test]
+    fn one_call_that_fails_is_told_once() {
+        let name = MUTATE_CLUSTER.name;
+        let failed = format!(
+            "Internal error occurred: failed calling webhook \"{name}\": failed to call webhook: Post \"x\": connection refused"
+        );
+        let facts = with(|facts| {
+            for webhook in [&MUTATE_CLUSTER, &VALIDATE_CLUSTER] {
+                facts.tried.insert(webhook.path, Ok(refused(500, &failed)));
+            }
+        });
+        let findings = check(&facts);
+        let expected = ["fault: the API server cannot call the webhook \"managedclustermutators"];
+        assert_eq!(told(&findings, &expected), expected);
+        assert_eq!(
+            findings[0].object,
+            Some(Object::new("mutatingwebhookconfiguration", name))
+        );
+        assert!(
+            findings[0]
+                .remedy
+                .as_ref()
+                .unwrap()
+                .contains("rollout status")
+        );
+    }
+
+    #[test]
+    fn who_may_not_write_is_told_which_right_is_missing() {
+        let facts = with(|facts| {
+            let rbac = "x is forbidden: User \"eve\" cannot create resource";
+            for tried in facts.tried.values_mut() {
+                *tried = Ok(refused(403, rbac));
+            }
+        });
+        let expected = [
+            "unknown: could not be checked: whether new taints get their time: you need verb \"create\" on \
+             managedclusters.cluster.open-cluster-management.io",
+            "unknown: could not be checked: whether a malformed ManagedCluster is refused",
+            "unknown: could not be checked: whether a malformed ManagedClusterSet is refused",
+            "unknown: could not be checked: whether a malformed ManagedClusterSetBinding is refused, by Berth: you need verb \
+             \"create\" on managedclustersetbindings.cluster.open-cluster-management.io in namespace \"default\"",
+        ];
+        assert_eq!(told(&check(&facts), &expected), expected);
+    }
+}

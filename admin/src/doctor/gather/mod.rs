@@ -1,0 +1,273 @@
+//! Reads all that the checks go by, at once; what depends on something else, right after it.
+//!
+//! Each read ends in its time. What may not be read is a fact, too: the permission that is missing.
+
+mod accounts;
+mod registered;
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
+use berth_lifecycle_core::config::Config;
+use berth_lifecycle_core::csrs::{self, Decision};
+use berth_lifecycle_core::facts::{CertificateRequest, Standing};
+use berth_lifecycle_core::names;
+use futures::future::join_all;
+use jiff::Timestamp;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Resource;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::checks::hub::silent_for;
+use super::checks::{crds, writes};
+use super::facts::{Fact, Facts, Pending, Unread};
+use super::installation;
+use super::rights::needed;
+use crate::failure::Failure;
+use crate::hub::{Answered, Filter, Hub, Item, Tried};
+use accounts::ask_all;
+
+/// In this time, a holder of the Lease renews it, unless it is told otherwise.
+const RENEWAL: Duration = Duration::from_secs(4);
+/// Of so many requests for a renewal it is asked whether they may be approved.
+const MOST_RENEWALS: usize = 50;
+
+/// Reads everything.
+///
+/// # Errors
+/// The hub does not answer, does not know who asks, or lets them read nothing of it; or it is none.
+pub(super) async fn gather(hub: &Hub, namespace: &str) -> Result<Facts, Failure> {
+    // Who cannot be reached is not asked for the rest.
+    let answered = hub.answers().await?;
+    let everything = futures::join!(
+        definitions(hub),
+        registered::registrations(hub, namespace),
+        tried(hub),
+        accounts::deployments(hub, namespace),
+        lease(hub, namespace, answered),
+        list::<ManagedCluster>(hub, CLUSTERS),
+        list::<ManagedClusterSet>(hub, SETS),
+        list::<ManagedClusterSetBinding>(hub, BINDINGS),
+        requests(hub),
+        agent_roles(hub),
+    );
+    let (
+        crds,
+        registrations,
+        tried,
+        accounts,
+        lease,
+        clusters,
+        sets,
+        bindings,
+        requests,
+        agent_roles,
+    ) = everything;
+    let facts = Facts {
+        namespace: namespace.to_owned(),
+        answered,
+        crds,
+        mutating: registrations.mutating,
+        validating: registrations.validating,
+        called: registrations.called,
+        served: registrations.served,
+        tried,
+        deployments: accounts.deployments,
+        gate_rights: accounts.gate,
+        controller_rights: accounts.controller,
+        agent_roles,
+        lease: lease.0,
+        lease_renewed: lease.1,
+        clusters,
+        sets,
+        bindings,
+        requests,
+    };
+    if facts.crds.values().all(|crd| *crd == Ok(None)) {
+        return Err(Failure::NoHub {
+            resource: "managedclusters, managedclustersets nor managedclustersetbindings"
+                .to_owned(),
+            api: berth_api::groups::CLUSTER.to_owned(),
+        });
+    }
+    match nothing_read(&facts) {
+        None => Ok(facts),
+        Some(Unread::Needs(_)) => Err(Failure::Config(format!(
+            "you may read nothing of the hub at {} that is to be looked at; docs/doctor.md has the ClusterRole that it takes",
+            hub.server()
+        ))),
+        Some(Unread::Why(why)) => Err(Failure::Config(format!(
+            "nothing of the hub at {} could be read: {why}",
+            hub.server()
+        ))),
+    }
+}
+
+/// Why nothing at all could be read.
+fn nothing_read(facts: &Facts) -> Option<Unread> {
+    let crds = facts.crds.values().map(|crd| crd.as_ref().err());
+    let lists = [
+        facts.mutating.as_ref().err(),
+        facts.validating.as_ref().err(),
+        facts.deployments.as_ref().err(),
+        facts.clusters.as_ref().err(),
+        facts.sets.as_ref().err(),
+        facts.bindings.as_ref().err(),
+    ];
+    let all: Option<Vec<&Unread>> = crds.chain(lists).collect();
+    let all = all?;
+    // What is no permission says more.
+    let why = all.iter().find(|unread| matches!(unread, Unread::Why(_)));
+    why.or(all.first()).map(|unread| (*unread).clone())
+}
+
+/// A resource and its group, to name a permission by.
+type Named = (&'static str, &'static str);
+
+const CLUSTERS: Named = ("managedclusters", berth_api::groups::CLUSTER);
+const SETS: Named = ("managedclustersets", berth_api::groups::CLUSTER);
+const BINDINGS: Named = ("managedclustersetbindings", berth_api::groups::CLUSTER);
+const LEASES: Named = ("leases", "coordination.k8s.io");
+
+/// What was read; or why not.
+async fn read<T>(
+    verb: &str,
+    (resource, group): Named,
+    namespace: Option<&str>,
+    reading: impl Future<Output = Result<T, Failure>>,
+) -> Fact<T> {
+    reading.await.map_err(|failure| match failure {
+        Failure::Api(status) if status.code == 403 => {
+            Unread::Needs(needed(verb, resource, group, namespace))
+        }
+        Failure::NoHub { resource, api } => {
+            Unread::Why(format!("the API server has no {resource} in {api}"))
+        }
+        failure => Unread::Why(failure.to_string()),
+    })
+}
+
+async fn get<K>(hub: &Hub, namespace: Option<&str>, name: &str) -> Result<Option<K>, Failure>
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned + Default,
+{
+    let item = hub.get::<K>(namespace, name).await?;
+    Ok(item.map(|item| item.object))
+}
+
+async fn list<K>(hub: &Hub, named: Named) -> Fact<Vec<Item<K>>>
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned + Default,
+{
+    read("list", named, None, hub.list::<K>(None, &Filter::default())).await
+}
+
+async fn definitions(hub: &Hub) -> BTreeMap<String, Fact<Option<Value>>> {
+    let named = ("customresourcedefinitions", "apiextensions.k8s.io");
+    let each = crds::expected().map(|crd| async move {
+        let name = crds::name(&crd);
+        let reading = async {
+            let item = hub.get::<CustomResourceDefinition>(None, &name).await?;
+            Ok(item.map(|item| item.value))
+        };
+        let found = read("get", named, None, reading).await;
+        (name, found)
+    });
+    join_all(each).await.into_iter().collect()
+}
+
+async fn agent_roles(hub: &Hub) -> [Fact<Option<Value>>; 2] {
+    let named = ("clusterroles", "rbac.authorization.k8s.io");
+    let one = async |name: &str| {
+        let reading = async {
+            let item = hub.get::<ClusterRole>(None, name).await?;
+            Ok(item.map(|item| item.value))
+        };
+        read("get", named, None, reading).await
+    };
+    futures::join!(one(names::REGISTRATION_ROLE), one(names::WORK_ROLE)).into()
+}
+
+/// The Lease of the election; and whether it was renewed between two looks, where it seems that it is not.
+async fn lease(hub: &Hub, namespace: &str, answered: Answered) -> (Fact<Option<Lease>>, bool) {
+    let within = Some(namespace);
+    let look = || {
+        let getting = get::<Lease>(hub, within, installation::LOCK);
+        read("get", LEASES, within, getting)
+    };
+    let first = look().await;
+    let now = answered.its_time.unwrap_or(answered.ours.1);
+    let is_silent = |lease: &Lease| {
+        let spec = lease.spec.clone().unwrap_or_default();
+        silent_for(&spec, now).is_some()
+    };
+    if !matches!(&first, Ok(Some(lease)) if is_silent(lease)) {
+        return (first, false);
+    }
+    tokio::time::sleep(RENEWAL).await;
+    let second = look().await;
+    let version = |lease: &Fact<Option<Lease>>| {
+        let lease = lease.as_ref().ok()?.as_ref()?;
+        lease.metadata.resource_version.clone()
+    };
+    let renewed = second.is_ok() && version(&first) != version(&second);
+    (second, renewed)
+}
+
+async fn tried(hub: &Hub) -> HashMap<&'static str, Fact<Tried>> {
+    let unique = format!("{:x}", Timestamp::now().as_nanosecond());
+    let unique = unique.as_str();
+    let each = writes::tried().map(|(webhook, probe)| async move {
+        let object = writes::object(webhook, probe, unique);
+        let named = (webhook.resource, webhook.group);
+        let trying = hub.try_to_create(named, webhook.version, probe.namespace, &object);
+        let tried = read("create", named, probe.namespace, trying).await;
+        (webhook.path, tried)
+    });
+    join_all(each).await.into_iter().collect()
+}
+
+/// The requests of agents that nobody has decided about.
+async fn requests(hub: &Hub) -> Fact<Vec<Pending>> {
+    let named = ("certificatesigningrequests", "certificates.k8s.io");
+    let filter = Filter::labels(berth_api::labels::CLUSTER_NAME);
+    let listing = hub.list::<CertificateSigningRequest>(None, &filter);
+    let items = read("list", named, None, listing).await?;
+    let mut pending: Vec<Pending> = items
+        .into_iter()
+        .filter_map(|item| {
+            let created = item
+                .object
+                .metadata
+                .creation_timestamp
+                .as_ref()
+                .map(|it| it.0);
+            let (request, standing) = CertificateRequest::read(item.object)?;
+            (standing == Standing::Pending).then_some(Pending {
+                request,
+                created,
+                may_renew: None,
+            })
+        })
+        .collect();
+    let config = Config::default();
+    let questions: Vec<_> = pending
+        .iter_mut()
+        .filter_map(
+            |pending| match csrs::decide(&config, &pending.request, None, None, None) {
+                Decision::Ask(question) => Some((pending, *question)),
+                _ => None,
+            },
+        )
+        .take(MOST_RENEWALS)
+        .collect();
+    for (pending, answer) in ask_all(hub, questions).await {
+        pending.may_renew = Some(answer);
+    }
+    Ok(pending)
+}

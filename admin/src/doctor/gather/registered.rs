@@ -1,0 +1,136 @@
+//! The registrations, and those that they name: Services, and what is served at URLs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use berth_certs::served::{self, Chain};
+use berth_manifests::webhooks::WEBHOOKS;
+use futures::future::join_all;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Secret, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use super::{get, list, read};
+use crate::doctor::facts::{Called, Endpoint, Fact, Registration, Unread, endpoint};
+use crate::doctor::installation;
+use crate::hub::{Filter, Hub};
+
+/// How long a webhook may take to show its certificate.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+
+/// The registrations, and those that they name.
+pub(super) struct Registrations {
+    pub(super) mutating: Fact<Vec<Registration>>,
+    pub(super) validating: Fact<Vec<Registration>>,
+    pub(super) called: BTreeMap<(String, String), Called>,
+    pub(super) served: BTreeMap<Endpoint, Fact<Chain>>,
+}
+
+/// Reads them all.
+pub(super) async fn registrations(hub: &Hub, namespace: &str) -> Registrations {
+    const GROUP: &str = "admissionregistration.k8s.io";
+    let (mutating, validating) = futures::join!(
+        list::<MutatingWebhookConfiguration>(hub, ("mutatingwebhookconfigurations", GROUP)),
+        list::<ValidatingWebhookConfiguration>(hub, ("validatingwebhookconfigurations", GROUP)),
+    );
+    let mutating = mutating.map(|all| {
+        all.iter()
+            .map(|it| Registration::of("mutatingwebhookconfiguration", &it.value))
+            .collect::<Vec<_>>()
+    });
+    let validating = validating.map(|all| {
+        all.iter()
+            .map(|it| Registration::of("validatingwebhookconfiguration", &it.value))
+            .collect::<Vec<_>>()
+    });
+    let ours: BTreeSet<Endpoint> = [&mutating, &validating]
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|it| WEBHOOKS.iter().any(|own| own.name == it.name))
+        .flat_map(|it| &it.webhooks)
+        .filter_map(endpoint)
+        .collect();
+    let services: BTreeSet<(String, String)> = ours
+        .iter()
+        .filter_map(|endpoint| match endpoint {
+            Endpoint::Service {
+                namespace, name, ..
+            } => Some((namespace.clone(), name.clone())),
+            Endpoint::Address { .. } => None,
+        })
+        .collect();
+    let called = join_all(services.into_iter().map(|(within, name)| async move {
+        let called = called(hub, &within, &name, namespace).await;
+        ((within, name), called)
+    }));
+    let addresses = ours.into_iter().filter_map(|endpoint| match &endpoint {
+        Endpoint::Address { host, port } => {
+            let (host, port) = (host.clone(), *port);
+            Some(async move { (endpoint, shown_at(&host, port).await) })
+        }
+        Endpoint::Service { .. } => None,
+    });
+    let (called, served) = futures::join!(called, join_all(addresses));
+    Registrations {
+        mutating,
+        validating,
+        called: called.into_iter().collect(),
+        served: served.into_iter().collect(),
+    }
+}
+
+async fn called(hub: &Hub, namespace: &str, name: &str, installed_in: &str) -> Called {
+    let within = Some(namespace);
+    let slices = Filter::labels(format!("kubernetes.io/service-name={name}"));
+    let slices = async {
+        let items = hub.list::<EndpointSlice>(within, &slices).await?;
+        Ok(items.into_iter().map(|item| item.object).collect())
+    };
+    let secret = async {
+        // As the Deployment says, if it can be read; that it cannot is told elsewhere.
+        let deployment = get::<Deployment>(hub, Some(installed_in), installation::WEBHOOK).await;
+        let secret_name = installation::secret(deployment.ok().flatten().as_ref());
+        let secret = get::<Secret>(hub, within, &secret_name);
+        let secret = read("get", ("secrets", ""), within, secret).await;
+        (secret, secret_name)
+    };
+    let (service, slices, (secret, secret_name)) = futures::join!(
+        read(
+            "get",
+            ("services", ""),
+            within,
+            get::<Service>(hub, within, name)
+        ),
+        read(
+            "list",
+            ("endpointslices", "discovery.k8s.io"),
+            within,
+            slices
+        ),
+        secret,
+    );
+    Called {
+        service,
+        slices,
+        secret,
+        secret_name,
+    }
+}
+
+async fn shown_at(host: &str, port: u16) -> Fact<Chain> {
+    let seen = tokio::time::timeout(HANDSHAKE, async {
+        let stream = tokio::net::TcpStream::connect((host, port))
+            .await
+            .map_err(|error| error.to_string())?;
+        served::seen_at(stream, host).await
+    });
+    let from_here = |why: String| Unread::Why(format!("it cannot be reached from here: {why}"));
+    match seen.await {
+        Ok(seen) => seen.map_err(from_here),
+        Err(_) => Err(from_here(format!("no answer in {HANDSHAKE:?}"))),
+    }
+}

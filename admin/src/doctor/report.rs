@@ -1,0 +1,311 @@
+//! How findings are told: blocks for people, JSON or YAML for programs.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::finding::{Check, Finding, Severity};
+
+/// More findings of one check are counted, not told; in JSON and YAML all are there.
+const TOLD: usize = 10;
+
+/// What came of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    Passed,
+    Fault,
+    Warning,
+    Unknown,
+    Skipped,
+}
+
+#[derive(Serialize)]
+struct Checked {
+    id: Check,
+    title: &'static str,
+    result: Outcome,
+}
+
+/// The whole examination.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    checks: Vec<Checked>,
+    findings: &'a [Finding],
+}
+
+/// How lines are told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Style {
+    pub(super) colours: bool,
+    /// Notes are told, too, and what is in order.
+    pub(super) verbose: bool,
+}
+
+// === impl Report ===
+
+impl<'a> Report<'a> {
+    /// Findings are sorted by severity.
+    pub(super) fn new(findings: &'a [Finding]) -> Self {
+        let checks = Check::ALL
+            .into_iter()
+            .map(|check| Checked {
+                id: check,
+                title: check.title(),
+                result: worst(findings, check),
+            })
+            .collect();
+        Self { checks, findings }
+    }
+
+    /// Whether the installation is sound: nothing is wrong, or, to the strict, nothing is open either.
+    pub(super) fn is_sound(&self, strict: bool) -> bool {
+        let bad = |severity| match severity {
+            Severity::Fault => true,
+            Severity::Warning | Severity::Unknown => strict,
+            Severity::Skipped | Severity::Note => false,
+        };
+        !self.findings.iter().any(|finding| bad(finding.severity))
+    }
+
+    pub(super) fn json(&self, out: &mut impl Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *out, self)?;
+        writeln!(out)
+    }
+
+    pub(super) fn yaml(&self, out: &mut impl Write) -> io::Result<()> {
+        let text = serde_saphyr::to_string(self).map_err(io::Error::other)?;
+        out.write_all(text.as_bytes())
+    }
+
+    /// A block for each finding, and with verbosity a line for each check that passed.
+    pub(super) fn text(&self, out: &mut impl Write, style: Style) -> io::Result<()> {
+        let mut told: BTreeMap<(Severity, Check), usize> = BTreeMap::new();
+        for (index, finding) in self.findings.iter().enumerate() {
+            if finding.severity >= Severity::Skipped && !style.verbose {
+                continue;
+            }
+            let key = (finding.severity, finding.check);
+            let before = told.entry(key).or_default();
+            *before += 1;
+            if *before <= TOLD {
+                block(out, finding, style)?;
+            }
+            let is_last = self
+                .findings
+                .get(index + 1)
+                .is_none_or(|next| (next.severity, next.check) != key);
+            if is_last && *before > TOLD {
+                let (severity, check) = (label(finding.severity), finding.check.id());
+                let more = *before - TOLD;
+                writeln!(
+                    out,
+                    "{severity} {check}: and {more} more; -o json tells them all"
+                )?;
+            }
+        }
+        if style.verbose {
+            let passed = self.checks.iter().filter(|it| it.result == Outcome::Passed);
+            for check in passed {
+                let label = coloured("ok", "32", style);
+                writeln!(out, "{label} {}: {}", check.id.id(), check.title)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many of each: one line.
+    pub(super) fn summary(&self) -> String {
+        let count = |severity| {
+            let of = |finding: &&Finding| finding.severity == severity;
+            self.findings.iter().filter(of).count()
+        };
+        let of = |count: usize, one: &str| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {one}s"),
+        };
+        let (faults, warnings) = (count(Severity::Fault), count(Severity::Warning));
+        let open = match count(Severity::Unknown) {
+            0 => String::new(),
+            open => format!(", {open} that could not be checked"),
+        };
+        match (faults, warnings) {
+            (0, 0) if open.is_empty() => format!("{} checks, all is well.", self.checks.len()),
+            _ => format!(
+                "{}, {}{open}.",
+                of(faults, "fault"),
+                of(warnings, "warning")
+            ),
+        }
+    }
+}
+
+fn worst(findings: &[Finding], check: Check) -> Outcome {
+    let of_check = findings.iter().filter(|finding| finding.check == check);
+    match of_check.map(|finding| finding.severity).min() {
+        None | Some(Severity::Note) => Outcome::Passed,
+        Some(Severity::Fault) => Outcome::Fault,
+        Some(Severity::Warning) => Outcome::Warning,
+        Some(Severity::Unknown) => Outcome::Unknown,
+        Some(Severity::Skipped) => Outcome::Skipped,
+    }
+}
+
+fn label(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Fault => "FAULT",
+        Severity::Warning => "WARNING",
+        Severity::Unknown => "UNKNOWN",
+        Severity::Skipped => "SKIPPED",
+        Severity::Note => "NOTE",
+    }
+}
+
+fn coloured(text: &str, colour: &str, style: Style) -> String {
+    if style.colours {
+        format!("\u{1b}[{colour}m{text}\u{1b}[0m")
+    } else {
+        text.to_owned()
+    }
+}
+
+fn block(out: &mut impl Write, finding: &Finding, style: Style) -> io::Result<()> {
+    let colour = match finding.severity {
+        Severity::Fault => "1;31",
+        Severity::Warning => "33",
+        Severity::Unknown => "35",
+        Severity::Skipped | Severity::Note => "2",
+    };
+    let label = coloured(label(finding.severity), colour, style);
+    let object = match &finding.object {
+        Some(object) => format!(" {}", harmless(&object.to_string())),
+        None => String::new(),
+    };
+    writeln!(out, "{label} {}:{object}", finding.check.id())?;
+    writeln!(out, "  {}", harmless(&finding.message))?;
+    if let Some(remedy) = &finding.remedy {
+        writeln!(out, "  Remedy: {}", harmless(remedy))?;
+    }
+    Ok(())
+}
+
+/// One line that no terminal obeys.
+fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if berth_rules::display::is_plain(c) {
+                c
+            } else {
+                '?'
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::finding::Object;
+
+    const PLAIN: Style = Style {
+        colours: false,
+        verbose: false,
+    };
+
+    fn text(findings: &[Finding], style: Style) -> String {
+        let mut out = Vec::new();
+        Report::new(findings).text(&mut out, style).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn findings() -> Vec<Finding> {
+        let object = Object::within("service", "ns", "a\u{1b}[31m\nb");
+        vec![
+            Check::WebhookService
+                .fault("nobody is ready")
+                .of(object)
+                .remedy("kubectl get pods"),
+            Check::Clock.warning("the clock is late"),
+            Check::Crds.note("a newer one"),
+        ]
+    }
+
+    #[test]
+    fn a_finding_is_a_block_that_no_terminal_obeys() {
+        let expected = "FAULT webhook-service: service/a?[31m?b in ns\n  nobody is ready\n  Remedy: kubectl get pods\n\
+                        WARNING clock:\n  the clock is late\n";
+        assert_eq!(text(&findings(), PLAIN), expected);
+    }
+
+    #[test]
+    fn verbosity_adds_notes_and_what_is_in_order() {
+        let verbose = Style {
+            verbose: true,
+            ..PLAIN
+        };
+        let text = text(&findings(), verbose);
+        assert!(text.contains("NOTE crds:\n  a newer one\n"), "{text}");
+        assert!(text.contains("ok crds: the CRDs are there"), "{text}");
+        assert!(!text.contains("ok clock"), "{text}");
+        assert_eq!(text.matches("\nok ").count(), Check::ALL.len() - 2);
+    }
+
+    #[test]
+    fn colours_are_for_the_first_word() {
+        let coloured = Style {
+            colours: true,
+            ..PLAIN
+        };
+        let text = text(&findings(), coloured);
+        assert!(text.starts_with("\u{1b}[1;31mFAULT\u{1b}[0m webhook-service:"));
+    }
+
+    #[test]
+    fn many_findings_of_a_check_are_counted() {
+        let many: Vec<_> = (0..13)
+            .map(|number| Check::PendingClusters.warning(format!("it waits {number}")))
+            .chain([Check::UnknownClusters.warning("silent")])
+            .collect();
+        let text = text(&many, PLAIN);
+        assert_eq!(text.matches("it waits").count(), 10);
+        let more = "WARNING pending-clusters: and 3 more; -o json tells them all\nWARNING unknown-clusters:";
+        assert!(text.contains(more), "{text}");
+    }
+
+    #[test]
+    fn faults_make_it_unsound_and_warnings_only_to_the_strict() {
+        let sound = |findings: &[Finding], strict| Report::new(findings).is_sound(strict);
+        assert!(sound(&[], true));
+        let all = findings();
+        assert!(!sound(&all, false));
+        assert!(sound(&all[1..], false));
+        assert!(!sound(&all[1..], true));
+        assert!(sound(&all[2..], true));
+        assert_eq!(Report::new(&all).summary(), "1 fault, 1 warning.");
+        assert_eq!(Report::new(&[]).summary(), "19 checks, all is well.");
+    }
+
+    #[test]
+    fn programs_get_every_check_and_every_finding() {
+        let all = findings();
+        let value = serde_json::to_value(Report::new(&all)).unwrap();
+        let checks = value["checks"].as_array().unwrap();
+        assert_eq!(checks.len(), Check::ALL.len());
+        for (check, told) in Check::ALL.iter().zip(checks) {
+            assert_eq!(told["id"], check.id());
+        }
+        assert_eq!(checks[0]["result"], "passed");
+        assert_eq!(
+            value["findings"][0],
+            serde_json::json!({
+                "check": "webhook-service",
+                "severity": "fault",
+                "object": {"kind": "service", "namespace": "ns", "name": "a\u{1b}[31m\nb"},
+                "message": "nobody is ready",
+                "remedy": "kubectl get pods",
+            })
+        );
+        assert_eq!(value["findings"][1]["object"], serde_json::Value::Null);
+    }
+}

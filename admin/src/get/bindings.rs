@@ -1,0 +1,188 @@
+//! `berth get bindings`.
+
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+use berth_api::conditions::cluster_set_binding::BOUND;
+use berth_api::conditions::{FALSE, TRUE};
+use berth_api::{ManagedClusterSetBinding, names};
+use clap_complete::engine::ArgValueCandidates;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{Resource, ResourceExt};
+
+use super::find::Asked;
+use super::screen::View;
+use super::{ShowArgs, UNREADABLE, age_of, condition};
+use crate::complete;
+use crate::hub::{Filter, Hub, HubArgs, Item};
+use crate::print::{Format, Node};
+
+/// Show where sets are bound: which namespaces may place workloads on which sets
+///
+/// In all namespaces, unless one is named.
+#[derive(Debug, clap::Args)]
+#[command(
+    visible_alias = "binding",
+    aliases = [
+        "managedclustersetbindings",
+        "managedclustersetbinding",
+        "clustersetbindings",
+        "clustersetbinding",
+        "mclsetbindings",
+        "mclsetbinding",
+        "managedclustersetbindings.cluster.open-cluster-management.io",
+    ],
+    after_help = "\
+Examples:
+  berth get bindings
+  berth get bindings prod
+  berth get bindings -n team-a -o tree"
+)]
+pub(super) struct Args {
+    /// Those of these names only; a binding has the name of its set
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::sets))]
+    names: Vec<String>,
+    /// Only those in this namespace
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        conflicts_with = "all_namespaces",
+        value_parser = namespace,
+        add = ArgValueCandidates::new(complete::namespaces)
+    )]
+    namespace: Option<String>,
+    /// Those in all namespaces, as without a flag
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// How they are shown: table, wide, tree, json, yaml or name [default: table]
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        hide_possible_values = true
+    )]
+    output: Option<Format>,
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+/// A name that a namespace can have.
+fn namespace(text: &str) -> Result<String, String> {
+    match names::dns1123_label(text).first() {
+        None => Ok(text.to_owned()),
+        Some(why) => Err(why.clone()),
+    }
+}
+
+/// The bindings of a namespace, or of all.
+struct Bindings {
+    wide: bool,
+    namespace: Option<String>,
+}
+
+pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
+    let format = args.show.format(args.output, Format::Table);
+    let hub = Hub::of(hub).await?;
+    let filter = Filter {
+        labels: args.show.selector.clone(),
+        fields: None,
+    };
+    let view = Bindings {
+        wide: format == Format::Wide,
+        namespace: args.namespace.clone(),
+    };
+    let asked = Asked {
+        namespace: args.namespace.clone(),
+        everywhere: args.namespace.is_none(),
+        ..Asked::new(&args.names, filter)
+    };
+    super::show(&hub, &view, &asked, &args.show, format).await
+}
+
+// === impl Bindings ===
+
+impl View for Bindings {
+    type Kind = ManagedClusterSetBinding;
+
+    fn titles(&self) -> Vec<&'static str> {
+        let mut titles = Vec::new();
+        if self.namespace.is_none() {
+            titles.push("NAMESPACE");
+        }
+        titles.extend(["NAME", "CLUSTERSET", "BOUND", "REASON", "AGE"]);
+        if self.wide {
+            titles.push("MESSAGE");
+        }
+        titles
+    }
+
+    fn cells(&self, item: &Item<ManagedClusterSetBinding>, now: Timestamp) -> Vec<String> {
+        let cell = |text: fn(&ManagedClusterSetBinding) -> &str| match item.unreadable {
+            None => text(&item.object).to_owned(),
+            Some(_) => UNREADABLE.to_owned(),
+        };
+        let mut cells = Vec::new();
+        if self.namespace.is_none() {
+            cells.push(item.object.namespace().unwrap_or_default());
+        }
+        cells.extend([
+            item.name(),
+            cell(|binding| &binding.spec.cluster_set),
+            cell(|binding| bound(binding).map_or("", |it| &it.status)),
+            cell(|binding| bound(binding).map_or("", |it| &it.reason)),
+            age_of(item.object.meta(), now),
+        ]);
+        if self.wide {
+            cells.push(cell(|binding| bound(binding).map_or("", |it| &it.message)));
+        }
+        cells
+    }
+
+    /// What may be used where: by namespace.
+    fn tree(&self, items: &[Item<ManagedClusterSetBinding>]) -> Node {
+        let mut root = Node::new("ManagedClusterSetBinding");
+        let mut items = Vec::from_iter(items);
+        items.sort_by_cached_key(|item| item.object.namespace());
+        for here in items.chunk_by(|a, b| a.object.namespace() == b.object.namespace()) {
+            let mut namespace = Node::new(here[0].object.namespace().unwrap_or_default());
+            for item in here {
+                namespace.push(Node::leaf(item.name(), state(item)));
+            }
+            root.push(namespace);
+        }
+        root
+    }
+
+    fn none(&self) -> String {
+        match &self.namespace {
+            None => "No bindings found.".to_owned(),
+            Some(namespace) => format!("No bindings found in namespace {namespace:?}."),
+        }
+    }
+}
+
+fn bound(binding: &ManagedClusterSetBinding) -> Option<&Condition> {
+    condition(&binding.status.as_ref()?.conditions, BOUND)
+}
+
+/// Whether a binding is in force, in words; empty while the hub has not said.
+fn state(item: &Item<ManagedClusterSetBinding>) -> String {
+    if item.unreadable.is_some() {
+        return UNREADABLE.to_owned();
+    }
+    match bound(&item.object) {
+        None => String::new(),
+        Some(condition) if condition.status == TRUE => "Bound".to_owned(),
+        Some(condition) => format!("not bound ({})", condition.reason),
+    }
+}
+
+/// Whether the hub says that a binding is not in force. While it has said nothing yet, it does not.
+pub(super) fn is_not_bound(binding: &ManagedClusterSetBinding) -> bool {
+    bound(binding).is_some_and(|condition| condition.status == FALSE)
+}

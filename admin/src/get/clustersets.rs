@@ -1,0 +1,228 @@
+//! `berth get clustersets`.
+//!
+//! A set does not know where it is bound and who belongs to it: bindings and clusters do. They are read once for all sets. Who may
+//! not read them is shown the rest.
+
+mod facts;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::process::ExitCode;
+
+use berth_api::conditions::cluster_set::EMPTY;
+use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
+use clap_complete::engine::ArgValueCandidates;
+use futures::future::OptionFuture;
+use jiff::Timestamp;
+use kube::Resource;
+
+use super::find::{Asked, warn};
+use super::screen::View;
+use super::{ShowArgs, UNREADABLE, age_of, condition};
+use crate::complete;
+use crate::hub::{Filter, Hub, HubArgs, Item};
+use crate::print::{Format, Node};
+use facts::Facts;
+
+/// Show cluster sets: where they are bound, their clusters, and the namespaces they manage
+#[derive(Debug, clap::Args)]
+#[command(
+    visible_alias = "clusterset",
+    aliases = [
+        "managedclustersets",
+        "managedclusterset",
+        "mclsets",
+        "mclset",
+        "managedclustersets.cluster.open-cluster-management.io",
+    ],
+    after_help = "\
+Examples:
+  berth get clustersets
+  berth get clustersets prod -o wide
+  berth get clustersets -o name"
+)]
+pub(super) struct Args {
+    /// Those of these names only
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::sets))]
+    names: Vec<String>,
+    /// How they are shown: table, wide, tree, json, yaml or name [default: tree, with --watch table]
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        hide_possible_values = true
+    )]
+    output: Option<Format>,
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+/// Sets, with what others say of them.
+struct Sets {
+    wide: bool,
+    facts: Facts,
+}
+
+/// Where the watches of what was read go on; None: it was not.
+#[derive(Debug, Default)]
+struct ReadAt {
+    bindings: Option<String>,
+    clusters: Option<String>,
+}
+
+pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
+    let format = args.show.format(args.output, Format::Tree);
+    let hub = Hub::of(hub).await?;
+    let filter = Filter {
+        labels: args.show.selector.clone(),
+        fields: None,
+    };
+    let asked = Asked::new(&args.names, filter);
+    let sets = async {
+        if args.show.watch {
+            asked.list::<ManagedClusterSet>(&hub).await
+        } else {
+            asked.find(&hub).await
+        }
+    };
+    let (found, (facts, at)) = futures::join!(sets, read(&hub, format));
+    let found = found?;
+    let view = Sets {
+        wide: format == Format::Wide,
+        facts,
+    };
+    let mut screen = args.show.screen(format);
+    let now = Timestamp::now();
+    if !args.show.watch {
+        screen.write_all(&view, &found.items, asked.is_for_one(), now)?;
+        return Ok(super::end(
+            &view,
+            &asked,
+            &found.items,
+            &found.failures,
+            format,
+        ));
+    }
+    screen.begin(&view, &found.items, now)?;
+    let code = super::end(&view, &asked, &found.items, &found.failures, format);
+    if found.items.is_empty() && !asked.names.is_empty() {
+        return Ok(code);
+    }
+    watch::watch(&hub, &asked, view, screen, found, at).await?;
+    Ok(code)
+}
+
+/// Reads what this format shows of bindings and clusters.
+async fn read(hub: &Hub, format: Format) -> (Facts, ReadAt) {
+    let all = Filter::default();
+    let bindings = matches!(format, Format::Table | Format::Wide | Format::Tree);
+    let clusters = matches!(format, Format::Wide | Format::Tree);
+    let bindings = bindings.then(|| hub.list_at::<ManagedClusterSetBinding>(None, &all));
+    let clusters = clusters.then(|| hub.list_at::<ManagedCluster>(None, &all));
+    let (bindings, clusters) =
+        futures::join!(OptionFuture::from(bindings), OptionFuture::from(clusters));
+    let (mut facts, mut at) = (Facts::default(), ReadAt::default());
+    match bindings {
+        None => {}
+        Some(Err(why)) => warn("where the sets are bound", &why),
+        Some(Ok((items, version))) => {
+            facts.bindings_are(&items);
+            at.bindings = Some(version);
+        }
+    }
+    match clusters {
+        None => {}
+        Some(Err(why)) => warn("which clusters are in the sets", &why),
+        Some(Ok((items, version))) => {
+            facts.clusters_are(&items);
+            at.clusters = Some(version);
+        }
+    }
+    (facts, at)
+}
+
+// === impl Sets ===
+
+impl View for Sets {
+    type Kind = ManagedClusterSet;
+
+    fn titles(&self) -> Vec<&'static str> {
+        let mut titles = vec!["NAME", "BOUND NAMESPACES", "STATUS", "MANAGED NAMESPACES"];
+        if self.wide {
+            titles.extend(["SELECTOR", "CLUSTERS", "AGE"]);
+        }
+        titles
+    }
+
+    fn cells(&self, item: &Item<ManagedClusterSet>, now: Timestamp) -> Vec<String> {
+        let mut cells = vec![
+            item.name(),
+            self.bound(item),
+            status(item),
+            managed_namespaces(item).map_or(UNREADABLE.to_owned(), |it| it.join(",")),
+        ];
+        if self.wide {
+            let clusters = self.facts.clusters_of(item).map(|it| facts::first(&it));
+            cells.extend([
+                facts::selector(item),
+                clusters.unwrap_or_else(str::to_owned),
+                age_of(item.object.meta(), now),
+            ]);
+        }
+        cells
+    }
+
+    fn tree(&self, items: &[Item<ManagedClusterSet>]) -> Node {
+        let mut root = Node::new("ManagedClusterSet");
+        let list = |names: &[&str]| format!("[{}]", names.join(" "));
+        for item in items {
+            let clusters = self.facts.clusters_of(item).map(|it| list(&it));
+            let namespaces = managed_namespaces(item).map(|it| list(&it));
+            root.push(
+                Node::new(item.name())
+                    .with(Node::leaf("BoundNamespace", self.bound(item)))
+                    .with(Node::leaf("Status", status(item)))
+                    .with(Node::leaf(
+                        "Clusters",
+                        clusters.unwrap_or_else(str::to_owned),
+                    ))
+                    .with(Node::leaf(
+                        "ManagedNamespaces",
+                        namespaces.unwrap_or_else(|| UNREADABLE.to_owned()),
+                    )),
+            );
+        }
+        root
+    }
+
+    fn none(&self) -> String {
+        "No clustersets found.".to_owned()
+    }
+}
+
+impl Sets {
+    fn bound(&self, item: &Item<ManagedClusterSet>) -> String {
+        let bound = self.facts.bound(&item.name());
+        bound.map_or(UNREADABLE.to_owned(), |it| it.join(","))
+    }
+}
+
+/// What the hub says of the set.
+fn status(item: &Item<ManagedClusterSet>) -> String {
+    if item.unreadable.is_some() {
+        return UNREADABLE.to_owned();
+    }
+    let status = item.object.status.as_ref();
+    let condition = status.and_then(|status| condition(&status.conditions, EMPTY));
+    condition.map_or_else(String::new, |condition| condition.message.clone())
+}
+
+fn managed_namespaces(item: &Item<ManagedClusterSet>) -> Option<Vec<&str>> {
+    if item.unreadable.is_some() {
+        return None;
+    }
+    let namespaces = item.object.spec.managed_namespaces.iter();
+    Some(namespaces.map(|it| it.name.as_str()).collect())
+}

@@ -1,0 +1,158 @@
+//! Sets as they change, and as what their rows show of bindings and clusters does.
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
+use jiff::Timestamp;
+use kube::Resource;
+use serde::de::DeserializeOwned;
+
+use super::{ReadAt, Sets, facts};
+use crate::failure::Failure;
+use crate::get::find::{Asked, Found, warn};
+use crate::get::screen::Screen;
+use crate::hub::{Change, Filter, Hub, Item};
+
+/// What is known, and where it is shown.
+struct Board<W> {
+    view: Sets,
+    screen: Screen<W>,
+    sets: BTreeMap<String, Item<ManagedClusterSet>>,
+}
+
+/// Shows what changes, until it cannot be shown any more.
+pub(super) async fn watch<W: Write>(
+    hub: &Hub,
+    asked: &Asked,
+    view: Sets,
+    screen: Screen<W>,
+    found: Found<ManagedClusterSet>,
+    at: ReadAt,
+) -> anyhow::Result<()> {
+    let sets = found.items.into_iter().map(|item| (item.name(), item));
+    let board = RefCell::new(Board {
+        view,
+        screen,
+        sets: sets.collect(),
+    });
+    let listed = asked.listed();
+    let sets = hub.watch(None, &listed, found.version, |change| {
+        board.borrow_mut().set(change, asked)?;
+        Ok::<_, anyhow::Error>(())
+    });
+    let bindings =
+        aside::<ManagedClusterSetBinding>(hub, at.bindings, "where the sets are bound", |change| {
+            board.borrow_mut().binding(&change)
+        });
+    let clusters = aside::<ManagedCluster>(
+        hub,
+        at.clusters,
+        "which clusters are in the sets",
+        |change| board.borrow_mut().cluster(&change),
+    );
+    futures::try_join!(sets, bindings, clusters)?;
+    Ok(())
+}
+
+/// A watch of what is only shown besides: without it there is still something to see.
+async fn aside<K>(
+    hub: &Hub,
+    version: Option<String>,
+    what: &str,
+    mut tell: impl FnMut(Change<K>) -> io::Result<()>,
+) -> anyhow::Result<()>
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned + Default,
+{
+    let Some(version) = version else {
+        return Ok(());
+    };
+    let all = Filter::default();
+    let watched = hub.watch(None, &all, version, |change| {
+        tell(change).map_err(anyhow::Error::from)
+    });
+    match watched.await {
+        Err(error) => match error.downcast::<Failure>() {
+            Ok(why) => {
+                warn(&format!("changes of {what}"), &why);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        },
+        Ok(()) => Ok(()),
+    }
+}
+
+// === impl Board ===
+
+impl<W: Write> Board<W> {
+    fn set(&mut self, change: Change<ManagedClusterSet>, asked: &Asked) -> io::Result<()> {
+        let now = Timestamp::now();
+        match change {
+            Change::Applied(item) if asked.is_about(&item.name()) => {
+                self.screen.changed(&self.view, &item, now)?;
+                self.sets.insert(item.name(), *item);
+            }
+            Change::Applied(_) => {}
+            Change::Deleted(item) => {
+                self.screen.gone(&self.view, &item, now)?;
+                self.sets.remove(&item.name());
+            }
+            Change::All(items) => {
+                let items = items.into_iter().map(|item| (item.name(), item));
+                self.sets = items.filter(|(name, _)| asked.is_about(name)).collect();
+                self.all(now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn binding(&mut self, change: &Change<ManagedClusterSetBinding>) -> io::Result<()> {
+        let now = Timestamp::now();
+        let set = match change {
+            Change::Applied(item) => self.view.facts.bound_is(item, true),
+            Change::Deleted(item) => self.view.facts.bound_is(item, false),
+            Change::All(items) => {
+                self.view.facts.bindings_are(items);
+                return self.all(now);
+            }
+        };
+        match self.sets.get(&set) {
+            None => Ok(()),
+            Some(item) => self.screen.changed(&self.view, item, now),
+        }
+    }
+
+    fn cluster(&mut self, change: &Change<ManagedCluster>) -> io::Result<()> {
+        let now = Timestamp::now();
+        let labels = match change {
+            Change::Applied(item) => self.view.facts.cluster_is(item, true),
+            Change::Deleted(item) => self.view.facts.cluster_is(item, false),
+            Change::All(items) => {
+                self.view.facts.clusters_are(items);
+                return self.all(now);
+            }
+        };
+        for item in self.sets.values() {
+            let Ok(members) = facts::members(item) else {
+                continue;
+            };
+            let [before, after] = labels
+                .each_ref()
+                .map(|it| it.as_ref().is_some_and(|it| members.matches(it)));
+            if before != after {
+                self.screen.changed(&self.view, item, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn all(&mut self, now: Timestamp) -> io::Result<()> {
+        self.screen.all_are(&self.view, self.sets.values(), now)
+    }
+}

@@ -1,0 +1,114 @@
+//! Which hub, and as whom: flags with kubectl's names and meanings.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap_complete::engine::ArgValueCandidates;
+use jiff::SignedDuration;
+
+use crate::complete;
+
+/// Flags of every command that talks to a hub.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "The hub")]
+pub struct HubArgs {
+    /// Kubeconfig of the hub
+    /// [default: the files of $KUBECONFIG, else ~/.kube/config, else the cluster this runs in]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(super) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME", global = true, add = ArgValueCandidates::new(complete::contexts))]
+    pub(super) context: Option<String>,
+    /// User to act as
+    #[arg(long = "as", value_name = "USER", global = true)]
+    pub(super) as_user: Option<String>,
+    /// Group to act in, with --as; may be repeated
+    #[arg(long = "as-group", value_name = "GROUP", global = true)]
+    pub(super) as_groups: Vec<String>,
+    /// How long to wait for an answer of the hub, such as 10s or 1m; 0 for ever [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = wait, global = true)]
+    pub(super) request_timeout: Option<Wait>,
+}
+
+/// How long to wait; never more than a year, which is as good as for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wait(pub(crate) Duration);
+
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// A duration as kubectl takes it: with units, or a number of seconds; 0 is for ever.
+pub(crate) fn wait(text: &str) -> Result<Wait, String> {
+    let duration = match text.parse::<u64>() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => text
+            .parse::<SignedDuration>()
+            .ok()
+            .and_then(|duration| Duration::try_from(duration).ok()),
+    };
+    match duration {
+        None => Err("not a duration such as 500ms, 10s, 1m or 0".to_owned()),
+        Some(Duration::ZERO) => Ok(Wait(FOR_EVER)),
+        Some(duration) => Ok(Wait(duration.min(FOR_EVER))),
+    }
+}
+
+// === impl HubArgs ===
+
+impl HubArgs {
+    /// As whom to act: `--as`, and each `--as-group`.
+    pub(crate) fn acting_as(&self) -> Option<(&str, &[String])> {
+        Some((self.as_user.as_deref()?, &self.as_groups))
+    }
+
+    /// As if these flags were given.
+    pub(crate) fn new(
+        kubeconfig: Option<PathBuf>,
+        context: Option<String>,
+        as_user: Option<String>,
+        as_groups: Vec<String>,
+        request_timeout: Wait,
+    ) -> Self {
+        Self {
+            kubeconfig,
+            context,
+            as_user,
+            as_groups,
+            request_timeout: Some(request_timeout),
+        }
+    }
+
+    /// Whether any of the flags was given.
+    pub fn any(&self) -> bool {
+        let Self {
+            kubeconfig,
+            context,
+            as_user,
+            as_groups,
+            request_timeout,
+        } = self;
+        kubeconfig.is_some()
+            || context.is_some()
+            || as_user.is_some()
+            || !as_groups.is_empty()
+            || request_timeout.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_kubectls() {
+        let seconds = |text| wait(text).unwrap().0.as_secs_f64();
+        assert_eq!(seconds("10"), 10.0);
+        assert_eq!(seconds("1m30s"), 90.0);
+        assert_eq!(seconds("500ms"), 0.5);
+        assert_eq!(wait("0").unwrap().0, FOR_EVER);
+        assert_eq!(wait("0s").unwrap().0, FOR_EVER);
+        assert_eq!(wait("99999999999999999999h").ok(), None);
+        for wrong in ["", "-1s", "soon", "10 parsecs"] {
+            assert!(wait(wrong).is_err(), "{wrong}");
+        }
+    }
+}

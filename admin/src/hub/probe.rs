@@ -1,0 +1,75 @@
+//! What is asked of a hub to find out about the hub itself.
+
+use berth_hub::Call;
+use http::HeaderMap;
+use http::header::DATE;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
+use kube::core::Request as Urls;
+use kube::core::response::Status;
+use serde_json::Value;
+
+use super::calls::{call, writes};
+use super::{DryRun, Hub};
+use crate::failure::{Failure, status};
+
+/// What became of a write that was only tried.
+#[derive(Clone, Debug)]
+pub(crate) struct Tried {
+    /// The object as it would be stored; or the refusal, with the API server's words around those of a webhook.
+    pub(crate) outcome: Result<Value, Box<Status>>,
+}
+
+/// That the hub answers, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answered {
+    /// The time that it named, to the second.
+    pub(crate) its_time: Option<Timestamp>,
+    /// Ours, before it was asked and after it had answered.
+    pub(crate) ours: (Timestamp, Timestamp),
+}
+
+impl Hub {
+    /// Has the hub decide about making an object of this resource, group and version, which it does not store.
+    pub(crate) async fn try_to_create(
+        &self,
+        (resource, group): (&str, &str),
+        version: &str,
+        namespace: Option<&str>,
+        object: &Value,
+    ) -> Result<Tried, Failure> {
+        let within = namespace.map_or_else(String::new, |it| format!("namespaces/{it}/"));
+        let urls = Urls::new(format!("/apis/{group}/{version}/{within}{resource}"));
+        let body = object.to_string().into_bytes();
+        let request = urls.create(&writes(DryRun::Server), body);
+        let answer = self.api.call(call(request)?.within(self.wait)).await;
+        let outcome = match answer {
+            Ok(answer) => Ok(self.read(&answer)?),
+            Err(error) => match error.refusal() {
+                Some(refusal) => Err(Box::new(status(refusal))),
+                None => return Err(self.failure(&error)),
+            },
+        };
+        Ok(Tried { outcome })
+    }
+
+    /// Whether the hub answers at all, and what time it is there. An error, too: the hub does not know the user, or is in
+    /// trouble.
+    pub(crate) async fn answers(&self) -> Result<Answered, Failure> {
+        let before = Timestamp::now();
+        let answer = self.api.call(Call::get("/version").within(self.wait)).await;
+        let after = Timestamp::now();
+        let headers = match answer {
+            Ok(answer) => answer.headers,
+            // It answers, even where this user may not know its version.
+            Err(error) if matches!(error.code(), 400 | 402..500) => HeaderMap::new(),
+            Err(error) => return Err(self.failure(&error)),
+        };
+        let date = headers.get(DATE).and_then(|date| date.to_str().ok());
+        Ok(Answered {
+            its_time: date
+                .and_then(|date| rfc2822::DateTimeParser::new().parse_timestamp(date).ok()),
+            ours: (before, after),
+        })
+    }
+}

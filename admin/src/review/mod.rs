@@ -1,0 +1,129 @@
+//! `berth review`: decides reviews, or plain manifests, without a hub. For people, and for policy tests in CI.
+
+mod chain;
+mod input;
+mod text;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use berth_review::{FilesAnswerer, Gate, HubFiles};
+use berth_rules::{FeatureGates, Settings};
+use chain::Chain;
+use clap::ValueEnum;
+use jiff::Timestamp;
+
+use crate::reserved::ReservedArgs;
+
+/// The namespace that OCM installs its hub in.
+const HUB_NAMESPACE: &str = "open-cluster-management-hub";
+
+const EXAMPLES: &str = "\
+Examples:
+  # A recorded review
+  berth review -f tests/data/reviews/accept-alice-denied.validate.json --hub-files examples/hub
+
+  # A manifest, as if alice applied it
+  berth review --as alice --as-group team-alice -f cluster.yaml --hub-files examples/hub
+
+  # A change of a stored object, for a script
+  berth review --as alice -f new.yaml --old old.yaml --hub-files examples/hub -o json
+
+Exit codes: 0 allowed, 1 denied, 2 could not be decided. Of several reviews the worst counts.";
+
+/// Decide admission reviews, or plain manifests, without a hub
+///
+/// Decides by the gate's rules and the RBAC objects of files, and says what was asked and which role and binding granted
+/// it. ManagedClusters go through the mutating path first, then through the validating path as mutated, as in an API server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// YAML or JSON file with AdmissionReviews, or with objects to be created; - for standard input (repeatable)
+    #[arg(short, long = "filename", value_name = "FILE", required = true)]
+    filename: Vec<PathBuf>,
+    /// YAML or JSON file, or folder of such files, with the RBAC objects, Namespaces, ManagedClusters, sets and bindings
+    /// to decide by (repeatable)
+    #[arg(long, value_name = "PATH", required = true)]
+    hub_files: Vec<PathBuf>,
+    /// The stored object that the one of -f replaces: the review is then of an UPDATE
+    #[arg(long, value_name = "FILE")]
+    old: Option<PathBuf>,
+    /// User that makes the change; needed for plain objects, and replaces the one of a review
+    #[arg(long = "as", value_name = "USER")]
+    user: Option<String>,
+    /// Group the user is in (repeatable). Those that the name implies are added, as a hub adds them
+    #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
+    groups: Vec<String>,
+    /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), GuardedSelectors (on),
+    /// UnguardedDenial (off)
+    #[arg(long, value_name = "GATES")]
+    pub feature_gates: Vec<String>,
+    #[command(flatten)]
+    reserved: ReservedArgs,
+    /// How to print decisions
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Output {
+    /// For people
+    Text,
+    /// The AdmissionReview that answers, one a line
+    Json,
+}
+
+/// Decides, prints, and says by the exit code how it went. `gates` is what `args.feature_gates` says.
+///
+/// # Errors
+/// A file cannot be read, or the output cannot be written.
+pub fn run(args: &Args, gates: FeatureGates) -> anyhow::Result<ExitCode> {
+    let hub = HubFiles::read(&args.hub_files)?;
+    let settings = Settings {
+        gates,
+        hub_namespace: HUB_NAMESPACE.to_owned(),
+        reserved_prefixes: args.reserved.prefixes(),
+    };
+    let gate = Gate::new(Arc::new(FilesAnswerer::new(hub)), settings);
+    let reviews = input::reviews(args)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?;
+    let stdout = io::stdout();
+    let style = text::Style {
+        colour: stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    };
+    let mut out = stdout.lock();
+    let mut worst = 0;
+    for (i, review) in reviews.iter().enumerate() {
+        let chain = runtime.block_on(Chain::run(&gate, review, Timestamp::now()))?;
+        let printed = match args.output {
+            Output::Json => out
+                .write_all(&chain.to_json())
+                .and_then(|()| out.write_all(b"\n")),
+            Output::Text => {
+                let gap = if i > 0 { "\n" } else { "" };
+                write!(
+                    out,
+                    "{gap}{}",
+                    text::Text {
+                        chain: &chain,
+                        style
+                    }
+                )
+            }
+        };
+        match printed {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
+            printed => printed?,
+        }
+        worst = worst.max(match chain.outcome() {
+            "allowed" => 0,
+            "denied" | "malformed" => 1,
+            _ => 2,
+        });
+    }
+    Ok(ExitCode::from(worst))
+}

@@ -1,0 +1,191 @@
+//! Gate and lifecycle of the demo, in this process, each with the account that the manifests give it. Nobody else is there to be
+//! elected.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use berth_api::GroupVersionResource;
+use berth_certs::client_auth::ClientAuth;
+use berth_certs::folder::Folder;
+use berth_certs::issue::Authority;
+use berth_certs::options::TlsOptions;
+use berth_certs::serving::ServingTls;
+use berth_devhub::Hub;
+use berth_hub::HubApi;
+use berth_lifecycle as lifecycle;
+use berth_lifecycle::engine::{Ended, Engine};
+use berth_lifecycle_core::config::Config as LifecycleConfig;
+use berth_review::{Gate, HubAnswerer};
+use berth_rules::Settings;
+use berth_webhooks::{Limits, Metrics, Opening, ServeError, Server};
+use jiff::Timestamp;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::PostParams;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedAuthInfo};
+use kube::{Api, Client, Config};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::people;
+
+/// Where the manifests install it.
+const NAMESPACE: &str = "open-cluster-management-hub";
+const SERVICE: &str = "cluster-manager-registration-webhook";
+const GATES_ACCOUNT: &str = "registration-webhook-sa";
+const CONTROLLERS_ACCOUNT: &str = "berth-registration-controller-sa";
+const PORT: u16 = 9443;
+
+/// Longer than a demo stays up.
+const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A gate that serves.
+pub(super) struct Running {
+    /// Where its metrics are.
+    pub(super) metrics: SocketAddr,
+    shutdown: CancellationToken,
+    task: JoinHandle<Result<(), ServeError>>,
+    lifecycle: JoinHandle<Result<(), Ended>>,
+}
+
+/// The gate's certificates.
+pub(super) struct Certificates {
+    pub(super) folder: PathBuf,
+    /// PEM
+    pub(super) ca: String,
+}
+
+/// The Service that the registrations name.
+pub(super) fn service() -> (String, String, u16) {
+    (NAMESPACE.to_owned(), SERVICE.to_owned(), PORT)
+}
+
+/// Makes a certificate for the Service, as cert-manager would.
+pub(super) fn certificates(folder: &Path) -> anyhow::Result<Certificates> {
+    let now = Timestamp::now();
+    let authority = Authority::new("berth demo", MONTH, now)?;
+    let name = format!("{SERVICE}.{NAMESPACE}.svc");
+    let leaf = authority.leaf(&[&name], &[], MONTH, now)?;
+    leaf.write_folder(folder)?;
+    Ok(Certificates {
+        folder: folder.to_owned(),
+        ca: leaf.ca_pem,
+    })
+}
+
+impl Running {
+    /// Serves on `webhooks`, with the rights of the manifests' service accounts and no others.
+    pub(super) async fn start(
+        admin: &Client,
+        hub: &Hub,
+        webhooks: TcpListener,
+        certificates: PathBuf,
+    ) -> anyhow::Result<Self> {
+        let metrics_port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = metrics_port.local_addr()?;
+        let metrics = Metrics::new();
+        let client_auth = ClientAuth::new(None, Vec::new())?;
+        let tls = ServingTls::new(
+            Folder::new(certificates),
+            TlsOptions::default(),
+            client_auth,
+            metrics.observer(),
+            Timestamp::now(),
+        )?;
+        let gates = HubApi::of(own_config(admin, hub, GATES_ACCOUNT).await?).await?;
+        let controllers = HubApi::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?).await?;
+        let engine = Engine::new(
+            controllers,
+            lifecycle_config(),
+            None,
+            None,
+            "demo",
+            lifecycle::engine::Metrics::new(metrics.registry())?,
+        );
+        let server = Server {
+            gate: Gate::new(
+                Arc::new(HubAnswerer::new(gates.clone())),
+                Settings {
+                    hub_namespace: NAMESPACE.to_owned(),
+                    ..Settings::default()
+                },
+            ),
+            opening: Opening::at_once(webhooks, Arc::new(tls)),
+            metrics_port: Some(metrics_port),
+            health_port: None,
+            metrics,
+            limits: Limits::default(),
+            // Nobody routes to it any more when it is told to stop.
+            shutdown_delay: Duration::ZERO,
+        };
+        let shutdown = CancellationToken::new();
+        let task = tokio::spawn(server.run(shutdown.clone()));
+        let lifecycle = tokio::spawn(engine.run(shutdown.clone()));
+        Ok(Self {
+            metrics: address,
+            shutdown,
+            task,
+            lifecycle,
+        })
+    }
+
+    pub(super) async fn stop(self) -> anyhow::Result<()> {
+        self.shutdown.cancel();
+        self.lifecycle.await.context("the lifecycle")??;
+        self.task.await.context("the gate")??;
+        Ok(())
+    }
+}
+
+/// As it is without flags.
+fn lifecycle_config() -> LifecycleConfig {
+    LifecycleConfig {
+        namespace: NAMESPACE.to_owned(),
+        gc_resources: vec![GroupVersionResource {
+            group: "work.open-cluster-management.io".to_owned(),
+            version: "v1".to_owned(),
+            resource: "manifestworks".to_owned(),
+        }],
+        ..LifecycleConfig::default()
+    }
+}
+
+/// How they reach the hub: with a token of this service account.
+async fn own_config(admin: &Client, hub: &Hub, account: &str) -> anyhow::Result<Config> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), NAMESPACE);
+    let request = TokenRequest {
+        spec: TokenRequestSpec {
+            expiration_seconds: i64::try_from(MONTH.as_secs()).ok(),
+            ..TokenRequestSpec::default()
+        },
+        ..TokenRequest::default()
+    };
+    let answer = accounts
+        .create_token_request(account, &PostParams::default(), &request)
+        .await?;
+    let token = answer
+        .status
+        .context("a TokenRequest without status")?
+        .token;
+    let user = NamedAuthInfo {
+        name: account.to_owned(),
+        auth_info: Some(AuthInfo {
+            token: Some(token.into()),
+            ..AuthInfo::default()
+        }),
+        other: BTreeMap::new(),
+    };
+    let kubeconfig = Kubeconfig {
+        clusters: vec![people::cluster(hub)],
+        auth_infos: vec![user],
+        contexts: vec![people::context(account)],
+        current_context: Some(account.to_owned()),
+        ..Kubeconfig::default()
+    };
+    Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
+}

@@ -1,0 +1,63 @@
+//! Installs what `kubectl apply -k manifests` installs, but for what runs: gate and controller are here already.
+
+use anyhow::Context;
+use base64::prelude::{BASE64_STANDARD, Engine};
+use berth_manifests::webhooks::WEBHOOKS;
+use berth_manifests::{Manifest, files};
+use kube::Client;
+use serde_json::Value;
+
+use crate::request::{self, Answer};
+
+/// What there must be before the gate can work.
+const BEFORE: [Manifest; 6] = [
+    files::NAMESPACE,
+    files::ACCOUNTS,
+    files::GATE_ROLE,
+    files::CONTROLLER_ROLE,
+    files::AGENT_ROLES,
+    files::SERVICE,
+];
+
+const PEOPLE: &str = include_str!("../../../examples/demo/people.yaml");
+
+/// Namespace, service accounts, RBAC, Service, CRDs.
+pub(super) async fn before_the_gate(admin: &Client) -> anyhow::Result<()> {
+    for manifest in BEFORE.into_iter().chain(files::CRDS) {
+        for object in manifest.documents() {
+            apply(admin, &object).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The registrations, trusting this CA.
+pub(super) async fn registrations(admin: &Client, ca_pem: &str) -> anyhow::Result<()> {
+    let ca_bundle = Value::from(BASE64_STANDARD.encode(ca_pem));
+    for webhook in WEBHOOKS {
+        let mut registration = webhook.registration();
+        registration["webhooks"][0]["clientConfig"]["caBundle"] = ca_bundle.clone();
+        apply(admin, &registration).await?;
+    }
+    Ok(())
+}
+
+/// Who may do what, and the sets.
+pub(super) async fn people(admin: &Client) -> anyhow::Result<()> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(PEOPLE).context("people.yaml")?;
+    for object in documents {
+        apply(admin, &object).await?;
+    }
+    Ok(())
+}
+
+async fn apply(admin: &Client, object: &Value) -> anyhow::Result<()> {
+    let answer = request::apply(admin, object).await?;
+    match answer {
+        Answer::Done { .. } => Ok(()),
+        Answer::Refused { message, .. } => {
+            let (kind, name) = (&object["kind"], &object["metadata"]["name"]);
+            anyhow::bail!("{kind} {name} cannot be installed: {message}")
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What `berth demo` runs: a hub in this process, gate and lifecycle on it, and the story of a cluster played there.
+
+mod act;
+mod gate;
+mod install;
+mod people;
+mod play;
+mod request;
+mod steps;
+mod text;
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::time::Instant;
+
+use anyhow::Context;
+use berth_devhub::{Hub, Options};
+use kube::config::Kubeconfig;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use text::Screen;
+
+/// What a demo needs of the program that runs it.
+#[derive(Clone, Copy, Debug)]
+pub struct Demo {
+    /// Port of the hub on 127.0.0.1; 0 for any free one.
+    pub port: u16,
+    /// Whether it ends after the play.
+    pub exit: bool,
+}
+
+impl Demo {
+    /// Plays, and stays up until `shutdown` unless it ends after the play. Nothing is left behind.
+    ///
+    /// # Errors
+    /// Something does anything else than it should.
+    pub async fn run(&self, shutdown: CancellationToken) -> anyhow::Result<()> {
+        let started = Instant::now();
+        let folder = folder()?;
+        let stage = Stage::set(self, folder, started).await?;
+        let played = tokio::select! {
+            played = stage.play(self.exit) => played,
+            () = shutdown.cancelled() => Ok(()),
+        };
+        if played.is_ok() && !self.exit {
+            shutdown.cancelled().await;
+        }
+        stage.clear().await?;
+        played
+    }
+}
+
+/// Everything that the play needs.
+struct Stage {
+    hub: Hub,
+    gate: gate::Running,
+    folder: TempDir,
+    kubeconfig: Kubeconfig,
+    started: Instant,
+}
+
+impl Stage {
+    async fn set(demo: &Demo, folder: TempDir, started: Instant) -> anyhow::Result<Self> {
+        let gate_port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = gate_port.local_addr()?;
+        let hub = Hub::start(Options {
+            bind: SocketAddr::from((Ipv4Addr::LOCALHOST, demo.port)),
+            // Where a cluster's network would lead to.
+            services: [(gate::service(), address)].into(),
+            ..Options::default()
+        })
+        .await
+        .context("--port")?;
+        let kubeconfig = people::kubeconfig(&hub)?;
+        let path = folder.path().join("kubeconfig");
+        fs::write(&path, serde_saphyr::to_string(&kubeconfig)?)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+
+        let admin = people::client(&kubeconfig, people::ROOT).await?;
+        let certificates = gate::certificates(&folder.path().join("gate"))?;
+        install::before_the_gate(&admin).await?;
+        let folder_of_gate = certificates.folder;
+        let gate =
+            gate::Running::start(&admin, &hub, gate_port, folder_of_gate).await?;
+        install::registrations(&admin, &certificates.ca).await?;
+        install::people(&admin).await?;
+        play::write_files(folder.path())?;
+        Ok(Self {
+            hub,
+            gate,
+            folder,
+            kubeconfig,
+            started,
+        })
+    }
+
+    async fn play(&self, exits: bool) -> anyhow::Result<()> {
+        let screen = Screen::stdout();
+        let took = self.started.elapsed();
+        screen.say(&format!(
+            "A hub is up at {}, looked after by Berth, after {} ms.\n",
+            self.hub.url(),
+            took.as_millis()
+        ))?;
+        play::play(&screen, &self.kubeconfig).await?;
+        if !exits {
+            text::look_around(&screen, self.folder.path(), self.gate.metrics)?;
+        }
+        io::stdout().flush()?;
+        Ok(())
+    }
+
+    async fn clear(self) -> anyhow::Result<()> {
+        self.gate.stop().await?;
+        self.hub.shutdown().await;
+        self.folder
+            .close()
+            .context("the demo's folder cannot be removed")
+    }
+}
+
+/// Nobody guesses its name, and nobody else may enter it: the kubeconfig in it holds keys.
+fn folder() -> anyhow::Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("berth-demo-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
+        .context("a folder for the kubeconfig cannot be made")
+}

@@ -1,0 +1,448 @@
+//! The hub, and what its clusters' agents do.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use berth_devhub::Options;
+use berth_manifests::files::CRDS;
+use futures::{StreamExt, TryStreamExt, stream};
+use http::Request;
+use jiff::Timestamp;
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
+
+/// How many requests of this tool are under way at once.
+const AT_ONCE: usize = 32;
+
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// A hub.
+pub(crate) struct Hub {
+    pub(crate) kubeconfig: PathBuf,
+    client: Client,
+    /// Runs as long as this does.
+    _devhub: Option<berth_devhub::Hub>,
+}
+
+impl Hub {
+    /// The hub of this kubeconfig, or a devhub; with Berth's CRDs, if it has none.
+    pub(crate) async fn open(kubeconfig: Option<&Path>, folder: &Path) -> Result<Self> {
+        let own = folder.join("hub.kubeconfig");
+        let devhub = match kubeconfig {
+            Some(given) => {
+                std::fs::copy(given, &own).with_context(|| given.display().to_string())?;
+                None
+            }
+            None => {
+                let devhub = berth_devhub::Hub::start(Options::default()).await?;
+                std::fs::write(&own, devhub.kubeconfig("admin", &["system:masters"])?)?;
+                Some(devhub)
+            }
+        };
+        let config = Kubeconfig::read_from(&own)?;
+        let config =
+            kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+        let hub = Self {
+            client: Client::try_from(config)?,
+            kubeconfig: own,
+            _devhub: devhub,
+        };
+        if hub.get(CLUSTERS).await.is_err() {
+            for manifest in CRDS {
+                hub.apply(manifest.text).await?;
+            }
+            let begun = Instant::now();
+            while hub.get(CLUSTERS).await.is_err() {
+                if begun.elapsed() > Duration::from_secs(30) {
+                    bail!("the hub does not serve ManagedClusters");
+                }
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+        Ok(hub)
+    }
+
+    /// The controller works: it has made the set that every hub has.
+    pub(crate) async fn wait_for_the_controller(&self) -> Result<()> {
+        let set = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets/global";
+        let begun = Instant::now();
+        while self.get(set).await.is_err() {
+            if begun.elapsed() > Duration::from_secs(60) {
+                let log = std::fs::read_to_string(self.kubeconfig.with_extension("log"));
+                bail!("the controller makes nothing: {}", log.unwrap_or_default());
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
+    }
+
+    /// The hub's resourceVersion: it grows by one with every write. Asking is none.
+    pub(crate) async fn version(&self) -> Result<i64> {
+        let list = self.get("/api/v1/namespaces?limit=1").await?;
+        let version = list["metadata"]["resourceVersion"].as_str();
+        Ok(version.context("no resourceVersion")?.parse()?)
+    }
+
+    /// What the hub itself has made in namespaces: an account and a ConfigMap in each.
+    pub(crate) async fn made_by_itself(&self) -> Result<i64> {
+        let mut made = 0;
+        for kind in ["serviceaccounts", "configmaps"] {
+            let list = self.get(&format!("/api/v1/{kind}")).await?;
+            made += i64::try_from(list["items"].as_array().map_or(0, Vec::len))?;
+        }
+        Ok(made)
+    }
+
+    pub(crate) async fn create(&self, clusters: usize) -> Result<()> {
+        each(clusters, async |name| {
+            let object = json!({
+                "apiVersion": "cluster.open-cluster-management.io/v1",
+                "kind": "ManagedCluster",
+                "metadata": {"name": name},
+                "spec": {"hubAcceptsClient": true},
+            });
+            self.send("POST", CLUSTERS, &object).await.map(drop)
+        })
+        .await
+    }
+
+    pub(crate) async fn wait_until_accepted(&self, clusters: usize) -> Result<()> {
+        self.wait(clusters, "accepted", |object| {
+            condition(object, "HubAcceptedManagedCluster") == Some("True")
+        })
+        .await?;
+        let leases = "/apis/coordination.k8s.io/v1/leases?labelSelector=open-cluster-management.io/cluster-name";
+        let begun = Instant::now();
+        loop {
+            let list = self.get(leases).await?;
+            let there = list["items"].as_array().map_or(0, Vec::len);
+            if there >= clusters {
+                return Ok(());
+            }
+            if begun.elapsed() > PATIENCE {
+                bail!("{there} of {clusters} leases");
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Every agent renews its lease, evenly over this time.
+    pub(crate) async fn renew(&self, clusters: usize, within: Duration) -> Result<()> {
+        let begun = Instant::now();
+        let pace = within / u32::try_from(clusters)?;
+        for number in 0..clusters {
+            let due = begun + pace * u32::try_from(number)?;
+            tokio::time::sleep_until(due.into()).await;
+            self.renew_one(&name(number)).await?;
+        }
+        tokio::time::sleep_until((begun + within).into()).await;
+        Ok(())
+    }
+
+    /// Every agent reports whether its cluster is available.
+    pub(crate) async fn turn(&self, clusters: usize, available: &str) -> Result<()> {
+        each(clusters, async |name| self.report(&name, available).await).await
+    }
+
+    pub(crate) async fn wait_until_untainted(&self, clusters: usize) -> Result<()> {
+        self.wait(clusters, "free of taints", |object| {
+            object["spec"]["taints"]
+                .as_array()
+                .is_none_or(Vec::is_empty)
+        })
+        .await
+    }
+
+    /// So many clusters' agents renew once more, and then never again. The slowest of them: from the end of its lease to
+    /// Unknown, and to the taint; as one sees it who watches the same as the controller, from the renewal that is told of
+    /// to the change that is told of.
+    pub(crate) async fn fall_silent(&self, clusters: usize) -> Result<(Duration, Duration)> {
+        let leases = "/apis/coordination.k8s.io/v1/leases?labelSelector=open-cluster-management.io/cluster-name";
+        let told = &Told::default();
+        let agents = stream::iter(0..clusters).map(|number| async move {
+            let name = name(number);
+            // Or it would be silent for too long the moment its lease gets short.
+            self.renew_one(&name).await?;
+            let short = json!({"spec": {"leaseDurationSeconds": 1}});
+            self.send("PATCH", &format!("{CLUSTERS}/{name}"), &short)
+                .await?;
+            // Apart from each other.
+            sleep(Duration::from_millis(130) * u32::try_from(number)?).await;
+            told.fall_silent(&name);
+            self.renew_one(&name).await
+        });
+        let agents = agents.buffer_unordered(clusters.max(1)).try_collect::<()>();
+        let until_tainted = async {
+            loop {
+                if let Some(slowest) = told.slowest(clusters) {
+                    return slowest;
+                }
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::select! {
+            ended = self.tell(leases, |lease| told.lease(lease)) => ended.map(|()| Default::default()),
+            ended = self.tell(CLUSTERS, |cluster| told.cluster(cluster)) => ended.map(|()| Default::default()),
+            slowest = async { agents.await?; anyhow::Ok(until_tainted.await) } => slowest,
+            () = sleep(Duration::from_secs(120)) => bail!("some clusters are never Unknown and tainted"),
+        }
+    }
+
+    /// Tells of what changes from now on, until the hub ends the watch.
+    async fn tell(&self, path: &str, tell: impl Fn(&Value)) -> Result<()> {
+        let version = self.version().await?;
+        let more = if path.contains('?') { '&' } else { '?' };
+        let path = format!("{path}{more}watch=true&resourceVersion={version}");
+        let request = Request::get(path).body(Vec::new())?;
+        let mut events = self.client.request_events::<Value>(request).await?.boxed();
+        while let Some(event) = events.try_next().await? {
+            if let kube::core::WatchEvent::Modified(object) = event {
+                tell(&object);
+            }
+        }
+        bail!("the hub has ended a watch")
+    }
+
+    /// What one write takes that changes a ManagedCluster's spec, one after the other: the median.
+    pub(crate) async fn one_write(&self) -> Result<Duration> {
+        let path = format!("{CLUSTERS}/{}", name(0));
+        let mut times = Vec::new();
+        for number in 0..31 {
+            let change = json!({"spec": {"leaseDurationSeconds": 100 + number}});
+            let begun = Instant::now();
+            self.send("PATCH", &path, &change).await?;
+            times.push(begun.elapsed());
+        }
+        times.sort_unstable();
+        Ok(times[times.len() / 2])
+    }
+
+    /// Takes away what was made, whoever keeps it by finalizers.
+    pub(crate) async fn clean_up(&self, clusters: usize) -> Result<()> {
+        each(clusters, async |name| {
+            let path = format!("{CLUSTERS}/{name}");
+            let free = json!({"metadata": {"finalizers": null}});
+            self.send("PATCH", &path, &free).await?;
+            self.send("DELETE", &path, &Value::Null).await?;
+            let role = format!("open-cluster-management:managedcluster:{name}");
+            let rbac = "/apis/rbac.authorization.k8s.io/v1";
+            let work = format!("{rbac}/namespaces/{name}/rolebindings/{role}:work");
+            let _ = self.send("PATCH", &work, &free).await;
+            for path in [
+                format!("{rbac}/clusterroles/{role}"),
+                format!("{rbac}/clusterrolebindings/{role}"),
+                format!("/api/v1/namespaces/{name}"),
+            ] {
+                let _ = self.send("DELETE", &path, &Value::Null).await;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn renew_one(&self, name: &str) -> Result<()> {
+        let path =
+            format!("/apis/coordination.k8s.io/v1/namespaces/{name}/leases/managed-cluster-lease");
+        let now = Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%S%.6fZ")
+            .to_string();
+        let renewed = json!({"spec": {"renewTime": now}});
+        self.send("PATCH", &path, &renewed).await.map(drop)
+    }
+
+    /// As an agent does: all conditions, with the resourceVersion.
+    async fn report(&self, name: &str, status: &str) -> Result<()> {
+        let path = format!("{CLUSTERS}/{name}");
+        loop {
+            let object = self.get(&path).await?;
+            let mut conditions = object["status"]["conditions"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            let type_ = "ManagedClusterConditionAvailable";
+            conditions.retain(|condition| condition["type"] != type_);
+            conditions.push(json!({
+                "type": type_, "status": status, "reason": "ManagedClusterAvailable", "message": "",
+                "lastTransitionTime": Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            }));
+            let patch = json!({
+                "metadata": {"resourceVersion": object["metadata"]["resourceVersion"]},
+                "status": {"conditions": conditions},
+            });
+            match self.send("PATCH", &format!("{path}/status"), &patch).await {
+                Err(kube_error) if is_conflict(&kube_error) => {}
+                other => return other.map(drop),
+            }
+        }
+    }
+
+    /// Waits until all clusters are so, by a watch.
+    async fn wait(&self, clusters: usize, what: &str, is: impl Fn(&Value) -> bool) -> Result<()> {
+        let begun = Instant::now();
+        let mut so = HashMap::new();
+        let list = self.get(CLUSTERS).await?;
+        for object in list["items"].as_array().into_iter().flatten() {
+            so.insert(object["metadata"]["name"].to_string(), is(object));
+        }
+        let mut version = list["metadata"]["resourceVersion"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        while so.values().filter(|so| **so).count() < clusters {
+            let path = format!("{CLUSTERS}?watch=true&resourceVersion={version}&timeoutSeconds=60");
+            let request = Request::get(path).body(Vec::new())?;
+            let mut events = self.client.request_events::<Value>(request).await?.boxed();
+            while let Ok(Some(event)) = events.try_next().await {
+                let (kube::core::WatchEvent::Added(object)
+                | kube::core::WatchEvent::Modified(object)) = event
+                else {
+                    continue;
+                };
+                if let Some(newer) = object["metadata"]["resourceVersion"].as_str() {
+                    newer.clone_into(&mut version);
+                }
+                so.insert(object["metadata"]["name"].to_string(), is(&object));
+                if so.values().filter(|so| **so).count() >= clusters {
+                    return Ok(());
+                }
+            }
+            if begun.elapsed() > PATIENCE {
+                let there = so.values().filter(|so| **so).count();
+                bail!("{there} of {clusters} clusters are {what}");
+            }
+        }
+        Ok(())
+    }
+
+    async fn get(&self, path: &str) -> Result<Value> {
+        let request = Request::get(path).body(Vec::new())?;
+        Ok(self.client.request(request).await?)
+    }
+
+    async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let content_type = match method {
+            "PATCH" => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let bytes = if body.is_null() {
+            Vec::new()
+        } else {
+            body.to_string().into_bytes()
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", content_type)
+            .body(bytes)?;
+        Ok(self.client.request(request).await?)
+    }
+
+    async fn apply(&self, manifest: &str) -> Result<()> {
+        let object: Value = serde_saphyr::from_str(manifest)?;
+        let name = object["metadata"]["name"].as_str().context("no name")?;
+        let path = format!(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}?fieldManager=fleet&force=true"
+        );
+        let request = Request::patch(path)
+            .header("content-type", "application/apply-patch+yaml")
+            .body(object.to_string().into_bytes())?;
+        self.client.request::<Value>(request).await?;
+        Ok(())
+    }
+}
+
+/// What a watch has told of clusters that fall silent, and when.
+#[derive(Default)]
+struct Told(Mutex<HashMap<String, Silent>>);
+
+/// Since an agent's last renewal.
+#[derive(Default)]
+struct Silent {
+    renewed: Option<Instant>,
+    unknown: Option<Instant>,
+    tainted: Option<Instant>,
+}
+
+impl Told {
+    /// The next renewal is its last.
+    fn fall_silent(&self, name: &str) {
+        let silent = Silent::default();
+        lock(&self.0).insert(name.to_owned(), silent);
+    }
+
+    fn lease(&self, lease: &Value) {
+        let name = lease["metadata"]["namespace"].as_str().unwrap_or_default();
+        if let Some(silent) = lock(&self.0).get_mut(name) {
+            silent.renewed.get_or_insert_with(Instant::now);
+        }
+    }
+
+    fn cluster(&self, cluster: &Value) {
+        let name = cluster["metadata"]["name"].as_str().unwrap_or_default();
+        let mut told = lock(&self.0);
+        let Some(silent) = told.get_mut(name) else {
+            return;
+        };
+        if condition(cluster, "ManagedClusterConditionAvailable") != Some("Unknown") {
+            return;
+        }
+        silent.unknown.get_or_insert_with(Instant::now);
+        let taints = cluster["spec"]["taints"].as_array();
+        if taints.is_some_and(|taints| !taints.is_empty()) {
+            silent.tainted.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// From the end of a lease, five times its second, to Unknown, and to the taint; once so many are tainted.
+    fn slowest(&self, clusters: usize) -> Option<(Duration, Duration)> {
+        let told = lock(&self.0);
+        let times: Option<Vec<_>> = told
+            .values()
+            .map(|silent| {
+                let ends = silent.renewed? + Duration::from_secs(5);
+                let after = |time: Instant| time.saturating_duration_since(ends);
+                Some((after(silent.unknown?), after(silent.tainted?)))
+            })
+            .collect();
+        let times = times.filter(|times| times.len() == clusters)?;
+        let unknown = times.iter().map(|times| times.0).max()?;
+        let tainted = times.iter().map(|times| times.1).max()?;
+        Some((unknown, tainted))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn name(number: usize) -> String {
+    format!("fleet-{number}")
+}
+
+/// Does something with the name of each cluster, several at once.
+async fn each(clusters: usize, work: impl AsyncFn(String) -> Result<()>) -> Result<()> {
+    stream::iter(0..clusters)
+        .map(|number| work(name(number)))
+        .buffer_unordered(AT_ONCE)
+        .try_collect()
+        .await
+}
+
+fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a str> {
+    object["status"]["conditions"]
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == type_)?["status"]
+        .as_str()
+}
+
+fn is_conflict(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == 409)
+}

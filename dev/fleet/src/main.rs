@@ -1,0 +1,311 @@
+//! Measures what a hub's lifecycle controller costs: how long a fleet of clusters takes to be accepted, in how many writes,
+//! for how much CPU and memory; what it costs at rest and while leases are renewed; how soon a silent cluster is tainted, and
+//! how soon a wave of available ones is free of taints.
+//!
+//! The hub is devhub in this process, or that of `--kubeconfig`; the controller is `berth controller`, or any command that
+//! takes a kubeconfig. Writes are counted by the hub's resourceVersion, so whoever makes them; this tool's own are taken off.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that people run"
+)]
+
+mod hub;
+#[path = "../../loadtest/src/process.rs"]
+#[allow(dead_code, reason = "shared with the load tool")]
+mod process;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use serde::Serialize;
+use tokio::time::sleep;
+
+use hub::Hub;
+
+#[derive(Parser)]
+#[command(
+    name = "fleet",
+    about = "Measures a hub's lifecycle controller with a fleet of clusters",
+    after_help = "\
+Examples:
+  # Berth on devhub
+  cargo build --release --bin berth && cargo run --release -p fleet -- --clusters 1000
+
+  # On a real hub, which has the CRDs and is otherwise empty
+  target/release/fleet --kubeconfig hub.kubeconfig
+
+  # OCM's controller on the same
+  target/release/fleet --kubeconfig hub.kubeconfig \\
+    --controller '/registration controller --kubeconfig={kubeconfig} --namespace=open-cluster-management-hub --disable-leader-election'
+
+The clusters it makes are named fleet-N and deleted in the end."
+)]
+struct Args {
+    /// How many clusters
+    #[arg(long, default_value_t = 1000)]
+    clusters: usize,
+    /// Kubeconfig of an admin of the hub [default: a devhub of its own]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Command that starts the controller; {kubeconfig} stands for the hub's
+    /// [default: berth, beside this program]
+    #[arg(long, value_name = "COMMAND")]
+    controller: Option<String>,
+    /// How long to watch it at rest
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    rest: u64,
+    /// JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was seen. Times are in seconds, memory in MiB.
+#[derive(Debug, Serialize)]
+struct Report {
+    clusters: usize,
+    /// From the first creation to the last cluster that is accepted, its lease made.
+    accepted_s: f64,
+    accepted_cpu_s: f64,
+    /// The hub's writes, less those of this tool, and of what hubs make in every namespace.
+    writes_per_cluster: f64,
+    resident_mib: f64,
+    rest_s: u64,
+    rest_cpu_s: f64,
+    rest_writes: i64,
+    /// Every lease renewed once within a minute.
+    renewals_cpu_s: f64,
+    renewals_writes: i64,
+    /// From the first agent's report to the last taint that is gone; of it, what was left after the last report; and what as
+    /// many reports take with no controller there.
+    wave_s: f64,
+    wave_after_last_report_s: f64,
+    reports_alone_s: f64,
+    wave_cpu_s: f64,
+    /// From the end of a lease to Unknown, and to the taint, for the slowest of ten.
+    expiry_to_unknown_ms: f64,
+    expiry_to_taint_ms: f64,
+    /// What one write of a ManagedCluster takes, with no other under way: half of them take less. The taint's way is a read
+    /// and two writes.
+    one_write_ms: f64,
+    peak_mib: f64,
+}
+
+/// The controller; killed when this is dropped.
+struct Controller(Child);
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    match measure(&Args::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn measure(args: &Args) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let hub = Hub::open(args.kubeconfig.as_deref(), folder.path()).await?;
+    let controller = start(args, &hub.kubeconfig)?;
+    let pid = controller.0.id();
+    say("waiting for the controller");
+    hub.wait_for_the_controller().await?;
+    sleep(Duration::from_secs(2)).await;
+
+    say("accepting");
+    let cpu = || process::cpu_time(pid).map(|time| time.as_secs_f64());
+    let resident = || process::memory(pid).map(|memory| mib(memory.rss_kib));
+    let (cpu_before, version) = (cpu()?, hub.version().await?);
+    let by_itself = hub.made_by_itself().await?;
+    let begun = Instant::now();
+    hub.create(args.clusters).await?;
+    hub.wait_until_accepted(args.clusters).await?;
+    let accepted_s = begun.elapsed().as_secs_f64();
+    sleep(Duration::from_secs(2)).await;
+    let accepted_cpu_s = cpu()? - cpu_before;
+    let own = i64::try_from(args.clusters)?;
+    let by_itself = hub.made_by_itself().await? - by_itself;
+    let writes = hub.version().await? - version - own - by_itself;
+    let resident_mib = resident()?;
+
+    say("resting");
+    let (cpu_before, version) = (cpu()?, hub.version().await?);
+    sleep(Duration::from_secs(args.rest)).await;
+    let rest_cpu_s = cpu()? - cpu_before;
+    let rest_writes = hub.version().await? - version;
+
+    say("renewing leases");
+    // The first renewal tells of the agents' clocks.
+    hub.renew(args.clusters, Duration::from_secs(20)).await?;
+    sleep(Duration::from_secs(2)).await;
+    let (cpu_before, version) = (cpu()?, hub.version().await?);
+    hub.renew(args.clusters, Duration::from_secs(60)).await?;
+    let renewals_cpu_s = cpu()? - cpu_before;
+    let renewals_writes = hub.version().await? - version - own;
+
+    say("turning available");
+    let cpu_before = cpu()?;
+    let begun = Instant::now();
+    hub.turn(args.clusters, "True").await?;
+    let reported = Instant::now();
+    hub.wait_until_untainted(args.clusters).await?;
+    let wave_s = begun.elapsed().as_secs_f64();
+    let wave_after_last_report_s = reported.elapsed().as_secs_f64();
+    let wave_cpu_s = cpu()? - cpu_before;
+
+    say("falling silent");
+    let (unknown, taint) = hub.fall_silent(10.min(args.clusters)).await?;
+    let peak_mib = mib(process::memory(pid)?.peak_kib);
+    drop(controller);
+    say("the hub alone");
+    let one_write = hub.one_write().await?;
+    let begun = Instant::now();
+    hub.turn(args.clusters, "False").await?;
+    let reports_alone_s = begun.elapsed().as_secs_f64();
+    say("cleaning up");
+    hub.clean_up(args.clusters).await?;
+
+    let report = Report {
+        clusters: args.clusters,
+        accepted_s,
+        accepted_cpu_s,
+        writes_per_cluster: writes as f64 / args.clusters as f64,
+        resident_mib,
+        rest_s: args.rest,
+        rest_cpu_s,
+        rest_writes,
+        renewals_cpu_s,
+        renewals_writes,
+        wave_s,
+        wave_after_last_report_s,
+        reports_alone_s,
+        wave_cpu_s,
+        expiry_to_unknown_ms: unknown.as_secs_f64() * 1000.0,
+        expiry_to_taint_ms: taint.as_secs_f64() * 1000.0,
+        one_write_ms: one_write.as_secs_f64() * 1000.0,
+        peak_mib,
+    };
+    print(&report, args.json)
+}
+
+fn start(args: &Args, kubeconfig: &Path) -> Result<Controller> {
+    let beside = std::env::current_exe()?;
+    let berth = beside.with_file_name("berth");
+    let command = args.controller.clone().unwrap_or_else(|| {
+        format!(
+            "{} controller --kubeconfig={{kubeconfig}} --disable-leader-election --listen=127.0.0.1:auto",
+            berth.display()
+        )
+    });
+    let command = command.replace("{kubeconfig}", &kubeconfig.display().to_string());
+    let mut words = command.split_whitespace();
+    let Some(program) = words.next() else {
+        bail!("--controller: no command")
+    };
+    let log = std::fs::File::create(kubeconfig.with_extension("log"))?;
+    let child = Command::new(program)
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .with_context(|| {
+            format!("{program}: cannot be started; build it, or name another by --controller")
+        })?;
+    Ok(Controller(child))
+}
+
+fn say(what: &str) {
+    eprintln!("{what} ...");
+}
+
+fn mib(kib: u64) -> f64 {
+    kib as f64 / 1024.0
+}
+
+fn print(report: &Report, json: bool) -> Result<()> {
+    if json {
+        println!("{}", serde_json::to_string_pretty(report)?);
+        return Ok(());
+    }
+    let Report {
+        clusters, rest_s, ..
+    } = report;
+    for (what, figure) in [
+        (
+            format!("{clusters} clusters accepted, with leases"),
+            format!("{:.1} s", report.accepted_s),
+        ),
+        (
+            "  CPU of the controller".to_owned(),
+            format!("{:.2} s", report.accepted_cpu_s),
+        ),
+        (
+            "  writes per cluster".to_owned(),
+            format!("{:.2}", report.writes_per_cluster),
+        ),
+        (
+            "  resident after".to_owned(),
+            format!("{:.1} MiB", report.resident_mib),
+        ),
+        (
+            format!("at rest for {rest_s} s"),
+            format!("{} writes", report.rest_writes),
+        ),
+        ("  CPU".to_owned(), format!("{:.2} s", report.rest_cpu_s)),
+        (
+            "all leases renewed in a minute".to_owned(),
+            format!("{} writes", report.renewals_writes),
+        ),
+        (
+            "  CPU".to_owned(),
+            format!("{:.2} s", report.renewals_cpu_s),
+        ),
+        (
+            "all turn available: last taint gone".to_owned(),
+            format!("{:.1} s", report.wave_s),
+        ),
+        (
+            "  after the last report".to_owned(),
+            format!("{:.1} s", report.wave_after_last_report_s),
+        ),
+        (
+            "  the reports alone, no controller".to_owned(),
+            format!("{:.1} s", report.reports_alone_s),
+        ),
+        ("  CPU".to_owned(), format!("{:.2} s", report.wave_cpu_s)),
+        (
+            "a lease ends: Unknown".to_owned(),
+            format!("{:.0} ms", report.expiry_to_unknown_ms),
+        ),
+        (
+            "  taint".to_owned(),
+            format!("{:.0} ms", report.expiry_to_taint_ms),
+        ),
+        (
+            "  one write of this hub, alone".to_owned(),
+            format!("{:.1} ms", report.one_write_ms),
+        ),
+        (
+            "most that was resident".to_owned(),
+            format!("{:.1} MiB", report.peak_mib),
+        ),
+    ] {
+        println!("{what:<40}{figure:>14}");
+    }
+    Ok(())
+}

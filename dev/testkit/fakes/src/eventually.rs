@@ -1,0 +1,152 @@
+//! Waiting for what happens soon: one function instead of a loop in each test.
+//!
+//! A test never sleeps for the time that something usually takes. It looks again until it sees what it awaits, and when
+//! that does not come, it fails with what was awaited and what it saw last.
+
+use std::fmt::Debug;
+use std::panic::Location;
+use std::time::{Duration, Instant};
+
+/// Upper bound on every wait. A passing test never comes near it, however busy the machine is.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The pause after the first look. Each pause is twice the one before, up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(4);
+const LONGEST_PAUSE: Duration = Duration::from_millis(64);
+
+/// Looks until `look` returns `Ok`, and returns its value. `Err` holds what was seen instead.
+///
+/// # Panics
+/// After [`PATIENCE`], with the caller's place, what was awaited, and what was seen last.
+#[track_caller]
+pub fn eventually<T, Seen: Debug>(
+    awaited: &str,
+    look: impl AsyncFnMut() -> Result<T, Seen>,
+) -> impl Future<Output = T> {
+    eventually_within(PATIENCE, awaited, look)
+}
+
+/// As [`eventually`], with another bound.
+///
+/// # Panics
+/// After `patience`, with the caller's place, what was awaited, and what was seen last.
+#[track_caller]
+pub fn eventually_within<T, Seen: Debug>(
+    patience: Duration,
+    awaited: &str,
+    mut look: impl AsyncFnMut() -> Result<T, Seen>,
+) -> impl Future<Output = T> {
+    let mut wait = Wait::new(patience, awaited, Location::caller());
+    async move {
+        loop {
+            match look().await {
+                Ok(value) => return value,
+                Err(seen) => tokio::time::sleep(wait.pause(&seen)).await,
+            }
+        }
+    }
+}
+
+/// As [`eventually`], for tests and threads without a runtime.
+///
+/// # Panics
+/// After [`PATIENCE`], with the caller's place, what was awaited, and what was seen last.
+#[track_caller]
+pub fn eventually_blocking<T, Seen: Debug>(
+    awaited: &str,
+    mut look: impl FnMut() -> Result<T, Seen>,
+) -> T {
+    let mut wait = Wait::new(PATIENCE, awaited, Location::caller());
+    loop {
+        match look() {
+            Ok(value) => return value,
+            Err(seen) => std::thread::sleep(wait.pause(&seen)),
+        }
+    }
+}
+
+/// `Ok` when the value is as awaited, and `Err` with the value otherwise: what [`eventually`] takes.
+///
+/// # Errors
+/// The value, when the condition does not hold.
+pub fn when<T>(value: T, is_as_awaited: impl FnOnce(&T) -> bool) -> Result<T, T> {
+    if is_as_awaited(&value) {
+        Ok(value)
+    } else {
+        Err(value)
+    }
+}
+
+/// Waits until the clock shows another second: what a test of times in whole seconds has to wait for.
+pub async fn next_second() {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    let left = Duration::from_secs(1) - Duration::from_nanos(now.subsec_nanos().into());
+    tokio::time::sleep(left + Duration::from_millis(5)).await;
+}
+
+struct Wait<'a> {
+    awaited: &'a str,
+    caller: &'static Location<'static>,
+    begun: Instant,
+    patience: Duration,
+    pause: Duration,
+}
+
+impl<'a> Wait<'a> {
+    fn new(patience: Duration, awaited: &'a str, caller: &'static Location<'static>) -> Self {
+        Self {
+            awaited,
+            caller,
+            begun: Instant::now(),
+            patience,
+            pause: FIRST_PAUSE,
+        }
+    }
+
+    /// How long to wait before the next look.
+    fn pause(&mut self, seen: &impl Debug) -> Duration {
+        let Self {
+            awaited,
+            caller,
+            patience,
+            ..
+        } = self;
+        assert!(
+            self.begun.elapsed() < *patience,
+            "{caller}: waited {patience:?} in vain for: {awaited}; last seen: {seen:?}"
+        );
+        let pause = self.pause;
+        self.pause = (pause * 2).min(LONGEST_PAUSE);
+        pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_first_value_as_awaited_is_returned() {
+        let mut looks = 0;
+        let seen = eventually("three looks", async || {
+            looks += 1;
+            when(looks, |looks| *looks == 3)
+        });
+        assert_eq!(seen.await, 3);
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "in vain for: a green light; last seen: \"red\"")]
+    async fn a_wait_in_vain_says_what_was_awaited_and_seen() {
+        let look = async || Err::<(), _>("red");
+        eventually_within(Duration::ZERO, "a green light", look).await;
+    }
+
+    #[test]
+    fn a_thread_waits_as_well() {
+        let mut lights = ["red", "green"].into_iter();
+        eventually_blocking("green", || when(lights.next(), |it| *it == Some("green")));
+    }
+}

@@ -1,0 +1,137 @@
+//! One address for several gates, as a Service is: new connections go to those that say that they are ready, one after
+//! another; a connection that is open stays where it is. As in Kubernetes, it may hear late of who is ready and who is not,
+//! and does not try another one where the first refuses.
+
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::{Gate, eventually, when};
+
+/// How often gates are asked whether they are ready.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// The longest that a probe waits.
+const PROBE: Duration = Duration::from_secs(1);
+
+/// Serves until the runtime of the test ends.
+pub struct Balancer {
+    /// Where clients connect.
+    pub port: u16,
+    late: Duration,
+    backends: Arc<Mutex<Vec<Backend>>>,
+}
+
+#[derive(Clone)]
+struct Backend {
+    port: u16,
+    health_port: u16,
+    /// Gets new connections.
+    ready: bool,
+    /// It was seen to be otherwise, and since when.
+    otherwise: Option<Instant>,
+}
+
+impl Balancer {
+    /// That hears of everything at once.
+    pub async fn start() -> Self {
+        Self::start_late(Duration::ZERO).await
+    }
+
+    /// That hears of everything so much later.
+    pub async fn start_late(late: Duration) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let backends = Arc::new(Mutex::new(Vec::new()));
+        tokio::spawn(balance(listener, Arc::clone(&backends)));
+        tokio::spawn(probe(Arc::clone(&backends), late));
+        Self {
+            port,
+            late,
+            backends,
+        }
+    }
+
+    /// Adds a gate, which is ready: it gets connections once that has been heard of.
+    pub fn add(&self, gate: &Gate) {
+        self.backends.lock().unwrap().push(Backend {
+            port: gate.port,
+            health_port: gate.health_port,
+            ready: self.late.is_zero(),
+            otherwise: None,
+        });
+    }
+
+    /// Waits until so many gates get connections.
+    pub async fn knows(&self, gates: usize) {
+        let ready = || {
+            let backends = self.backends.lock().unwrap();
+            backends.iter().filter(|it| it.ready).count()
+        };
+        eventually("that many ready gates", async || {
+            when(ready(), |count| *count == gates)
+        })
+        .await;
+    }
+}
+
+async fn balance(listener: TcpListener, backends: Arc<Mutex<Vec<Backend>>>) {
+    let mut turn = 0;
+    while let Ok((mut client, _)) = listener.accept().await {
+        turn += 1;
+        let ready: Vec<_> = {
+            let backends = backends.lock().unwrap();
+            let ready = backends.iter().filter(|it| it.ready);
+            ready.map(|it| it.port).collect()
+        };
+        // Without any the connection is closed.
+        if ready.is_empty() {
+            continue;
+        }
+        let port = ready[turn % ready.len()];
+        tokio::spawn(async move {
+            if let Ok(mut gate) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await {
+                for end in [&client, &gate] {
+                    let _ = end.set_nodelay(true);
+                }
+                // How a connection ends is the business of its ends.
+                let _ = copy_bidirectional(&mut client, &mut gate).await;
+            }
+        });
+    }
+}
+
+async fn probe(backends: Arc<Mutex<Vec<Backend>>>, late: Duration) {
+    loop {
+        tokio::time::sleep(PERIOD).await;
+        let count = backends.lock().unwrap().len();
+        for i in 0..count {
+            let port = backends.lock().unwrap()[i].health_port;
+            let answer = tokio::time::timeout(PROBE, is_ready(port)).await;
+            let ready = matches!(answer, Ok(Ok(true)));
+            let mut backends = backends.lock().unwrap();
+            let backend = &mut backends[i];
+            if ready == backend.ready {
+                backend.otherwise = None;
+                continue;
+            }
+            let since = *backend.otherwise.get_or_insert_with(Instant::now);
+            if since.elapsed() >= late {
+                backend.ready = ready;
+                backend.otherwise = None;
+            }
+        }
+    }
+}
+
+async fn is_ready(port: u16) -> std::io::Result<bool> {
+    let mut tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
+    tcp.write_all(b"GET /readyz HTTP/1.1\r\nhost: gate\r\nconnection: close\r\n\r\n")
+        .await?;
+    let mut answer = Vec::new();
+    tcp.read_to_end(&mut answer).await?;
+    Ok(answer.starts_with(b"HTTP/1.1 200 "))
+}

@@ -1,0 +1,39 @@
+//! devhub, in this process.
+
+use berth_devhub::{Hub, Options};
+use tokio::runtime::{Builder, Runtime};
+
+/// It outlives the test that starts it, so that it has a runtime of its own.
+pub(crate) struct Devhub {
+    /// `None` once it is being dropped.
+    running: Option<(Hub, Runtime)>,
+}
+
+impl Devhub {
+    pub(crate) async fn start(options: Options) -> Self {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("devhub")
+            .enable_all()
+            .build()
+            .unwrap();
+        let hub = runtime.spawn(Hub::start(options)).await.unwrap().unwrap();
+        Self {
+            running: Some((hub, runtime)),
+        }
+    }
+
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.running.as_ref().expect("it is not dropped yet").0
+    }
+}
+
+impl Drop for Devhub {
+    fn drop(&mut self) {
+        let Some((_hub, runtime)) = self.running.take() else {
+            return;
+        };
+        // It waits for nothing, as this may be within a runtime itself.
+        runtime.shutdown_background();
+    }
+}

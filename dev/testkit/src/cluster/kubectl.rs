@@ -1,0 +1,137 @@
+//! Programs that people type: `berth`, and kubectl, the one on `PATH`, or what `KUBECTL` names.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::{Person, say_skipped};
+
+/// The oldest minor version that tests are written for.
+const OLDEST: u32 = 28;
+
+/// What kubectl did.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The exit code; -1 after a signal.
+    pub code: i32,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained of.
+    pub stderr: String,
+}
+
+/// Where it is; or why there is none that can be used.
+static KUBECTL: LazyLock<Result<OsString, String>> = LazyLock::new(|| {
+    let program = std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into());
+    let output = Command::new(&program)
+        .args(["version", "--client", "-o", "json"])
+        .output()
+        .map_err(|error| format!("no {}: {error}", program.display()))?;
+    let version: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("{} tells no version: {error}", program.display()))?;
+    let minor = version["clientVersion"]["minor"]
+        .as_str()
+        .unwrap_or_default();
+    let digits = minor.trim_end_matches(|c: char| !c.is_ascii_digit());
+    match digits.parse::<u32>() {
+        Ok(minor) if minor >= OLDEST => Ok(program),
+        _ => Err(format!("kubectl is 1.{minor}, older than 1.{OLDEST}")),
+    }
+});
+
+/// Whether to go on with what needs kubectl; says why when not.
+#[must_use]
+pub fn kubectl_is_there() -> bool {
+    if let Err(why) = &*KUBECTL {
+        say_skipped(why);
+    }
+    KUBECTL.is_ok()
+}
+
+impl Output {
+    /// What it printed, if it was content.
+    #[track_caller]
+    pub fn ok(&self) -> &str {
+        assert_eq!(self.code, 0, "{self:?}");
+        &self.stdout
+    }
+
+    /// What it complained of, if it was not content.
+    #[track_caller]
+    pub fn failed(&self) -> &str {
+        assert_eq!(self.code, 1, "{self:?}");
+        &self.stderr
+    }
+}
+
+impl Person {
+    /// kubectl as this person, to be started otherwise than [`kubectl`](Self::kubectl) does.
+    pub fn kubectl_command(&self, args: &[&str]) -> Command {
+        let program = KUBECTL.as_ref().unwrap_or_else(|why| panic!("{why}"));
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .env("KUBECONFIG", &self.kubeconfig)
+            // Its cache goes there, and what was edited in vain; and nothing of the user's is read.
+            .env("HOME", &self.home)
+            .env("TMPDIR", &self.home)
+            .env("KUBECACHEDIR", self.home.join("cache"))
+            .env_remove("KUBERC")
+            .env("LC_ALL", "C");
+        command
+    }
+
+    /// `berth` as this person.
+    pub fn berth_command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(crate::program());
+        command
+            .args(args)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("HOME", &self.home)
+            .env("NO_COLOR", "1")
+            .env_remove("RUST_LOG");
+        command
+    }
+
+    /// Runs `berth` to its end.
+    pub async fn berth(&self, args: &[&str]) -> Output {
+        finish(self.berth_command(args), "").await
+    }
+
+    /// Runs kubectl to its end.
+    pub async fn kubectl(&self, args: &[&str]) -> Output {
+        self.kubectl_reading("", args).await
+    }
+
+    /// Runs kubectl to its end, with this to read.
+    pub async fn kubectl_reading(&self, stdin: &str, args: &[&str]) -> Output {
+        finish(self.kubectl_command(args), stdin).await
+    }
+}
+
+/// Runs a command to its end, with this to read.
+pub async fn finish(mut command: Command, stdin: &str) -> Output {
+    let stdin = stdin.to_owned();
+    let run = move || {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It may end without reading.
+        let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+        child.wait_with_output().unwrap()
+    };
+    // Not on the runtime's thread, where a test may have servers running.
+    let output = tokio::task::spawn_blocking(run).await.unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Output {
+        code: output.status.code().unwrap_or(-1),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}

@@ -1,0 +1,256 @@
+//! A real etcd and kube-apiserver, and kube-controller-manager if it is there.
+//!
+//! RBAC decides; users have certificates of a CA of their own, service accounts tokens signed with a key of their own, and
+//! nobody is anonymous. Everything is in one folder in the system's folder for temporary files.
+
+use std::fs::{self, File};
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use berth_certs::issue::{Authority, Issued};
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+use super::http::Answer;
+use super::janitor::{self, Process};
+use super::person::{Credentials, Person};
+use crate::eventually_within;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// How long a program may take until it answers, also on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The controllers that tests count on: namespaces and garbage go, service accounts and certificates come.
+const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,serviceaccount-controller,\
+    serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller,\
+    certificatesigningrequest-approving-controller,certificatesigningrequest-signing-controller";
+
+/// The programs, while they run.
+pub(crate) struct Kubernetes {
+    port: u16,
+    serving: Issued,
+    users: Authority,
+    controller_manager: Option<Process>,
+    _apiserver: Process,
+    _etcd: Process,
+    _folder: TempDir,
+}
+
+/// Why a program did not come up.
+enum Failure {
+    /// Somebody else took its port since it was found free.
+    PortTaken,
+    Other(String),
+}
+
+impl Kubernetes {
+    pub(crate) async fn start(assets: &Path) -> Self {
+        for _ in 0..5 {
+            match Self::attempt(assets).await {
+                Ok(kubernetes) => return kubernetes,
+                Err(Failure::PortTaken) => {}
+                Err(Failure::Other(why)) => panic!("{why}"),
+            }
+        }
+        panic!("somebody always takes the ports that were found free");
+    }
+
+    async fn attempt(assets: &Path) -> Result<Self, Failure> {
+        let folder = TempDir::with_prefix("berth-hub-").unwrap();
+        janitor::remove_at_the_end(folder.path());
+        let path = |file: &str| folder.path().join(file).display().to_string();
+        let now = Timestamp::now();
+        let authority = |name: &str| Authority::new(name, DAY, now).unwrap();
+        let users = authority("users");
+        let loopback: IpAddr = Ipv4Addr::LOCALHOST.into();
+        let serving = authority("hub")
+            .leaf(&["localhost", "kubernetes"], &[loopback], DAY, now)
+            .unwrap();
+        let accounts = authority("accounts")
+            .leaf(&["accounts"], &[], DAY, now)
+            .unwrap();
+        // The one for signing requests needs its key in a file, which an Authority does not give away.
+        let (signer, signer_key) = signer();
+        for (file, content) in [
+            ("tls.crt", &serving.certificate_pem),
+            ("tls.key", &serving.key_pem),
+            ("hub-ca.crt", &serving.ca_pem),
+            // Public keys are also read out of certificates.
+            ("accounts.crt", &accounts.certificate_pem),
+            ("accounts.key", &accounts.key_pem),
+            ("signer.crt", &signer),
+            ("signer.key", &signer_key),
+            (
+                "clients-ca.crt",
+                &format!("{}{signer}", users.certificate_pem()),
+            ),
+        ] {
+            fs::write(path(file), content).unwrap();
+        }
+
+        let [client_port, peer_port, port] = free_ports();
+        let [client_url, peer_url] =
+            [client_port, peer_port].map(|port| format!("http://127.0.0.1:{port}"));
+        let mut etcd = start(
+            &assets.join("etcd"),
+            folder.path(),
+            &[
+                format!("--data-dir={}", path("etcd")),
+                format!("--listen-client-urls={client_url}"),
+                format!("--advertise-client-urls={client_url}"),
+                format!("--listen-peer-urls={peer_url}"),
+                format!("--initial-advertise-peer-urls={peer_url}"),
+                format!("--initial-cluster=default={peer_url}"),
+                "--unsafe-no-fsync".to_owned(),
+                "--log-level=warn".to_owned(),
+            ],
+        );
+        let mut apiserver = start(
+            &assets.join("kube-apiserver"),
+            folder.path(),
+            &[
+                format!("--etcd-servers={client_url}"),
+                "--bind-address=127.0.0.1".to_owned(),
+                "--advertise-address=127.0.0.1".to_owned(),
+                "--endpoint-reconciler-type=none".to_owned(),
+                "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+                format!("--secure-port={port}"),
+                format!("--cert-dir={}", path("apiserver")),
+                format!("--tls-cert-file={}", path("tls.crt")),
+                format!("--tls-private-key-file={}", path("tls.key")),
+                format!("--client-ca-file={}", path("clients-ca.crt")),
+                "--anonymous-auth=false".to_owned(),
+                "--authorization-mode=RBAC".to_owned(),
+                "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+                format!("--service-account-key-file={}", path("accounts.crt")),
+                format!(
+                    "--service-account-signing-key-file={}",
+                    path("accounts.key")
+                ),
+                "--profiling=false".to_owned(),
+            ],
+        );
+        let url = format!("https://127.0.0.1:{port}");
+        let admin = users.client("setup", &["system:masters"], &[], DAY, now);
+        let admin = Credentials::Certificate(admin.unwrap());
+        let admin = Person::new("setup", &url, &serving.ca_pem, &admin, folder.path()).await;
+        ready(&admin, &mut [&mut etcd, &mut apiserver]).await?;
+
+        let manager = assets.join("kube-controller-manager");
+        let controller_manager = manager.exists().then(|| {
+            let flags = [
+                format!("--kubeconfig={}", admin.kubeconfig.display()),
+                "--secure-port=0".to_owned(),
+                "--leader-elect=false".to_owned(),
+                format!("--controllers={CONTROLLERS}"),
+                format!(
+                    "--service-account-private-key-file={}",
+                    path("accounts.key")
+                ),
+                format!("--root-ca-file={}", path("hub-ca.crt")),
+                format!("--cluster-signing-cert-file={}", path("signer.crt")),
+                format!("--cluster-signing-key-file={}", path("signer.key")),
+            ];
+            start(&manager, folder.path(), &flags).process
+        });
+        Ok(Self {
+            port,
+            serving,
+            users,
+            controller_manager,
+            _apiserver: apiserver.process,
+            _etcd: etcd.process,
+            _folder: folder,
+        })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn ca_pem(&self) -> &str {
+        &self.serving.ca_pem
+    }
+
+    pub(crate) fn has_controller_manager(&self) -> bool {
+        self.controller_manager.is_some()
+    }
+
+    pub(crate) fn client_certificate(&self, user: &str, groups: &[&str]) -> Issued {
+        self.users
+            .client(user, groups, &[], DAY, Timestamp::now())
+            .unwrap()
+    }
+}
+
+/// A program, and where it writes its log.
+struct Started {
+    process: Process,
+    log: PathBuf,
+}
+
+fn start(program: &Path, folder: &Path, flags: &[String]) -> Started {
+    let name = program.file_name().unwrap().to_str().unwrap();
+    let log = folder.join(format!("{name}.log"));
+    let stdout = File::create(&log).unwrap();
+    let stderr = stdout.try_clone().unwrap();
+    let process = Process::spawn(
+        Command::new(program)
+            .args(flags)
+            .current_dir(folder)
+            .stdout(stdout)
+            .stderr(stderr),
+    );
+    Started { process, log }
+}
+
+/// Waits until the hub says that it is ready.
+async fn ready(admin: &Person, programs: &mut [&mut Started]) -> Result<(), Failure> {
+    eventually_within(PATIENCE, "a hub that is ready", async || {
+        let answer = admin.get("/readyz").await;
+        if matches!(&answer, Ok(Answer { code: 200, .. })) {
+            return Ok(Ok(()));
+        }
+        match programs.iter_mut().find_map(|program| program.ended()) {
+            Some(failure) => Ok(Err(failure)),
+            None => Err(answer),
+        }
+    })
+    .await
+}
+
+impl Started {
+    /// Why it ended, if it did.
+    fn ended(&mut self) -> Option<Failure> {
+        let status = self.process.child.try_wait().unwrap()?;
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        if log.contains("address already in use") {
+            return Some(Failure::PortTaken);
+        }
+        let start = log.len().saturating_sub(4000);
+        let tail = log.get(start..).unwrap_or(&log);
+        Some(Failure::Other(format!("a program ended, {status}: {tail}")))
+    }
+}
+
+/// A CA as files: certificate and key, PEM.
+fn signer() -> (String, String) {
+    let mut params = rcgen::CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
+    params
+        .distinguished_name
+        .push(rcgen::DnType::CommonName, "signer");
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    (certificate.pem(), key.serialize_pem())
+}
+
+/// Ports that are free now, all different.
+fn free_ports<const N: usize>() -> [u16; N] {
+    let listeners = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}

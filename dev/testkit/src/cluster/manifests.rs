@@ -1,0 +1,124 @@
+//! Applying manifests, and the paths of objects.
+
+use berth_manifests::files;
+use berth_manifests::webhooks::WEBHOOKS;
+use serde_json::Value;
+
+use super::{Cluster, Person};
+use crate::{eventually, when};
+
+/// Who applies.
+const MANAGER: &str = "tests";
+
+/// What makes a hub of a cluster.
+pub const CRDS: [&str; 3] = [
+    files::CRDS[0].path,
+    files::CRDS[1].path,
+    files::CRDS[2].path,
+];
+
+/// The registrations of the gate's webhooks.
+pub fn shipped_registrations() -> impl Iterator<Item = &'static str> {
+    WEBHOOKS.iter().map(|webhook| webhook.manifest.path)
+}
+
+/// The documents of a YAML file of the repository.
+pub fn documents_of(path: &str) -> Vec<Value> {
+    let file = crate::repository(path);
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut bytes = text.as_bytes();
+    serde_saphyr::read::<_, Value>(&mut bytes)
+        .map(|document| document.unwrap_or_else(|error| panic!("{path}: {error}")))
+        .collect()
+}
+
+/// The resource of a kind, and whether its objects are in namespaces.
+pub fn kind_of(object: &Value) -> (&'static str, bool) {
+    match object["kind"].as_str().unwrap() {
+        "Namespace" => ("namespaces", false),
+        "ConfigMap" => ("configmaps", true),
+        "Secret" => ("secrets", true),
+        "ServiceAccount" => ("serviceaccounts", true),
+        "ClusterRole" => ("clusterroles", false),
+        "ClusterRoleBinding" => ("clusterrolebindings", false),
+        "Role" => ("roles", true),
+        "RoleBinding" => ("rolebindings", true),
+        "CustomResourceDefinition" => ("customresourcedefinitions", false),
+        "MutatingWebhookConfiguration" => ("mutatingwebhookconfigurations", false),
+        "ValidatingWebhookConfiguration" => ("validatingwebhookconfigurations", false),
+        "ManagedCluster" => ("managedclusters", false),
+        "CertificateSigningRequest" => ("certificatesigningrequests", false),
+        "ManagedClusterSet" => ("managedclustersets", false),
+        "ManagedClusterSetBinding" => ("managedclustersetbindings", true),
+        kind => panic!("no test has needed a {kind} yet"),
+    }
+}
+
+/// Where objects like this one are, as a path.
+pub fn collection_of(object: &Value) -> String {
+    let version = object["apiVersion"].as_str().unwrap();
+    let root = if version.contains('/') { "apis" } else { "api" };
+    let namespace = match (kind_of(object).1, &object["metadata"]["namespace"]) {
+        (true, Value::String(namespace)) => format!("namespaces/{namespace}/"),
+        (true, _) => "namespaces/default/".to_owned(),
+        (false, _) => String::new(),
+    };
+    format!("/{root}/{version}/{namespace}{}", kind_of(object).0)
+}
+
+/// Where this object is, as a path.
+pub fn path_of(object: &Value) -> String {
+    let name = object["metadata"]["name"].as_str().unwrap();
+    format!("{}/{name}", collection_of(object))
+}
+
+impl Cluster {
+    /// Applies every object of these files of the repository, and returns when the hub serves the kinds they define.
+    pub async fn apply_manifests(&self, files: &[&str]) {
+        let objects: Vec<Value> = files.iter().flat_map(|file| documents_of(file)).collect();
+        self.apply(&objects).await;
+    }
+
+    /// Applies these objects, and returns when the hub serves the kinds they define.
+    pub async fn apply(&self, objects: &[Value]) {
+        let admin = self.admin().await;
+        for object in objects {
+            let path = path_of(object);
+            admin.apply_as(MANAGER, &path, object).await.unwrap().ok();
+        }
+        for object in objects {
+            if object["kind"] == "CustomResourceDefinition" {
+                served(&admin, object).await;
+            }
+        }
+    }
+}
+
+/// Waits until a kind can be listed, is in discovery, and has a schema that kubectl finds.
+async fn served(admin: &Person, definition: &Value) {
+    let spec = &definition["spec"];
+    let group = spec["group"].as_str().unwrap();
+    let (plural, kind) = (&spec["names"]["plural"], &spec["names"]["kind"]);
+    for version in spec["versions"].as_array().unwrap() {
+        let version = version["name"].as_str().unwrap();
+        let api = format!("/apis/{group}/{version}");
+        let wanted = [
+            (format!("{api}/{}", plural.as_str().unwrap()), ""),
+            (api, plural.as_str().unwrap()),
+            ("/apis".to_owned(), group),
+            (
+                format!("/openapi/v3/apis/{group}/{version}"),
+                kind.as_str().unwrap(),
+            ),
+        ];
+        for (path, fragment) in wanted {
+            eventually(&format!("{path} with {fragment:?}"), async || {
+                let answer = admin.get(&path).await.unwrap();
+                when(answer, |it| {
+                    it.code == 200 && it.body.to_string().contains(fragment)
+                })
+            })
+            .await;
+        }
+    }
+}

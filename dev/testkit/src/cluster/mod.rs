@@ -1,0 +1,191 @@
+//! A hub to test against, through one door: devhub in this process, or, where `KUBEBUILDER_ASSETS` names a folder with
+//! `etcd` and `kube-apiserver` (and, if it is there, `kube-controller-manager`), those.
+//!
+//! No test knows which it got. [`Cluster::shared`] is one hub for all tests of a process: each works with names of its own
+//! ([`fresh`]). [`Cluster::private`] is for tests that change what all would feel. Whoever acts is a [`Person`], with a
+//! client of `kube` and with `kubectl`. However the process ends, [`janitor`] leaves no process and no file behind.
+
+mod access;
+mod devhub;
+pub mod http;
+mod in_force;
+pub mod janitor;
+mod kubectl;
+mod kubernetes;
+mod manifests;
+mod person;
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use berth_certs::issue::Issued;
+use berth_devhub::Options;
+use tempfile::TempDir;
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
+
+use devhub::Devhub;
+use kubernetes::Kubernetes;
+
+pub use access::rule;
+pub use in_force::wait_until_in_force;
+pub use kubectl::{Output, finish, kubectl_is_there};
+pub use manifests::{CRDS, collection_of, documents_of, kind_of, path_of, shipped_registrations};
+pub use person::{Credentials, Identity, Person};
+
+/// Names the folder with the programs of a real hub.
+const ASSETS: &str = "KUBEBUILDER_ASSETS";
+
+/// A running hub.
+pub struct Cluster {
+    server: Server,
+    /// Kubeconfigs, and kubectl's cache.
+    folder: TempDir,
+}
+
+enum Server {
+    Devhub(Devhub),
+    Kubernetes(Box<Kubernetes>),
+}
+
+/// A hub that no other test uses at the same time. It may have been used before.
+pub enum Private {
+    /// devhub, which starts in no time: a new one.
+    Own(Box<Cluster>),
+    /// A real one takes long to start, so that there is one, and who has it holds the lock.
+    Lent(&'static Cluster, MutexGuard<'static, ()>),
+}
+
+/// A name that no other test of this process has: `<prefix>-<number>`.
+pub fn fresh(prefix: &str) -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    format!("{prefix}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Says, also when the output of tests is captured, that something was not tested.
+pub fn say_skipped(why: &str) {
+    use std::io::Write;
+    let test = std::thread::current().name().unwrap_or_default().to_owned();
+    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
+}
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// The hub that all tests of this process share.
+    pub async fn shared() -> &'static Self {
+        static SHARED: OnceCell<Cluster> = OnceCell::const_new();
+        SHARED.get_or_init(Self::start).await
+    }
+
+    /// A hub for this test alone, for as long as it holds it.
+    pub async fn private() -> Private {
+        static SPARE: OnceCell<Cluster> = OnceCell::const_new();
+        static LENT: Mutex<()> = Mutex::const_new(());
+        if assets().is_none() {
+            return Private::Own(Box::new(Self::start().await));
+        }
+        let lent = LENT.lock().await;
+        Private::Lent(SPARE.get_or_init(Self::start).await, lent)
+    }
+
+    /// A hub of its own, of which the rest is up to the options where it is devhub.
+    pub async fn start_devhub(options: Options) -> Self {
+        crypto_provider();
+        Self::with(Server::Devhub(Devhub::start(options).await))
+    }
+
+    async fn start() -> Self {
+        crypto_provider();
+        match assets() {
+            None => Self::start_devhub(Options::default()).await,
+            Some(assets) => Self::with(Server::Kubernetes(Box::new(
+                Kubernetes::start(&assets).await,
+            ))),
+        }
+    }
+
+    fn with(server: Server) -> Self {
+        let folder = TempDir::new().unwrap();
+        janitor::remove_at_the_end(folder.path());
+        Self { server, folder }
+    }
+
+    /// `https://127.0.0.1:PORT`
+    pub fn url(&self) -> String {
+        match &self.server {
+            Server::Devhub(devhub) => devhub.hub().url(),
+            Server::Kubernetes(kubernetes) => kubernetes.url(),
+        }
+    }
+
+    /// The CA of the hub's serving certificate, PEM.
+    pub fn ca_pem(&self) -> &str {
+        match &self.server {
+            Server::Devhub(devhub) => devhub.hub().ca_pem(),
+            Server::Kubernetes(kubernetes) => kubernetes.ca_pem(),
+        }
+    }
+
+    /// For tests that come to the same by another way on a real hub.
+    pub fn is_real(&self) -> bool {
+        matches!(self.server, Server::Kubernetes(_))
+    }
+
+    /// Whether to go on with what only a real hub can do; says why when not.
+    #[must_use]
+    pub fn only_real(&self, why: &str) -> bool {
+        let real = self.is_real();
+        if !real {
+            say_skipped(&format!("only on a real hub ({ASSETS}): {why}"));
+        }
+        real
+    }
+
+    /// Whether to go on with what only devhub can do; says why when not.
+    #[must_use]
+    pub fn only_devhub(&self, why: &str) -> bool {
+        let devhub = !self.is_real();
+        if !devhub {
+            say_skipped(&format!("only on devhub: {why}"));
+        }
+        devhub
+    }
+
+    /// Whether namespaces that were deleted go away, and objects without an owner.
+    pub fn has_background_work(&self) -> bool {
+        match &self.server {
+            Server::Devhub(_) => true,
+            Server::Kubernetes(kubernetes) => kubernetes.has_controller_manager(),
+        }
+    }
+
+    fn client_certificate(&self, user: &str, groups: &[&str]) -> Issued {
+        match &self.server {
+            Server::Devhub(devhub) => devhub.hub().client_certificate(user, groups).unwrap(),
+            Server::Kubernetes(kubernetes) => kubernetes.client_certificate(user, groups),
+        }
+    }
+}
+
+impl Deref for Private {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        match self {
+            Self::Own(cluster) => cluster,
+            Self::Lent(cluster, _) => cluster,
+        }
+    }
+}
+
+fn assets() -> Option<PathBuf> {
+    std::env::var_os(ASSETS)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+/// The process's one; who comes second finds it there.
+fn crypto_provider() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}

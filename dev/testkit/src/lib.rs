@@ -1,0 +1,39 @@
+//! The kit of the end-to-end tests: a hub, persons who use it, and running processes of `berth`.
+//!
+//! - [`cluster`]: a hub, devhub or a real kube-apiserver; persons with `kube` and `kubectl`.
+//! - [`Gate`], [`process::Controller`]: a gate and a controller as processes of their own; [`Logged`]: any `berth` and its log.
+//! - [`guarded`], [`managed`], [`balancer`], [`writers`], [`writes`]: gates that are registered with a hub, and calls through them.
+//! - [`in_process`]: the gate's server within the test, for small limits and slow answers.
+//! - [`eventually`]: waiting. No test sleeps for the time that something usually takes.
+//!
+//! The kit panics where a test would: it is for tests only.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "clippy.toml allows it in tests; all of this is for tests"
+)]
+
+pub mod balancer;
+pub mod cluster;
+pub mod csr;
+pub mod filled;
+mod gate;
+pub mod guarded;
+pub mod in_process;
+mod logged;
+pub mod managed;
+pub mod objects;
+pub mod process;
+mod program;
+pub mod reviews;
+pub mod shipped;
+pub mod transcript;
+pub mod writers;
+pub mod writes;
+
+pub use berth_fakes::{
+    PATIENCE, eventually, eventually_blocking, eventually_within, next_second, repository, when,
+};
+pub use gate::{Gate, post, recorded, response, send, where_to_serve};
+pub use logged::{Logged, port};
+pub use program::{berth, program};

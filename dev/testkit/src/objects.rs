@@ -1,0 +1,94 @@
+//! What is written.
+
+use serde_json::{Value, json};
+
+/// The group of clusters, sets and bindings.
+pub const CLUSTER_GROUP: &str = "cluster.open-cluster-management.io";
+/// The group of the permission to accept.
+pub const REGISTER_GROUP: &str = "register.open-cluster-management.io";
+/// The label that names a cluster's set.
+pub const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
+
+/// A ManagedCluster without a set, that is not accepted.
+pub fn cluster(name: &str) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1",
+        "kind": "ManagedCluster",
+        "metadata": { "name": name },
+        "spec": { "hubAcceptsClient": false },
+    })
+}
+
+/// A ManagedCluster that is accepted.
+pub fn accepted(name: &str) -> Value {
+    let mut cluster = cluster(name);
+    cluster["spec"]["hubAcceptsClient"] = true.into();
+    cluster
+}
+
+/// A ManagedCluster in a set.
+pub fn member(name: &str, set: &str) -> Value {
+    let mut cluster = cluster(name);
+    cluster["metadata"]["labels"] = json!({ SET_LABEL: set });
+    cluster
+}
+
+/// A ManagedClusterSet, of the clusters that name it.
+pub fn set(name: &str) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta2",
+        "kind": "ManagedClusterSet",
+        "metadata": { "name": name },
+        "spec": { "clusterSelector": { "selectorType": "ExclusiveClusterSetLabel" } },
+    })
+}
+
+/// A ManagedClusterSetBinding.
+pub fn binding(set: &str, namespace: &str) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta2",
+        "kind": "ManagedClusterSetBinding",
+        "metadata": { "name": set, "namespace": namespace },
+        "spec": { "clusterSet": set },
+    })
+}
+
+/// A Namespace.
+pub fn namespace(name: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })
+}
+
+/// A time of the past.
+pub const LONG_AGO: &str = "2020-02-02T02:02:02Z";
+
+/// Objects from before the gate was there, for each client of its own: with faults that the gate would not have let
+/// through, and with times that it would not have set.
+pub fn stored_before_the_gate() -> Vec<Value> {
+    let mut objects = Vec::new();
+    for by in ["kube", "kubectl"] {
+        for name in ["faulty", "leaving"] {
+            let mut cluster = cluster(&format!("{name}.{by}"));
+            cluster["spec"]["leaseDurationSeconds"] = (-5).into();
+            cluster["spec"]["managedClusterClientConfigs"] =
+                json!([{ "url": "http://10.0.0.1:6443" }]);
+            cluster["spec"]["taints"] = json!([
+                { "key": "twice", "effect": "NoSelect" },
+                { "key": "twice", "effect": "NoSelect" },
+            ]);
+            if name == "leaving" {
+                cluster["metadata"]["finalizers"] = json!(["tests.berth/hold"]);
+            }
+            objects.push(cluster);
+        }
+        objects.push(cluster(&format!("openshift-{by}")));
+        for name in ["tainted", "again"] {
+            let mut cluster = member(&format!("{name}-{by}"), "default");
+            cluster["spec"]["taints"] = json!([
+                { "key": "gpu", "value": "a", "effect": "NoSelect", "timeAdded": LONG_AGO },
+                { "key": "disk", "effect": "NoSelect", "timeAdded": LONG_AGO },
+            ]);
+            objects.push(cluster);
+        }
+    }
+    objects
+}

@@ -1,0 +1,70 @@
+//! The accounts of the manifests, with exactly the rights that the manifests give them.
+
+use std::path::Path;
+
+use berth_manifests::files;
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, Person, documents_of};
+
+/// Where the accounts are.
+pub const NAMESPACE: &str = "open-cluster-management-hub";
+/// The gate's account.
+pub const GATE: &str = "registration-webhook-sa";
+/// The controller's account.
+pub const CONTROLLER: &str = "berth-registration-controller-sa";
+
+/// What of the server matters to processes outside of the hub: there is nothing to run a Deployment.
+pub const SERVER: [&str; 7] = [
+    files::NAMESPACE.path,
+    files::ACCOUNTS.path,
+    files::GATE_ROLE.path,
+    files::CERTIFICATES.path,
+    files::CERTIFICATES_ROLE.path,
+    files::CONTROLLER_ROLE.path,
+    files::AGENT_ROLES.path,
+];
+
+/// Accounts and rights as the default manifests have them: gate and controller apart.
+pub async fn install(cluster: &Cluster) {
+    cluster.apply_manifests(&SERVER).await;
+}
+
+/// The same as `overlays/hub` has them: the gate's account has the controller's rights, too.
+pub async fn install_hub(cluster: &Cluster) {
+    let mut objects: Vec<_> = SERVER.iter().flat_map(|file| documents_of(file)).collect();
+    objects.retain(|it| !(it["kind"] == "ServiceAccount" && it["metadata"]["name"] == CONTROLLER));
+    for object in &mut objects {
+        let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
+        for subject in subjects.into_iter().flatten() {
+            subject["name"] = json!(GATE);
+        }
+    }
+    cluster.apply(&objects).await;
+}
+
+/// The account that the gate runs as, and `berth hub`.
+pub async fn gate(cluster: &Cluster) -> Person {
+    cluster.service_account(NAMESPACE, GATE).await
+}
+
+/// The account that the controller runs as.
+pub async fn controller(cluster: &Cluster) -> Person {
+    cluster.service_account(NAMESPACE, CONTROLLER).await
+}
+
+/// A token whose bearer may read metrics, as Prometheus gets it from `manifests/monitoring`.
+pub async fn scrapers_token(cluster: &Cluster) -> String {
+    cluster
+        .apply_manifests(&["manifests/monitoring/scraper.yaml"])
+        .await;
+    let scraper = cluster.service_account(NAMESPACE, "berth-scraper").await;
+    token_in(&scraper.kubeconfig)
+}
+
+/// The token in a kubeconfig of ours.
+pub fn token_in(kubeconfig: &Path) -> String {
+    let config: Value = serde_json::from_slice(&std::fs::read(kubeconfig).unwrap()).unwrap();
+    let token = config["users"][0]["user"]["token"].as_str();
+    token.unwrap_or_default().to_owned()
+}

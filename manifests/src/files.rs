@@ -1,0 +1,126 @@
+//! The files, embedded.
+
+use serde_json::Value;
+
+/// A file of `manifests/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// Its path in the repository.
+    pub path: &'static str,
+    /// Its content: YAML documents.
+    pub text: &'static str,
+}
+
+/// A constant for each file, and the list of all.
+macro_rules! manifests {
+    ($($name:ident = $path:literal;)*) => {
+        $(
+            #[doc = concat!("`manifests/", $path, "`")]
+            pub const $name: Manifest = Manifest {
+                path: concat!("manifests/", $path),
+                text: include_str!(concat!("../", $path)),
+            };
+        )*
+        /// All files, but for kustomizations.
+        pub const ALL: &[Manifest] = &[$($name),*];
+    };
+}
+
+manifests! {
+    CRD_CLUSTERS = "crds/cluster.open-cluster-management.io_managedclusters.yaml";
+    CRD_SETS = "crds/cluster.open-cluster-management.io_managedclustersets.yaml";
+    CRD_BINDINGS = "crds/cluster.open-cluster-management.io_managedclustersetbindings.yaml";
+    CRD_CLAIMS = "crds/agent/cluster.open-cluster-management.io_clusterclaims.yaml";
+
+    NAMESPACE = "server/namespace.yaml";
+    ACCOUNTS = "server/service-account.yaml";
+    GATE_ROLE = "server/cluster-role.yaml";
+    CONTROLLER_ROLE = "server/controller-role.yaml";
+    CERTIFICATES_ROLE = "server/certificates-role.yaml";
+    AGENT_ROLES = "server/agent-roles.yaml";
+    CERTIFICATES = "server/certificates.yaml";
+    SERVICE = "server/service.yaml";
+    GATE = "server/deployment.yaml";
+    CONTROLLER = "server/controller-deployment.yaml";
+    DISRUPTION_BUDGET = "server/pod-disruption-budget.yaml";
+
+    CLUSTER_MUTATORS = "registrations/managedclustermutators.yaml";
+    CLUSTER_VALIDATORS = "registrations/managedclustervalidators.yaml";
+    SET_VALIDATORS = "registrations/managedclustersets/managedclustersetvalidators.yaml";
+    BINDING_VALIDATORS = "registrations/managedclustersetbindingvalidators.yaml";
+    REQUEST_VALIDATORS = "registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml";
+
+    AUTO_APPROVAL_ROLE = "overlays/auto-approval/role.yaml";
+    REPLACE_OCM_ROLE = "overlays/replace-ocm/cluster-role.yaml";
+    CERT_MANAGER_CERTIFICATE = "overlays/cert-manager/server/certificate.yaml";
+    CERT_MANAGER_DEPLOYMENT = "overlays/cert-manager/server/deployment.yaml";
+    NETWORK_POLICIES = "overlays/network-policies/network-policies.yaml";
+    CLIENT_CERTIFICATES_DEPLOYMENT = "overlays/client-certificates/deployment.yaml";
+
+    MONITORING_RULE = "monitoring/prometheus-rule.yaml";
+    MONITORING_SCRAPER = "monitoring/scraper.yaml";
+    MONITORING_SERVICE_MONITOR = "monitoring/service-monitor.yaml";
+    MONITORING_SERVICE = "monitoring/service.yaml";
+}
+
+/// The CRDs of a hub.
+pub const CRDS: [Manifest; 3] = [CRD_CLUSTERS, CRD_SETS, CRD_BINDINGS];
+
+// === impl Manifest ===
+
+impl Manifest {
+    /// The file's name, without its folders.
+    pub fn name(&self) -> &'static str {
+        self.path.rsplit('/').next().unwrap_or(self.path)
+    }
+
+    /// Its YAML documents.
+    pub fn documents(&self) -> Vec<Value> {
+        serde_saphyr::from_multiple(self.text).expect("embedded files are YAML: a test reads each")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    fn yaml_files(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                yaml_files(&path, files);
+            } else if path.extension().is_some_and(|it| it == "yaml") {
+                files.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_is_embedded_and_readable() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut found = Vec::new();
+        yaml_files(folder, &mut found);
+        let mut found: Vec<String> = found
+            .iter()
+            .filter(|path| path.file_name().unwrap() != "kustomization.yaml")
+            .map(|path| path.strip_prefix(folder.parent().unwrap()).unwrap())
+            .map(|path| path.to_str().unwrap().to_owned())
+            .collect();
+        found.sort();
+        let mut embedded: Vec<&str> = ALL.iter().map(|manifest| manifest.path).collect();
+        embedded.sort_unstable();
+        assert_eq!(embedded, found);
+        for manifest in ALL {
+            let documents = manifest.documents();
+            assert!(
+                documents.iter().all(|it| it["kind"].is_string()),
+                "{}",
+                manifest.path
+            );
+            assert!(!documents.is_empty(), "{}", manifest.path);
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The table of webhooks: one row each, for the gate's routes, the registrations, the doctor, the demo and the tests.
+//!
+//! A new webhook is a row here and its registration file. Which rules decide its reviews is the gate's matter.
+
+use berth_api::groups;
+use serde_json::{Value, json};
+
+use crate::files::{self, Manifest};
+
+/// A webhook of the gate as it is shipped. Paths and names are OCM's, so that OCM's registrations find this gate, and ours
+/// replace OCM's.
+#[derive(Debug)]
+pub struct ShippedWebhook {
+    /// The path that it is served under.
+    pub path: &'static str,
+    /// The name of its registration, and of the only webhook in it.
+    pub name: &'static str,
+    /// Whether it may change objects.
+    pub mutates: bool,
+    /// The API group of its objects.
+    pub group: &'static str,
+    /// The version of its objects.
+    pub version: &'static str,
+    /// The kind of its objects.
+    pub kind: &'static str,
+    /// The resource of its objects.
+    pub resource: &'static str,
+    /// The file of its registration.
+    pub manifest: Manifest,
+    /// What a hub lacks where it is not registered.
+    pub missing: Missing,
+    /// A write that shows it at work. None: no write of an admin reaches it.
+    pub probe: Option<Probe>,
+}
+
+/// What a hub lacks where a webhook is not registered.
+#[derive(Debug)]
+pub struct Missing {
+    /// Whether anybody gains rights by it, or objects stay without what OCM's have.
+    pub is_fault: bool,
+    /// A clause: what happens, or does not happen any more.
+    pub effect: &'static str,
+}
+
+/// A write, sent as a dry run, whose answer shows whether the webhook was asked, and whether it is Berth's.
+#[derive(Debug)]
+pub struct Probe {
+    /// The namespace of the object, where its kind has them.
+    pub namespace: Option<&'static str>,
+    /// From a name that no object has to `metadata` and `spec` of the object to create.
+    pub object: fn(name: &str) -> Value,
+    /// What the answer shows.
+    pub shows: Shows,
+}
+
+/// What the answer to a [`Probe`] shows.
+#[derive(Debug)]
+pub enum Shows {
+    /// The object comes back with a field that the webhook fills in.
+    Filled {
+        /// The field, as a JSON pointer.
+        field: &'static str,
+        /// A clause: whether this happens is the question.
+        question: &'static str,
+        /// A clause: what was seen instead.
+        instead: &'static str,
+    },
+    /// The object is refused as malformed.
+    Refused {
+        /// What Berth says.
+        berth: &'static str,
+        /// What OCM's webhook says, and Berth too; asked second.
+        ocm: Option<&'static str>,
+    },
+}
+
+/// Rows, and the list of all.
+macro_rules! webhooks {
+    ($($(#[$doc:meta])* $name:ident = $row:expr;)*) => {
+        $($(#[$doc])* pub static $name: ShippedWebhook = $row;)*
+        /// All webhooks of the gate.
+        pub static WEBHOOKS: &[&ShippedWebhook] = &[$(&$name),*];
+    };
+}
+
+webhooks! {
+    /// Fills in the defaults of ManagedClusters.
+    MUTATE_CLUSTER = ShippedWebhook {
+        path: "/mutate-cluster-open-cluster-management-io-v1-managedcluster",
+        name: "managedclustermutators.admission.cluster.open-cluster-management.io",
+        mutates: true,
+        group: groups::CLUSTER,
+        version: "v1",
+        kind: "ManagedCluster",
+        resource: groups::MANAGED_CLUSTERS,
+        manifest: files::CLUSTER_MUTATORS,
+        missing: Missing {
+            is_fault: true,
+            effect: "clusters do not get the default set, nor taints their times",
+        },
+        probe: Some(Probe {
+            namespace: None,
+            object: |name| json!({
+                "metadata": {"name": name},
+                "spec": {
+                    "hubAcceptsClient": false,
+                    "taints": [{"key": "berth-doctor", "effect": "NoSelect"}],
+                },
+            }),
+            shows: Shows::Filled {
+                field: "/spec/taints/0/timeAdded",
+                question: "whether new taints get their time",
+                instead: "a new taint did not get its time",
+            },
+        }),
+    };
+    /// Decides writes of ManagedClusters.
+    VALIDATE_CLUSTER = ShippedWebhook {
+        path: "/validate-cluster-open-cluster-management-io-v1-managedcluster",
+        name: "managedclustervalidators.admission.cluster.open-cluster-management.io",
+        mutates: false,
+        group: groups::CLUSTER,
+        version: "v1",
+        kind: "ManagedCluster",
+        resource: groups::MANAGED_CLUSTERS,
+        manifest: files::CLUSTER_VALIDATORS,
+        missing: Missing {
+            is_fault: true,
+            effect: "whoever may write a ManagedCluster may accept it, and put it into any set",
+        },
+        probe: Some(Probe {
+            namespace: None,
+            object: |name| json!({
+                "metadata": {"name": name},
+                "spec": {
+                    "hubAcceptsClient": false,
+                    "leaseDurationSeconds": 86401,
+                    "managedClusterClientConfigs": [{"url": "http://berth-doctor.invalid"}],
+                },
+            }),
+            shows: Shows::Refused {
+                berth: "spec.leaseDurationSeconds: Invalid value: 86401",
+                ocm: Some("is invalid in client configs"),
+            },
+        }),
+    };
+    /// Decides writes of ManagedClusterSets. OCM has no such webhook.
+    VALIDATE_SET = ShippedWebhook {
+        path: "/validate-cluster-open-cluster-management-io-v1beta2-managedclusterset",
+        name: "managedclustersetvalidators.admission.cluster.open-cluster-management.io",
+        mutates: false,
+        group: groups::CLUSTER,
+        version: "v1beta2",
+        kind: "ManagedClusterSet",
+        resource: groups::MANAGED_CLUSTER_SETS,
+        manifest: files::SET_VALIDATORS,
+        missing: Missing {
+            is_fault: false,
+            effect: "sets that nothing can belong to are not refused",
+        },
+        probe: Some(Probe {
+            namespace: None,
+            // Too long for a label.
+            object: |name| json!({"metadata": {"name": format!("{name:x<64}")}}),
+            shows: Shows::Refused {
+                berth: "metadata.name: Invalid value: ",
+                ocm: None,
+            },
+        }),
+    };
+    /// Decides writes of ManagedClusterSetBindings.
+    VALIDATE_BINDING = ShippedWebhook {
+        path: "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding",
+        name: "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io",
+        mutates: false,
+        group: groups::CLUSTER,
+        version: "v1beta2",
+        kind: "ManagedClusterSetBinding",
+        resource: groups::MANAGED_CLUSTER_SET_BINDINGS,
+        manifest: files::BINDING_VALIDATORS,
+        missing: Missing {
+            is_fault: true,
+            effect: "whoever may write bindings may bind any set, anywhere",
+        },
+        probe: Some(Probe {
+            // Every hub has this namespace.
+            namespace: Some("default"),
+            object: |name| json!({
+                "metadata": {"name": name},
+                "spec": {"clusterSet": format!("not-{name}")},
+            }),
+            shows: Shows::Refused {
+                // OCM says the same. Whose webhook it is shows the write of a cluster.
+                berth: "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet",
+                ocm: None,
+            },
+        }),
+    };
+    /// Decides writes of agents' CertificateSigningRequests. OCM has no such webhook.
+    VALIDATE_REQUEST = ShippedWebhook {
+        path: "/validate-certificates-k8s-io-v1-certificatesigningrequest",
+        name: "certificatesigningrequestvalidators.admission.cluster.open-cluster-management.io",
+        mutates: false,
+        group: groups::CERTIFICATES,
+        version: "v1",
+        kind: "CertificateSigningRequest",
+        resource: "certificatesigningrequests",
+        manifest: files::REQUEST_VALIDATORS,
+        missing: Missing {
+            is_fault: false,
+            effect: "an agent may file requests for other clusters, whose agents stop renewing at ten of them",
+        },
+        // Only agents' requests come to the gate.
+        probe: None,
+    };
+}
+
+/// The webhook that is served under a path.
+pub fn at(path: &str) -> Option<&'static ShippedWebhook> {
+    WEBHOOKS.iter().copied().find(|it| it.path == path)
+}
+
+// === impl ShippedWebhook ===
+
+impl ShippedWebhook {
+    /// The kind of its registration, as kubectl takes it.
+    pub const fn registration_kind(&self) -> &'static str {
+        if self.mutates {
+            "mutatingwebhookconfiguration"
+        } else {
+            "validatingwebhookconfiguration"
+        }
+    }
+
+    /// Its registration, as it is shipped.
+    pub fn registration(&self) -> Value {
+        self.manifest.documents().swap_remove(0)
+    }
+
+    /// The only webhook in its registration.
+    pub fn webhook(&self) -> Value {
+        self.registration()["webhooks"][0].take()
+    }
+
+    /// `group/version` of its objects.
+    pub fn api_version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+}
+
+impl PartialEq for ShippedWebhook {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
+}
+
+impl Eq for ShippedWebhook {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registration_says_what_its_row_says() {
+        for webhook in WEBHOOKS {
+            let registration = webhook.registration();
+            let kind = registration["kind"].as_str().unwrap();
+            assert_eq!(kind.to_lowercase(), webhook.registration_kind());
+            assert_eq!(registration["metadata"]["name"], webhook.name);
+            assert_eq!(registration["webhooks"].as_array().unwrap().len(), 1);
+            let only = webhook.webhook();
+            assert_eq!(only["name"], webhook.name);
+            assert_eq!(only["clientConfig"]["service"]["path"], webhook.path);
+            for rule in only["rules"].as_array().unwrap() {
+                assert_eq!(
+                    rule["apiGroups"],
+                    json!([webhook.group]),
+                    "{}",
+                    webhook.name
+                );
+                let versions = &rule["apiVersions"];
+                assert!(
+                    *versions == json!(["*"]) || *versions == json!([webhook.version]),
+                    "{}",
+                    webhook.name
+                );
+                let resources = rule["resources"].as_array().unwrap();
+                for resource in resources {
+                    let resource = resource.as_str().unwrap();
+                    let whole = resource.split('/').next();
+                    assert_eq!(whole, Some(webhook.resource), "{}", webhook.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_registration_has_a_row() {
+        let rows: Vec<_> = WEBHOOKS.iter().map(|webhook| webhook.manifest).collect();
+        for manifest in files::ALL {
+            if manifest.path.starts_with("manifests/registrations/") {
+                assert!(rows.contains(manifest), "{}", manifest.path);
+            }
+        }
+        assert_eq!(at(VALIDATE_SET.path), Some(&VALIDATE_SET));
+        assert_eq!(at("/"), None);
+    }
+}

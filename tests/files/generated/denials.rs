@@ -1,0 +1,577 @@
+//! `docs/denials.md`: every message that the gate can answer a write with. The messages are made by the gate itself, from
+//! a write that gets each; a reason without an entry here fails the test.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_rules::Question;
+use berth_rules::{FeatureGates, Reason};
+use berth_webhooks::review::{
+    Answerer, FilesAnswerer, Finding, Gate, HubFiles, RefusalKind, Requester, Webhook,
+};
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+const NOW: &str = "2026-11-21T12:00:00Z";
+
+const INTRODUCTION: &str = "\
+<!-- Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test files generated -->
+# What the gate says
+
+Every message that a write can be answered with: what it means, and what to grant or to change. `kubectl` prints it behind
+`admission webhook \"...\" denied the request:`. A denial names everything that is missing, one line each, and each line
+says how to check it. Names are examples.
+
+| code | reason | means |
+|---|---|---|
+| 400 | `BadRequest` | Something is wrong with the object, whoever writes it. |
+| 403 | `Forbidden` | The object is fine; a permission is missing, or the state of the hub forbids it now. |
+| 413 | `RequestEntityTooLarge` | The review is larger than any API server's. |
+| 429 | `TooManyRequests` | The gate is busy. No denial: try again. |
+| 500 | `InternalError` | The gate could not find out what it must know. No denial: try again. |
+
+Only what a change introduces is checked: an object that was stored with a fault stays writable.
+";
+
+/// A write that gets a message, and what there is to know about it.
+struct Entry {
+    reason: &'static str,
+    title: &'static str,
+    webhook: Webhook,
+    old: Option<Value>,
+    new: Value,
+    why: &'static str,
+    remedy: &'static str,
+}
+
+/// What there is on the hub of the examples. Nobody holds any permission there.
+const HUB: &str = "\
+{apiVersion: v1, kind: Namespace, metadata: {name: leaving}, status: {phase: Terminating}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: c8}, spec: {hubAcceptsClient: true}}
+---
+{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: prod, namespace: team}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: admin}, rules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: admins}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: admin}]
+";
+
+fn cluster(name: &str, labels: Value, spec: Value) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1",
+        "kind": "ManagedCluster",
+        "metadata": { "name": name, "labels": labels },
+        "spec": spec,
+    })
+}
+
+fn set(name: &str, selector: Value) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta2",
+        "kind": "ManagedClusterSet",
+        "metadata": { "name": name },
+        "spec": { "clusterSelector": selector },
+    })
+}
+
+fn binding(namespace: &str, name: &str, set: &str) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta2",
+        "kind": "ManagedClusterSetBinding",
+        "metadata": { "name": name, "namespace": namespace },
+        "spec": { "clusterSet": set },
+    })
+}
+
+fn entries() -> Vec<Entry> {
+    let plain = || cluster("c1", json!({}), json!({}));
+    let accepted = |name: &str| cluster(name, json!({}), json!({ "hubAcceptsClient": true }));
+    let mut denied_now = plain();
+    denied_now["metadata"]["annotations"] = json!({ berth_api::labels::DENY_NOW: "true" });
+    let (mutate, validate) = (Webhook::MutateCluster, Webhook::ValidateCluster);
+    vec![
+        Entry {
+            reason: Reason::NamespaceTerminating.as_str(),
+            title: "The cluster's namespace is terminating",
+            webhook: validate,
+            old: None,
+            new: accepted("leaving"),
+            why: "An accepted cluster gets a namespace of its name. The one that is there is being deleted, with everything in it.",
+            remedy: "Wait until the namespace is gone, then accept again. If it does not go, look for finalizers on what is left in it.",
+        },
+        Entry {
+            reason: Reason::Accept.as_str(),
+            title: "The permission to accept is missing",
+            webhook: validate,
+            old: Some(plain()),
+            new: accepted("c1"),
+            why: "Accepting a cluster lets its agent in; taking the acceptance back evicts it. Both need the permission (with the \
+                  feature gate UnguardedDenial only accepting does, as in OCM).",
+            remedy: "Grant `update` (or `create`) on `managedclusters/accept` in API group `register.open-cluster-management.io`, for \
+                     this cluster by `resourceNames`, or for all. Or have an admin accept it. `berth can-i accept c1` says whether you \
+                     may, and if not, which ClusterRole and ClusterRoleBinding would let you; an admin applies them by `berth can-i \
+                     accept c1 --as dev -o yaml | kubectl apply -f -`.",
+        },
+        Entry {
+            reason: Reason::Accept.as_str(),
+            title: "The permission to accept is missing for a denial that takes effect at once",
+            webhook: validate,
+            old: Some(plain()),
+            new: denied_now,
+            why: "The annotation takes the right to work on ManifestWorks from the agent of a cluster that is not accepted (`berth \
+                  deny --now`). To add it, or to give it another value, needs the permission to accept; to take it away does not, \
+                  and stops nothing that has begun.",
+            remedy: "Grant `update` (or `create`) on `managedclusters/accept` in API group `register.open-cluster-management.io`, or have \
+                     an admin deny the cluster.",
+        },
+        Entry {
+            reason: Reason::BindingsHeld.as_str(),
+            title: "The cluster's namespace holds bindings",
+            webhook: validate,
+            old: None,
+            new: accepted("team"),
+            why: "The namespace of an accepted cluster is where its agent works. One that sets are bound to is somebody's workspace: \
+                  accepting a cluster of that name would hand it to the agent.",
+            remedy: "Name the cluster otherwise, or delete the bindings from the namespace first.",
+        },
+        Entry {
+            reason: Reason::Join.as_str(),
+            title: "The permission to change a set's members is missing",
+            webhook: validate,
+            old: Some(cluster(
+                "c1",
+                json!({ "cluster.open-cluster-management.io/clusterset": "staging" }),
+                json!({}),
+            )),
+            new: cluster(
+                "c1",
+                json!({ "cluster.open-cluster-management.io/clusterset": "prod" }),
+                json!({}),
+            ),
+            why: "A cluster is in the set that its label `cluster.open-cluster-management.io/clusterset` names. Whoever changes the \
+                  label needs the permission for the old set and for the new one.",
+            remedy: "Grant `create` on `managedclustersets/join` in API group `cluster.open-cluster-management.io`, for the sets by \
+                     `resourceNames`. A rule on `managedclustersets/*` does not grant it: RBAC knows no such wildcard.",
+        },
+        Entry {
+            reason: Reason::Bind.as_str(),
+            title: "The permission to bind a set is missing",
+            webhook: Webhook::ValidateBinding,
+            old: None,
+            new: binding("app", "prod", "prod"),
+            why: "Binding a set to a namespace lets everybody who places work there place it on the set's clusters.",
+            remedy: "Grant `create` on `managedclustersets/bind` in API group `cluster.open-cluster-management.io`, for the set by \
+                     `resourceNames`. It must be a ClusterRoleBinding: sets are cluster-scoped.",
+        },
+        Entry {
+            reason: Reason::ClusterNamespace.as_str(),
+            title: "The namespace belongs to an accepted cluster",
+            webhook: Webhook::ValidateBinding,
+            old: None,
+            new: binding("c8", "prod", "prod"),
+            why: "The cluster's agent has rights in its namespace. A set that is bound there would be in its reach.",
+            remedy: "Bind the set in a namespace of its own.",
+        },
+        Entry {
+            reason: Reason::WidenSet.as_str(),
+            title: "The permission to widen a set's selector is missing",
+            webhook: Webhook::ValidateClusterSet,
+            old: None,
+            new: set(
+                "edge",
+                json!({ "selectorType": "LabelSelector", "labelSelector": { "matchLabels": { "site": "edge" } } }),
+            ),
+            why: "A set of the type `LabelSelector` has every cluster that its selector selects, also those that were put into other sets. \
+                  Making one, or changing its selector so that it may select more, needs the permission to put any cluster into any \
+                  set. Narrowing a selector does not, nor do `global` with the selector `{}` and sets of the type \
+                  `ExclusiveClusterSetLabel` (feature gate GuardedSelectors).",
+            remedy: "Grant `create` on `managedclustersets/join` in API group `cluster.open-cluster-management.io` without \
+                     `resourceNames`; `berth can-i join --all --as dev -o yaml | kubectl apply -f -` does so. Or have an admin make the \
+                     set.",
+        },
+        Entry {
+            reason: Reason::ReservedName.as_str(),
+            title: "The cluster's name is reserved",
+            webhook: validate,
+            old: None,
+            new: cluster("kube-edge", json!({}), json!({})),
+            why: "An accepted cluster gets the namespace of its name, and a group and a ClusterRole that are made of it. Names of \
+                  namespaces that Kubernetes or the hub lives in, and names whose group or ClusterRole is that of all agents, are \
+                  always reserved; names that begin with `kube-` or `openshift-` (`--reserved-prefixes`), unless the namespace bears \
+                  the label `open-cluster-management.io/cluster-name` with that name already. Checked when a cluster is made or \
+                  accepted.",
+            remedy: "Register the cluster under another name.",
+        },
+        Entry {
+            reason: Reason::ForeignRequest.as_str(),
+            title: "An agent files a certificate request for another cluster",
+            webhook: Webhook::ValidateRequest,
+            old: None,
+            new: json!({
+                "apiVersion": "certificates.k8s.io/v1",
+                "kind": "CertificateSigningRequest",
+                "metadata": {
+                    "name": "c2-x7k9p",
+                    "labels": { "open-cluster-management.io/cluster-name": "c2" },
+                },
+            }),
+            why: "Agents find the requests of their cluster by this label, and OCM's agents halt while there are ten of them. Only \
+                  requests of users in the group `system:open-cluster-management:managed-clusters` come to the gate.",
+            remedy: "Label the request with the agent's own cluster, or leave the label away.",
+        },
+        Entry {
+            reason: Reason::ClusterName.as_str(),
+            title: "The cluster's name is no DNS label",
+            webhook: validate,
+            old: None,
+            new: cluster("a.b", json!({}), json!({})),
+            why: "The cluster gets a namespace of its name, and a namespace's name is a DNS label. Checked on CREATE.",
+            remedy: "Use at most 63 lower case letters, digits and '-', with a letter or digit at both ends.",
+        },
+        Entry {
+            reason: Reason::ClientConfigUrl.as_str(),
+            title: "The URL of a client config is no https URL",
+            webhook: validate,
+            old: None,
+            new: cluster(
+                "c1",
+                json!({}),
+                json!({ "managedClusterClientConfigs": [{ "url": "http://10.0.0.7:6443" }] }),
+            ),
+            why: "Clients reach the cluster's API server by this URL. It is read as Go reads URLs.",
+            remedy: "Write `https://`, a host, and a port if it is not 443.",
+        },
+        Entry {
+            reason: Reason::ClientConfigCaBundle.as_str(),
+            title: "The CA bundle of a client config holds no certificate",
+            webhook: validate,
+            old: None,
+            new: cluster(
+                "c1",
+                json!({}),
+                json!({ "managedClusterClientConfigs": [{ "url": "https://10.0.0.7:6443", "caBundle": "aGVsbG8=" }] }),
+            ),
+            why: "With a bundle that holds no certificate, no client can verify the cluster.",
+            remedy: "Put the PEM certificates there, in base64: `base64 -w0 ca.crt`. Or leave the field away.",
+        },
+        Entry {
+            reason: Reason::LeaseDuration.as_str(),
+            title: "The lease duration is out of bounds",
+            webhook: validate,
+            old: None,
+            new: cluster("c1", json!({}), json!({ "leaseDurationSeconds": -60 })),
+            why: "A cluster is Unknown after five durations of silence. A negative or huge one makes it Unknown for ever, or never.",
+            remedy: "Use 0 (which means 60) to 86400 seconds.",
+        },
+        Entry {
+            reason: Reason::Taint.as_str(),
+            title: "A taint has no key, or there are two of the same key and effect",
+            webhook: validate,
+            old: None,
+            new: cluster(
+                "c1",
+                json!({}),
+                json!({ "taints": [{ "key": "gpu", "effect": "NoSelect" }, { "key": "gpu", "value": "2", "effect": "NoSelect" }] }),
+            ),
+            why: "Taints are told apart by key and effect.",
+            remedy: "Keep one of them.",
+        },
+        Entry {
+            reason: Reason::TaintTimeAdded.as_str(),
+            title: "The time of a taint was set by hand",
+            webhook: mutate,
+            old: Some(plain()),
+            new: cluster(
+                "c1",
+                json!({}),
+                json!({ "taints": [{ "key": "gpu", "effect": "NoSelect", "timeAdded": "2020-01-01T00:00:00Z" }] }),
+            ),
+            why: "`timeAdded` says since when a taint is there, and tolerations end by it. The gate writes it. The stored time of an \
+                  unchanged taint may be echoed or left away.",
+            remedy: "Leave `timeAdded` away.",
+        },
+        Entry {
+            reason: Reason::SetName.as_str(),
+            title: "The set's name does not fit a label",
+            webhook: Webhook::ValidateClusterSet,
+            old: None,
+            new: set(
+                &"long-".repeat(13),
+                json!({ "selectorType": "ExclusiveClusterSetLabel" }),
+            ),
+            why: "Clusters name their set in the value of a label, which has at most 63 characters: nothing could ever join this set.",
+            remedy: "Choose a shorter name.",
+        },
+        Entry {
+            reason: Reason::SetSelector.as_str(),
+            title: "The set's selector is missing or invalid",
+            webhook: Webhook::ValidateClusterSet,
+            old: None,
+            new: set(
+                "prod",
+                json!({
+                    "selectorType": "LabelSelector",
+                    "labelSelector": { "matchExpressions": [{ "key": "env", "operator": "Like", "values": ["prod"] }] },
+                }),
+            ),
+            why: "A set of the type `LabelSelector` has the clusters that its selector selects. Operators are `In`, `NotIn` (with \
+                  values), `Exists` and `DoesNotExist` (without).",
+            remedy: "Correct the field that the message names. An empty selector, `{}`, selects every cluster.",
+        },
+        Entry {
+            reason: Reason::ListTooLong.as_str(),
+            title: "A list is too long",
+            webhook: mutate,
+            old: None,
+            new: cluster(
+                "c1",
+                json!({}),
+                json!({ "taints": (0..1_001).map(|i| json!({ "key": format!("k{i}"), "effect": "NoSelect" })).collect::<Vec<_>>() }),
+            ),
+            why: "A cluster has at most 1,000 taints and 1,000 client configs, a set's selector at most 1,000 requirements (labels and \
+                  expressions) and 10,000 values in all: what anybody may write must not cost the gate its memory. A longer list \
+                  that was stored before may stay or shrink, and does not keep anybody from taking the acceptance back, from \
+                  deleting the object, or from changing something else.",
+            remedy: "Shorten the list that the message names.",
+        },
+        Entry {
+            reason: Reason::BindingName.as_str(),
+            title: "The binding is not named like its set",
+            webhook: Webhook::ValidateBinding,
+            old: None,
+            new: binding("app", "my-binding", "prod"),
+            why: "A binding has the name of the set it binds, so that there is one for each set and namespace, and none can be turned \
+                  to another set.",
+            remedy: "Set `metadata.name` and `spec.clusterSet` to the same name. To bind another set, create another binding.",
+        },
+    ]
+}
+
+/// The review of an entry's write, by a user without permissions.
+fn review(entry: &Entry) -> Value {
+    let metadata = &entry.new["metadata"];
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u",
+            "resource": {
+                "group": entry.webhook.group(),
+                "version": entry.webhook.version(),
+                "resource": entry.webhook.resource(),
+            },
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "operation": if entry.old.is_some() { "UPDATE" } else { "CREATE" },
+            // What the state of the hub forbids is forbidden to everybody.
+            "userInfo": if entry.webhook == Webhook::ValidateRequest {
+                json!({
+                    "username": "system:open-cluster-management:c1:agent",
+                    "groups": ["system:open-cluster-management:managed-clusters"],
+                })
+            } else {
+                json!({ "username": if holds_permissions(entry) { "admin" } else { "dev" } })
+            },
+            "object": entry.new,
+            "oldObject": entry.old,
+        },
+    })
+}
+
+fn holds_permissions(entry: &Entry) -> bool {
+    [
+        Reason::NamespaceTerminating,
+        Reason::BindingsHeld,
+        Reason::ClusterNamespace,
+    ]
+    .iter()
+    .any(|reason| reason.as_str() == entry.reason)
+}
+
+async fn message(
+    gate: &Gate,
+    webhook: Webhook,
+    review: &Value,
+) -> (u16, &'static str, String, Vec<String>) {
+    let body = review.to_string().into_bytes();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let verdict = gate
+        .examine(webhook, &body, NOW.parse().unwrap(), deadline)
+        .await;
+    let warnings = verdict
+        .result
+        .as_ref()
+        .map(|decision| decision.warnings.clone())
+        .unwrap_or_default();
+    (
+        verdict.code(),
+        verdict.reason(),
+        verdict.message(),
+        warnings,
+    )
+}
+
+/// A hub that is away.
+#[derive(Debug)]
+struct Away;
+
+impl Answerer for Away {
+    fn answer<'a>(&'a self, _: &'a Requester, _: &'a Question) -> BoxFuture<'a, Finding> {
+        let why = "the hub cannot be reached (create subjectaccessreviews): Connection refused (os error 111)";
+        ready(Finding::unknown(why)).boxed()
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<(), String>> {
+        ready(Err("away".to_owned())).boxed()
+    }
+}
+
+/// The page.
+pub(crate) async fn page() -> String {
+    let mut hub = HubFiles::default();
+    hub.add("the examples' hub", HUB).unwrap();
+    let gate = Gate::new(Arc::new(FilesAnswerer::new(hub)), FeatureGates::default());
+    let mut page = INTRODUCTION.to_owned();
+    let mut told = Vec::new();
+    for code in [403, 400] {
+        let title = if code == 403 {
+            "Denied: 403 Forbidden"
+        } else {
+            "Malformed: 400 BadRequest"
+        };
+        write!(page, "\n## {title}\n").unwrap();
+        for entry in entries() {
+            let (answered, reason, message, _) =
+                message(&gate, entry.webhook, &review(&entry)).await;
+            assert_eq!(reason, entry.reason, "{message}");
+            if answered == code {
+                told.push(entry.reason);
+                let Entry {
+                    title, why, remedy, ..
+                } = entry;
+                write!(
+                    page,
+                    "\n### {title}\n\n```\n{message}\n```\n\n{why}\n\n**What to do:** {remedy}\n"
+                )
+                .unwrap();
+                write!(
+                    page,
+                    "\n(`reason` in logs, metrics and audit annotations: `{reason}`)\n"
+                )
+                .unwrap();
+            }
+        }
+    }
+    for reason in Reason::ALL {
+        assert!(
+            told.contains(&reason.as_str()),
+            "{reason:?} is not documented"
+        );
+    }
+    undecided(&mut page).await;
+    warnings(&mut page, &gate).await;
+    page
+}
+
+async fn undecided(page: &mut String) {
+    let away = Gate::new(Arc::new(Away), FeatureGates::default());
+    let accept = entries().swap_remove(1);
+    let mut review = review(&accept);
+    let (code, _, unanswered, _) = message(&away, accept.webhook, &review).await;
+    assert_eq!(code, 500);
+    review["request"]["object"]["spec"]["leaseDurationSeconds"] = "60".into();
+    let (code, _, undecodable, _) = message(&away, accept.webhook, &review).await;
+    assert_eq!(code, 400);
+    write!(
+        page,
+        "\n## Not decided: 500 InternalError and 429 TooManyRequests\n\n\
+         The gate fails closed: what it must know and cannot find out is not allowed. It says then what was in the way, and that \
+         it is no denial. A client may try again after `details.retryAfterSeconds`.\n\n\
+         ```\n{unanswered}\n```\n\n\
+         **What to do:** Try again. If it goes on, the message names what is in the way: the hub's API server, the network, or a \
+         right that the gate itself lacks (its ClusterRole is in `manifests/`). The gate's log and `/readyz` say more.\n\n\
+         Other words for it: `more than N reviews are being decided`, `too many large reviews at once`, `too many reviews arrive \
+         at once, and others arrive faster` (429), `other large reviews took too long` and \
+         `the review did not arrive in time` (500).\n\n\
+         ## Not read: 400 BadRequest and 413 RequestEntityTooLarge\n\n\
+         ```\n{undecodable}\n```\n\n\
+         The review is none that the webhook serves, or a field of the object has the wrong type. The message names the field.\n\n\
+         **What to do:** Correct the field. If it is not yours, the webhook registration names the wrong path or resource.\n\n\
+         Kinds, as `reason` in logs, metrics and audit annotations: {}.\n",
+        RefusalKind::ALL.map(|kind| format!("`{}`", kind.as_str())).join(", ")
+    )
+    .unwrap();
+}
+
+async fn warnings(page: &mut String, gate: &Gate) {
+    let entry = |webhook, labels| Entry {
+        reason: "",
+        title: "",
+        webhook,
+        old: Some(cluster("c1", json!({}), json!({}))),
+        new: cluster("c1", labels, json!({})),
+        why: "",
+        remedy: "",
+    };
+    write!(
+        page,
+        "\n## Warnings\n\nA warning never refuses a write. `kubectl` prints it behind `Warning:`.\n"
+    )
+    .unwrap();
+    for (webhook, labels, user, meaning) in [
+        (
+            Webhook::MutateCluster,
+            json!({}),
+            "dev",
+            "A cluster without a set is put into the set `default` if its writer may put it there (feature gate \
+             DefaultClusterSet). Otherwise it stays in no set. Grant `create` on `managedclustersets/join` for `default`, or have \
+             an admin set the label.",
+        ),
+        (
+            Webhook::ValidateCluster,
+            json!({ "cluster.open-cluster-management.io/clusterset": "prdo" }),
+            "admin",
+            "The label may be a slip. Correct it, or create the set.",
+        ),
+        (
+            Webhook::ValidateCluster,
+            json!({ "cluster.open-cluster-management.io/clusterset": "Prod_1" }),
+            "admin",
+            "The label is certainly a slip: sets have DNS names.",
+        ),
+        (
+            Webhook::ValidateCluster,
+            json!({ "open-cluster-management.io/clusterset": "prod" }),
+            "dev",
+            "Old manifests use this key. It has no effect.",
+        ),
+    ] {
+        let mut review = review(&entry(webhook, labels));
+        review["request"]["userInfo"]["username"] = user.into();
+        let (code, _, _, warnings) = message(gate, webhook, &review).await;
+        assert_eq!((code, warnings.len()), (200, 1), "{warnings:?}");
+        write!(page, "\n```\n{}\n```\n\n{meaning}\n", warnings[0]).unwrap();
+    }
+    let kept = |seconds: u32| {
+        let spec = json!({ "hubAcceptsClient": true, "leaseDurationSeconds": seconds });
+        cluster("managed-clusters", json!({}), spec)
+    };
+    let entry = Entry {
+        old: Some(kept(60)),
+        new: kept(30),
+        ..entry(Webhook::ValidateCluster, json!({}))
+    };
+    let (code, _, _, warnings) = message(gate, entry.webhook, &review(&entry)).await;
+    assert_eq!((code, warnings.len()), (200, 1), "{warnings:?}");
+    let meaning = "The cluster was accepted before its name was reserved. It stays writable, and should be registered anew under \
+                   another name.";
+    write!(page, "\n```\n{}\n```\n\n{meaning}\n", warnings[0]).unwrap();
+}

@@ -1,0 +1,108 @@
+//! Files in the repository that code is the source of: they are what the code says, or the test fails.
+//!
+//! To write them anew: `BERTH_GENERATE=1 cargo test --test files generated`.
+
+mod denials;
+mod help;
+mod security;
+
+use std::fs;
+use std::path::Path;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+const HEADER: &str = "# Generated. To change it, change the code and run: BERTH_GENERATE=1 cargo test --test files generated\n";
+
+/// Fails, with the first line that differs, unless the file holds the content; with `BERTH_GENERATE=1` writes it.
+///
+/// The path is relative to the repository.
+fn assert_generated(path: &str, content: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var_os("BERTH_GENERATE").is_some_and(|value| value == "1") {
+        fs::create_dir_all(file.parent().expect("a file has a folder"))
+            .expect("the folder can be made");
+        fs::write(&file, content).unwrap_or_else(|error| panic!("cannot write {path}: {error}"));
+        return;
+    }
+    let found = fs::read_to_string(&file).unwrap_or_else(|error| {
+        panic!(
+            "cannot read {path}: {error}; write it: BERTH_GENERATE=1 cargo test --test files generated"
+        )
+    });
+    if found != content {
+        let same = found
+            .lines()
+            .zip(content.lines())
+            .take_while(|(found, content)| found == content)
+            .count();
+        let line = |text: &str| text.lines().nth(same).unwrap_or("(end of file)").to_owned();
+        panic!(
+            "{path} is not what the code says, from line {}:\n  file: {}\n  code: {}\n\
+             write it anew: BERTH_GENERATE=1 cargo test --test files generated",
+            same + 1,
+            line(&found),
+            line(content),
+        );
+    }
+}
+
+fn yaml(value: &impl serde::Serialize) -> String {
+    let body = serde_saphyr::to_string(value).expect("Kubernetes objects are YAML");
+    format!("{HEADER}{body}")
+}
+
+/// The name that OCM's generator gives the file.
+fn file_name(crd: &CustomResourceDefinition) -> String {
+    format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural)
+}
+
+#[test]
+fn the_crds_in_manifests_are_those_of_the_types() {
+    use berth_api::crds;
+
+    let hub = [
+        crds::managed_cluster(),
+        crds::managed_cluster_set(),
+        crds::managed_cluster_set_binding(),
+    ];
+    for crd in &hub {
+        assert_generated(&format!("manifests/crds/{}", file_name(crd)), &yaml(crd));
+    }
+    // On the managed clusters, not on the hub.
+    let claim = crds::cluster_claim();
+    assert_generated(
+        &format!("manifests/crds/agent/{}", file_name(&claim)),
+        &yaml(&claim),
+    );
+
+    let kustomization = serde_json::json!({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": hub.each_ref().map(file_name),
+    });
+    assert_generated("manifests/crds/kustomization.yaml", &yaml(&kustomization));
+}
+
+/// As the lifecycle writes them where it may.
+#[test]
+fn the_roles_that_all_agents_share_are_those_of_the_lifecycle() {
+    use berth_lifecycle_core::{config::Config, names, roles};
+
+    let config = Config::default();
+    let roles = [roles::registration_role(&config), roles::work_role(&config)];
+    let roles = roles.map(|role| serde_saphyr::to_string(&role).expect("it is YAML"));
+    let why = "# What every agent may do in its cluster's namespace. The controller binds these roles, and need not have what is in \
+               them.\n";
+    let content = format!("{HEADER}{why}{}---\n{}", roles[0], roles[1]);
+    assert_generated(names::AGENT_ROLES_MANIFEST, &content);
+}
+
+#[tokio::test]
+async fn every_message_is_documented() {
+    assert_generated("docs/denials.md", &denials::page().await);
+}
+
+#[test]
+fn the_commands_are_documented() {
+    assert_generated("docs/commands.md", &help::page());
+}

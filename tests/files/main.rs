@@ -1,0 +1,9 @@
+//! The files of the repository: those that users apply, and those that code is the source of.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "clippy.toml allows it in test functions, this is for their helpers"
+)]
+
+mod generated;
+mod manifests;

@@ -1,0 +1,135 @@
+//! Alerts and dashboard: they fire when they should and only then, speak of metrics that there are, and every alert has a
+//! remedy in docs/operations.md.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::manifests::files::{in_repository, read};
+
+const RULE: &str = "manifests/monitoring/prometheus-rule.yaml";
+const TESTS: &str = "tests/data/alerts.test.yaml";
+
+fn text(path: &str) -> String {
+    fs::read_to_string(in_repository(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The alerting rules of all groups.
+fn alerts() -> Vec<Value> {
+    let rule = read(RULE).remove(0);
+    let groups = rule["spec"]["groups"].as_array().expect("groups").clone();
+    groups
+        .iter()
+        .flat_map(|group| group["rules"].as_array().expect("rules").clone())
+        .collect()
+}
+
+fn str_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_else(|| panic!("no {pointer}: {value}"))
+}
+
+#[test]
+fn every_alert_has_a_remedy_and_every_remedy_an_alert() {
+    let operations = text("docs/operations.md");
+    let remedies: BTreeSet<&str> = operations
+        .lines()
+        .filter_map(|line| line.strip_prefix("### "))
+        .collect();
+    let alerts = alerts();
+    let names: BTreeSet<&str> = alerts.iter().map(|alert| str_at(alert, "/alert")).collect();
+    assert_eq!(names, remedies);
+    for alert in &alerts {
+        let name = str_at(alert, "/alert");
+        let url = str_at(alert, "/annotations/runbook_url");
+        assert_eq!(url, format!("docs/operations.md#{}", name.to_lowercase()));
+        assert!(["critical", "warning"].contains(&str_at(alert, "/labels/severity")));
+    }
+}
+
+#[test]
+fn every_alert_is_tested() {
+    let tests = text(TESTS);
+    for alert in alerts() {
+        let name = str_at(&alert, "/alert");
+        assert!(tests.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn alerts_and_dashboard_speak_of_metrics_that_there_are() {
+    let documented = text("docs/metrics.md");
+    let dashboard: Value = serde_json::from_str(&text("manifests/monitoring/dashboard.json"))
+        .expect("a dashboard is JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_i64()).collect();
+    assert_eq!(ids.len(), panels.len(), "ids are unique");
+    let shown = panels
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().expect("targets"))
+        .map(|target| str_at(target, "/expr").to_owned());
+    let alerted = alerts()
+        .iter()
+        .map(|alert| str_at(alert, "/expr").to_owned())
+        .collect::<Vec<_>>();
+    for expression in shown.chain(alerted) {
+        let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let metrics: Vec<&str> = words
+            .filter(|word| {
+                [
+                    "berth_",
+                    "controller_runtime_",
+                    "workqueue_",
+                    "leader_election_",
+                ]
+                .iter()
+                .any(|prefix| word.starts_with(prefix))
+            })
+            .collect();
+        let standard = ["up{", "process_"]
+            .iter()
+            .any(|name| expression.contains(name));
+        assert!(standard || !metrics.is_empty(), "{expression}");
+        for metric in metrics {
+            let name = metric.strip_suffix("_bucket").unwrap_or(metric);
+            assert!(
+                documented.contains(&format!("`{name}`")),
+                "{metric}: {expression}"
+            );
+        }
+    }
+}
+
+#[test]
+fn alerts_fire_when_they_should_and_only_then() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rule = read(RULE).remove(0);
+    let groups = serde_json::json!({"groups": rule["spec"]["groups"]});
+    // JSON is YAML.
+    fs::write(folder.path().join("rules.yaml"), groups.to_string()).expect("it can be written");
+    fs::write(folder.path().join("alerts.test.yaml"), text(TESTS)).expect("it can be written");
+    let promtool = Command::new("promtool")
+        .args(["test", "rules", "alerts.test.yaml"])
+        .current_dir(folder.path())
+        .output();
+    match promtool {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!("SKIPPED: no promtool on PATH, the alerts were not tried");
+        }
+        output => {
+            let output = output.expect("promtool can be started");
+            let (said, complained) = (&output.stdout, &output.stderr);
+            assert!(
+                output.status.success(),
+                "{}{}",
+                String::from_utf8_lossy(said),
+                String::from_utf8_lossy(complained)
+            );
+        }
+    }
+}

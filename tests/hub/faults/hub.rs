@@ -1,0 +1,107 @@
+//! The hub goes away, or says nothing any more, and is back: what cannot be decided is answered so, in time; what needs no
+//! hub is decided all the while.
+
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::{calls, length};
+use crate::faults::line::{Line, State};
+use crate::faults::load::{Load, Manner, Target, trusting};
+use crate::faults::tally::Report;
+use berth_testkit::balancer::Balancer;
+use berth_testkit::cluster::{Cluster, Private};
+use berth_testkit::eventually_within;
+use berth_testkit::guarded::{RunningGate, install};
+
+/// As long as callers wait.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// So long after the hub is back at most until everything is decided again: as long as calls wait that were begun before,
+/// and a connection.
+const RECOVERY: Duration = Duration::from_secs(10);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_hub_restarts() {
+    goes("the hub restarted", State::Down).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_hub_accepts_connections_and_never_answers() {
+    goes("the hub accepting, and silent", State::Silent).await;
+}
+
+async fn goes(what: &'static str, how: State) {
+    let report = Report::begin(what);
+    let (_hub, line, load, _gates) = at_work().await;
+    load.go_on(100).await;
+    assert_eq!(load.so_far().undecided, 0, "{:?}", load.so_far());
+    let rounds = length::times(1);
+    let mut slowest = Duration::ZERO;
+    for _ in 0..rounds {
+        line.is(how);
+        let before = load.so_far();
+        until(&load, Duration::from_secs(60), || {
+            let now = load.so_far();
+            now.undecided >= before.undecided + 24 && now.decided >= before.decided + 24
+        })
+        .await;
+        line.is(State::Up);
+        let up = Instant::now();
+        // None of so many in a row, for as long as a call takes that was begun before.
+        let mut last = load.so_far();
+        let mut since = up;
+        until(&load, RECOVERY + 5 * PATIENCE, || {
+            let now = load.so_far();
+            if now.undecided != last.undecided {
+                (last, since) = (now, Instant::now());
+                return false;
+            }
+            since.elapsed() > PATIENCE && now.decided >= last.decided + 60
+        })
+        .await;
+        slowest = slowest.max(since.duration_since(up));
+    }
+    let tally = load.stop().await;
+    assert!(tally.undecided >= 24, "{tally:?}");
+    assert!(slowest < RECOVERY, "all is decided again after {slowest:?}");
+    let beside = format!("{rounds} times, over within {} ms", slowest.as_millis());
+    report.none_failed(&tally, beside);
+}
+
+async fn until(load: &Load, patience: Duration, mut is_so: impl FnMut() -> bool) {
+    eventually_within(patience, "answers", async || {
+        if is_so() {
+            return Ok(());
+        }
+        Err(load.so_far())
+    })
+    .await;
+}
+
+/// Gates whose hub is behind a line, and their callers.
+async fn at_work() -> (Private, Line, Load, Vec<RunningGate>) {
+    let hub = Cluster::private().await;
+    install(&hub).await;
+    calls::grant(&hub).await;
+    let line = Line::to(&hub).await;
+    let balancer = Balancer::start().await;
+    let certs = TempDir::new().unwrap();
+    let first = RunningGate::run(line.kubeconfig(), certs, &["--self-signed"]);
+    let copy = TempDir::new().unwrap();
+    for file in ["ca.crt", "tls.crt", "tls.key"] {
+        std::fs::copy(first.certs.path().join(file), copy.path().join(file)).unwrap();
+    }
+    let trust = trusting(&first.ca_pem());
+    let second = RunningGate::run(line.kubeconfig(), copy, &[]);
+    for gate in [&first, &second] {
+        balancer.add(gate);
+    }
+    let manner = Manner {
+        patience: PATIENCE,
+        connections: 8,
+        ..Manner::default()
+    };
+    let load = Load::start(Target::new(balancer.port, "localhost", &trust), manner);
+    (hub, line, load, vec![first, second])
+}

@@ -1,0 +1,106 @@
+//! The line between gates and their hub, which can be cut: bytes go on, or connections are closed and refused as while a hub
+//! restarts, or nothing is passed on any more and nobody is told.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use berth_testkit::cluster::Cluster;
+use berth_testkit::guarded::gates_kubeconfig;
+
+/// What the line does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Up,
+    /// Connections are closed, and refused.
+    Down,
+    /// Connections are accepted and stay, and nothing comes of them: also later, as when what is between has forgotten them.
+    Silent,
+}
+
+/// Serves until the runtime of the test ends.
+pub struct Line {
+    state: watch::Sender<State>,
+    kubeconfig: PathBuf,
+}
+
+impl Line {
+    pub async fn to(hub: &Cluster) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let here = listener.local_addr().unwrap();
+        let state = watch::Sender::new(State::Up);
+        let port = hub.url().rsplit_once(':').unwrap().1.parse().unwrap();
+        let hub_address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        tokio::spawn(accept(listener, hub_address, state.subscribe()));
+        // Beside the one it is made of, which goes with the hub.
+        let direct = gates_kubeconfig(hub).await;
+        let text = std::fs::read(&direct).unwrap();
+        let mut config: Value = serde_json::from_slice(&text).unwrap();
+        config["clusters"][0]["cluster"]["server"] = format!("https://{here}").into();
+        let kubeconfig = direct.with_extension("line");
+        std::fs::write(&kubeconfig, config.to_string()).unwrap();
+        Self { state, kubeconfig }
+    }
+
+    /// Of a gate whose hub is at the other end.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    pub fn is(&self, state: State) {
+        self.state.send_replace(state);
+    }
+}
+
+async fn accept(listener: TcpListener, hub: SocketAddr, mut state: watch::Receiver<State>) {
+    let here = listener.local_addr().unwrap();
+    let mut listener = Some(listener);
+    loop {
+        let now = *state.borrow_and_update();
+        if now == State::Down {
+            listener = None;
+        } else if listener.is_none() {
+            // What is left of connections does not keep the port.
+            match TcpListener::bind(here).await {
+                Ok(again) => listener = Some(again),
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+            continue;
+        }
+        tokio::select! {
+            changed = state.changed() => if changed.is_err() { return },
+            Some(Ok((client, _))) = async {
+                match &listener {
+                    Some(listener) => Some(listener.accept().await),
+                    None => std::future::pending().await,
+                }
+            } => {
+                tokio::spawn(pass_on(client, hub, state.clone()));
+            }
+        }
+    }
+}
+
+async fn pass_on(mut client: TcpStream, hub: SocketAddr, mut state: watch::Receiver<State>) {
+    let _ = client.set_nodelay(true);
+    if *state.borrow_and_update() == State::Up {
+        let Ok(mut server) = TcpStream::connect(hub).await else {
+            return;
+        };
+        let _ = server.set_nodelay(true);
+        tokio::select! {
+            // How a connection ends is the business of its ends.
+            _ = copy_bidirectional(&mut client, &mut server) => return,
+            _ = state.wait_for(|it| *it != State::Up) => {}
+        }
+    }
+    if *state.borrow() == State::Silent {
+        // For as long as the other end bears it.
+        let _ = state.wait_for(|it| *it == State::Down).await;
+    }
+}

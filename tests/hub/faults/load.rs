@@ -1,0 +1,295 @@
+//! Calls that go on, as an API server makes them: HTTP/1.1 over verified TLS, on connections that are kept, one call at a
+//! time on each.
+//!
+//! What Go's client makes good is made good here, and no more: a call of which nothing was sent when its connection was
+//! found closed is made on another. Once anything was sent it has failed, as a POST is not repeated.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use http::header::CONNECTION;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::faults::calls::Call;
+use crate::faults::tally::{Failure, Outcome, Tally};
+use berth_testkit::in_process::Client;
+use berth_testkit::{eventually, post, when};
+
+/// As long as Go's clients keep a connection that is not used.
+const IDLE: Duration = Duration::from_secs(90);
+
+/// Whom to call, and whom to believe.
+#[derive(Clone)]
+pub struct Target {
+    pub address: SocketAddr,
+    name: ServerName<'static>,
+    trust: watch::Receiver<Arc<ClientConfig>>,
+}
+
+/// How calls are made.
+pub struct Manner {
+    pub calls: Vec<Call>,
+    pub connections: usize,
+    /// How long an answer is waited for, which the call says, too.
+    pub patience: Duration,
+    /// How long a caller waits for its next call.
+    pub pause: fn() -> Duration,
+    /// How many calls are made on a connection at most.
+    pub each: usize,
+}
+
+/// Callers at work, until [`stop`](Self::stop).
+pub struct Load {
+    shared: Arc<Shared>,
+    callers: JoinSet<()>,
+}
+
+struct Shared {
+    target: Target,
+    manner: Manner,
+    stopped: AtomicBool,
+    tally: Mutex<Tally>,
+}
+
+/// A connection that is kept.
+struct Kept {
+    sender: SendRequest<Full<Bytes>>,
+    driver: AbortHandle,
+    trust: Arc<ClientConfig>,
+    calls: usize,
+    used: Instant,
+}
+
+/// What a caller says that it trusts: one bundle until it is told another.
+pub fn trusting(pem: &str) -> watch::Sender<Arc<ClientConfig>> {
+    watch::Sender::new(client(pem))
+}
+
+pub fn client(pem: &str) -> Arc<ClientConfig> {
+    let client = Client {
+        alpn: &["http/1.1"],
+        ..Client::trusting(pem)
+    };
+    Arc::new(client.config())
+}
+
+// === impl Target ===
+
+impl Target {
+    /// This host, called by a name.
+    pub fn new(port: u16, name: &'static str, trust: &watch::Sender<Arc<ClientConfig>>) -> Self {
+        Self {
+            address: (Ipv4Addr::LOCALHOST, port).into(),
+            name: name.try_into().unwrap(),
+            trust: trust.subscribe(),
+        }
+    }
+
+    /// TLS over a connection.
+    pub async fn tls(&self, tcp: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+        let trust = self.trust.borrow().clone();
+        TlsConnector::from(trust)
+            .connect(self.name.clone(), tcp)
+            .await
+    }
+
+    async fn connect(&self) -> Result<Kept, String> {
+        let trust = self.trust.borrow().clone();
+        let words = |error: std::io::Error| error.to_string();
+        let tcp = TcpStream::connect(self.address).await.map_err(words)?;
+        tcp.set_nodelay(true).map_err(words)?;
+        let connector = TlsConnector::from(Arc::clone(&trust));
+        let tls = connector.connect(self.name.clone(), tcp).await;
+        let io = TokioIo::new(tls.map_err(|error| format!("handshake: {error}"))?);
+        let (sender, connection) = handshake(io).await.map_err(|error| error.to_string())?;
+        let driver = tokio::spawn(connection).abort_handle();
+        Ok(Kept {
+            sender,
+            driver,
+            trust,
+            calls: 0,
+            used: Instant::now(),
+        })
+    }
+}
+
+// === impl Manner ===
+
+impl Default for Manner {
+    /// Some hundred calls a second, as a registration of ours has them.
+    fn default() -> Self {
+        Self {
+            calls: crate::faults::calls::mix(),
+            connections: 6,
+            patience: Duration::from_secs(5),
+            pause: || Duration::from_millis(fastrand::u64(5..25)),
+            each: usize::MAX,
+        }
+    }
+}
+
+// === impl Load ===
+
+impl Load {
+    pub fn start(target: Target, manner: Manner) -> Self {
+        let shared = Arc::new(Shared {
+            target,
+            stopped: AtomicBool::new(false),
+            tally: Mutex::default(),
+            manner,
+        });
+        let mut callers = JoinSet::new();
+        for caller in 0..shared.manner.connections {
+            callers.spawn(call_on(Arc::clone(&shared), caller));
+        }
+        Self { shared, callers }
+    }
+
+    /// What has become of the calls so far.
+    pub fn so_far(&self) -> Tally {
+        self.shared.tally.lock().unwrap().clone()
+    }
+
+    /// Waits until so many more calls came to an end.
+    pub async fn go_on(&self, calls: u64) {
+        let enough = self.so_far().calls() + calls;
+        eventually("more calls that came to an end", async || {
+            when(self.so_far(), |it| it.calls() >= enough)
+        })
+        .await;
+    }
+
+    /// Lets every call that was begun come to its end. What has become of all.
+    pub async fn stop(mut self) -> Tally {
+        self.shared.stopped.store(true, Ordering::Relaxed);
+        while let Some(ended) = self.callers.join_next().await {
+            ended.unwrap();
+        }
+        self.so_far()
+    }
+}
+
+async fn call_on(shared: Arc<Shared>, caller: usize) {
+    let Manner {
+        calls,
+        patience,
+        pause,
+        ..
+    } = &shared.manner;
+    let mut kept = None;
+    let mut calls = calls.iter().cycle().skip(caller);
+    while !shared.stopped.load(Ordering::Relaxed) {
+        let Some(call) = calls.next() else { return };
+        let begun = Instant::now();
+        let called = timeout(*patience, shared.call(call, &mut kept)).await;
+        let outcome = called.unwrap_or_else(|_| {
+            kept = None;
+            Outcome::Failed(Failure::Late, format!("{} within {patience:?}", call.path))
+        });
+        shared.tally.lock().unwrap().count(outcome, begun.elapsed());
+        // Whoever stops does not wait for a pause to end.
+        let mut pause = pause();
+        while !pause.is_zero() && !shared.stopped.load(Ordering::Relaxed) {
+            let part = pause.min(Duration::from_millis(100));
+            sleep(part).await;
+            pause -= part;
+        }
+    }
+}
+
+impl Shared {
+    async fn call(&self, call: &Call, kept: &mut Option<Kept>) -> Outcome {
+        let (body, uid) = call.next();
+        let body = Bytes::from(body);
+        loop {
+            // Whoever believes others now talks to nobody whom it believed before.
+            let trust = Arc::clone(&self.target.trust.borrow());
+            let mut reused = true;
+            let good = |it: &Kept| Arc::ptr_eq(&it.trust, &trust) && it.used.elapsed() < IDLE;
+            let mut connection = match kept.take().filter(good) {
+                Some(connection) => connection,
+                None => {
+                    reused = false;
+                    self.tally.lock().unwrap().connections += 1;
+                    match self.target.connect().await {
+                        Ok(connection) => connection,
+                        Err(why) => return Outcome::Failed(Failure::Connect, why),
+                    }
+                }
+            };
+            let renew = |why: &dyn std::fmt::Debug| {
+                if reused {
+                    self.tally.lock().unwrap().renewed += 1;
+                    return None;
+                }
+                let why = format!("a new connection is closed: {why:?}");
+                Some(Outcome::Failed(Failure::Transport, why))
+            };
+            if let Err(error) = connection.sender.ready().await {
+                match renew(&error) {
+                    None => continue,
+                    Some(failed) => return failed,
+                }
+            }
+            let path = format!(
+                "{}?timeout={}ms",
+                call.path,
+                self.manner.patience.as_millis()
+            );
+            let request = post(&path, body.clone());
+            let answer = match connection.sender.try_send_request(request).await {
+                Ok(answer) => answer,
+                Err(mut error) => {
+                    let was_sent = error.take_message().is_none();
+                    let error = error.error();
+                    if !was_sent {
+                        match renew(error) {
+                            None => continue,
+                            Some(failed) => return failed,
+                        }
+                    }
+                    let why = format!("no answer: {error:?}");
+                    return Outcome::Failed(Failure::Transport, why);
+                }
+            };
+            let (head, body) = answer.into_parts();
+            let body = match body.collect().await {
+                Ok(body) => body.to_bytes(),
+                Err(error) => {
+                    let why = format!("half an answer: {error:?}");
+                    return Outcome::Failed(Failure::Transport, why);
+                }
+            };
+            if head.status != 200 {
+                let why = format!("{}: {:?}", head.status, body);
+                return Outcome::Failed(Failure::Invalid, why);
+            }
+            let closes = head.headers.get(CONNECTION).is_some_and(|it| it == "close");
+            connection.calls += 1;
+            connection.used = Instant::now();
+            if !closes && connection.calls < self.manner.each {
+                *kept = Some(connection);
+            }
+            return call.judge(&uid, &body);
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}

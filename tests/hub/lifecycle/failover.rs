@@ -1,0 +1,454 @@
+//! Several `berth controller` on a hub whose clusters keep coming and going, of which the leader dies, leaves, or sleeps:
+//! another goes on, all clusters end as they would have, and never do two write at once.
+//!
+//! Each has a proxy of its own to the hub, which tells who wrote what, and when, by one clock.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use serde_json::json;
+use tokio::sync::Mutex;
+use tokio::time::sleep;
+
+use crate::lifecycle::hub::{AVAILABLE, Hub, cluster_path, condition, owned_paths, taints};
+use crate::lifecycle::killed::{KINDS, live, state};
+use crate::lifecycle::proxy::{Asked, Line, Proxy};
+use berth_testkit::cluster::http::Answer;
+use berth_testkit::cluster::{Private, fresh};
+use berth_testkit::process::{Controller, holder};
+use berth_testkit::{eventually, when};
+
+type Own = Hub<Private>;
+
+/// Short, and yet long enough for a machine that has much else to do.
+const ELECTION: [&str; 3] = [
+    "--leader-election-lease-duration=5s",
+    "--leader-election-renew-deadline=4s",
+    "--leader-election-retry-period=400ms",
+];
+
+/// So many clusters live at the same time, one step after the other, each when the last has come to its end.
+const LANES: usize = 5;
+
+/// Besides, a cluster is accepted this often, whoever leads, until there are so many.
+const PACE: Duration = Duration::from_millis(120);
+const MOST: usize = 60;
+
+/// A leader has been busy once it has written so often.
+const WRITES: usize = 60;
+
+/// Clusters whose agents renew their leases, and as many whose agents fall silent.
+const AGENTS: usize = 4;
+
+const STOPPED: &str = "ManagedClusterLeaseUpdateStopped";
+
+/// One of several that look after the hub.
+struct Replica {
+    controller: Controller,
+    proxy: Proxy,
+}
+
+/// When somebody wrote for the first time, and when the last of it was answered.
+struct Reign {
+    who: usize,
+    from: Instant,
+    until: Instant,
+    writes: usize,
+}
+
+// === impl Replica ===
+
+impl Replica {
+    async fn start(hub: &Own) -> Self {
+        let proxy = Proxy::start(&hub.cluster).await;
+        let kubeconfig = hub.cluster.person_at(&proxy.url).await.kubeconfig;
+        let start = move || Controller::with_kubeconfig(&kubeconfig, &ELECTION);
+        Self {
+            controller: tokio::task::spawn_blocking(start).await.unwrap(),
+            proxy,
+        }
+    }
+
+    /// What it wrote for clusters.
+    fn writes(&self) -> Vec<Asked> {
+        let mut writes = self.proxy.writes();
+        writes.retain(is_for_clusters);
+        writes
+    }
+
+    fn has_written(&self) -> bool {
+        self.proxy.any(is_for_clusters)
+    }
+
+    fn written(&self) -> usize {
+        self.proxy.count(is_for_clusters)
+    }
+
+    /// How many of these have no answer yet.
+    fn waits_for(&self) -> usize {
+        self.proxy
+            .count(|it| is_for_clusters(it) && it.answered.is_none())
+    }
+
+    /// The name by which it holds the Lease, if it does.
+    fn identity(&self) -> String {
+        let log = self.controller.log();
+        let identity = log.iter().find_map(|line| line["identity"].as_str());
+        identity.unwrap().to_owned()
+    }
+
+    fn has_said(&self, message: &str) -> bool {
+        let log = self.controller.log();
+        log.iter().any(|line| line["message"] == message)
+    }
+
+    /// It has lost the Lease by itself, for want of time to renew it.
+    fn gave_up(&mut self) -> bool {
+        let Some(ended) = self.controller.child.try_wait().unwrap() else {
+            return false;
+        };
+        assert!(ended.success(), "{:?}", self.controller.log());
+        true
+    }
+
+    fn reign(&self, who: usize) -> Option<Reign> {
+        let writes = self.writes();
+        Some(Reign {
+            who,
+            from: writes.first()?.at,
+            until: writes.iter().map(|it| it.answered.unwrap_or(it.at)).max()?,
+            writes: writes.len(),
+        })
+    }
+}
+
+/// A write that only the leader may do: all but those to the Lease of the election.
+fn is_for_clusters(asked: &Asked) -> bool {
+    asked.writes()
+        && !asked.path.contains("registration-controller-lock")
+        && !asked.path.ends_with("/open-cluster-management-hub/leases")
+}
+
+/// The one that has become leader since, once it has written. `old` are those that led before.
+async fn successor(hub: &Own, replicas: &mut Vec<Replica>, old: &[usize]) -> usize {
+    eventually("writes of another leader", async || {
+        let mut running = false;
+        for who in (0..replicas.len()).filter(|who| !old.contains(who)) {
+            if replicas[who].has_written() {
+                return Ok(who);
+            }
+            running |= !replicas[who].gave_up();
+        }
+        if !running {
+            replicas.push(Replica::start(hub).await);
+        }
+        Err("nobody else writes")
+    })
+    .await
+}
+
+/// Nobody began before whoever was there had come to the end.
+fn one_at_a_time(replicas: &[Replica]) {
+    let reigns = replicas.iter().enumerate();
+    let mut reigns: Vec<_> = reigns.filter_map(|(who, it)| it.reign(who)).collect();
+    reigns.sort_by_key(|reign| reign.from);
+    for pair in reigns.windows(2) {
+        let [before, after] = pair else { continue };
+        let both = before.until.saturating_duration_since(after.from);
+        let late: Vec<_> = replicas[before.who]
+            .writes()
+            .into_iter()
+            .filter(|it| it.at > after.from)
+            .map(|it| format!("{} {}", it.method, it.path))
+            .collect();
+        assert!(
+            before.until < after.from,
+            "{both:?} both {} and {} wrote ({} and {} writes): {late:#?}",
+            before.who,
+            after.who,
+            before.writes,
+            after.writes,
+        );
+    }
+}
+
+/// Clusters come and go until told to stop. Says which there were, of which kind.
+async fn come_and_go(hub: &Own, stop: &AtomicBool) -> Vec<(String, &'static str)> {
+    let goes_on = || !stop.load(Ordering::Relaxed);
+    let lanes = join_all((0..LANES).map(async |lane| {
+        let mut lived = Vec::new();
+        for kind in KINDS.into_iter().cycle().skip(lane) {
+            if !goes_on() {
+                break;
+            }
+            let name = fresh(&format!("led-{kind}"));
+            live(hub, &name, kind).await;
+            lived.push((name, kind));
+        }
+        lived
+    }));
+    let flood = async {
+        let mut came = Vec::new();
+        while goes_on() && came.len() < MOST {
+            let name = fresh("led-flood");
+            hub.cluster(&name, json!({"hubAcceptsClient": true})).await;
+            came.push((name, "in"));
+            sleep(PACE).await;
+        }
+        came
+    };
+    let (lanes, flood) = tokio::join!(lanes, flood);
+    lanes.into_iter().flatten().chain(flood).collect()
+}
+
+/// Their agents renew, for ever.
+async fn renewed(hub: &Own, names: &[String]) {
+    loop {
+        join_all(names.iter().map(|name| hub.renew(name))).await;
+        sleep(Duration::from_millis(700)).await;
+    }
+}
+
+/// Clusters with an agent that works and renews its lease, which must not be older than ten seconds.
+async fn with_agents(hub: &Own, prefix: &str) -> Vec<String> {
+    let names: Vec<_> = (0..AGENTS).map(|_| fresh(prefix)).collect();
+    join_all(names.iter().map(async |name| {
+        hub.accepted_with(name, json!({"leaseDurationSeconds": 2}))
+            .await;
+        hub.renew(name).await;
+        hub.report_available(name, "True").await;
+        hub.once(&cluster_path(name), "without taints", |object| {
+            taints(object).is_empty()
+        })
+        .await;
+        hub.renew(name).await;
+    }))
+    .await;
+    names
+}
+
+/// So many replicas are started at the same time, and look after a hub; clusters come and go on it, while `disturb` has its
+/// way with the leaders. It adds each to those that have led.
+async fn led(count: usize, disturb: impl AsyncFnOnce(&Own, &mut Vec<Replica>, &mut Vec<usize>)) {
+    // They measure time, and so not each other's.
+    static ONE: Mutex<()> = Mutex::const_new(());
+    let _alone = ONE.lock().await;
+    let hub = Hub::private_without_reconcilers().await;
+    // All at once: who is first is for them to decide.
+    let mut replicas = join_all((0..count).map(|_| Replica::start(&hub))).await;
+    let calm = KINDS.map(|kind| (fresh(&format!("calm-{kind}")), kind));
+    join_all(calm.iter().map(|(name, kind)| live(&hub, name, kind))).await;
+    let (lively, silent) = tokio::join!(with_agents(&hub, "lively"), with_agents(&hub, "silent"));
+    let before = join_all(
+        lively
+            .iter()
+            .map(async |name| hub.get(&cluster_path(name)).await),
+    )
+    .await;
+
+    let stop = AtomicBool::new(false);
+    let disturbed = async {
+        let mut order = vec![successor(&hub, &mut replicas, &[]).await];
+        disturb(&hub, &mut replicas, &mut order).await;
+        stop.store(true, Ordering::Relaxed);
+        kept_up(&hub, &mut replicas).await;
+    };
+    let clusters = tokio::select! {
+        clusters = come_and_go(&hub, &stop) => clusters,
+        () = disturbed => unreachable!("it keeps them up for ever"),
+        () = renewed(&hub, &lively) => unreachable!("for ever"),
+    };
+    assert!(clusters.len() >= 20, "hardly a load: {}", clusters.len());
+
+    tokio::select! {
+        () = end_as_in_the_calm(&hub, calm, clusters, [lively, silent], before) => {}
+        () = kept_up(&hub, &mut replicas) => unreachable!("for ever"),
+    }
+    one_at_a_time(&replicas);
+}
+
+/// As a kubelet has it: when all have ended, as they had no time to renew the Lease, another is started.
+async fn kept_up(hub: &Own, replicas: &mut Vec<Replica>) {
+    loop {
+        let mut ended = replicas.iter_mut().map(|it| it.controller.child.try_wait());
+        if ended.all(|ended| ended.unwrap().is_some()) {
+            replicas.push(Replica::start(hub).await);
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// All clusters end as those of the same kind did in the calm, and the hub is left as it was found.
+async fn end_as_in_the_calm(
+    hub: &Own,
+    calm: [(String, &'static str); KINDS.len()],
+    clusters: Vec<(String, &'static str)>,
+    [lively, silent]: [Vec<String>; 2],
+    before: Vec<Answer>,
+) {
+    // Nobody who spoke was taken for silent, and who was silent was told so once.
+    let now = join_all(lively.iter().map(async |name| {
+        let told = hub.events(name, name, "AvailableUnknown");
+        (hub.get(&cluster_path(name)).await, told.await)
+    }));
+    for (before, (now, told)) in before.iter().zip(now.await) {
+        let available = |answer: &Answer| condition(&answer.body, AVAILABLE).cloned();
+        assert_eq!(available(&now), available(before));
+        assert_eq!(now.body["spec"], before.body["spec"]);
+        assert!(told.is_empty(), "{told:?}");
+    }
+    join_all(silent.iter().map(async |name| {
+        hub.condition(name, AVAILABLE, "Unknown", STOPPED).await;
+        hub.once(&cluster_path(name), "tainted", |it| taints(it).len() == 1)
+            .await;
+        let told = hub.events(name, name, "AvailableUnknown").await;
+        assert!(told.len() <= 1, "{told:?}");
+    }))
+    .await;
+
+    // All end as in the calm.
+    // (One after the other: who asks for all at once keeps the hub from answering anybody else.)
+    for (name, kind) in &clusters {
+        if !["left", "never"].contains(kind) {
+            live_on(hub, name, kind).await;
+        }
+    }
+    let calm_states = join_all(calm.iter().map(|(name, _)| state(hub, name))).await;
+    for some in clusters.chunks(20) {
+        join_all(some.iter().map(async |(name, kind)| {
+            let mut calm = calm.iter().zip(&calm_states);
+            let (_, calm) = calm.find(|((_, of), _)| of == kind).unwrap();
+            assert_eq!(state(hub, name).await, *calm, "{name}");
+        }))
+        .await;
+    }
+
+    // The hub is others' after this.
+    let names = calm.iter().chain(&clusters).map(|(name, _)| name);
+    let paths = names.chain(&lively).chain(&silent);
+    let paths: Vec<_> = paths.map(|name| cluster_path(name)).collect();
+    for path in &paths {
+        let answer = hub.admin.delete(path).await.unwrap();
+        assert!([200, 202, 404].contains(&answer.code), "{answer:?}");
+    }
+    for path in &paths {
+        hub.gone(path).await;
+    }
+}
+
+/// What nobody waited for has come about.
+async fn live_on(hub: &Own, name: &str, kind: &str) {
+    let (status, reason) = match kind {
+        "out" => ("False", "HubClusterAdminDenied"),
+        _ => ("True", "HubClusterAdminAccepted"),
+    };
+    hub.condition(name, crate::lifecycle::hub::ACCEPTED, status, reason)
+        .await;
+    if kind != "out" {
+        for path in owned_paths(name) {
+            hub.once(&path, "there", |_| true).await;
+        }
+    }
+}
+
+/// The leader writes a while under load. Says who it is.
+///
+/// One that has no time to renew, on a machine with too much else to do, ends, and another leads: that is no failure.
+async fn busy(hub: &Own, replicas: &mut Vec<Replica>, order: &mut Vec<usize>) -> usize {
+    let mut leader = *order.last().unwrap();
+    let mut enough = replicas[leader].written() + WRITES;
+    eventually("writes of the leader", async || {
+        if replicas[leader].gave_up() {
+            leader = successor(hub, replicas, order).await;
+            order.push(leader);
+            enough = replicas[leader].written() + WRITES;
+        }
+        when(replicas[leader].written(), |it| *it >= enough)
+    })
+    .await;
+    leader
+}
+
+/// The leader has given all that it has to say to its connections, and waits for answers.
+///
+/// What a process has given to a connection that is stopped at the same time is sent when it goes on, whatever the time.
+async fn waits_for_answers(leader: &Replica) {
+    eventually("a leader that waits for answers", async || {
+        leader.proxy.line(Line::Hangs);
+        let mut before = 0;
+        while leader.written() > before {
+            before = leader.written();
+            sleep(Duration::from_millis(200)).await;
+        }
+        if leader.waits_for() > 0 {
+            return Ok(());
+        }
+        leader.proxy.line(Line::Up);
+        Err("it waits for nothing")
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leaders_that_are_killed_are_followed_by_another() {
+    led(3, async |hub, replicas, order| {
+        for _ in 0..2 {
+            let leader = busy(hub, replicas, order).await;
+            replicas[leader].controller.signal("KILL");
+            order.push(successor(hub, replicas, order).await);
+            assert_ne!(holder(&hub.admin).await, replicas[leader].identity());
+        }
+        busy(hub, replicas, order).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leaders_that_are_told_to_stop_hand_over_at_once() {
+    led(2, async |hub, replicas, order| {
+        for _ in 0..2 {
+            let leader = busy(hub, replicas, order).await;
+            replicas[leader].controller.signal("TERM");
+            let ended = replicas[leader].controller.ended().await;
+            assert_eq!(ended.code(), Some(0));
+            // Nobody has to wait for the Lease to expire.
+            assert!(replicas[leader].has_said("released"));
+            order.push(successor(hub, replicas, order).await);
+            assert_ne!(holder(&hub.admin).await, replicas[leader].identity());
+            // As a rollout has it.
+            replicas.push(Replica::start(hub).await);
+        }
+        busy(hub, replicas, order).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_sleeps_past_its_lease_writes_nothing_when_it_wakes() {
+    led(2, async |hub, replicas, order| {
+        let asleep = busy(hub, replicas, order).await;
+        let identity = replicas[asleep].identity();
+        waits_for_answers(&replicas[asleep]).await;
+        replicas[asleep].controller.signal("STOP");
+        // The answers, and all that watches tell, are there when it wakes.
+        replicas[asleep].proxy.line(Line::Up);
+        order.push(successor(hub, replicas, order).await);
+        assert_ne!(holder(&hub.admin).await, identity);
+        busy(hub, replicas, order).await;
+
+        let sleeper = &mut replicas[asleep];
+        let written = sleeper.written();
+        sleeper.controller.signal("CONT");
+        let ended = sleeper.controller.ended().await;
+        let log = sleeper.controller.log();
+        assert_eq!(ended.code(), Some(0), "{log:?}");
+        let says = "the leadership is lost: ending";
+        assert!(sleeper.has_said(says), "{log:?}");
+        assert!(!sleeper.has_said("released"), "{log:?}");
+        let late: Vec<_> = sleeper.writes().into_iter().skip(written).collect();
+        assert!(late.is_empty(), "{late:#?}");
+        assert_ne!(holder(&hub.admin).await, identity);
+    })
+    .await;
+}

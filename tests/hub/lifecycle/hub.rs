@@ -1,0 +1,550 @@
+//! A hub whose clusters are looked after.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use berth_api::GroupVersionResource;
+use berth_lifecycle::engine::{Ended, Engine, Metrics};
+use berth_lifecycle_core::config::Config;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use prometheus::Registry;
+use prometheus::proto::MetricFamily;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::lifecycle::proxy::Proxy;
+use berth_testkit::cluster::http::Answer;
+use berth_testkit::cluster::{CRDS, Cluster, Person, Private, documents_of};
+pub use berth_testkit::csr::CSRS;
+use berth_testkit::process::once;
+use berth_testkit::{eventually, when};
+
+/// A hub, and reconcilers that run on it.
+pub struct Hub<C> {
+    pub cluster: C,
+    pub admin: Person,
+    pub reconcilers: Reconcilers,
+}
+
+/// Reconcilers that run until they are dropped or stopped.
+pub struct Reconcilers {
+    /// None: they are others' to stop.
+    stop: Option<CancellationToken>,
+    running: Option<JoinHandle<Result<(), Ended>>>,
+    pub registry: Registry,
+}
+
+impl Hub<&'static Cluster> {
+    /// The hub that all tests of this process share.
+    pub async fn shared() -> Self {
+        static SHARED: OnceCell<Reconcilers> = OnceCell::const_new();
+        let cluster = Cluster::shared().await;
+        let reconcilers = SHARED.get_or_init(async || {
+            install(cluster).await;
+            Reconcilers::start(cluster, config()).await
+        });
+        Self {
+            cluster,
+            admin: cluster.admin().await,
+            reconcilers: reconcilers.await.lent(),
+        }
+    }
+}
+
+impl Hub<Private> {
+    /// A hub for this test alone.
+    pub async fn private(config: Config) -> Self {
+        let cluster = Cluster::private().await;
+        install(&cluster).await;
+        let reconcilers = Reconcilers::start(&cluster, config).await;
+        Self {
+            admin: cluster.admin().await,
+            cluster,
+            reconcilers,
+        }
+    }
+
+    /// The same, for somebody who brings the reconcilers.
+    pub async fn private_without_reconcilers() -> Self {
+        let cluster = Cluster::private().await;
+        install(&cluster).await;
+        Self {
+            admin: cluster.admin().await,
+            cluster,
+            reconcilers: Reconcilers::none(),
+        }
+    }
+
+    /// The same, with reconcilers that reach the hub by way of a proxy.
+    pub async fn behind_a_proxy(config: Config) -> (Self, Proxy) {
+        let cluster = Cluster::private().await;
+        install(&cluster).await;
+        let proxy = Proxy::start(&cluster).await;
+        let reconcilers = Reconcilers::start_at(&cluster, config, &proxy).await;
+        let hub = Self {
+            admin: cluster.admin().await,
+            cluster,
+            reconcilers,
+        };
+        (hub, proxy)
+    }
+
+    /// The same, with reconcilers that have run for a moment when the kinds come that they look after.
+    pub async fn private_before_its_kinds(config: Config) -> Self {
+        let cluster = Cluster::private().await;
+        let admin = cluster.admin().await;
+        // It may have been used before.
+        for definition in CRDS.iter().flat_map(|file| documents_of(file)) {
+            without_kind(&admin, &definition).await;
+        }
+        install_account(&cluster).await;
+        let reconcilers = Reconcilers::start(&cluster, config).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        install(&cluster).await;
+        Self {
+            admin,
+            cluster,
+            reconcilers,
+        }
+    }
+
+    /// The same hub with reconcilers that are configured otherwise.
+    pub async fn restart(&mut self, config: Config) {
+        self.reconcilers.stop().await;
+        self.reconcilers = Reconcilers::start(&self.cluster, config).await;
+    }
+}
+
+/// Deletes a CRD, and its objects: nobody is there to take their finalizers off.
+async fn without_kind(admin: &Person, definition: &Value) {
+    let spec = &definition["spec"];
+    let [group, version, plural] = [
+        &spec["group"],
+        &spec["versions"][0]["name"],
+        &spec["names"]["plural"],
+    ]
+    .map(|part| part.as_str().unwrap());
+    let path = format!(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}",
+        definition["metadata"]["name"].as_str().unwrap()
+    );
+    eventually(&format!("the end of {path}"), async || {
+        let deleted = admin.delete(&path).await.unwrap();
+        if deleted.code == 404 {
+            return Ok(());
+        }
+        let collection = format!("/apis/{group}/{version}/{plural}");
+        let list = admin.get(&collection).await.unwrap().body;
+        for object in list["items"].as_array().into_iter().flatten() {
+            let metadata = &object["metadata"];
+            let namespace = metadata["namespace"].as_str();
+            let within = namespace.map_or_else(String::new, |name| format!("namespaces/{name}/"));
+            let name = metadata["name"].as_str().unwrap();
+            let object = format!("/apis/{group}/{version}/{within}{plural}/{name}");
+            let without = json!({"metadata": {"finalizers": null}});
+            let answer = admin.merge(&object, &without).await.unwrap();
+            assert!([200, 404].contains(&answer.code), "{answer:?}");
+        }
+        Err(deleted)
+    })
+    .await;
+}
+
+impl<C: Deref<Target = Cluster>> Hub<C> {
+    /// Makes an object.
+    pub async fn create(&self, collection: &str, object: &Value) -> Value {
+        let answer = self.admin.post(collection, object).await.unwrap();
+        assert_eq!(answer.code, 201, "{answer:?}");
+        answer.body
+    }
+
+    /// Makes a ManagedCluster.
+    pub async fn cluster(&self, name: &str, spec: Value) -> Value {
+        let object = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1",
+            "kind": "ManagedCluster",
+            "metadata": {"name": name},
+            "spec": spec,
+        });
+        self.create(CLUSTERS, &object).await
+    }
+
+    /// Changes an object by a merge patch.
+    pub async fn patch(&self, path: &str, patch: Value) -> Value {
+        let answer = self.admin.merge(path, &patch).await.unwrap();
+        assert_eq!(answer.code, 200, "{answer:?}");
+        answer.body
+    }
+
+    pub async fn delete(&self, path: &str) {
+        let answer = self.admin.delete(path).await.unwrap();
+        assert!([200, 202].contains(&answer.code), "{answer:?}");
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.admin.get(path).await.unwrap()
+    }
+
+    /// The object, once it is so.
+    pub async fn once(&self, path: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+        once(&self.admin, path, what, is).await
+    }
+
+    /// Returns when there is no such object.
+    pub async fn gone(&self, path: &str) {
+        eventually(&format!("the end of {path}"), async || {
+            when(self.get(path).await, |it| it.code == 404)
+        })
+        .await;
+    }
+
+    /// The ManagedCluster, once a condition is so: status and reason.
+    pub async fn condition(&self, cluster: &str, type_: &str, status: &str, reason: &str) -> Value {
+        let what = format!("{type_}={status} ({reason})");
+        self.once(&cluster_path(cluster), &what, |object| {
+            condition(object, type_).is_some_and(|condition| {
+                condition["status"] == status && condition["reason"] == reason
+            })
+        })
+        .await
+    }
+
+    /// Makes a ManagedClusterAddOn; metadata is `metadata`, and the name.
+    pub async fn addon(&self, cluster: &str, name: &str, mut metadata: Value) -> String {
+        metadata["name"] = json!(name);
+        let addon = json!({
+            "apiVersion": "addon.open-cluster-management.io/v1beta1",
+            "kind": "ManagedClusterAddOn",
+            "metadata": metadata,
+        });
+        let collection = addons_path(cluster);
+        self.create(&collection, &addon).await;
+        format!("{collection}/{name}")
+    }
+
+    /// Makes a ManifestWork; metadata is `metadata`, and the name.
+    pub async fn work(&self, cluster: &str, name: &str, mut metadata: Value) -> String {
+        metadata["name"] = json!(name);
+        let work = json!({
+            "apiVersion": "work.open-cluster-management.io/v1",
+            "kind": "ManifestWork",
+            "metadata": metadata,
+        });
+        let collection = works_path(cluster);
+        self.create(&collection, &work).await;
+        format!("{collection}/{name}")
+    }
+
+    /// Takes all finalizers from an object.
+    pub async fn release(&self, path: &str) {
+        self.patch(path, json!({"metadata": {"finalizers": null}}))
+            .await;
+    }
+
+    /// The Events about an object of this name, with this reason, that were told so far.
+    pub async fn events(&self, namespace: &str, regarding: &str, reason: &str) -> Vec<Value> {
+        let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+        let list = self.get(&path).await;
+        let mut events = list.ok()["items"].as_array().unwrap().clone();
+        events.retain(|event| event["regarding"]["name"] == regarding && event["reason"] == reason);
+        events
+    }
+
+    /// The Event about an object of this name, with this reason, once it has been told.
+    pub async fn event(&self, namespace: &str, regarding: &str, reason: &str) -> Value {
+        eventually(&format!("the Event {reason} of {regarding}"), async || {
+            let mut events = self.events(namespace, regarding, reason).await.into_iter();
+            events.next().ok_or("no such Event")
+        })
+        .await
+    }
+
+    /// A ManagedCluster that is accepted and has all it needs.
+    pub async fn accepted(&self, name: &str) -> Value {
+        self.accepted_with(name, json!({})).await
+    }
+
+    /// The same, with this in its spec.
+    pub async fn accepted_with(&self, name: &str, mut spec: Value) -> Value {
+        spec["hubAcceptsClient"] = json!(true);
+        self.cluster(name, spec).await;
+        self.condition(name, ACCEPTED, "True", "HubClusterAdminAccepted")
+            .await;
+        self.once(&lease_path(name), "there", |_| true).await
+    }
+
+    /// Returns when nobody has written an object of these for a while.
+    pub async fn quiet(&self, paths: &[String]) -> Vec<Value> {
+        let mut before = Vec::new();
+        eventually("objects that nobody writes", async || {
+            let mut objects = Vec::new();
+            for path in paths {
+                objects.push(self.get(path).await.body);
+            }
+            let is_quiet = objects == before;
+            before.clone_from(&objects);
+            if !is_quiet {
+                tokio::time::sleep(Duration::from_millis(700)).await;
+            }
+            when(objects, |_| is_quiet)
+        })
+        .await
+    }
+}
+
+impl Reconcilers {
+    /// Starts them, as the service account of the manifests, on a runtime that lives as long as the process.
+    pub async fn start(cluster: &Cluster, config: Config) -> Self {
+        Self::start_as(account(cluster).await.kubeconfig, config).await
+    }
+
+    /// The same, by way of a proxy, which says who they are.
+    pub async fn start_at(cluster: &Cluster, config: Config, proxy: &Proxy) -> Self {
+        Self::start_as(cluster.person_at(&proxy.url).await.kubeconfig, config).await
+    }
+
+    async fn start_as(account: PathBuf, config: Config) -> Self {
+        static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+        let registry = Registry::new();
+        let metrics = Metrics::new(&registry).unwrap();
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let running = RUNTIME.spawn(async move {
+            let kubeconfig = Kubeconfig::read_from(account).unwrap();
+            let options = KubeConfigOptions::default();
+            let config_of = kube::Config::from_custom_kubeconfig(kubeconfig, &options);
+            let mut config_of = config_of.await.unwrap();
+            // As the program has it: who asks knows how long there is.
+            config_of.default_retry = false;
+            let api = berth_hub::HubApi::of(config_of).await.unwrap();
+            let engine = Engine::new(api, config, None, None, "tests", metrics);
+            engine.run(stopped).await
+        });
+        Self {
+            stop: Some(stop),
+            running: Some(running),
+            registry,
+        }
+    }
+
+    /// Stops them, and returns when they write no more.
+    pub async fn stop(&mut self) {
+        self.stop.as_ref().unwrap().cancel();
+        if let Some(running) = self.running.take() {
+            running.await.unwrap().unwrap();
+        }
+    }
+
+    /// Ends them wherever they are, with what is under way.
+    pub async fn kill(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.abort();
+            let _ = running.await;
+        }
+    }
+
+    /// Others look after the hub.
+    fn none() -> Self {
+        Self {
+            stop: None,
+            running: None,
+            registry: Registry::new(),
+        }
+    }
+
+    /// The same, for somebody who does not stop them.
+    pub fn lent(&self) -> Self {
+        Self {
+            stop: None,
+            running: None,
+            registry: self.registry.clone(),
+        }
+    }
+}
+
+impl Reconcilers {
+    /// What they have written, and how often, but for the counts of members that sets show: by reconciler, resource, verb
+    /// and code.
+    pub fn writes(&self) -> BTreeMap<String, u64> {
+        let families = self.registry.gather();
+        let families = families
+            .iter()
+            .filter(|family| family.name() == "berth_writes_total");
+        families
+            .flat_map(MetricFamily::get_metric)
+            .map(|metric| {
+                let labels = metric.get_label();
+                let of = |name: &str| {
+                    let label = labels.iter().find(|label| label.name() == name);
+                    label.unwrap().value()
+                };
+                let words = ["reconciler", "resource", "verb", "code"].map(of);
+                (words.join(" "), metric.get_counter().get_value() as u64)
+            })
+            .filter(|(write, _)| !write.starts_with("set_status"))
+            .collect()
+    }
+}
+
+impl Drop for Reconcilers {
+    fn drop(&mut self) {
+        if let Some(stop) = &self.stop {
+            stop.cancel();
+        }
+    }
+}
+
+pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
+pub const ACCEPTED: &str = "HubAcceptedManagedCluster";
+pub const AVAILABLE: &str = "ManagedClusterConditionAvailable";
+pub const CLOCK_SYNCED: &str = "ManagedClusterConditionClockSynced";
+pub const UNREACHABLE: &str = "cluster.open-cluster-management.io/unreachable";
+pub const UNAVAILABLE: &str = "cluster.open-cluster-management.io/unavailable";
+
+pub fn cluster_path(name: &str) -> String {
+    format!("{CLUSTERS}/{name}")
+}
+
+pub fn lease_path(cluster: &str) -> String {
+    format!("/apis/coordination.k8s.io/v1/namespaces/{cluster}/leases/managed-cluster-lease")
+}
+
+pub fn namespace_path(name: &str) -> String {
+    format!("/api/v1/namespaces/{name}")
+}
+
+/// A path in the RBAC group.
+pub fn rbac_path(rest: &str) -> String {
+    format!("/apis/rbac.authorization.k8s.io/v1/{rest}")
+}
+
+/// All that an accepted cluster has, but itself.
+pub fn owned_paths(cluster: &str) -> Vec<String> {
+    let name = format!("open-cluster-management:managedcluster:{cluster}");
+    vec![
+        namespace_path(cluster),
+        rbac_path(&format!("clusterroles/{name}")),
+        rbac_path(&format!("clusterrolebindings/{name}")),
+        rbac_path(&format!(
+            "namespaces/{cluster}/rolebindings/{name}:registration"
+        )),
+        rbac_path(&format!("namespaces/{cluster}/rolebindings/{name}:work")),
+        lease_path(cluster),
+    ]
+}
+
+/// The ManagedClusterAddOns of a cluster, as a path.
+pub fn addons_path(cluster: &str) -> String {
+    format!(
+        "/apis/addon.open-cluster-management.io/v1beta1/namespaces/{cluster}/managedclusteraddons"
+    )
+}
+
+/// The ManifestWorks of a cluster, as a path.
+pub fn works_path(cluster: &str) -> String {
+    format!("/apis/work.open-cluster-management.io/v1/namespaces/{cluster}/manifestworks")
+}
+
+/// The keys of a cluster's taints, in their order.
+pub fn taints(cluster: &Value) -> Vec<&str> {
+    let taints = cluster["spec"]["taints"].as_array().into_iter().flatten();
+    taints.map(|taint| taint["key"].as_str().unwrap()).collect()
+}
+
+pub fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
+    object["status"]["conditions"]
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == type_)
+}
+
+/// As an admin who says nothing has it.
+pub fn config() -> Config {
+    let resource = |group: &str, version: &str, resource: &str| GroupVersionResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        resource: resource.to_owned(),
+    };
+    Config {
+        namespace: "open-cluster-management-hub".to_owned(),
+        gc_resources: vec![
+            resource(
+                "addon.open-cluster-management.io",
+                "v1beta1",
+                "managedclusteraddons",
+            ),
+            resource("work.open-cluster-management.io", "v1", "manifestworks"),
+        ],
+        ..Config::default()
+    }
+}
+
+/// CRDs and the account, as the manifests have them; and the CRDs of add-ons and works, as small
+/// as can be.
+async fn install(cluster: &Cluster) {
+    cluster.apply_manifests(&CRDS).await;
+    let addons = crd(
+        "addon.open-cluster-management.io",
+        "v1beta1",
+        "ManagedClusterAddOn",
+    );
+    let works = crd("work.open-cluster-management.io", "v1", "ManifestWork");
+    cluster.apply(&[addons, works]).await;
+    install_account(cluster).await;
+}
+
+/// Namespace, service accounts and their rights, as the manifests have them.
+async fn install_account(cluster: &Cluster) {
+    berth_testkit::shipped::install(cluster).await;
+}
+
+/// The account that the reconcilers run as.
+pub async fn account(cluster: &Cluster) -> Person {
+    berth_testkit::shipped::controller(cluster).await
+}
+
+fn crd(group: &str, version: &str, kind: &str) -> Value {
+    let singular = kind.to_lowercase();
+    let plural = format!("{singular}s");
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let conditions = json!({
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "required": ["type"],
+            "properties": {"type": {"type": "string"}},
+            "x-kubernetes-preserve-unknown-fields": true,
+        },
+    });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "singular": singular, "kind": kind, "listKind": format!("{kind}List")},
+            "versions": [{
+                "name": version,
+                "served": true,
+                "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {
+                        "spec": any,
+                        "status": {"type": "object", "properties": {"conditions": conditions}},
+                    },
+                }},
+            }],
+        },
+    })
+}

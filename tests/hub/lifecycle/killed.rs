@@ -1,0 +1,136 @@
+//! Reconcilers that are killed anywhere: whoever comes next ends in the same objects.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::lifecycle::hub::{ACCEPTED, Hub, Reconcilers, cluster_path, config, owned_paths};
+use berth_testkit::cluster::Private;
+
+/// So often.
+const KILLS: u64 = 200;
+
+/// The shortest life: none is long enough to do everything, and in most something is done.
+const SHORTEST: Duration = Duration::from_millis(25);
+
+/// Clusters that are accepted; accepted and denied; accepted, denied and accepted again; accepted and deleted; deleted.
+pub const KINDS: [&str; 5] = ["in", "out", "back", "left", "never"];
+
+type Own = Hub<Private>;
+
+/// What a person does with a cluster of a kind, each time when the last has come to its end.
+pub async fn live(hub: &Own, name: &str, kind: &str) {
+    let path = cluster_path(name);
+    let accept = |accepts: bool| json!({"spec": {"hubAcceptsClient": accepts}});
+    if kind == "never" {
+        hub.cluster(name, json!({"hubAcceptsClient": false})).await;
+        hub.once(&path, "seen", |object| {
+            object["metadata"]["finalizers"].is_array()
+        })
+        .await;
+    } else {
+        hub.accepted(name).await;
+    }
+    if ["out", "back"].contains(&kind) {
+        hub.patch(&path, accept(false)).await;
+        hub.condition(name, ACCEPTED, "False", "HubClusterAdminDenied")
+            .await;
+    }
+    if kind == "back" {
+        hub.patch(&path, accept(true)).await;
+        hub.condition(name, ACCEPTED, "True", "HubClusterAdminAccepted")
+            .await;
+    }
+    if ["left", "never"].contains(&kind) {
+        hub.delete(&path).await;
+        hub.gone(&path).await;
+    }
+}
+
+/// Everything about a cluster that does not differ from run to run.
+pub async fn state(hub: &Own, name: &str) -> Vec<Value> {
+    let paths = [owned_paths(name), vec![cluster_path(name)]].concat();
+    let mut objects = hub.quiet(&paths).await;
+    for object in &mut objects {
+        forget(object);
+    }
+    let text = serde_json::to_string(&objects).unwrap();
+    // Clusters of both runs have names of their own.
+    serde_json::from_str(&text.replace(name, "NAME")).unwrap()
+}
+
+/// Takes out what differs from run to run.
+pub fn forget(value: &mut Value) {
+    const OF_THE_DAY: [&str; 9] = [
+        "creationTimestamp",
+        "generation",
+        "lastTransitionTime",
+        "managedFields",
+        "renewTime",
+        "resourceVersion",
+        "timeAdded",
+        "uid",
+        "details",
+    ];
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !OF_THE_DAY.contains(&name.as_str()));
+            fields.values_mut().for_each(forget);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget),
+        _ => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_two_hundred_times_it_ends_in_the_same_objects() {
+    let mut hub = Hub::private(config()).await;
+    for kind in KINDS {
+        live(&hub, &format!("calm-{kind}"), kind).await;
+    }
+
+    let lent = hub.reconcilers.lent();
+    let mut reconcilers = std::mem::replace(&mut hub.reconcilers, lent);
+    let kills = async {
+        let mut chance = 0x2545_f491_4f6c_dd1d_u64;
+        for _ in 0..KILLS {
+            chance ^= chance << 13;
+            chance ^= chance >> 7;
+            chance ^= chance << 17;
+            tokio::time::sleep(SHORTEST + Duration::from_micros(chance % 60_000)).await;
+            reconcilers.kill().await;
+            reconcilers = Reconcilers::start(&hub.cluster, config()).await;
+        }
+    };
+    let lives = async {
+        let mut round = 0;
+        while round < 3 {
+            let names = KINDS.map(|kind| (format!("killed-{kind}-{round}"), kind));
+            join_all(names.iter().map(|(name, kind)| live(&hub, name, kind))).await;
+            round += 1;
+        }
+    };
+    tokio::join!(kills, lives);
+
+    for kind in KINDS {
+        let calm = state(&hub, &format!("calm-{kind}")).await;
+        for round in 0..3 {
+            let killed = state(&hub, &format!("killed-{kind}-{round}")).await;
+            assert_eq!(killed, calm, "{kind}, {round}");
+        }
+    }
+    // The hub is others' after this.
+    for kind in KINDS {
+        for name in ["calm", "killed"] {
+            for round in ["", "-0", "-1", "-2"] {
+                let path = cluster_path(&format!("{name}-{kind}{round}"));
+                if hub.get(&path).await.code == 200 {
+                    hub.delete(&path).await;
+                    hub.gone(&path).await;
+                }
+            }
+        }
+    }
+    reconcilers.stop().await;
+}

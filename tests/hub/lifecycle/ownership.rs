@@ -1,0 +1,161 @@
+//! Which objects are the hub's: those with exactly a cluster's names and its label, and no others.
+
+use serde_json::{Value, json};
+
+use crate::lifecycle::hub::{Hub, cluster_path, rbac_path};
+use berth_testkit::cluster::fresh;
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+fn role_of(rest: &str) -> String {
+    format!("open-cluster-management:managedcluster:{rest}")
+}
+
+/// An RBAC object that grants nobody anything, with the label of this cluster: its collection, and the object.
+fn foreign(kind: &str, namespace: Option<&str>, name: &str, label: &str) -> (String, Value) {
+    let plural = format!("{}s", kind.to_lowercase());
+    let collection = match namespace {
+        None => rbac_path(&plural),
+        Some(namespace) => rbac_path(&format!("namespaces/{namespace}/{plural}")),
+    };
+    let mut object = json!({
+        "apiVersion": format!("{RBAC}/v1"),
+        "kind": kind,
+        "metadata": {"name": name, "labels": {"open-cluster-management.io/cluster-name": label}},
+    });
+    if kind == "ClusterRole" {
+        object["rules"] = json!([]);
+    } else {
+        object["roleRef"] = json!({"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"});
+        object["subjects"] = json!([{"apiGroup": RBAC, "kind": "User", "name": fresh("nobody")}]);
+    }
+    (collection, object)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_of_others_stay_whatever_label_they_bear() {
+    let hub = Hub::shared().await;
+    let [name, absent, orphan] = ["owned", "absent", "orphan"].map(fresh);
+    hub.accepted(&name).await;
+    let [viewer, lost] = [role_of(&format!("{name}:viewer")), role_of(&absent)];
+    let elsewhere = role_of("default:work");
+    let others = [
+        foreign("ClusterRole", None, &viewer, &name),
+        foreign("ClusterRoleBinding", None, &viewer, &name),
+        foreign("RoleBinding", Some(&name), &viewer, &name),
+        // Of a cluster that is not there, by their names; the label is another's.
+        foreign("ClusterRole", None, &lost, &name),
+        foreign("ClusterRoleBinding", None, &lost, &name),
+        foreign("RoleBinding", Some("default"), &elsewhere, &name),
+    ];
+    let mut kept = Vec::new();
+    for (collection, object) in &others {
+        let made = hub.create(collection, object).await;
+        let path = format!(
+            "{collection}/{}",
+            made["metadata"]["name"].as_str().unwrap()
+        );
+        kept.push((path, made));
+    }
+    // It would be too early to look before what comes after them is done: these are a cluster's that is gone.
+    let rest = [
+        foreign("ClusterRole", None, &role_of(&orphan), &orphan),
+        foreign("ClusterRoleBinding", None, &role_of(&orphan), &orphan),
+        foreign(
+            "RoleBinding",
+            Some(&orphan),
+            &role_of(&format!("{orphan}:work")),
+            &orphan,
+        ),
+    ];
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": orphan}});
+    hub.create("/api/v1/namespaces", &namespace).await;
+    for (collection, object) in &rest {
+        hub.create(collection, object).await;
+        let name = object["metadata"]["name"].as_str().unwrap();
+        hub.gone(&format!("{collection}/{name}")).await;
+    }
+    let paths: Vec<String> = kept.iter().map(|(path, _)| path.clone()).collect();
+    let found = hub.quiet(&paths).await;
+    for ((path, made), found) in kept.iter().zip(&found) {
+        assert_eq!(found["metadata"]["uid"], made["metadata"]["uid"], "{path}");
+        assert_eq!(
+            found["metadata"]["deletionTimestamp"],
+            Value::Null,
+            "{path}"
+        );
+    }
+
+    // Nor do they go with the cluster.
+    hub.delete(&cluster_path(&name)).await;
+    hub.gone(&cluster_path(&name)).await;
+    for (path, made) in &kept {
+        let found = hub.get(path).await;
+        assert_eq!(
+            found.ok()["metadata"]["uid"],
+            made["metadata"]["uid"],
+            "{path}"
+        );
+        hub.delete(path).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_role_of_all_agents_outlives_the_denial_of_a_cluster_with_its_name() {
+    let hub = Hub::shared().await;
+    let witness = fresh("witness");
+    hub.accepted(&witness).await;
+    let path = rbac_path(&format!("clusterroles/{}", role_of("registration")));
+    let before = hub.quiet(std::slice::from_ref(&path)).await;
+    // As OCM has it, which accepts such a name.
+    let (bindings, mut binding) = foreign(
+        "ClusterRoleBinding",
+        None,
+        &role_of("registration"),
+        "registration",
+    );
+    binding["roleRef"]["name"] = json!(role_of("registration"));
+    hub.create(&bindings, &binding).await;
+    let cluster = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1",
+        "kind": "ManagedCluster",
+        "metadata": {"name": "registration"},
+        "spec": {"hubAcceptsClient": true},
+    });
+    let mut status = cluster.clone();
+    hub.create(crate::lifecycle::hub::CLUSTERS, &cluster).await;
+    hub.condition(
+        "registration",
+        crate::lifecycle::hub::ACCEPTED,
+        "False",
+        "Error",
+    )
+    .await;
+    status["status"] = json!({"conditions": [{
+        "type": crate::lifecycle::hub::ACCEPTED, "status": "True", "reason": "HubClusterAdminAccepted", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]});
+    let denial = json!({"spec": {"hubAcceptsClient": false}});
+    hub.patch(&cluster_path("registration"), denial).await;
+    let answer = hub
+        .admin
+        .merge(
+            &format!("{}/status", cluster_path("registration")),
+            &json!({"status": status["status"]}),
+        )
+        .await
+        .unwrap();
+    answer.ok();
+    hub.condition(
+        "registration",
+        crate::lifecycle::hub::ACCEPTED,
+        "False",
+        "HubClusterAdminDenied",
+    )
+    .await;
+    hub.gone(&format!("{bindings}/{}", role_of("registration")))
+        .await;
+    assert_eq!(hub.quiet(&[path]).await, before);
+    hub.delete(&cluster_path("registration")).await;
+    hub.gone(&cluster_path("registration")).await;
+}
