@@ -86,7 +86,7 @@ impl Ward {
                 for path in &left {
                     self.admin.delete(path).await.unwrap();
                 }
-                when(left, |it| it.is_empty())
+                when(left, Vec::is_empty)
             })
             .await;
         }

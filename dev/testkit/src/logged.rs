@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use serde_json::Value;
 
@@ -13,6 +14,8 @@ pub struct Logged {
     /// The process.
     pub child: Child,
     log: Arc<Mutex<Vec<Value>>>,
+    /// Ends when all of the log has been read.
+    reader: JoinHandle<()>,
 }
 
 impl Logged {
@@ -27,7 +30,7 @@ impl Logged {
         let log = Arc::new(Mutex::new(Vec::new()));
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let lines = Arc::clone(&log);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
                 // A line that has a key twice, of which a Value keeps one, is none of JSON: readers would differ.
                 let line = match serde_json::from_str::<Value>(&line) {
@@ -37,7 +40,7 @@ impl Logged {
                 lines.lock().unwrap().push(line);
             }
         });
-        Self { child, log }
+        Self { child, log, reader }
     }
 
     /// The first line of the log that is so; waits for it.
@@ -47,7 +50,10 @@ impl Logged {
             if let Some(line) = self.log.lock().unwrap().iter().find(|line| is(line)) {
                 return Ok(line.clone());
             }
-            if let Some(status) = self.child.try_wait().unwrap() {
+            // What it wrote last may be unread yet.
+            if self.reader.is_finished()
+                && let Some(status) = self.child.try_wait().unwrap()
+            {
                 panic!("it ended, {status}: {:?}", self.log.lock().unwrap());
             }
             Err(self.log())
@@ -67,11 +73,13 @@ impl Logged {
         assert!(status.unwrap().success());
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until it has ended by itself, and all of its log has been read.
     pub async fn ended(&mut self) -> ExitStatus {
         eventually("the end of the process", async || {
             let status = self.child.try_wait().unwrap();
-            status.ok_or("it still runs")
+            status
+                .filter(|_| self.reader.is_finished())
+                .ok_or("it still runs")
         })
         .await
     }

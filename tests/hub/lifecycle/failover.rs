@@ -33,7 +33,7 @@ const LANES: usize = 5;
 
 /// Besides, a cluster is accepted this often, whoever leads, until there are so many.
 const PACE: Duration = Duration::from_millis(120);
-const MOST: usize = 60;
+const MOST: usize = 30;
 
 /// A leader has been busy once it has written so often.
 const WRITES: usize = 60;

@@ -9,7 +9,7 @@ use crate::lifecycle::hub::{ACCEPTED, Hub, Reconcilers, cluster_path, config, ow
 use berth_testkit::cluster::Private;
 
 /// So often.
-const KILLS: u64 = 200;
+const KILLS: u64 = 100;
 
 /// The shortest life: none is long enough to do everything, and in most something is done.
 const SHORTEST: Duration = Duration::from_millis(25);
@@ -84,7 +84,7 @@ pub fn forget(value: &mut Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_two_hundred_times_it_ends_in_the_same_objects() {
+async fn killed_a_hundred_times_it_ends_in_the_same_objects() {
     let mut hub = Hub::private(config()).await;
     for kind in KINDS {
         live(&hub, &format!("calm-{kind}"), kind).await;

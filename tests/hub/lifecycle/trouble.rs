@@ -346,7 +346,7 @@ async fn a_write_that_is_never_answered_keeps_nobody_else_waiting() {
             .iter()
             .filter(|name| !writes.iter().any(|it| it.concerns(name)))
             .collect();
-        when(unwritten, |it| it.is_empty()).map_err(|it| format!("{it:?}"))
+        when(unwritten, Vec::is_empty).map_err(|it| format!("{it:?}"))
     })
     .await;
     let began = Instant::now();

@@ -12,7 +12,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The pause after the first look. Each pause is twice the one before, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(4);
-const LONGEST_PAUSE: Duration = Duration::from_millis(64);
+const LONGEST_PAUSE: Duration = Duration::from_millis(16);
 
 /// Looks until `look` returns `Ok`, and returns its value. `Err` holds what was seen instead.
 ///
