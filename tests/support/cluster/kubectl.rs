@@ -81,9 +81,10 @@ impl Person {
         command
     }
 
-    /// `berth` as this person.
+    /// `berth` as this person. Panics in tests of a package that has no such program.
     pub fn berth_command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
+        let program = option_env!("CARGO_BIN_EXE_berth").expect("a package with the program");
+        let mut command = Command::new(program);
         command
             .args(args)
             .env("KUBECONFIG", &self.kubeconfig)

@@ -19,7 +19,12 @@ pub const CRDS: [&str; 3] = [
 
 /// The documents of a YAML file of the repository.
 pub fn documents_of(path: &str) -> Vec<Value> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    // The package is the root's, or one below it.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .find(|folder| folder.join("manifests").is_dir())
+        .unwrap();
+    let file = root.join(path);
     let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}"));
     let mut bytes = text.as_bytes();
     serde_saphyr::read::<_, Value>(&mut bytes)

@@ -9,9 +9,9 @@
     reason = "clippy.toml allows it in test functions, this is for their helpers; the support is shared"
 )]
 
-#[path = "../support/cluster/mod.rs"]
+#[path = "../../../../tests/support/cluster/mod.rs"]
 mod cluster;
-#[path = "../support/transcript.rs"]
+#[path = "../../../../tests/support/transcript.rs"]
 mod transcript;
 
 mod desk;
