@@ -1,40 +1,30 @@
 //! `x-kubernetes-validations`: rules in CEL.
 //!
 //! # Promises
-//! - A definition with a rule that cannot be compiled, that calls a function devhub has not, or that names a field that is
-//!   not there, is refused when it is written; such rules do not come to evaluation.
+//! - A definition with a rule that cannot be compiled, or that calls a function devhub has not, is refused when it
+//!   is written; such rules do not come to evaluation.
 //! - Rules that name `oldSelf` run only where there is an old value to compare with, unless they take an optional one.
 //!
 //! # Caveats
-//! Types are not checked beyond the names of fields, and no cost is estimated or counted. Times are strings: rules with
+//! Types are not checked, and no cost is estimated or counted. Times are strings: rules with
 //! `timestamp()` and `duration()` are refused.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use ::cel::objects::Key;
-use ::cel::{Context, Env, Program, Value as CelValue, extensions};
+use ::cel::{Context, Program, Value as CelValue};
 use serde_json::{Map, Value};
 
 use super::check::same_item;
 use super::lists::{field, key};
 use super::numbers::Num;
 use super::{OBJECT_META, Schema, Type};
+use crate::expressions::{self, ENV};
 use crate::status::{FieldError, FieldErrorSort};
 
-mod names;
-
-/// What rules can use: CEL's standard library, and its functions for strings.
-static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
-    let mut env = Env::stdlib();
-    env.set_error_on_duplicate_map_keys(false);
-    let added = env.add_extension(extensions::strings);
-    debug_assert!(
-        added.is_ok(),
-        "the environment has nothing of the same name"
-    );
-    Arc::new(env)
-});
+/// What rules can name.
+const VARIABLES: [&str; 2] = ["self", "oldSelf"];
 
 /// One rule, compiled.
 pub(super) struct Rule {
@@ -67,7 +57,7 @@ impl Rule {
     fn of(rule: &Value) -> Option<Self> {
         let text_of = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
         let text = text_of("rule");
-        let program = ENVIRONMENT.compile(text).ok()?;
+        let program = compile(text).ok()?;
         let uses_old = program.references().has_variable("oldSelf");
         let expression = text_of("messageExpression");
         Some(Self {
@@ -76,7 +66,7 @@ impl Rule {
             program,
             message: text_of("message").trim().to_owned(),
             message_expression: (!expression.trim().is_empty())
-                .then(|| ENVIRONMENT.compile(expression).ok())
+                .then(|| compile(expression).ok())
                 .flatten(),
             reason: text_of("reason").to_owned(),
             field_path: text_of("fieldPath").trim().to_owned(),
@@ -97,18 +87,12 @@ impl Rule {
     }
 }
 
-/// What is wrong with an expression on values of a schema.
+/// A rule's expression, or that of its message.
 ///
 /// # Errors
 /// In words.
-pub(super) fn compile(expression: &str, schema: &Schema, is_root: bool) -> Result<bool, String> {
-    let program = ENVIRONMENT
-        .compile(expression)
-        .map_err(|errors| format!("compilation failed: {errors}"))?;
-    if let Some(wrong) = names::unknown(program.expression(), schema, is_root) {
-        return Err(format!("compilation failed: ERROR: <input>: {wrong}"));
-    }
-    Ok(program.references().has_variable("oldSelf"))
+pub(super) fn compile(expression: &str) -> Result<Program, String> {
+    expressions::compile(expression, &VARIABLES)
 }
 
 pub(super) fn check(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -176,7 +160,7 @@ fn run(
         if rule.uses_old && before.is_none() && !rule.takes_optional_old {
             continue;
         }
-        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
+        let mut context = Context::with_env(Arc::clone(&ENV));
         context.add_variable_from_value("self", this.clone());
         if rule.takes_optional_old {
             let of = if before.is_some() {
@@ -187,7 +171,7 @@ fn run(
             if let Some(before) = &before {
                 context.add_variable_from_value("before", before.clone());
             }
-            let optional = ENVIRONMENT.compile(of).ok();
+            let optional = ENV.compile(of).ok();
             let optional = optional.and_then(|program| program.execute(&context).ok());
             if let Some(optional) = optional {
                 context.add_variable_from_value("oldSelf", optional);
@@ -282,7 +266,7 @@ fn to_cel(schema: &Schema, value: &Value) -> CelValue {
                 .iter()
                 .filter_map(|(name, value)| {
                     let (name, child) = match schema.properties.get(name) {
-                        Some(child) => (names::escaped(name)?, child),
+                        Some(child) => (escaped(name)?, child),
                         None => (
                             name.clone(),
                             schema.additional.as_deref().unwrap_or(&nothing),
@@ -294,4 +278,23 @@ fn to_cel(schema: &Schema, value: &Value) -> CelValue {
             CelValue::Map(::cel::objects::Map { map: Arc::new(map) })
         }
     }
+}
+
+/// The words that CEL keeps to itself.
+const RESERVED: &str = "as break const continue else false for function if import in let loop namespace null package return true \
+    var void while";
+
+/// A field's name in rules; none for one that rules cannot name.
+fn escaped(name: &str) -> Option<String> {
+    if RESERVED.split_whitespace().any(|word| word == name) {
+        return Some(format!("__{name}__"));
+    }
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_.-/".contains(c);
+    (starts && name.chars().all(fits)).then(|| {
+        name.replace("__", "__underscores__")
+            .replace('.', "__dot__")
+            .replace('-', "__dash__")
+            .replace('/', "__slash__")
+    })
 }

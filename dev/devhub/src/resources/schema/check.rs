@@ -40,6 +40,36 @@ fn blocks_rules(error: &FieldError) -> bool {
     )
 }
 
+/// Required fields that are absent.
+pub(super) fn missing(schema: &Schema, value: &Value, at: &str) -> Vec<FieldError> {
+    let below = |name: &str| lists::field(at, name);
+    match value {
+        Value::Object(fields) => {
+            let absent = schema.required.iter().filter(|name| {
+                let field = fields.get(*name);
+                field.is_none_or(Value::is_null)
+            });
+            let mut errors: Vec<_> = absent
+                .map(|name| FieldError::required(below(name), ""))
+                .collect();
+            for (name, value) in fields.iter().filter(|(name, _)| *name != "metadata") {
+                if let Some(child) = schema.child(name) {
+                    errors.extend(missing(child, value, &below(name)));
+                }
+            }
+            errors
+        }
+        Value::Array(list) => {
+            let items = schema.items.iter().flat_map(|schema| {
+                let items = list.iter().enumerate();
+                items.flat_map(|(index, item)| missing(schema, item, &format!("{at}[{index}]")))
+            });
+            items.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// What is wrong with the default of a schema.
 pub(super) fn check_default(schema: &Schema, default: &Value, at: &str) -> Vec<FieldError> {
     let mut errors = against(schema, default, None, &Place::root()).errors;
