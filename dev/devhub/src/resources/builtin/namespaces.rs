@@ -127,7 +127,7 @@ fn list(value: Option<&Value>) -> Vec<Value> {
 }
 
 fn errors(subresource: &str, object: &Object) -> Vec<FieldError> {
-    let mut errors = fields::core_finalizers(object);
+    let mut errors = Vec::new();
     if subresource == "status" {
         errors.extend(phase_error(object));
         return errors;

@@ -21,15 +21,6 @@ const MAX_SECONDS: i64 = 1 << 32;
 pub struct ServiceAccounts;
 
 impl Behaviour for ServiceAccounts {
-    fn validate(
-        &self,
-        _write: &WriteTo<'_>,
-        object: &Object,
-        _old: Option<&Object>,
-    ) -> Vec<FieldError> {
-        super::fields::core_finalizers(object)
-    }
-
     fn answer(
         &self,
         write: &WriteTo<'_>,
