@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 use super::{Merging, PATCH, Place, failed, merge_maps, unknown_directive};
 use super::{SET_ORDER, without_directives};
 use crate::status::ApiError;
-use crate::writes::go;
 
 /// A list, by what its schema says.
 pub(super) struct Lists<'a> {
@@ -177,11 +176,8 @@ impl<'a> Lists<'a> {
         if wanted.peek().is_none() {
             return Ok(());
         }
-        let (patch, order) = (Value::Array(patch.to_vec()), Value::Array(order.to_vec()));
         Err(failed(format!(
-            "The order in patch list:\n{}\n doesn't match {SET_ORDER} list:\n{}\n",
-            go::plain(&patch),
-            go::plain(&order)
+            "The order in patch list doesn't match {SET_ORDER} list"
         )))
     }
 
@@ -265,7 +261,7 @@ fn special_items(
             Some("merge") => {
                 return Err(failed("merging lists cannot yet be specified in the patch"));
             }
-            _ => return Err(unknown_directive(directive, fields)),
+            _ => return Err(unknown_directive(directive)),
         }
     }
     Ok(if replaces {
@@ -284,15 +280,8 @@ fn items(lists: &[&[Value]]) -> Result<Items, ApiError> {
     if first.is_array() {
         return Err(ApiError::rejected());
     }
-    if all.any(|item| go::type_name(item) != go::type_name(first)) {
-        let lists: Vec<Value> = lists
-            .iter()
-            .map(|list| Value::Array(list.to_vec()))
-            .collect();
-        return Err(failed(format!(
-            "list element types are not identical: {}",
-            go::plain(&Value::Array(lists))
-        )));
+    if all.any(|item| std::mem::discriminant(item) != std::mem::discriminant(first)) {
+        return Err(failed("list element types are not identical"));
     }
     Ok(if first.is_object() {
         Items::Maps
@@ -314,31 +303,23 @@ fn find(list: &[Value], key: &str, value: &Value) -> Result<Option<usize>, ApiEr
 fn key_of<'v>(item: &'v Value, key: &str) -> Result<&'v Value, ApiError> {
     let fields = expect_map(item)?;
     fields.get(key).ok_or_else(|| {
-        failed(format!(
-            "map: {} does not contain declared merge key: {key}",
-            go::plain_map(fields)
-        ))
+        failed(format!("an item does not contain declared merge key: {key}"))
     })
 }
 
 fn expect_map(value: &Value) -> Result<&Map<String, Value>, ApiError> {
     value
         .as_object()
-        .ok_or_else(|| wrong_type("map[string]interface {}", value))
+        .ok_or_else(|| wrong_type("an object"))
 }
 
 pub(super) fn expect_list(value: Value) -> Result<Vec<Value>, ApiError> {
     match value {
         Value::Array(items) => Ok(items),
-        other => Err(wrong_type("[]interface {}", &other)),
+        _ => Err(wrong_type("a list")),
     }
 }
 
-fn wrong_type(expected: &str, value: &Value) -> ApiError {
-    let actual = match value {
-        // What Go prints for a type that is nil.
-        Value::Null => "%!s(<nil>)",
-        value => go::type_name(value),
-    };
-    failed(format!("expected a {expected}, but received a {actual}"))
+fn wrong_type(expected: &str) -> ApiError {
+    failed(format!("expected {expected}"))
 }
