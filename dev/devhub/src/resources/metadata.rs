@@ -131,11 +131,8 @@ fn update_errors(object: &Object, old: &Object) -> Vec<FieldError> {
         added.sort_unstable();
         added.dedup();
         if !added.is_empty() {
-            // A Go slice, as Go writes it.
-            let added: Vec<String> = added.iter().map(|name| format!("{name:?}")).collect();
             let detail = format!(
-                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
-                added.join(", ")
+                "no new finalizers can be added if the object is being deleted, found new finalizers {added:?}"
             );
             errors.push(FieldError::forbidden("metadata.finalizers", detail));
         }

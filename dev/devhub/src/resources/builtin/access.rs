@@ -40,16 +40,16 @@ pub(super) fn rbac() -> [Resource; 4] {
     [
         Resource {
             columns: binding_columns(),
-            behaviour: &rbac::ClusterRoleBindings,
+            behaviour: &rbac::Bindings,
             ..kind::<ClusterRoleBinding>()
         },
         Resource {
-            behaviour: &rbac::ClusterRoles,
+            behaviour: &rbac::Roles,
             ..kind::<ClusterRole>()
         },
         Resource {
             columns: binding_columns(),
-            behaviour: &rbac::RoleBindings,
+            behaviour: &rbac::Bindings,
             ..kind::<RoleBinding>()
         },
         Resource {
@@ -170,19 +170,19 @@ fn condition(object: &Object) -> String {
 pub(super) fn authorization() -> [Resource; 4] {
     [
         Resource {
-            behaviour: &reviews::LocalSubjectAccessReviews,
+            behaviour: &reviews::Review::Local,
             ..question::<LocalSubjectAccessReview>()
         },
         Resource {
-            behaviour: &reviews::SelfSubjectAccessReviews,
+            behaviour: &reviews::Review::Oneself,
             ..question::<SelfSubjectAccessReview>()
         },
         Resource {
-            behaviour: &reviews::SelfSubjectRulesReviews,
+            behaviour: &reviews::Review::Rules,
             ..question::<SelfSubjectRulesReview>()
         },
         Resource {
-            behaviour: &reviews::SubjectAccessReviews,
+            behaviour: &reviews::Review::Access,
             ..question::<SubjectAccessReview>()
         },
     ]
@@ -191,11 +191,11 @@ pub(super) fn authorization() -> [Resource; 4] {
 pub(super) fn authentication() -> [Resource; 2] {
     [
         Resource {
-            behaviour: &reviews::SelfSubjectReviews,
+            behaviour: &reviews::Review::WhoAmI,
             ..question::<SelfSubjectReview>()
         },
         Resource {
-            behaviour: &reviews::TokenReviews,
+            behaviour: &reviews::Review::Token,
             ..question::<TokenReview>()
         },
     ]

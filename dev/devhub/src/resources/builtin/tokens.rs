@@ -105,34 +105,12 @@ fn check_account(account: &Object, request: &Object) -> Result<(), ApiError> {
 }
 
 fn asked(request: &Object) -> Result<Asked, ApiError> {
-    let malformed = |field: &str, value: &Value, is: &str| {
-        let found = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        ApiError::bad_request(format!(
-            "{KIND} in version \"v1\" cannot be handled as a {KIND}: json: cannot unmarshal {found} into Go struct field {KIND}Spec.spec.{field} of type {is}"
-        ))
-    };
-    let given = |field: &str| {
-        let value = request.at(&["spec", field]);
-        value.filter(|value| !value.is_null())
-    };
-    let seconds = match given("expirationSeconds") {
-        None => DEFAULT_SECONDS,
-        Some(value) => value
-            .as_i64()
-            .ok_or_else(|| malformed("expirationSeconds", value, "int64"))?,
-    };
-    let mut audiences: Vec<String> = match given("audiences") {
-        None => Vec::new(),
-        Some(value) => serde_json::from_value(value.clone())
-            .map_err(|_| malformed("audiences", value, "[]string"))?,
-    };
+    let given = |field: &str| request.at(&["spec", field]).cloned().unwrap_or_default();
+    let malformed = |error: serde_json::Error| ApiError::bad_request(format!("{KIND}: {error}"));
+    let seconds: Option<i64> = serde_json::from_value(given("expirationSeconds")).map_err(malformed)?;
+    let seconds = seconds.unwrap_or(DEFAULT_SECONDS);
+    let audiences: Option<Vec<String>> = serde_json::from_value(given("audiences")).map_err(malformed)?;
+    let mut audiences = audiences.unwrap_or_default();
     if audiences.is_empty() {
         audiences.push(AUDIENCE.to_owned());
     }
