@@ -59,7 +59,10 @@ pub(crate) fn compile(expression: &str, variables: &[&str]) -> Result<Program, S
             "devhub's CEL takes expressions nested at most {MAX_DEPTH} deep"
         ));
     }
-    let mut known: Vec<&str> = CONSTANTS.split(' ').chain(variables.iter().copied()).collect();
+    let mut known: Vec<&str> = CONSTANTS
+        .split(' ')
+        .chain(variables.iter().copied())
+        .collect();
     match unknown(program.expression(), &mut known) {
         None => Ok(program),
         Some(name) => Err(format!(
@@ -82,7 +85,12 @@ fn depth(root: &IdedExpr) -> usize {
 fn children(node: &IdedExpr) -> Vec<&IdedExpr> {
     match &node.expr {
         Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Vec::new(),
-        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::Call(call) => call
+            .target
+            .as_deref()
+            .into_iter()
+            .chain(&call.args)
+            .collect(),
         Expr::Comprehension(it) => vec![
             &it.iter_range,
             &it.accu_init,
@@ -133,5 +141,7 @@ fn unknown<'a>(node: &'a IdedExpr, known: &mut Vec<&'a str>) -> Option<&'a str> 
         }
         _ => {}
     }
-    children(node).into_iter().find_map(|child| unknown(child, known))
+    children(node)
+        .into_iter()
+        .find_map(|child| unknown(child, known))
 }

@@ -175,10 +175,7 @@ mod tests {
     }
 
     /// What `real` becomes, if only what `allowed` lists is allowed.
-    fn attempt(
-        lines: &[(&'static str, &'static str)],
-        allowed: &[&str],
-    ) -> Result<User, String> {
+    fn attempt(lines: &[(&'static str, &'static str)], allowed: &[&str]) -> Result<User, String> {
         let wanted = wanted(&headers(lines)).map_err(|error| error.message)?;
         let wanted = wanted.ok_or("nobody")?;
         let may = |request: &Request<'_>| {
@@ -222,7 +219,11 @@ mod tests {
 
     #[test]
     fn groups_and_extras_need_a_user() {
-        for line in ["impersonate-group", "impersonate-extra-k", "impersonate-uid"] {
+        for line in [
+            "impersonate-group",
+            "impersonate-extra-k",
+            "impersonate-uid",
+        ] {
             let error = wanted(&headers(&[(line, "v")])).unwrap_err();
             assert_eq!(
                 (error.code.as_u16(), error.reason.as_str()),

@@ -69,34 +69,6 @@ const ROLES: &[Role] = &[
         ],
     },
     Role {
-        name: "system:node-bootstrapper",
-        rules: &["create,read certificates.k8s.io certificatesigningrequests"],
-    },
-    Role {
-        name: "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
-        rules: &["create certificates.k8s.io certificatesigningrequests/nodeclient"],
-    },
-    Role {
-        name: "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient",
-        rules: &["create certificates.k8s.io certificatesigningrequests/selfnodeclient"],
-    },
-    Role {
-        name: "system:certificates.k8s.io:legacy-unknown-approver",
-        rules: &["approve certificates.k8s.io signers kubernetes.io/legacy-unknown"],
-    },
-    Role {
-        name: "system:certificates.k8s.io:kubelet-serving-approver",
-        rules: &["approve certificates.k8s.io signers kubernetes.io/kubelet-serving"],
-    },
-    Role {
-        name: "system:certificates.k8s.io:kube-apiserver-client-approver",
-        rules: &["approve certificates.k8s.io signers kubernetes.io/kube-apiserver-client"],
-    },
-    Role {
-        name: "system:certificates.k8s.io:kube-apiserver-client-kubelet-approver",
-        rules: &["approve certificates.k8s.io signers kubernetes.io/kube-apiserver-client-kubelet"],
-    },
-    Role {
         name: "system:aggregate-to-admin",
         rules: &[
             "create authorization.k8s.io localsubjectaccessreviews",

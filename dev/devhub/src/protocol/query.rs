@@ -104,9 +104,9 @@ impl Query {
         let Some(text) = self.first(key) else {
             return Ok(None);
         };
-        let number = text.parse::<i64>().map_err(|error| {
-            ApiError::bad_request(format!("{key}: parsing {text:?}: {error}"))
-        })?;
+        let number = text
+            .parse::<i64>()
+            .map_err(|error| ApiError::bad_request(format!("{key}: parsing {text:?}: {error}")))?;
         Ok(Some(number))
     }
 
@@ -189,10 +189,22 @@ impl Query {
         let of_zero = options.resource_version == "0";
         let continued = !options.continues.is_empty();
         let faults = [
-            (!known || watch && exact, "must be NotOlderThan, or Exact for a list"),
-            (watch && initial && !given, "must be NotOlderThan for sendInitialEvents"),
-            (watch && !initial && given, "is forbidden for watch unless sendInitialEvents is provided"),
-            (!watch && given && no_version, "is forbidden unless resourceVersion is provided"),
+            (
+                !known || watch && exact,
+                "must be NotOlderThan, or Exact for a list",
+            ),
+            (
+                watch && initial && !given,
+                "must be NotOlderThan for sendInitialEvents",
+            ),
+            (
+                watch && !initial && given,
+                "is forbidden for watch unless sendInitialEvents is provided",
+            ),
+            (
+                !watch && given && no_version,
+                "is forbidden unless resourceVersion is provided",
+            ),
             (given && continued, "is forbidden when continue is provided"),
             (exact && of_zero, "Exact is forbidden for resourceVersion 0"),
             (!watch && initial, "sendInitialEvents is forbidden for list"),
@@ -375,7 +387,8 @@ struct SentPreconditions {
 impl Deletion {
     fn read(options: &Value) -> Result<Self, ApiError> {
         let sent = SentOptions::deserialize(options);
-        let sent = sent.map_err(|error| ApiError::bad_request(format!("DeleteOptions: {error}")))?;
+        let sent =
+            sent.map_err(|error| ApiError::bad_request(format!("DeleteOptions: {error}")))?;
         let (orphan, policy) = (sent.orphan_dependents, sent.propagation_policy);
         let mut errors = Vec::new();
         if let (Some(_), Some(policy)) = (orphan, &policy) {

@@ -35,14 +35,18 @@ fn duplicate(path: &str) -> String {
     format!("duplicate field {path:?}")
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_nobody_knows_is_not_looked_into() {
-        let list = |paths: &[&str]| paths.iter().map(|&path| path.to_owned()).collect::<Vec<_>>();
+        let list = |paths: &[&str]| {
+            paths
+                .iter()
+                .map(|&path| path.to_owned())
+                .collect::<Vec<_>>()
+        };
         let noticed = noticed(&list(&["z"]), &list(&["a", "z", "z.b"]));
         assert_eq!(noticed, ["duplicate field \"a\"", "unknown field \"z\""]);
     }

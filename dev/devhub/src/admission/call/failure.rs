@@ -5,7 +5,6 @@ use std::io;
 
 use rustls::CertificateError as C;
 
-
 pub(super) const UNKNOWN_AUTHORITY: &str =
     "tls: failed to verify certificate: x509: certificate signed by unknown authority";
 

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use cel::{Context, ExecutionError, Program};
 use serde_json::{Map, Value};
 
-
 use self::absent::Absent;
 
 use crate::expressions::{self, ENV};

@@ -134,7 +134,10 @@ impl Components {
                     continue;
                 }
             };
-            json["oneOf"] = one_of.map(|kind| json!({"type": kind})).into_iter().collect();
+            json["oneOf"] = one_of
+                .map(|kind| json!({"type": kind}))
+                .into_iter()
+                .collect();
             if let Some(fields) = json.as_object_mut() {
                 fields.remove("x-kubernetes-int-or-string");
             }

@@ -63,7 +63,11 @@ pub(super) fn of(resource: &Resource) -> Vec<(String, Value)> {
 /// What can be done at a path, under the method it is done by.
 fn operation(verb: Verb, custom: bool, target: [&String; 3]) -> (String, Value) {
     let (method, action, parameters): (_, _, &[&str]) = match verb {
-        Verb::Create => ("post", "post", &["dryRun", "fieldManager", "fieldValidation"]),
+        Verb::Create => (
+            "post",
+            "post",
+            &["dryRun", "fieldManager", "fieldValidation"],
+        ),
         Verb::Update => ("put", "put", &["dryRun", "fieldManager", "fieldValidation"]),
         Verb::Patch => (
             "patch",

@@ -302,7 +302,8 @@ fn signer_name_errors(name: &str) -> Vec<FieldError> {
     }
     let parts: Vec<&str> = name.split('/').collect();
     let [domain, path] = parts[..] else {
-        let words = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+        let words =
+            "must be a fully qualified domain and path of the form 'example.com/signer-name'";
         return vec![FieldError::invalid(field, name, words)];
     };
     let mut wrong = berth_api::names::dns1123_subdomain(domain);

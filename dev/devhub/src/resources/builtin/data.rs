@@ -162,7 +162,9 @@ fn type_errors(object: &Object, data: &Map<String, Value>) -> Vec<FieldError> {
     let required: &[&str] = match object.str_at(&["type"]) {
         "kubernetes.io/service-account-token" => {
             let owner = "kubernetes.io/service-account.name";
-            let is_there = !object.str_at(&["metadata", "annotations", owner]).is_empty();
+            let is_there = !object
+                .str_at(&["metadata", "annotations", owner])
+                .is_empty();
             let at = format!("metadata.annotations[{owner}]");
             let error = (!is_there).then(|| FieldError::required(at, ""));
             return error.into_iter().collect();

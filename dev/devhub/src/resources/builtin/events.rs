@@ -205,7 +205,11 @@ fn errors(event: &Object, old: Option<&Object>, is_core: bool) -> Vec<FieldError
     };
     if !fits {
         let detail = "does not match event.namespace";
-        errors.push(FieldError::invalid("involvedObject.namespace", about, detail));
+        errors.push(FieldError::invalid(
+            "involvedObject.namespace",
+            about,
+            detail,
+        ));
     }
     if is_old {
         return errors;
@@ -217,19 +221,33 @@ fn errors(event: &Object, old: Option<&Object>, is_core: bool) -> Vec<FieldError
         "action",
         "reason",
     ];
-    let missing = required.iter().filter(|field| event.str_at(&[field]).is_empty());
+    let missing = required
+        .iter()
+        .filter(|field| event.str_at(&[field]).is_empty());
     errors.extend(missing.map(|field| FieldError::required(*field, "")));
-    for (field, most) in [("reportingInstance", 128), ("action", 128), ("reason", 128), ("message", 1024)] {
+    for (field, most) in [
+        ("reportingInstance", 128),
+        ("action", 128),
+        ("reason", 128),
+        ("message", 1024),
+    ] {
         if event.str_at(&[field]).len() > most {
             let detail = format!("can have at most {most} characters");
             errors.push(FieldError::invalid(field, "", detail));
         }
     }
     if !is_core && !matches!(event.str_at(&["type"]), "Normal" | "Warning") {
-        errors.push(FieldError::invalid("type", event.str_at(&["type"]), "has invalid value"));
+        errors.push(FieldError::invalid(
+            "type",
+            event.str_at(&["type"]),
+            "has invalid value",
+        ));
     }
     if let Some(old) = old.filter(|_| !is_core).map(as_core) {
-        for field in ["involvedObject", "message", "type", "related"].iter().chain(&required) {
+        for field in ["involvedObject", "message", "type", "related"]
+            .iter()
+            .chain(&required)
+        {
             errors.extend(fields::unchanged(&event, &old, &[field]));
         }
     }
@@ -306,7 +324,10 @@ mod tests {
         let mut elsewhere = object(stored());
         assert_eq!(errors(&elsewhere, None, true), []);
         elsewhere.set(&["involvedObject", "namespace"], "b");
-        assert_eq!(at(errors(&elsewhere, None, true)), ["involvedObject.namespace"]);
+        assert_eq!(
+            at(errors(&elsewhere, None, true)),
+            ["involvedObject.namespace"]
+        );
         let new = object(json!({
             "metadata": {"namespace": "a"},
             "regarding": {"namespace": "a"},

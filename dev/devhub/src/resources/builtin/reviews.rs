@@ -78,7 +78,11 @@ fn review(write: &WriteTo<'_>, question: &Object, scope: Review) -> Result<Objec
 
 /// What is wrong with an access review.
 fn access_errors(question: &Object, scope: Review) -> Vec<FieldError> {
-    let given = |field: &str| question.at(&["spec", field]).is_some_and(|value| !value.is_null());
+    let given = |field: &str| {
+        question
+            .at(&["spec", field])
+            .is_some_and(|value| !value.is_null())
+    };
     let (resource, path) = (given("resourceAttributes"), given("nonResourceAttributes"));
     let user = subject(question);
     let namespace = question.str_at(&["spec", "resourceAttributes", "namespace"]);
@@ -90,12 +94,32 @@ fn access_errors(question: &Object, scope: Review) -> Vec<FieldError> {
     let is_local = scope == Review::Local;
     let nobody = scope != Review::Oneself && user.name.is_empty() && user.groups.is_empty();
     let faults = [
-        (resource && path, "spec.nonResourceAttributes", "cannot be specified in combination with resourceAttributes"),
-        (!resource && !path, "spec.resourceAttributes", "exactly one of nonResourceAttributes or resourceAttributes must be specified"),
-        (nobody, "spec.user", "at least one of user or group must be specified"),
+        (
+            resource && path,
+            "spec.nonResourceAttributes",
+            "cannot be specified in combination with resourceAttributes",
+        ),
+        (
+            !resource && !path,
+            "spec.resourceAttributes",
+            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+        ),
+        (
+            nobody,
+            "spec.user",
+            "at least one of user or group must be specified",
+        ),
         (has_metadata, "metadata", "must be empty"),
-        (is_local && resource && namespace != question.namespace(), "spec.resourceAttributes.namespace", "must match metadata.namespace"),
-        (is_local && path, "spec.nonResourceAttributes", "disallowed on this kind of request"),
+        (
+            is_local && resource && namespace != question.namespace(),
+            "spec.resourceAttributes.namespace",
+            "must match metadata.namespace",
+        ),
+        (
+            is_local && path,
+            "spec.nonResourceAttributes",
+            "disallowed on this kind of request",
+        ),
     ];
     let faults = faults.iter().filter(|(is_wrong, ..)| *is_wrong);
     faults
@@ -266,7 +290,11 @@ mod tests {
                 Review::Access,
                 "",
             ),
-            (json!({ "nonResourceAttributes": path }), Review::Oneself, ""),
+            (
+                json!({ "nonResourceAttributes": path }),
+                Review::Oneself,
+                "",
+            ),
             (
                 json!({}),
                 Review::Access,

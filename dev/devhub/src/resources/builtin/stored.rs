@@ -182,7 +182,10 @@ impl Behaviour for Stored {
     fn default(&self, object: &mut Object) {
         let defaults: Value = serde_json::from_str(self.defaults).unwrap_or_default();
         for (name, default) in defaults.as_object().into_iter().flatten() {
-            let field = object.fields_mut().entry(name.as_str()).or_insert(Value::Null);
+            let field = object
+                .fields_mut()
+                .entry(name.as_str())
+                .or_insert(Value::Null);
             fill_in(field, default);
         }
     }
@@ -222,7 +225,10 @@ impl Behaviour for Stored {
 
     fn warnings(&self, _object: &Object, _old: Option<&Object>) -> Vec<String> {
         let warning = Some(self.warning.to_owned());
-        warning.filter(|text| !text.is_empty()).into_iter().collect()
+        warning
+            .filter(|text| !text.is_empty())
+            .into_iter()
+            .collect()
     }
 }
 
@@ -248,7 +254,13 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_filled_in_and_what_is_required_is_missed() {
-        for resource in [deployments(), services(), pod_disruption_budgets(), nodes(), leases()] {
+        for resource in [
+            deployments(),
+            services(),
+            pod_disruption_budgets(),
+            nodes(),
+            leases(),
+        ] {
             let mut object = Object::try_from(json!({"metadata": {"name": "a"}})).unwrap();
             resource.behaviour.default(&mut object);
             assert!(object.fields().len() > 1, "{resource:?}");
@@ -256,7 +268,10 @@ mod tests {
         let mut object = Object::try_from(json!({"spec": {"replicas": 3}})).unwrap();
         DEPLOYMENTS.default(&mut object);
         assert_eq!(object.at(&["spec", "replicas"]), Some(&json!(3)));
-        assert_eq!(object.str_at(&["spec", "strategy", "type"]), "RollingUpdate");
+        assert_eq!(
+            object.str_at(&["spec", "strategy", "type"]),
+            "RollingUpdate"
+        );
         let missing = deployments().schema.missing(&object.to_value());
         let fields: Vec<_> = missing.iter().map(|error| error.field.as_str()).collect();
         assert_eq!(fields, ["spec.selector", "spec.template"]);

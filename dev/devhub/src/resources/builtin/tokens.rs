@@ -107,9 +107,11 @@ fn check_account(account: &Object, request: &Object) -> Result<(), ApiError> {
 fn asked(request: &Object) -> Result<Asked, ApiError> {
     let given = |field: &str| request.at(&["spec", field]).cloned().unwrap_or_default();
     let malformed = |error: serde_json::Error| ApiError::bad_request(format!("{KIND}: {error}"));
-    let seconds: Option<i64> = serde_json::from_value(given("expirationSeconds")).map_err(malformed)?;
+    let seconds: Option<i64> =
+        serde_json::from_value(given("expirationSeconds")).map_err(malformed)?;
     let seconds = seconds.unwrap_or(DEFAULT_SECONDS);
-    let audiences: Option<Vec<String>> = serde_json::from_value(given("audiences")).map_err(malformed)?;
+    let audiences: Option<Vec<String>> =
+        serde_json::from_value(given("audiences")).map_err(malformed)?;
     let mut audiences = audiences.unwrap_or_default();
     if audiences.is_empty() {
         audiences.push(AUDIENCE.to_owned());

@@ -18,7 +18,9 @@ const CONDITIONS_MAX: usize = 64;
 
 /// Everything that is wrong.
 pub(super) fn errors(object: &Object, old: Option<&Object>, mutating: bool) -> Vec<FieldError> {
-    let known = old.map(|old| items_at(old, &["webhooks"])).unwrap_or_default();
+    let known = old
+        .map(|old| items_at(old, &["webhooks"]))
+        .unwrap_or_default();
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
     for (index, webhook) in items_at(object, &["webhooks"]).iter().enumerate() {
@@ -69,7 +71,10 @@ fn check(at: &str, webhook: &Value, mutating: bool, errors: &mut Vec<FieldError>
         }
     }
     let versions = texts(webhook, "admissionReviewVersions");
-    if !versions.iter().any(|version| ["v1", "v1beta1"].contains(version)) {
+    if !versions
+        .iter()
+        .any(|version| ["v1", "v1beta1"].contains(version))
+    {
         let words = "must specify one of v1, v1beta1";
         let at = format!("{at}.admissionReviewVersions");
         errors.push(match versions.is_empty() {
@@ -77,7 +82,11 @@ fn check(at: &str, webhook: &Value, mutating: bool, errors: &mut Vec<FieldError>
             false => FieldError::invalid(at, versions, words),
         });
     }
-    check_client(&format!("{at}.clientConfig"), &webhook["clientConfig"], errors);
+    check_client(
+        &format!("{at}.clientConfig"),
+        &webhook["clientConfig"],
+        errors,
+    );
     check_conditions(&format!("{at}.matchConditions"), webhook, errors);
 }
 
@@ -123,7 +132,8 @@ fn check_client(at: &str, client: &Value, errors: &mut Vec<FieldError>) {
                     "'https' is the only allowed URL scheme".to_owned()
                 }
                 Ok(uri) if uri.query().is_some() || url.contains(['#', '@']) => {
-                    "user information, queries and fragments are not permitted in the URL".to_owned()
+                    "user information, queries and fragments are not permitted in the URL"
+                        .to_owned()
                 }
                 Ok(_) => return,
             };
@@ -138,12 +148,20 @@ fn check_client(at: &str, client: &Value, errors: &mut Vec<FieldError>) {
             let port = service.get("port").and_then(Value::as_i64).unwrap_or(443);
             if !(1..=65535).contains(&port) {
                 let words = "port is not valid: must be between 1 and 65535, inclusive";
-                errors.push(FieldError::invalid(format!("{at}.service.port"), port, words));
+                errors.push(FieldError::invalid(
+                    format!("{at}.service.port"),
+                    port,
+                    words,
+                ));
             }
             let path = text_of(service, "path");
             if !path.is_empty() && !path.starts_with('/') {
                 let words = "must start with a '/'";
-                errors.push(FieldError::invalid(format!("{at}.service.path"), path, words));
+                errors.push(FieldError::invalid(
+                    format!("{at}.service.path"),
+                    path,
+                    words,
+                ));
             }
         }
         _ => {
@@ -227,11 +245,23 @@ mod tests {
             ("matchPolicy", json!({"matchPolicy": "x"})),
             ("reinvocationPolicy", json!({"reinvocationPolicy": "x"})),
             ("timeoutSeconds", json!({"timeoutSeconds": 31})),
-            ("admissionReviewVersions", json!({"admissionReviewVersions": ["v2"]})),
+            (
+                "admissionReviewVersions",
+                json!({"admissionReviewVersions": ["v2"]}),
+            ),
             ("clientConfig", json!({"clientConfig": {"url": null}})),
-            ("clientConfig.url", json!({"clientConfig": {"url": "http://h"}})),
-            ("clientConfig.url", json!({"clientConfig": {"url": "https://u@h"}})),
-            ("clientConfig.url", json!({"clientConfig": {"url": "https:x y"}})),
+            (
+                "clientConfig.url",
+                json!({"clientConfig": {"url": "http://h"}}),
+            ),
+            (
+                "clientConfig.url",
+                json!({"clientConfig": {"url": "https://u@h"}}),
+            ),
+            (
+                "clientConfig.url",
+                json!({"clientConfig": {"url": "https:x y"}}),
+            ),
             (
                 "clientConfig.service.namespace",
                 json!({"clientConfig": {"url": null, "service": {"name": "s"}}}),
@@ -244,8 +274,14 @@ mod tests {
                 "objectSelector.matchExpressions[0].operator",
                 json!({"objectSelector": {"matchExpressions": [{"key": "k", "operator": "x"}]}}),
             ),
-            ("rules[0].operations", json!({"rules": [{"operations": ["x"], "apiGroups": ["g"], "apiVersions": ["v1"], "resources": ["r"]}]})),
-            ("rules[0].resources", json!({"rules": [{"operations": ["*"], "apiGroups": ["g"], "apiVersions": ["v1"]}]})),
+            (
+                "rules[0].operations",
+                json!({"rules": [{"operations": ["x"], "apiGroups": ["g"], "apiVersions": ["v1"], "resources": ["r"]}]}),
+            ),
+            (
+                "rules[0].resources",
+                json!({"rules": [{"operations": ["*"], "apiGroups": ["g"], "apiVersions": ["v1"]}]}),
+            ),
         ] {
             assert_eq!(wrong(patch.clone()), [field], "{patch}");
         }

@@ -17,7 +17,10 @@ pub(super) fn errors(definition: &Value, old: Option<&Value>) -> Vec<FieldError>
         let at = format!("spec.versions[{index}]");
         let name = text(version, "name");
         label(&format!("{at}.name"), name, &mut errors);
-        if versions[..index].iter().any(|other| text(other, "name") == name) {
+        if versions[..index]
+            .iter()
+            .any(|other| text(other, "name") == name)
+        {
             errors.push(duplicate(format!("{at}.name"), name));
         }
         let at = format!("{at}.schema.openAPIV3Schema");
@@ -31,7 +34,10 @@ pub(super) fn errors(definition: &Value, old: Option<&Value>) -> Vec<FieldError>
         let words = "must have exactly one version marked as storage version";
         errors.push(FieldError::invalid("spec.versions", Value::Null, words));
     }
-    for (index, name) in texts(&definition["status"]["storedVersions"]).iter().enumerate() {
+    for (index, name) in texts(&definition["status"]["storedVersions"])
+        .iter()
+        .enumerate()
+    {
         if !versions.iter().any(|version| text(version, "name") == name) {
             let words = "missing from spec.versions, and objects may be stored in it";
             let at = format!("status.storedVersions[{index}]");
@@ -50,7 +56,11 @@ pub(super) fn errors(definition: &Value, old: Option<&Value>) -> Vec<FieldError>
     }
     if spec["preserveUnknownFields"] == true {
         let words = "cannot be true; set x-kubernetes-preserve-unknown-fields in the schema";
-        errors.push(FieldError::invalid("spec.preserveUnknownFields", true, words));
+        errors.push(FieldError::invalid(
+            "spec.preserveUnknownFields",
+            true,
+            words,
+        ));
     }
     if let Some(old) = old {
         immutable(spec, old, &mut errors);
@@ -106,15 +116,21 @@ fn naming(definition: &Value, is_new: bool, errors: &mut Vec<FieldError>) {
     }
     if text(names, "kind") == text(names, "listKind") {
         let words = "kind and listKind may not be the same";
-        errors.push(FieldError::invalid("spec.names.listKind", text(names, "kind"), words));
+        errors.push(FieldError::invalid(
+            "spec.names.listKind",
+            text(names, "kind"),
+            words,
+        ));
     }
 }
 
 /// What is part of where objects are stored does not change.
 fn immutable(spec: &Value, old: &Value, errors: &mut Vec<FieldError>) {
-    let is_established = list_of(&old["status"], "conditions").iter().any(|condition| {
-        text(condition, "type") == "Established" && text(condition, "status") == "True"
-    });
+    let is_established = list_of(&old["status"], "conditions")
+        .iter()
+        .any(|condition| {
+            text(condition, "type") == "Established" && text(condition, "status") == "True"
+        });
     for (path, only_established) in [
         ("/group", false),
         ("/names/plural", false),

@@ -187,7 +187,9 @@ fn of_type(
     let format = limits.format.as_deref().unwrap_or_default();
     let fits_format = match value {
         Value::Number(number) => match (format, Num::of(number)) {
-            ("int32", number) => number.as_int().is_some_and(|int| i32::try_from(int).is_ok()),
+            ("int32", number) => number
+                .as_int()
+                .is_some_and(|int| i32::try_from(int).is_ok()),
             ("float", number) => number.as_f64().abs() <= f64::from(f32::MAX),
             _ => true,
         },
@@ -208,7 +210,9 @@ fn combined(limits: &Limits, value: &Value, at: &Place, errors: &mut Vec<FieldEr
     let fits = |schema: &&Schema| against(schema, value, None, at).is_empty();
     let mut refuse = |words: String| errors.push(FieldError::invalid(WHOLE, "", words));
     if !limits.any_of.is_empty() && !limits.any_of.iter().any(|schema| fits(&schema)) {
-        refuse(format!("{path:?} must validate at least one schema (anyOf)"));
+        refuse(format!(
+            "{path:?} must validate at least one schema (anyOf)"
+        ));
     }
     let valid = limits.one_of.iter().filter(fits).count();
     if !limits.one_of.is_empty() && valid != 1 {
@@ -253,7 +257,10 @@ fn number(limits: &Limits, value: Num, at: &Place, errors: &mut Vec<FieldError>)
             errors.push(invalid(at, value.value(), &words));
         }
     }
-    for (bound, than) in [(limits.minimum, "greater than"), (limits.maximum, "less than")] {
+    for (bound, than) in [
+        (limits.minimum, "greater than"),
+        (limits.maximum, "less than"),
+    ] {
         let Some(Bound { limit, exclusive }) = bound else {
             continue;
         };

@@ -32,10 +32,12 @@ fn check(schema: &Schema, value: &Value, at: &str) -> Result<(), String> {
             value => value.is_number(),
         },
         (Type::Object, Value::Object(fields)) => {
-            return fields.iter().try_for_each(|(name, value)| match schema.child(name) {
-                Some(child) => check(child, value, &field(at, name)),
-                None => Ok(()),
-            });
+            return fields
+                .iter()
+                .try_for_each(|(name, value)| match schema.child(name) {
+                    Some(child) => check(child, value, &field(at, name)),
+                    None => Ok(()),
+                });
         }
         (Type::Array, Value::Array(items)) => {
             let items = items.iter().enumerate().zip(schema.items.iter().cycle());
@@ -81,5 +83,6 @@ fn is_quantity(text: &str) -> bool {
     ];
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || "+-.".contains(c));
     let number = &text[..text.len() - unit.len()];
-    (UNITS.contains(&unit) && number.parse::<f64>().is_ok()) || text.parse::<f64>().is_ok_and(f64::is_finite)
+    (UNITS.contains(&unit) && number.parse::<f64>().is_ok())
+        || text.parse::<f64>().is_ok_and(f64::is_finite)
 }

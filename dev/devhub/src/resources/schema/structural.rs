@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::{Schema, cel, check};
 use crate::status::FieldError;
 
-const TYPES: [&str; 7] = ["", "array", "boolean", "integer", "number", "object", "string"];
+const TYPES: [&str; 7] = [
+    "", "array", "boolean", "integer", "number", "object", "string",
+];
 /// What JSON schemas have, and those of CustomResourceDefinitions have not.
 const UNSUPPORTED: [&str; 6] = [
     "id",
@@ -73,12 +75,15 @@ fn walk(json: &Value, level: Level, at: &str, errors: &mut Vec<FieldError>) {
         forbid("nullable", "nullable cannot be true at the root");
     }
     let both = fields.is_some_and(|fields| !fields.is_empty())
-        && json.get("additionalProperties").is_some_and(|values| *values != true);
+        && json
+            .get("additionalProperties")
+            .is_some_and(|values| *values != true);
     if both {
         let words = "additionalProperties and properties are mutual exclusive";
         forbid("additionalProperties", words);
     }
-    let untyped = is_set("x-kubernetes-int-or-string") || is_set("x-kubernetes-preserve-unknown-fields");
+    let untyped =
+        is_set("x-kubernetes-int-or-string") || is_set("x-kubernetes-preserve-unknown-fields");
     let at_type = format!("{at}.type");
     if level == Level::Limit {
         for name in STRUCTURE.iter().filter(|name| json.get(**name).is_some()) {
@@ -89,23 +94,40 @@ fn walk(json: &Value, level: Level, at: &str, errors: &mut Vec<FieldError>) {
         }
     } else if !TYPES.contains(&kind) {
         let supported = &TYPES[1..];
-        errors.push(crate::resources::builtin::fields::not_supported(at_type, kind, supported));
+        errors.push(crate::resources::builtin::fields::not_supported(
+            at_type, kind, supported,
+        ));
     } else if kind.is_empty() && !untyped {
         errors.push(FieldError::required(at_type, "must not be empty"));
     } else if level == Level::Root && kind != "object" && !kind.is_empty() {
-        errors.push(FieldError::invalid(at_type, kind, "must be object at the root"));
+        errors.push(FieldError::invalid(
+            at_type,
+            kind,
+            "must be object at the root",
+        ));
     } else if kind == "array" && json.get("items").is_none() {
-        errors.push(FieldError::required(format!("{at}.items"), "must be specified"));
+        errors.push(FieldError::required(
+            format!("{at}.items"),
+            "must be specified",
+        ));
     }
     lists(json, at, errors);
     if let Err(error) = Regex::new(text("pattern")) {
         let words = format!("must be a valid regular expression, but isn't: {error}");
-        errors.push(FieldError::invalid(format!("{at}.pattern"), text("pattern"), words));
+        errors.push(FieldError::invalid(
+            format!("{at}.pattern"),
+            text("pattern"),
+            words,
+        ));
     }
     for (name, child) in fields.into_iter().flatten() {
         walk(child, below, &format!("{at}.properties[{name}]"), errors);
     }
-    for (name, level) in [("items", below), ("additionalProperties", below), ("not", Level::Limit)] {
+    for (name, level) in [
+        ("items", below),
+        ("additionalProperties", below),
+        ("not", Level::Limit),
+    ] {
         if let Some(child) = json.get(name).filter(|child| child.is_object()) {
             walk(child, level, &format!("{at}.{name}"), errors);
         }
@@ -113,7 +135,12 @@ fn walk(json: &Value, level: Level, at: &str, errors: &mut Vec<FieldError>) {
     for name in ["anyOf", "allOf", "oneOf"] {
         let list = json.get(name).and_then(Value::as_array);
         for (index, child) in list.into_iter().flatten().enumerate() {
-            walk(child, Level::Limit, &format!("{at}.{name}[{index}]"), errors);
+            walk(
+                child,
+                Level::Limit,
+                &format!("{at}.{name}[{index}]"),
+                errors,
+            );
         }
     }
 }
@@ -121,17 +148,26 @@ fn walk(json: &Value, level: Level, at: &str, errors: &mut Vec<FieldError>) {
 /// Lists and maps are of a known type, and the keys of lists are fields that always have a value.
 fn lists(json: &Value, at: &str, errors: &mut Vec<FieldError>) {
     for (name, known) in [
-        ("x-kubernetes-list-type", &["atomic", "set", "map"] as &[&str]),
+        (
+            "x-kubernetes-list-type",
+            &["atomic", "set", "map"] as &[&str],
+        ),
         ("x-kubernetes-map-type", &["atomic", "granular"]),
     ] {
         let of = json.get(name).and_then(Value::as_str);
         if let Some(of) = of.filter(|of| !known.contains(of)) {
             let at = format!("{at}.{name}");
-            errors.push(crate::resources::builtin::fields::not_supported(at, of, known));
+            errors.push(crate::resources::builtin::fields::not_supported(
+                at, of, known,
+            ));
         }
     }
-    let is_map = json.get("x-kubernetes-list-type").is_some_and(|of| of == "map");
-    let keys = json.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
+    let is_map = json
+        .get("x-kubernetes-list-type")
+        .is_some_and(|of| of == "map");
+    let keys = json
+        .get("x-kubernetes-list-map-keys")
+        .and_then(Value::as_array);
     let keys_at = format!("{at}.x-kubernetes-list-map-keys");
     if is_map != keys.is_some_and(|keys| !keys.is_empty()) {
         let words = "must be there for a list of type map, and only there";
@@ -177,7 +213,10 @@ pub(super) fn check_meaning(schema: &Schema, at: &str, errors: &mut Vec<FieldErr
     for (name, child) in &schema.properties {
         check_meaning(child, &format!("{at}.properties[{name}]"), errors);
     }
-    for (name, child) in [("additionalProperties", &schema.additional), ("items", &schema.items)] {
+    for (name, child) in [
+        ("additionalProperties", &schema.additional),
+        ("items", &schema.items),
+    ] {
         if let Some(child) = child {
             check_meaning(child, &format!("{at}.{name}"), errors);
         }

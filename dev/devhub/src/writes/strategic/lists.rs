@@ -303,14 +303,14 @@ fn find(list: &[Value], key: &str, value: &Value) -> Result<Option<usize>, ApiEr
 fn key_of<'v>(item: &'v Value, key: &str) -> Result<&'v Value, ApiError> {
     let fields = expect_map(item)?;
     fields.get(key).ok_or_else(|| {
-        failed(format!("an item does not contain declared merge key: {key}"))
+        failed(format!(
+            "an item does not contain declared merge key: {key}"
+        ))
     })
 }
 
 fn expect_map(value: &Value) -> Result<&Map<String, Value>, ApiError> {
-    value
-        .as_object()
-        .ok_or_else(|| wrong_type("an object"))
+    value.as_object().ok_or_else(|| wrong_type("an object"))
 }
 
 pub(super) fn expect_list(value: Value) -> Result<Vec<Value>, ApiError> {
