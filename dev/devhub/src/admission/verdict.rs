@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::call::Answer;
-use super::hook::ReviewVersion;
+use super::review::API_VERSION;
 use crate::status::{ApiError, Cause, Details};
 
 /// How much of an answer that is no review is shown.
@@ -86,22 +86,21 @@ pub(super) fn read(
     hook: &str,
     answer: &Answer,
     uid: &str,
-    version: ReviewVersion,
     mutating: bool,
 ) -> Result<Verdict, String> {
-    let review = decode(answer, version).map_err(|why| format!("failed to call webhook: {why}"))?;
-    check(hook, review, uid, version, mutating)
+    let review = decode(answer).map_err(|why| format!("failed to call webhook: {why}"))?;
+    check(hook, review, uid, mutating)
         .map_err(|why| format!("received invalid webhook response: {why}"))
 }
 
-fn decode(answer: &Answer, version: ReviewVersion) -> Result<Review, String> {
+fn decode(answer: &Answer) -> Result<Review, String> {
     if answer.code.as_u16() > 206 || !answer.code.is_success() {
         return Err(server_error(answer));
     }
     if answer.body.is_empty() {
         let (code, media_type) = (answer.code.as_u16(), &answer.media_type);
         return Err(format!(
-            "0-length response with status code: {code} and content type: {media_type}"
+            "the response is empty, with status code {code} and content type {media_type:?}"
         ));
     }
     let review: Review = serde_json::from_slice(&answer.body)
@@ -110,24 +109,18 @@ fn decode(answer: &Answer, version: ReviewVersion) -> Result<Review, String> {
         let field = field.as_deref().unwrap_or_default();
         field.is_empty() || field == wanted
     };
-    if is(&review.kind, "AdmissionReview") && is(&review.api_version, version.api_version()) {
+    if is(&review.kind, "AdmissionReview") && is(&review.api_version, API_VERSION) {
         return Ok(review);
     }
     Err(format!(
         "the response is {} {}, and not an AdmissionReview of {}",
         review.api_version.unwrap_or_default(),
         review.kind.unwrap_or_default(),
-        version.api_version()
+        API_VERSION
     ))
 }
 
-fn check(
-    hook: &str,
-    review: Review,
-    uid: &str,
-    version: ReviewVersion,
-    mutating: bool,
-) -> Result<Verdict, String> {
+fn check(hook: &str, review: Review, uid: &str, mutating: bool) -> Result<Verdict, String> {
     let Some(response) = review.response else {
         return Err("webhook response was absent".to_owned());
     };
@@ -135,30 +128,19 @@ fn check(
     let patch = BASE64_STANDARD
         .decode(&patch)
         .map_err(|error| format!("response.patch is no base64: {error}"))?;
-    let mut patch_type = response.patch_type;
-    if version == ReviewVersion::V1 {
-        let got = response.uid.unwrap_or_default();
-        if got != uid {
-            return Err(format!("expected response.uid={uid:?}, got {got:?}"));
-        }
-        let kind = review.kind.unwrap_or_default();
-        let api_version = review.api_version.unwrap_or_default();
-        if kind.is_empty() || api_version.is_empty() {
-            let expected = "admission.k8s.io/v1, Kind=AdmissionReview";
-            let got = if api_version.is_empty() {
-                "/"
-            } else {
-                &api_version
-            };
-            return Err(format!(
-                "expected webhook response of {expected}, got {got}, Kind={kind}"
-            ));
-        }
-        check_patch(&patch, patch_type.as_deref(), mutating)?;
-    } else {
-        // In v1beta1 nobody said what sort of patch it is.
-        patch_type = (mutating && !patch.is_empty()).then(|| "JSONPatch".to_owned());
+    let patch_type = response.patch_type;
+    let got = response.uid.unwrap_or_default();
+    if got != uid {
+        return Err(format!("expected response.uid={uid:?}, got {got:?}"));
     }
+    let kind = review.kind.unwrap_or_default();
+    let api_version = review.api_version.unwrap_or_default();
+    if kind.is_empty() || api_version.is_empty() {
+        return Err(format!(
+            "expected webhook response of {API_VERSION}, Kind=AdmissionReview, got {api_version}, Kind={kind}"
+        ));
+    }
+    check_patch(&patch, patch_type.as_deref(), mutating)?;
     let outcome = if response.allowed.unwrap_or_default() {
         Ok(())
     } else {

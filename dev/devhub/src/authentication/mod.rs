@@ -20,7 +20,6 @@ use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;
 
 use crate::World;
-use crate::object::Object;
 use crate::status::ApiError;
 use crate::storage::Store;
 use crate::user::User;
@@ -174,19 +173,6 @@ impl Authenticator {
     /// 500 if there are no random numbers.
     pub(crate) fn issue(&self, wanted: &Wanted<'_>, now: Timestamp) -> Result<String, ApiError> {
         accounts::issue(&self.key, wanted, now)
-            .map_err(|_| ApiError::internal("failed to generate token: no random numbers"))
-    }
-
-    /// A token for a Secret of a service account.
-    ///
-    /// # Errors
-    /// 500 if there are no random numbers.
-    pub(crate) fn issue_for_secret(
-        &self,
-        account: &Object,
-        secret: &str,
-    ) -> Result<String, ApiError> {
-        accounts::issue_for_secret(&self.key, account, secret)
             .map_err(|_| ApiError::internal("failed to generate token: no random numbers"))
     }
 }

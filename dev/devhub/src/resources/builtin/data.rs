@@ -92,6 +92,15 @@ impl Behaviour for Secrets {
     ) -> Vec<FieldError> {
         secret_errors(object, old)
     }
+
+    fn warnings(&self, object: &Object, _old: Option<&Object>) -> Vec<String> {
+        let wants_token = object.str_at(&["type"]) == "kubernetes.io/service-account-token";
+        let warning = "devhub puts no token into Secrets; ask for one (kubectl create token)";
+        wants_token
+            .then(|| warning.to_owned())
+            .into_iter()
+            .collect()
+    }
 }
 
 /// `stringData` is a way to write: it is never kept, and never shown.

@@ -71,11 +71,8 @@ fn check(at: &str, webhook: &Value, mutating: bool, errors: &mut Vec<FieldError>
         }
     }
     let versions = texts(webhook, "admissionReviewVersions");
-    if !versions
-        .iter()
-        .any(|version| ["v1", "v1beta1"].contains(version))
-    {
-        let words = "must specify one of v1, v1beta1";
+    if !versions.contains(&"v1") {
+        let words = "must include v1, the one version that devhub has";
         let at = format!("{at}.admissionReviewVersions");
         errors.push(match versions.is_empty() {
             true => FieldError::required(at, words),

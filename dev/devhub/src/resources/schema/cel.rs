@@ -3,7 +3,7 @@
 //! # Promises
 //! - A definition with a rule that cannot be compiled, or that calls a function devhub has not, is refused when it
 //!   is written; such rules do not come to evaluation.
-//! - Rules that name `oldSelf` run only where there is an old value to compare with, unless they take an optional one.
+//! - Rules that name `oldSelf` run only where there is an old value to compare with.
 //!
 //! # Caveats
 //! Types are not checked, and no cost is estimated or counted. Times are strings: rules with
@@ -31,12 +31,7 @@ pub(super) struct Rule {
     text: String,
     program: Program,
     message: String,
-    message_expression: Option<Program>,
-    reason: String,
-    /// Where below the value the error is said to be.
-    field_path: String,
     uses_old: bool,
-    takes_optional_old: bool,
 }
 
 impl std::fmt::Debug for Rule {
@@ -59,21 +54,11 @@ impl Rule {
         let text = text_of("rule");
         let program = compile(text).ok()?;
         let uses_old = program.references().has_variable("oldSelf");
-        let expression = text_of("messageExpression");
         Some(Self {
             text: text.trim().to_owned(),
             uses_old,
             program,
             message: text_of("message").trim().to_owned(),
-            message_expression: (!expression.trim().is_empty())
-                .then(|| compile(expression).ok())
-                .flatten(),
-            reason: text_of("reason").to_owned(),
-            field_path: text_of("fieldPath").trim().to_owned(),
-            takes_optional_old: rule
-                .get("optionalOldSelf")
-                .and_then(Value::as_bool)
-                .unwrap_or_default(),
         })
     }
 
@@ -87,7 +72,7 @@ impl Rule {
     }
 }
 
-/// A rule's expression, or that of its message.
+/// A rule's expression.
 ///
 /// # Errors
 /// In words.
@@ -157,26 +142,12 @@ fn run(
     let this = to_cel(schema, value);
     let before = old.map(|old| to_cel(schema, old));
     for rule in rules {
-        if rule.uses_old && before.is_none() && !rule.takes_optional_old {
+        if rule.uses_old && before.is_none() {
             continue;
         }
         let mut context = Context::with_env(Arc::clone(&ENV));
         context.add_variable_from_value("self", this.clone());
-        if rule.takes_optional_old {
-            let of = if before.is_some() {
-                "optional.of(before)"
-            } else {
-                "optional.none()"
-            };
-            if let Some(before) = &before {
-                context.add_variable_from_value("before", before.clone());
-            }
-            let optional = ENV.compile(of).ok();
-            let optional = optional.and_then(|program| program.execute(&context).ok());
-            if let Some(optional) = optional {
-                context.add_variable_from_value("oldSelf", optional);
-            }
-        } else if let Some(before) = &before {
+        if let Some(before) = &before {
             context.add_variable_from_value("oldSelf", before.clone());
         }
         let type_name = || Value::from(schema.r#type.as_str());
@@ -185,7 +156,7 @@ fn run(
             Ok(CelValue::Bool(false)) => {
                 // What was wrong before, and has not changed, may stay.
                 if rule.uses_old || old != Some(value) {
-                    errors.push(broken(schema, rule, value, place, &context));
+                    errors.push(broken(schema, rule, value, place));
                 }
             }
             Ok(_) => {
@@ -200,45 +171,13 @@ fn run(
     }
 }
 
-fn broken(
-    schema: &Schema,
-    rule: &Rule,
-    value: &Value,
-    at: &str,
-    context: &Context<'_, '_>,
-) -> FieldError {
-    let said =
-        rule.message_expression
-            .as_ref()
-            .and_then(|expression| match expression.execute(context) {
-                Ok(CelValue::String(text)) if !text.trim().is_empty() => {
-                    Some(text.trim().to_owned())
-                }
-                _ => None,
-            });
-    let words = said.unwrap_or_else(|| {
-        if rule.message.is_empty() {
-            format!("failed rule: {}", rule.text)
-        } else {
-            rule.message.clone()
-        }
-    });
-    let at = if rule.field_path.is_empty() {
-        at.to_owned()
-    } else if at == "<nil>" {
-        rule.field_path.trim_start_matches('.').to_owned()
-    } else if rule.field_path.starts_with(['.', '[']) {
-        format!("{at}{}", rule.field_path)
-    } else {
-        format!("{at}.{}", rule.field_path)
+fn broken(schema: &Schema, rule: &Rule, value: &Value, at: &str) -> FieldError {
+    let words = match rule.message.as_str() {
+        "" => format!("failed rule: {}", rule.text),
+        message => message.to_owned(),
     };
     let shown = (!matches!(schema.r#type, Type::Object | Type::Array)).then(|| value.clone());
-    match rule.reason.as_str() {
-        "FieldValueForbidden" => FieldError::forbidden(at, words),
-        "FieldValueRequired" => FieldError::required(at, words),
-        "FieldValueDuplicate" => FieldError::new(FieldErrorSort::Duplicate, at, shown, ""),
-        _ => FieldError::new(FieldErrorSort::Invalid, at, shown, words),
-    }
+    FieldError::new(FieldErrorSort::Invalid, at, shown, words)
 }
 
 /// A value as rules see it: by its schema an integer or a double, fields by names that CEL can write.

@@ -198,15 +198,15 @@ pub(super) fn check_meaning(schema: &Schema, at: &str, errors: &mut Vec<FieldErr
     let rules = schema.rest.get("x-kubernetes-validations");
     let rules = rules.and_then(Value::as_array).into_iter().flatten();
     for (index, rule) in rules.enumerate() {
-        for name in ["rule", "messageExpression"] {
-            let text = rule.get(name).and_then(Value::as_str);
-            if name == "messageExpression" && text.is_none() {
-                continue;
-            }
-            let text = text.unwrap_or_default();
-            if let Err(words) = cel::compile(text) {
-                let at = format!("{at}.x-kubernetes-validations[{index}].{name}");
-                errors.push(FieldError::invalid(at, text, words));
+        let at = format!("{at}.x-kubernetes-validations[{index}]");
+        let text = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
+        if let Err(words) = cel::compile(text) {
+            errors.push(FieldError::invalid(format!("{at}.rule"), text, words));
+        }
+        for name in ["messageExpression", "optionalOldSelf"] {
+            if rule.get(name).is_some() {
+                let words = "devhub does not implement it";
+                errors.push(FieldError::forbidden(format!("{at}.{name}"), words));
             }
         }
     }
