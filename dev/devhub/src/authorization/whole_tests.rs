@@ -374,7 +374,7 @@ async fn reviews_say_whether_and_why() {
     );
     let question = json!({ "spec": { "user": "dev", "resourceAttributes": { "verb": "get", "resource": "pods", "namespace": "other" } } });
     let refused = hub.create(&admin(), local, question).await;
-    let expected = ".authorization.k8s.io \"\" is invalid: spec.resourceAttributes.namespace: Invalid value: \"other\": must match metadata.namespace";
+    let expected = ".authorization.k8s.io \"\" is invalid: spec.resourceAttributes.namespace: Invalid value: null: must match metadata.namespace";
     assert_eq!(words(refused), (422, expected.to_owned()));
 
     let rules: Place<'_> = ("authorization.k8s.io/v1", "selfsubjectrulesreviews", "");

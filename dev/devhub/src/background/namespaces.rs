@@ -343,7 +343,7 @@ mod tests {
             (
                 "NamespaceDeletionContentFailure",
                 true,
-                "Failed to delete all resource types, 2 remaining: a, b",
+                "Failed to delete all resource types: a, b",
             ),
             (
                 "NamespaceContentRemaining",

@@ -478,7 +478,7 @@ mod tests {
         assert_eq!(
             told(new, Some(old), false),
             [
-                "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{\"x/c\", \"x/d\"}"
+                "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers [\"x/c\", \"x/d\"]"
             ]
         );
     }

@@ -32,22 +32,22 @@ const FREE: &[&str] = &[
 ];
 
 /// Types whose objects are replaced as a whole.
-const ATOMIC: &[&str] = &[
-    "api.core.v1.ConfigMapKeySelector",
-    "api.core.v1.FileKeySelector",
-    "api.core.v1.LocalObjectReference",
-    "api.core.v1.NodeSelector",
-    "api.core.v1.NodeSelectorTerm",
-    "api.core.v1.ObjectFieldSelector",
-    "api.core.v1.ObjectReference",
-    "api.core.v1.ResourceFieldSelector",
-    "api.core.v1.SecretKeySelector",
-    "api.core.v1.TypedLocalObjectReference",
-    "api.rbac.v1.RoleRef",
-    "api.rbac.v1.Subject",
-    "apimachinery.pkg.apis.meta.v1.LabelSelector",
-    "apimachinery.pkg.apis.meta.v1.OwnerReference",
-];
+const ATOMIC: &str = "\
+api.core.v1.ConfigMapKeySelector
+api.core.v1.FileKeySelector
+api.core.v1.LocalObjectReference
+api.core.v1.NodeSelector
+api.core.v1.NodeSelectorTerm
+api.core.v1.ObjectFieldSelector
+api.core.v1.ObjectReference
+api.core.v1.ResourceFieldSelector
+api.core.v1.SecretKeySelector
+api.core.v1.TypedLocalObjectReference
+api.rbac.v1.RoleRef
+api.rbac.v1.Subject
+apimachinery.pkg.apis.meta.v1.LabelSelector
+apimachinery.pkg.apis.meta.v1.OwnerReference
+";
 
 /// Fields that are replaced as a whole, of types that otherwise are not.
 const ATOMIC_FIELDS: &[(&str, &str)] = &[
@@ -244,7 +244,7 @@ fn merging(schema: &mut Schema) {
         return;
     };
     let name = name.as_str();
-    schema.atomic |= ATOMIC.contains(&name);
+    schema.atomic |= ATOMIC.lines().any(|line| line == name);
     for (field, child) in &mut schema.properties {
         let is = |of: &str, its: &str| of == name && its == field;
         child.atomic |= ATOMIC_FIELDS.iter().any(|(of, its)| is(of, its));

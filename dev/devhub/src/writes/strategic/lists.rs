@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::without_directives;
 use super::{Merging, PATCH, Place, failed, merge_maps, unknown_directive};
-use super::{SET_ORDER, without_directives};
 use crate::status::ApiError;
 
 /// A list, by what its schema says.
@@ -108,7 +108,6 @@ impl<'a> Lists<'a> {
         patch: Option<Vec<Value>>,
         order: &[Value],
     ) -> Result<Option<Vec<Value>>, ApiError> {
-        self.check_order(patch.as_deref().unwrap_or_default(), order)?;
         let live = self.live_order(old.as_deref(), patch.as_deref())?;
         let merged = match (old, &patch) {
             (None, None) => return Ok(None),
@@ -145,49 +144,6 @@ impl<'a> Lists<'a> {
             }
         }
         Ok(live)
-    }
-
-    /// The patch's items must be in the order it sets.
-    fn check_order(&self, patch: &[Value], order: &[Value]) -> Result<(), ApiError> {
-        if patch.is_empty() || order.is_empty() {
-            return Ok(());
-        }
-        let mut wanted = Vec::new();
-        for item in patch {
-            let by_key = !self.key().is_empty();
-            if !by_key || expect_map(item)?.get(PATCH) != Some(&"delete".into()) {
-                wanted.push(item);
-            }
-        }
-        let mut wanted = wanted.into_iter().peekable();
-        let mut places = order.iter();
-        while let Some(item) = wanted.peek() {
-            if item.get(PATCH).is_some() && places.len() > 0 {
-                wanted.next();
-                continue;
-            }
-            let Some(place) = places.next() else {
-                break;
-            };
-            if self.identity(item)? == self.identity(place)? {
-                wanted.next();
-            }
-        }
-        if wanted.peek().is_none() {
-            return Ok(());
-        }
-        Err(failed(format!(
-            "The order in patch list doesn't match {SET_ORDER} list"
-        )))
-    }
-
-    /// What tells an item from others.
-    fn identity<'v>(&self, item: &'v Value) -> Result<&'v Value, ApiError> {
-        if self.key().is_empty() {
-            Ok(item)
-        } else {
-            key_of(item, self.key())
-        }
     }
 
     /// Items that the order names are sorted by it, the others by the old list; then the others are put where the old list
