@@ -194,7 +194,7 @@ pub(crate) fn patch(
     let mut noticed = strict::told(&document.duplicates);
     let patch = match sort {
         PatchType::Json => {
-            noticed = strict::noticed(&unknown(&document.value), &document.duplicates);
+            noticed = strict::noticed(&unknown(&document.value), &document.duplicates, false);
             for field in &mut noticed {
                 field.insert_str(0, "json patch ");
             }

@@ -106,7 +106,7 @@ impl<'a> Expected<'a> {
         let object = Object::try_from(value).map_err(|error| unrecognized(&error.to_string()))?;
         let noticed = match validation {
             FieldValidation::Ignore => Vec::new(),
-            _ => strict::noticed(&unknown, &document.duplicates),
+            _ => strict::noticed(&unknown, &document.duplicates, self.custom),
         };
         if validation == FieldValidation::Strict && !noticed.is_empty() {
             let why = format!("strict decoding error: {}", noticed.join(", "));

@@ -190,10 +190,6 @@ impl Query {
         let continued = !options.continues.is_empty();
         let faults = [
             (
-                !known || watch && exact,
-                "must be NotOlderThan, or Exact for a list",
-            ),
-            (
                 watch && initial && !given,
                 "must be NotOlderThan for sendInitialEvents",
             ),
@@ -207,13 +203,20 @@ impl Query {
             ),
             (given && continued, "is forbidden when continue is provided"),
             (exact && of_zero, "Exact is forbidden for resourceVersion 0"),
-            (!watch && initial, "sendInitialEvents is forbidden for list"),
         ];
-        let errors: Vec<_> = faults
+        let mut errors: Vec<_> = faults
             .iter()
             .filter(|(is_wrong, _)| *is_wrong)
             .map(|(_, why)| FieldError::forbidden("resourceVersionMatch", *why))
             .collect();
+        if !watch && initial {
+            let why = "is forbidden for list";
+            errors.push(FieldError::forbidden("sendInitialEvents", why));
+        }
+        if !known || watch && exact {
+            let known = ["Exact", "NotOlderThan"];
+            errors.push(not_supported("resourceVersionMatch", matching, &known));
+        }
         options.matching = match matching {
             "Exact" => Some(VersionMatch::Exact),
             "NotOlderThan" => Some(VersionMatch::NotOlderThan),

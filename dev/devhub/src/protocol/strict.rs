@@ -6,16 +6,20 @@ use crate::writes::FieldValidation;
 const TOLD_MAX: usize = 100;
 
 /// What was noticed in a document, in words. What nobody knows is not looked into.
-pub(crate) fn noticed(unknown: &[String], duplicates: &[String]) -> Vec<String> {
+/// Fields that are unknown come first; of a custom object, where they are looked for later, last.
+pub(crate) fn noticed(unknown: &[String], duplicates: &[String], custom: bool) -> Vec<String> {
     let is_known = |path: &&String| {
         let mut above = path.match_indices(['.', '[']).map(|(at, _)| &path[..at]);
         !unknown.contains(path) && !above.any(|path| unknown.iter().any(|field| field == path))
     };
     let duplicates = duplicates.iter().filter(is_known);
-    let told = duplicates.map(|path| duplicate(path));
+    let duplicates = duplicates.map(|path| duplicate(path));
     let unknown = unknown.iter().take(TOLD_MAX);
-    told.chain(unknown.map(|path| format!("unknown field {path:?}")))
-        .collect()
+    let unknown = unknown.map(|path| format!("unknown field {path:?}"));
+    match custom {
+        true => duplicates.chain(unknown).collect(),
+        false => unknown.chain(duplicates).collect(),
+    }
 }
 
 /// Fields that are there more than once, in words.
@@ -47,7 +51,7 @@ mod tests {
                 .map(|&path| path.to_owned())
                 .collect::<Vec<_>>()
         };
-        let noticed = noticed(&list(&["z"]), &list(&["a", "z", "z.b"]));
+        let noticed = noticed(&list(&["z"]), &list(&["a", "z", "z.b"]), true);
         assert_eq!(noticed, ["duplicate field \"a\"", "unknown field \"z\""]);
     }
 }

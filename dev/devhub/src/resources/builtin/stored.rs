@@ -200,7 +200,10 @@ impl Behaviour for Stored {
         object: &Object,
         _old: Option<&Object>,
     ) -> Vec<FieldError> {
-        write.resource.schema.missing(&object.to_value())
+        // The status is what controllers make of it.
+        let mut value = object.to_value();
+        value["status"].take();
+        write.resource.schema.missing(&value)
     }
 
     fn name_errors(&self, name: &str) -> Vec<String> {
