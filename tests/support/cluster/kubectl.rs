@@ -83,7 +83,9 @@ impl Person {
 
     /// `berth` as this person. Panics in tests of a package that has no such program.
     pub fn berth_command(&self, args: &[&str]) -> Command {
-        let program = option_env!("CARGO_BIN_EXE_berth").expect("a package with the program");
+        let Some(program) = option_env!("CARGO_BIN_EXE_berth") else {
+            panic!("this package has no such program");
+        };
         let mut command = Command::new(program);
         command
             .args(args)

@@ -190,7 +190,7 @@ impl Query {
         let continued = !options.continues.is_empty();
         let faults = [
             (
-                watch && initial && !given,
+                watch && initial && matching != "NotOlderThan",
                 "must be NotOlderThan for sendInitialEvents",
             ),
             (

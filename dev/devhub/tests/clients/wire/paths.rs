@@ -162,10 +162,10 @@ Content-Type: application/json
 = 415 UnsupportedMediaType: the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml
 GET /api/v1/namespaces/{ns}/configmaps
 Accept: text/html
-= 406 NotAcceptable: 406: Not Acceptable\n\nAvailable representations: application/json, application/yaml[..]
+= 406 NotAcceptable: [..]
 GET /api/v1/namespaces/{ns}/configmaps
 Accept: application/xml
-= 406 NotAcceptable: 406: Not Acceptable\n\nAvailable representations: application/json, application/yaml[..]
+= 406 NotAcceptable: [..]
 GET /apis/clients.berth.test/v1/namespaces/{ns}/widgets
 Accept: text/html
 = 406 NotAcceptable: only the following media types are accepted: application/json, application/yaml[..]
