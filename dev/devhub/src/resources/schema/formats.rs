@@ -24,8 +24,8 @@ pub(super) fn matches(format: &str, text: &str) -> bool {
 
 fn check_of(format: &str) -> Option<fn(&str) -> bool> {
     Some(match format.replace('-', "").as_str() {
-        "datetime" => |text| text.parse::<jiff::Timestamp>().is_ok(),
-        "date" => |text| text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok(),
+        "datetime" => is_date_time,
+        "date" => is_date,
         "duration" => |text| text == "0" || text.parse::<jiff::SignedDuration>().is_ok(),
         "byte" => |text| STANDARD.decode(text).is_ok(),
         "uri" => |text| {
@@ -49,6 +49,56 @@ fn check_of(format: &str) -> Option<fn(&str) -> bool> {
     })
 }
 
+/// As go-openapi has it, which takes more than RFC 3339 does: any offset, any character before the fraction, a fraction of
+/// any length, and after a second `t` whatever there is.
+fn is_date_time(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let mut parts = lower.split('t');
+    let (Some(date), Some(time)) = (parts.next(), parts.next()) else {
+        return false;
+    };
+    is_date(date) && is_time(time)
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
+}
+
+/// `^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$`
+fn is_time(text: &str) -> bool {
+    fn clock<const N: usize>(text: &str, highest: [&str; N]) -> bool {
+        let numbers: Vec<&str> = text.split(':').collect();
+        let is_number = |it: &&str| it.len() == 2 && it.bytes().all(|byte| byte.is_ascii_digit());
+        numbers.len() == N
+            && numbers.iter().all(is_number)
+            && numbers.iter().zip(highest).all(|(it, most)| *it <= most)
+    }
+    let Some((time, rest)) = text.split_at_checked(8) else {
+        return false;
+    };
+    let zone = |rest: &str| {
+        let (fraction, zone) = rest.split_at_checked(rest.len().checked_sub(6)?)?;
+        let offset = zone.strip_prefix(['+', '-'])?;
+        clock(offset, ["99", "99"]).then(|| fraction.to_owned())
+    };
+    let fraction = rest
+        .strip_suffix('z')
+        .map(str::to_owned)
+        .or_else(|| zone(rest));
+    let Some(fraction) = fraction else {
+        return false;
+    };
+    let mut fraction = fraction.chars();
+    let digits = match fraction.next() {
+        None => return clock(time, ["23", "59", "59"]),
+        Some('\n') => return false,
+        Some(_) => fraction.as_str(),
+    };
+    clock(time, ["23", "59", "59"])
+        && !digits.is_empty()
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +117,34 @@ mod tests {
             ("nobody-knows", "x", true),
         ] {
             assert_eq!(matches(format, text), fits, "{format} {text}");
+        }
+    }
+
+    #[test]
+    fn a_date_time_is_what_go_openapi_takes() {
+        for (text, taken) in [
+            ("2026-01-01T00:00:00Z", true),
+            ("2026-01-01t23:59:59.5z", true),
+            ("9999-12-31T23:59:59Z", true),
+            ("2026-01-01T00:00:00+99:99", true),
+            ("2026-01-01T00:00:00-26:00", true),
+            ("2026-01-01T00:00:00x5Z", true),
+            ("2026-01-01T00:00:00.12345678901234567890Z", true),
+            ("2026-01-01T00:00:00.5-26:00", true),
+            ("2026-01-01T00:00:00Ztail", true),
+            ("2026-01-01T00:00:00", false),
+            ("2026-01-01T00:00:00.Z", false),
+            ("2026-01-01T00:00:00xZ", false),
+            ("2026-01-01T24:00:00Z", false),
+            ("2026-01-01T00:00:60Z", false),
+            ("2026-02-30T00:00:00Z", false),
+            ("2026-01-01 00:00:00Z", false),
+            ("2026-01-01T00:00:00+9:99", false),
+            ("2026-01-01T00:00é00Z", false),
+            ("T", false),
+            ("", false),
+        ] {
+            assert_eq!(matches("date-time", text), taken, "{text}");
         }
     }
 }
