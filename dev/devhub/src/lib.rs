@@ -16,6 +16,7 @@ pub mod admission;
 pub mod authentication;
 pub mod authorization;
 pub mod background;
+mod expressions;
 mod hub;
 pub mod object;
 mod options;

@@ -1,7 +1,8 @@
 //! Errors of the API: what a client gets as a `Status` object.
 
 use http::StatusCode;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 /// An error as the API tells it (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>).
 ///
@@ -20,30 +21,40 @@ pub struct ApiError {
 }
 
 /// What an error is about.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Details {
     /// The object's name.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// The API group.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
     /// The resource (or the kind, for [`ApiError::invalid`]).
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// The object's uid.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
     /// What is wrong with which field.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
     /// How long to wait before the next try; 0 for nothing said.
+    #[serde(skip_serializing_if = "is_zero")]
     pub retry_after_seconds: u32,
 }
 
 /// One cause of an error.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cause {
     /// Such as `FieldValueInvalid`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// In words.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// The path of the field, such as `spec.taints[0].key`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub field: String,
 }
 
@@ -120,52 +131,53 @@ impl FieldError {
 
     /// The error without the field's name, as in a cause's message.
     pub fn body(&self) -> String {
-        use FieldErrorSort as S;
-        let sort = match self.sort {
-            S::Invalid | S::TypeInvalid => "Invalid value",
-            S::Required => "Required value",
-            S::Duplicate => "Duplicate value",
-            S::NotSupported => "Unsupported value",
-            S::Forbidden => "Forbidden",
-            S::TooLong => "Too long",
-            S::TooMany => "Too many",
-            S::NotFound => "Not found",
-        };
-        let mut body = sort.to_owned();
+        let mut body = self.sort.words().0.to_owned();
         // TooLong and the like never show the value.
+        use FieldErrorSort as S;
         if !matches!(self.sort, S::Required | S::Forbidden | S::TooLong)
             && let Some(value) = &self.value
         {
-            body.push_str(": ");
             // Go prints a string quoted and everything else as JSON, near enough.
-            body.push_str(&value.to_string());
+            body.push_str(&format!(": {value}"));
         }
         if !self.detail.is_empty() {
-            body.push_str(": ");
-            body.push_str(&self.detail);
+            body.push_str(&format!(": {}", self.detail));
         }
         body
     }
 
     fn cause(&self) -> Cause {
-        use FieldErrorSort as S;
-        let reason = match self.sort {
-            S::Invalid => "FieldValueInvalid",
-            S::TypeInvalid => "FieldValueTypeInvalid",
-            S::Required => "FieldValueRequired",
-            S::Duplicate => "FieldValueDuplicate",
-            S::NotSupported => "FieldValueNotSupported",
-            S::Forbidden => "FieldValueForbidden",
-            S::TooLong => "FieldValueTooLong",
-            S::TooMany => "FieldValueTooMany",
-            S::NotFound => "FieldValueNotFound",
-        };
         Cause {
-            reason: reason.to_owned(),
+            reason: self.sort.words().1.to_owned(),
             message: self.body(),
             field: self.field.clone(),
         }
     }
+}
+
+impl FieldErrorSort {
+    /// As in messages, and as in causes.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Invalid => ("Invalid value", "FieldValueInvalid"),
+            Self::TypeInvalid => ("Invalid value", "FieldValueTypeInvalid"),
+            Self::Required => ("Required value", "FieldValueRequired"),
+            Self::Duplicate => ("Duplicate value", "FieldValueDuplicate"),
+            Self::NotSupported => ("Unsupported value", "FieldValueNotSupported"),
+            Self::Forbidden => ("Forbidden", "FieldValueForbidden"),
+            Self::TooLong => ("Too long", "FieldValueTooLong"),
+            Self::TooMany => ("Too many", "FieldValueTooMany"),
+            Self::NotFound => ("Not found", "FieldValueNotFound"),
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// `resource.group`, or `resource` in the core group.
@@ -175,15 +187,6 @@ pub fn qualified(resource: &str, group: &str) -> String {
     } else {
         format!("{resource}.{group}")
     }
-}
-
-fn about(group: &str, kind: &str, name: &str) -> Option<Details> {
-    Some(Details {
-        name: name.to_owned(),
-        group: group.to_owned(),
-        kind: kind.to_owned(),
-        ..Details::default()
-    })
 }
 
 impl ApiError {
@@ -197,34 +200,35 @@ impl ApiError {
         }
     }
 
+    fn about(self, group: &str, kind: &str, name: &str) -> Self {
+        let details = Details {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            ..Details::default()
+        };
+        Self {
+            details: Some(details),
+            ..self
+        }
+    }
+
     /// 404 `NotFound` for an object.
     pub fn not_found(group: &str, resource: &str, name: &str) -> Self {
         let message = format!("{} {name:?} not found", qualified(resource, group));
-        let details = about(group, resource, name);
-        Self {
-            details,
-            ..Self::new(StatusCode::NOT_FOUND, "NotFound", message)
-        }
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(group, resource, name)
     }
 
     /// 404 for a path that serves nothing.
     pub fn no_such_path() -> Self {
         let message = "the server could not find the requested resource";
-        let details = Some(Details::default());
-        Self {
-            details,
-            ..Self::new(StatusCode::NOT_FOUND, "NotFound", message)
-        }
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about("", "", "")
     }
 
     /// 409 `AlreadyExists`.
     pub fn already_exists(group: &str, resource: &str, name: &str) -> Self {
         let message = format!("{} {name:?} already exists", qualified(resource, group));
-        let details = about(group, resource, name);
-        Self {
-            details,
-            ..Self::new(StatusCode::CONFLICT, "AlreadyExists", message)
-        }
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(group, resource, name)
     }
 
     /// 409 `Conflict`.
@@ -232,11 +236,7 @@ impl ApiError {
         let resource_in_words = qualified(resource, group);
         let message =
             format!("Operation cannot be fulfilled on {resource_in_words} {name:?}: {why}");
-        let details = about(group, resource, name);
-        Self {
-            details,
-            ..Self::new(StatusCode::CONFLICT, "Conflict", message)
-        }
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(group, resource, name)
     }
 
     /// 409 `Conflict` because of the resourceVersion.
@@ -253,11 +253,7 @@ impl ApiError {
         } else {
             format!("{resource_in_words} {name:?} is forbidden: {why}")
         };
-        let details = about(group, resource, name);
-        Self {
-            details,
-            ..Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
-        }
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(group, resource, name)
     }
 
     /// 422 `Invalid`, with a cause for every error.
@@ -303,20 +299,14 @@ impl ApiError {
             "{verb} is not supported on resources of kind {:?}",
             qualified(resource, group)
         );
-        let details = about(group, resource, "");
-        Self {
-            details,
-            ..Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
-        }
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+            .about(group, resource, "")
     }
 
     /// 422 `Invalid` for a patch that does not apply; it is not told why.
     pub fn rejected() -> Self {
         let message = "the server rejected our request due to an error in our request";
-        Self {
-            details: Some(Details::default()),
-            ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
-        }
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about("", "", "")
     }
 
     /// 410 `Expired`.
@@ -368,53 +358,8 @@ impl ApiError {
             status["reason"] = self.reason.clone().into();
         }
         if let Some(details) = &self.details {
-            status["details"] = details.to_value();
+            status["details"] = json!(details);
         }
         status
-    }
-}
-
-impl Details {
-    fn to_value(&self) -> Value {
-        let mut value = Map::new();
-        for (name, text) in [
-            ("name", &self.name),
-            ("group", &self.group),
-            ("kind", &self.kind),
-            ("uid", &self.uid),
-        ] {
-            if !text.is_empty() {
-                value.insert(name.to_owned(), text.clone().into());
-            }
-        }
-        if !self.causes.is_empty() {
-            value.insert(
-                "causes".to_owned(),
-                self.causes.iter().map(Cause::to_value).collect(),
-            );
-        }
-        if self.retry_after_seconds != 0 {
-            value.insert(
-                "retryAfterSeconds".to_owned(),
-                self.retry_after_seconds.into(),
-            );
-        }
-        Value::Object(value)
-    }
-}
-
-impl Cause {
-    fn to_value(&self) -> Value {
-        let mut value = Map::new();
-        for (name, text) in [
-            ("reason", &self.reason),
-            ("message", &self.message),
-            ("field", &self.field),
-        ] {
-            if !text.is_empty() {
-                value.insert(name.to_owned(), text.clone().into());
-            }
-        }
-        Value::Object(value)
     }
 }

@@ -32,20 +32,20 @@ pub(super) async fn ask(
         may_run_dry(hook)?;
     }
     let failed = NoVerdict::Failed;
-    let version = hook.review.ok_or_else(|| {
-        let why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
-        failed(format!("could not create admission objects: {why}"))
-    })?;
+    if !hook.takes_review {
+        let why = "webhook does not accept known AdmissionReview versions (v1)";
+        return Err(failed(format!("could not create admission objects: {why}")));
+    }
     let endpoint = hook.endpoint.as_ref();
     let endpoint = endpoint.map_err(|why| failed(format!("could not get REST client: {why}")))?;
 
-    let (uid, review) = about.review(version, objects.object.as_ref(), objects.old.as_ref());
+    let (uid, review) = about.review(objects.object.as_ref(), objects.old.as_ref());
     let deadline = deadline.min(Instant::now() + hook.timeout);
     let answer = caller
         .post(endpoint, Bytes::from(review), deadline)
         .await
         .map_err(|why| failed(format!("failed to call webhook: {why}")))?;
-    verdict::read(&hook.name, &answer, &uid, version, is_mutating).map_err(failed)
+    verdict::read(&hook.name, &answer, &uid, is_mutating).map_err(failed)
 }
 
 /// Whether a dry run may call it.

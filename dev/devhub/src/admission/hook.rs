@@ -29,7 +29,7 @@ pub(super) struct Hook {
     pub(super) timeout: Duration,
     pub(super) side_effects: SideEffects,
     /// What it is sent; none if it takes nothing that is known.
-    pub(super) review: Option<ReviewVersion>,
+    pub(super) takes_review: bool,
     /// reinvocationPolicy IfNeeded.
     pub(super) reinvoked: bool,
     /// Or why it cannot be called.
@@ -38,13 +38,6 @@ pub(super) struct Hook {
 
 /// A label selector, or what is wrong with it.
 pub(super) type Labels = Result<Option<Selector>, String>;
-
-/// Versions of AdmissionReview.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReviewVersion {
-    V1,
-    V1beta1,
-}
 
 /// What a call may do besides answering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +60,7 @@ impl From<MutatingWebhook> for Hook {
             fails_open: webhook.failure_policy.as_deref() == Some("Ignore"),
             timeout: timeout(webhook.timeout_seconds),
             side_effects: SideEffects::read(&webhook.side_effects),
-            review: ReviewVersion::choose(&webhook.admission_review_versions),
+            takes_review: takes_review(&webhook.admission_review_versions),
             reinvoked: webhook.reinvocation_policy.as_deref() == Some("IfNeeded"),
             endpoint: endpoint(&webhook.client_config),
         }
@@ -86,29 +79,16 @@ impl From<ValidatingWebhook> for Hook {
             fails_open: webhook.failure_policy.as_deref() == Some("Ignore"),
             timeout: timeout(webhook.timeout_seconds),
             side_effects: SideEffects::read(&webhook.side_effects),
-            review: ReviewVersion::choose(&webhook.admission_review_versions),
+            takes_review: takes_review(&webhook.admission_review_versions),
             reinvoked: false,
             endpoint: endpoint(&webhook.client_config),
         }
     }
 }
 
-impl ReviewVersion {
-    /// The first that is known.
-    fn choose(versions: &[String]) -> Option<Self> {
-        versions.iter().find_map(|version| match version.as_str() {
-            "v1" => Some(Self::V1),
-            "v1beta1" => Some(Self::V1beta1),
-            _ => None,
-        })
-    }
-
-    pub(super) fn api_version(self) -> &'static str {
-        match self {
-            Self::V1 => "admission.k8s.io/v1",
-            Self::V1beta1 => "admission.k8s.io/v1beta1",
-        }
-    }
+/// The one version of AdmissionReview that devhub has is v1.
+fn takes_review(versions: &[String]) -> bool {
+    versions.iter().any(|version| version == "v1")
 }
 
 impl SideEffects {

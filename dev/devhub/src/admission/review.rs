@@ -6,11 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::hook::ReviewVersion;
 use super::{Operation, Write};
 use crate::object::Object;
 use crate::resources::Resource;
 use crate::user::User;
+
+/// The version of AdmissionReview that is spoken.
+pub(super) const API_VERSION: &str = "admission.k8s.io/v1";
 
 /// An AdmissionReview with its request.
 #[derive(Serialize)]
@@ -125,14 +127,13 @@ impl<'a> About<'a> {
     /// An AdmissionReview with this request, and the request's uid.
     pub(super) fn review(
         &self,
-        version: ReviewVersion,
         object: Option<&Object>,
         old_object: Option<&Object>,
     ) -> (String, Vec<u8>) {
         let uid = Uuid::new_v4().to_string();
         let review = Review {
             kind: "AdmissionReview",
-            api_version: version.api_version(),
+            api_version: API_VERSION,
             request: Request {
                 uid: &uid,
                 about: self,

@@ -383,7 +383,7 @@ async fn patches_that_cannot_be_applied_stop_the_write() {
     let rows = [
         (
             patched(json!([{ "op": "replace", "path": "/spec/a/b", "value": 1 }])),
-            "replace operation does not apply: doc is missing path: /spec/a/b: missing value",
+            "operation '/0' failed at path '/spec/a/b'",
         ),
         (
             patched(json!([{ "op": "replace", "path": "/metadata", "value": [] }])),
@@ -571,11 +571,10 @@ fn reviews_are_those_of_a_real_api_server() {
             timeout: SECOND,
         };
         let about = review::About::new(&write, &invoked, &object_name, &namespace);
-        let sent = match expected["apiVersion"].as_str() {
-            Some("admission.k8s.io/v1") => hook::ReviewVersion::V1,
-            _ => hook::ReviewVersion::V1beta1,
-        };
-        let (uid, review) = about.review(sent, new.as_ref(), old.as_ref());
+        if expected["apiVersion"] != "admission.k8s.io/v1" {
+            continue;
+        }
+        let (uid, review) = about.review(new.as_ref(), old.as_ref());
         expected["request"]["uid"] = uid.as_str().into();
         let built: Value = serde_json::from_slice(&review).expect("JSON");
         assert_eq!(built, expected, "{name}");

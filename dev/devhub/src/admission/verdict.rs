@@ -8,18 +8,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::call::Answer;
-use super::hook::ReviewVersion;
+use super::review::API_VERSION;
 use crate::status::{ApiError, Cause, Details};
 
 /// How much of an answer that is no review is shown.
 const MAX_TEXT: usize = 2048;
-
-/// What else the API server's decoder knows.
-const KNOWN: [(&str, &str); 3] = [
-    ("admission.k8s.io/v1", "AdmissionReview"),
-    ("admission.k8s.io/v1beta1", "AdmissionReview"),
-    ("v1", "Status"),
-];
 
 /// A webhook's answer, checked.
 #[derive(Debug, PartialEq)]
@@ -93,70 +86,41 @@ pub(super) fn read(
     hook: &str,
     answer: &Answer,
     uid: &str,
-    version: ReviewVersion,
     mutating: bool,
 ) -> Result<Verdict, String> {
-    let review = decode(answer, version).map_err(|why| format!("failed to call webhook: {why}"))?;
-    check(hook, review, uid, version, mutating)
+    let review = decode(answer).map_err(|why| format!("failed to call webhook: {why}"))?;
+    check(hook, review, uid, mutating)
         .map_err(|why| format!("received invalid webhook response: {why}"))
 }
 
-fn decode(answer: &Answer, version: ReviewVersion) -> Result<Review, String> {
+fn decode(answer: &Answer) -> Result<Review, String> {
     if answer.code.as_u16() > 206 || !answer.code.is_success() {
         return Err(server_error(answer));
     }
     if answer.body.is_empty() {
         let (code, media_type) = (answer.code.as_u16(), &answer.media_type);
         return Err(format!(
-            "0-length response with status code: {code} and content type: {media_type}"
+            "the response is empty, with status code {code} and content type {media_type:?}"
         ));
     }
-    let value: Value =
-        serde_json::from_slice(&answer.body).map_err(|error| not_json(&answer.body, &error))?;
-    let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let wanted = version.api_version();
-    let of_wanted = wanted.rsplit('/').next().unwrap_or_default();
-    let is_wanted = api_version.is_empty() || api_version == wanted;
-    match kind {
-        "" | "AdmissionReview" if is_wanted => {}
-        "AdmissionReview" | "Status" if KNOWN.contains(&(api_version, kind)) => {
-            let its = api_version.rsplit('/').next().unwrap_or_default();
-            return Err(format!(
-                "converting ({its}.{kind}) to ({of_wanted}.AdmissionReview): unknown conversion"
-            ));
-        }
-        _ => {
-            return Err(format!(
-                "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/util/webhook/client.go:71\""
-            ));
-        }
+    let review: Review = serde_json::from_slice(&answer.body)
+        .map_err(|error| format!("the response is not an AdmissionReview: {error}"))?;
+    let is = |field: &Option<String>, wanted: &str| {
+        let field = field.as_deref().unwrap_or_default();
+        field.is_empty() || field == wanted
+    };
+    if is(&review.kind, "AdmissionReview") && is(&review.api_version, API_VERSION) {
+        return Ok(review);
     }
-    serde_json::from_value(value).map_err(|error| format!("json: cannot unmarshal: {error}"))
+    Err(format!(
+        "the response is {} {}, and not an AdmissionReview of {}",
+        review.api_version.unwrap_or_default(),
+        review.kind.unwrap_or_default(),
+        API_VERSION
+    ))
 }
 
-/// Text that is no JSON, to kube-apiserver, is a string in YAML.
-fn not_json(body: &[u8], error: &serde_json::Error) -> String {
-    let prefix = "couldn't get version/kind; json parse error:";
-    let is_object = body.trim_ascii_start().starts_with(b"{");
-    if !is_object {
-        return format!(
-            "{prefix} json: cannot unmarshal string into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
-        );
-    }
-    if error.is_eof() {
-        return format!("{prefix} unexpected end of JSON input");
-    }
-    format!("{prefix} {error}")
-}
-
-fn check(
-    hook: &str,
-    review: Review,
-    uid: &str,
-    version: ReviewVersion,
-    mutating: bool,
-) -> Result<Verdict, String> {
+fn check(hook: &str, review: Review, uid: &str, mutating: bool) -> Result<Verdict, String> {
     let Some(response) = review.response else {
         return Err("webhook response was absent".to_owned());
     };
@@ -164,30 +128,19 @@ fn check(
     let patch = BASE64_STANDARD
         .decode(&patch)
         .map_err(|error| format!("response.patch is no base64: {error}"))?;
-    let mut patch_type = response.patch_type;
-    if version == ReviewVersion::V1 {
-        let got = response.uid.unwrap_or_default();
-        if got != uid {
-            return Err(format!("expected response.uid={uid:?}, got {got:?}"));
-        }
-        let kind = review.kind.unwrap_or_default();
-        let api_version = review.api_version.unwrap_or_default();
-        if kind.is_empty() || api_version.is_empty() {
-            let expected = "admission.k8s.io/v1, Kind=AdmissionReview";
-            let got = if api_version.is_empty() {
-                "/"
-            } else {
-                &api_version
-            };
-            return Err(format!(
-                "expected webhook response of {expected}, got {got}, Kind={kind}"
-            ));
-        }
-        check_patch(&patch, patch_type.as_deref(), mutating)?;
-    } else {
-        // In v1beta1 nobody said what sort of patch it is.
-        patch_type = (mutating && !patch.is_empty()).then(|| "JSONPatch".to_owned());
+    let patch_type = response.patch_type;
+    let got = response.uid.unwrap_or_default();
+    if got != uid {
+        return Err(format!("expected response.uid={uid:?}, got {got:?}"));
     }
+    let kind = review.kind.unwrap_or_default();
+    let api_version = review.api_version.unwrap_or_default();
+    if kind.is_empty() || api_version.is_empty() {
+        return Err(format!(
+            "expected webhook response of {API_VERSION}, Kind=AdmissionReview, got {api_version}, Kind={kind}"
+        ));
+    }
+    check_patch(&patch, patch_type.as_deref(), mutating)?;
     let outcome = if response.allowed.unwrap_or_default() {
         Ok(())
     } else {
@@ -256,53 +209,21 @@ impl From<StatusDetails> for Details {
     }
 }
 
-/// An answer that is no success: the Status in it, or Kubernetes' sentence for the code.
+/// An answer that is no success: the Status in it, or its code and text.
 fn server_error(answer: &Answer) -> String {
-    let code = answer.code.as_u16();
-    let is_known = matches!(
-        code,
-        400 | 401 | 403 | 404 | 405 | 406 | 409 | 415 | 422 | 429 | 503 | 504
-    ) || code >= 500;
-    if is_known
-        && let Ok(value) = serde_json::from_slice::<Value>(&answer.body)
+    if let Ok(value) = serde_json::from_slice::<Value>(&answer.body)
         && value["kind"] == "Status"
         && value["status"] == "Failure"
     {
         return value["message"].as_str().unwrap_or_default().to_owned();
     }
-    let is_text = answer.media_type.is_empty() || answer.media_type.starts_with("text/");
     let body = &answer.body[..answer.body.len().min(MAX_TEXT)];
-    let body = String::from_utf8_lossy(body);
-    let text = if is_text { body.trim() } else { "unknown" };
-    let words = match code {
-        400 => "the server rejected our request for an unknown reason",
-        401 => "the server has asked for the client to provide credentials",
-        403 | 415 => text,
-        404 => "the server could not find the requested resource",
-        405 => "the server does not allow this method on the requested resource",
-        406 if text.is_empty() || text == "unknown" => {
-            "the server was unable to respond with a content type that the client supports"
-        }
-        406 => text,
-        409 => "the server reported a conflict",
-        422 => "the server rejected our request due to an error in our request",
-        429 => "the server has received too many requests and has asked us to try again later",
-        503 => "the server is currently unable to handle the request",
-        504 => {
-            "the server was unable to return a response in the time allotted, but may still be processing the request"
-        }
-        500.. => {
-            return format!(
-                "an error on the server ({text:?}) has prevented the request from succeeding"
-            );
-        }
-        _ => {
-            return format!(
-                "the server responded with the status code {code} but did not return more information"
-            );
-        }
-    };
-    words.to_owned()
+    let text = String::from_utf8_lossy(body);
+    format!(
+        "the server responded with the status code {}: {:?}",
+        answer.code.as_u16(),
+        text.trim()
+    )
 }
 
 #[cfg(test)]

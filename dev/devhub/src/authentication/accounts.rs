@@ -1,11 +1,8 @@
 //! Service accounts' tokens: what is in them, and for how long it counts.
 //!
-//! A token counts while its account (the one with the same uid) exists, and the Secret it is bound to, if any. Two sorts are
-//! made: those of TokenRequests, which expire, and those of Secrets of type `kubernetes.io/service-account-token`, which do
-//! not and count only while they are in their Secret.
+//! A token counts while its account (the one with the same uid) exists, and the Secret it is bound to, if any. Tokens in
+//! Secrets, which do not expire, devhub does not make.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use ring::error::Unspecified;
 use serde::{Deserialize, Serialize};
@@ -16,8 +13,6 @@ use crate::object::Object;
 use crate::storage::{Key, StorageId, Store};
 use crate::user::User;
 
-/// The issuer of tokens in Secrets.
-const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 /// How far clocks may differ, in seconds.
 const LEEWAY: i64 = 60;
 
@@ -48,28 +43,6 @@ struct Bound {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     secret: Option<Reference>,
     serviceaccount: Reference,
-}
-
-/// The claims of a token in a Secret.
-#[derive(Debug, Serialize, Deserialize)]
-struct LegacyClaims {
-    iss: String,
-    #[serde(rename = "kubernetes.io/serviceaccount/namespace")]
-    namespace: String,
-    #[serde(rename = "kubernetes.io/serviceaccount/secret.name")]
-    secret: String,
-    #[serde(rename = "kubernetes.io/serviceaccount/service-account.name")]
-    name: String,
-    #[serde(rename = "kubernetes.io/serviceaccount/service-account.uid")]
-    uid: String,
-    sub: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum AnyClaims {
-    Bound(Claims),
-    Legacy(LegacyClaims),
 }
 
 /// A token, as [`issue`] is asked for it.
@@ -108,23 +81,6 @@ pub(super) fn issue(
     })
 }
 
-/// Makes a token for a Secret, which does not expire.
-pub(super) fn issue_for_secret(
-    key: &SigningKey,
-    account: &Object,
-    secret: &str,
-) -> Result<String, Unspecified> {
-    let (namespace, name) = (account.namespace(), account.name());
-    key.sign(&LegacyClaims {
-        iss: LEGACY_ISSUER.to_owned(),
-        namespace: namespace.to_owned(),
-        secret: secret.to_owned(),
-        name: name.to_owned(),
-        uid: account.uid().to_owned(),
-        sub: format!("system:serviceaccount:{namespace}:{name}"),
-    })
-}
-
 /// Whose token it is, and which of the audiences wanted it is for; none if it is not a token of this key.
 ///
 /// # Errors
@@ -136,27 +92,11 @@ pub(super) fn user(
     audiences: &[String],
     now: Timestamp,
 ) -> Result<Option<(User, Vec<String>)>, String> {
-    let Some(claims) = key.open::<AnyClaims>(token) else {
+    let Some(claims) = key.open::<Claims>(token) else {
         return Ok(None);
     };
-    let (token_audiences, id, bound) = match claims {
-        AnyClaims::Bound(claims) => {
-            check_time(&claims, now.as_second())?;
-            (claims.aud, Some(claims.jti), claims.kubernetes)
-        }
-        AnyClaims::Legacy(claims) => {
-            check_secret(store, &claims, token)?;
-            let bound = Bound {
-                namespace: claims.namespace,
-                secret: None,
-                serviceaccount: Reference {
-                    name: claims.name,
-                    uid: claims.uid,
-                },
-            };
-            (vec![AUDIENCE.to_owned()], None, bound)
-        }
-    };
+    check_time(&claims, now.as_second())?;
+    let (token_audiences, bound) = (claims.aud, claims.kubernetes);
     let wanted = token_audiences
         .iter()
         .filter(|audience| audiences.contains(audience));
@@ -178,12 +118,15 @@ pub(super) fn user(
         "system:serviceaccounts".to_owned(),
         format!("system:serviceaccounts:{namespace}"),
     ];
-    let id = id.map(|id| (CREDENTIAL_ID.to_owned(), vec![format!("JTI={id}")]));
+    let id = (
+        CREDENTIAL_ID.to_owned(),
+        vec![format!("JTI={}", claims.jti)],
+    );
     let user = User {
         name: format!("system:serviceaccount:{namespace}:{name}"),
         uid,
         groups: groups.into(),
-        extra: id.into_iter().collect(),
+        extra: [id].into(),
     };
     Ok(Some((user, wanted)))
 }
@@ -227,21 +170,6 @@ fn check_bound(store: &Store, bound: &Bound) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// A token that is in a Secret counts while it is.
-fn check_secret(store: &Store, claims: &LegacyClaims, token: &str) -> Result<(), String> {
-    let invalidated = || "service account token has been invalidated".to_owned();
-    let secret = store
-        .get(&key("secrets", &claims.namespace, &claims.secret))
-        .ok_or_else(invalidated)?;
-    let data = secret.object.str_at(&["data", "token"]);
-    // The signature is good, so that the time this comparison takes tells nobody anything new.
-    if BASE64_STANDARD.encode(token) == data {
-        Ok(())
-    } else {
-        Err("service account token does not match server's copy".to_owned())
-    }
 }
 
 fn key(resource: &str, namespace: &str, name: &str) -> Key {
@@ -399,29 +327,5 @@ mod tests {
         );
         assert!(user.extra[CREDENTIAL_ID][0].starts_with("JTI="));
         assert_eq!(audiences, ours);
-    }
-
-    #[test]
-    fn a_token_of_a_secret_counts_while_it_is_there() {
-        let signing = SigningKey::generate().unwrap();
-        let (bot, account) = object("serviceaccounts", "bot", "u1");
-        let (place, mut secret) = object("secrets", "bot-token", "s1");
-        let store = Store::new(10);
-        store.create(&bot, account.clone()).unwrap();
-        let token = issue_for_secret(&signing, &account, "bot-token").unwrap();
-        let ours = [AUDIENCE.to_owned()];
-        let ask = || {
-            let user = user(&signing, &store, &token, &ours, Timestamp::now());
-            user.map(|user| user.unwrap().0.name)
-        };
-        let invalidated = "service account token has been invalidated";
-        assert_eq!(ask(), Err(invalidated.to_owned()));
-        secret.set(&["data", "token"], "b3RoZXI=");
-        let stored = store.create(&place, secret.clone()).unwrap();
-        let another = "service account token does not match server's copy";
-        assert_eq!(ask(), Err(another.to_owned()));
-        secret.set(&["data", "token"], BASE64_STANDARD.encode(&token));
-        store.update(&place, stored.revision, secret).unwrap();
-        assert_eq!(ask().as_deref(), Ok("system:serviceaccount:ci:bot"));
     }
 }

@@ -20,7 +20,6 @@ use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;
 
 use crate::World;
-use crate::object::Object;
 use crate::status::ApiError;
 use crate::storage::Store;
 use crate::user::User;
@@ -43,7 +42,6 @@ pub struct Authenticator {
     /// By the SHA-256 of the token, so that the time a look-up takes says nothing about any token.
     tokens: HashMap<[u8; 32], User>,
     key: jwt::Key,
-    modes: impersonation::Modes,
 }
 
 /// An [`Authenticator`] could not be made.
@@ -86,7 +84,6 @@ impl Authenticator {
             client_ca,
             tokens: tokens.collect(),
             key: jwt::Key::generate().map_err(|_| AuthenticatorError::Key)?,
-            modes: impersonation::Modes::default(),
         })
     }
 
@@ -101,8 +98,7 @@ impl Authenticator {
     }
 
     /// The user of a request. `certificate` is the leaf that the client showed in the handshake; whether it is valid *now* is
-    /// looked at here. Impersonation headers count last, and only as far as RBAC lets the real user; `request` is what the
-    /// request is about, as some may impersonate for some purposes only.
+    /// looked at here. Impersonation headers count last, and only as far as RBAC lets the real user.
     ///
     /// # Errors
     /// 401 for no or bad credentials; 403 where impersonation is not allowed.
@@ -111,7 +107,6 @@ impl Authenticator {
         world: &World,
         certificate: Option<&CertificateDer<'_>>,
         headers: &HeaderMap,
-        request: &Request<'_>,
         now: Timestamp,
     ) -> Result<User, ApiError> {
         let user = self.identify(&world.store, certificate, headers, now);
@@ -120,7 +115,7 @@ impl Authenticator {
             return Ok(user);
         };
         let may = |request: &Request<'_>| world.authorizer.evaluate(&world.store, &user, request);
-        impersonation::impersonate(&self.modes, &user, &wanted, request, &may)
+        impersonation::impersonate(&user, &wanted, &may)
     }
 
     /// The user before any impersonation.
@@ -178,19 +173,6 @@ impl Authenticator {
     /// 500 if there are no random numbers.
     pub(crate) fn issue(&self, wanted: &Wanted<'_>, now: Timestamp) -> Result<String, ApiError> {
         accounts::issue(&self.key, wanted, now)
-            .map_err(|_| ApiError::internal("failed to generate token: no random numbers"))
-    }
-
-    /// A token for a Secret of a service account.
-    ///
-    /// # Errors
-    /// 500 if there are no random numbers.
-    pub(crate) fn issue_for_secret(
-        &self,
-        account: &Object,
-        secret: &str,
-    ) -> Result<String, ApiError> {
-        accounts::issue_for_secret(&self.key, account, secret)
             .map_err(|_| ApiError::internal("failed to generate token: no random numbers"))
     }
 }

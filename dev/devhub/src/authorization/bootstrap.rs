@@ -15,12 +15,8 @@ use serde_json::to_value;
 use super::GROUP;
 use crate::object::Object;
 
-/// A line is a rule: verbs, groups (`core` is the core group), resources, names if any; or verbs and paths. `read` and
-/// `write` are short for the verbs of both.
-struct Role {
-    name: &'static str,
-    rules: &'static [&'static str],
-}
+/// A role: its name, and its rules.
+type Role = (&'static str, &'static [&'static str]);
 
 const READ: [&str; 3] = ["get", "list", "watch"];
 const WRITE: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
@@ -32,80 +28,51 @@ const AGGREGATED: [(&str, Option<&str>); 3] = [
     ("view", Some("edit")),
 ];
 
+/// A line is a rule: verbs, groups (`core` is the core group), resources, names if any; or verbs and paths. `read` and
+/// `write` are short for the verbs of both.
 const ROLES: &[Role] = &[
-    Role {
-        name: "cluster-admin",
-        rules: &["* * *", "* *"],
-    },
-    Role {
-        name: "system:discovery",
-        rules: &[
+    ("cluster-admin", &["* * *", "* *"]),
+    (
+        "system:discovery",
+        &[
             "get /api,/api/*,/apis,/apis/*,/healthz,/livez,/openapi,/openapi/*,/readyz,/version,/version/",
         ],
-    },
-    Role {
-        name: "system:monitoring",
-        rules: &[
+    ),
+    (
+        "system:monitoring",
+        &[
             "get /healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*",
             "get core nodes/metrics",
         ],
-    },
-    Role {
-        name: "system:basic-user",
-        rules: &[
+    ),
+    (
+        "system:basic-user",
+        &[
             "create authorization.k8s.io selfsubjectaccessreviews,selfsubjectrulesreviews",
             "create authentication.k8s.io selfsubjectreviews",
         ],
-    },
-    Role {
-        name: "system:public-info-viewer",
-        rules: &["get /healthz,/livez,/readyz,/version,/version/"],
-    },
-    Role {
-        name: "system:auth-delegator",
-        rules: &[
+    ),
+    (
+        "system:public-info-viewer",
+        &["get /healthz,/livez,/readyz,/version,/version/"],
+    ),
+    (
+        "system:auth-delegator",
+        &[
             "create authentication.k8s.io tokenreviews",
             "create authorization.k8s.io subjectaccessreviews",
         ],
-    },
-    Role {
-        name: "system:node-bootstrapper",
-        rules: &["create,read certificates.k8s.io certificatesigningrequests"],
-    },
-    Role {
-        name: "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
-        rules: &["create certificates.k8s.io certificatesigningrequests/nodeclient"],
-    },
-    Role {
-        name: "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient",
-        rules: &["create certificates.k8s.io certificatesigningrequests/selfnodeclient"],
-    },
-    Role {
-        name: "system:certificates.k8s.io:legacy-unknown-approver",
-        rules: &["approve certificates.k8s.io signers kubernetes.io/legacy-unknown"],
-    },
-    Role {
-        name: "system:certificates.k8s.io:kubelet-serving-approver",
-        rules: &["approve certificates.k8s.io signers kubernetes.io/kubelet-serving"],
-    },
-    Role {
-        name: "system:certificates.k8s.io:kube-apiserver-client-approver",
-        rules: &["approve certificates.k8s.io signers kubernetes.io/kube-apiserver-client"],
-    },
-    Role {
-        name: "system:certificates.k8s.io:kube-apiserver-client-kubelet-approver",
-        rules: &["approve certificates.k8s.io signers kubernetes.io/kube-apiserver-client-kubelet"],
-    },
-    Role {
-        name: "system:aggregate-to-admin",
-        rules: &[
+    ),
+    (
+        "system:aggregate-to-admin",
+        &[
             "create authorization.k8s.io localsubjectaccessreviews",
             "read,write rbac.authorization.k8s.io rolebindings,roles",
         ],
-    },
-    Role {
-        name: "system:aggregate-to-edit",
-        rules: &[
+    ),
+    (
+        "system:aggregate-to-edit",
+        &[
             "read core pods/attach,pods/exec,pods/portforward,pods/proxy,secrets,services/proxy",
             "impersonate core serviceaccounts",
             "write core pods,pods/attach,pods/exec,pods/portforward,pods/proxy",
@@ -120,10 +87,10 @@ const ROLES: &[Role] = &[
             "write networking.k8s.io ingresses,networkpolicies",
             "read,write coordination.k8s.io leases",
         ],
-    },
-    Role {
-        name: "system:aggregate-to-view",
-        rules: &[
+    ),
+    (
+        "system:aggregate-to-view",
+        &[
             "read core configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,pods,replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/status",
             "read core bindings,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status,resourcequotas,resourcequotas/status",
             "read core namespaces",
@@ -135,7 +102,7 @@ const ROLES: &[Role] = &[
             "read policy poddisruptionbudgets,poddisruptionbudgets/status",
             "read networking.k8s.io ingresses,ingresses/status,networkpolicies",
         ],
-    },
+    ),
 ];
 
 /// ClusterRoles with the groups that have them.
@@ -193,12 +160,12 @@ fn authentication_reader() -> NamespacedRole {
     }
 }
 
-fn plain(role: &Role) -> ClusterRole {
-    let labels = role.name.strip_prefix("system:aggregate-to-").map(part_of);
+fn plain(&(name, rules): &Role) -> ClusterRole {
+    let labels = name.strip_prefix("system:aggregate-to-").map(part_of);
     ClusterRole {
         aggregation_rule: None,
-        metadata: metadata(role.name, labels),
-        rules: Some(role.rules.iter().map(|line| rule(line)).collect()),
+        metadata: metadata(name, labels),
+        rules: Some(rules.iter().map(|line| rule(line)).collect()),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::storage::Store;
 use crate::user::User;
 
 use mirror::Mirror;
-pub(crate) use words::{forbidden, forbidden_because, reason};
+pub(crate) use words::{forbidden, reason};
 
 /// Who may do everything, before RBAC is asked.
 pub(crate) const SUPERUSERS: &str = "system:masters";

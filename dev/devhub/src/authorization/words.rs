@@ -60,7 +60,7 @@ pub(crate) fn forbidden(user: &User, request: &Request<'_>, verdict: &Verdict) -
 }
 
 /// 403: the user may not, for a reason (or, with nothing, without).
-pub(crate) fn forbidden_because(user: &User, request: &Request<'_>, reason: &str) -> ApiError {
+fn forbidden_because(user: &User, request: &Request<'_>, reason: &str) -> ApiError {
     let mut why = sanitized(&cannot(&user.name, request));
     if !reason.is_empty() {
         why = format!("{why}: {reason}");

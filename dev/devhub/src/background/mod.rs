@@ -7,7 +7,6 @@
 //! - It hears of every change, also when it falls behind the history; and it rests while there is none.
 //! - What cannot be done now is tried again, less and less often.
 
-mod account_tokens;
 mod collector;
 mod defaults;
 mod definitions;
@@ -33,7 +32,6 @@ pub async fn run(world: Arc<World>, cancel: CancellationToken) {
         namespaces::run(Arc::clone(world), cancel.clone()),
         definitions::run(Arc::clone(world), cancel.clone()),
         defaults::run(Arc::clone(world), cancel.clone()),
-        account_tokens::run(Arc::clone(world), cancel.clone()),
         signing::run(Arc::clone(world), cancel.clone()),
     );
 }

@@ -231,7 +231,6 @@ impl Content {
 
     /// Type, status, reason and message of each condition.
     fn findings(&self) -> [(&'static str, bool, &'static str, String); 5] {
-        let ok = |sort, reason, message: &str| (sort, false, reason, message.to_owned());
         let list = |counts: &BTreeMap<String, usize>, verb: &str| {
             let counts = counts.iter();
             let counts: Vec<_> = counts
@@ -239,62 +238,70 @@ impl Content {
                 .collect();
             counts.join(", ")
         };
-        let deleted = if self.errors.is_empty() {
-            ok(
-                "NamespaceDeletionContentFailure",
-                "ContentDeleted",
-                "All content successfully deleted, may be waiting on finalization",
-            )
-        } else {
-            let mut errors = self.errors.clone();
-            errors.sort();
-            let message = format!(
-                "Failed to delete all resource types, {} remaining: {}",
-                errors.len(),
-                errors.join(", ")
-            );
-            let (sort, reason) = ("NamespaceDeletionContentFailure", "ContentDeletionFailed");
-            (sort, true, reason, message)
-        };
-        let remaining = if self.objects.is_empty() {
-            ok(
-                "NamespaceContentRemaining",
-                "ContentRemoved",
-                "All content successfully removed",
-            )
-        } else {
-            let list = list(&self.objects, "has");
-            let message = format!("Some resources are remaining: {list}");
-            let (sort, reason) = ("NamespaceContentRemaining", "SomeResourcesRemain");
-            (sort, true, reason, message)
-        };
-        let finalizers = if self.finalizers.is_empty() {
-            ok(
-                "NamespaceFinalizersRemaining",
-                "ContentHasNoFinalizers",
-                "All content-preserving finalizers finished",
-            )
-        } else {
-            let list = list(&self.finalizers, "in");
-            let message = format!("Some content in the namespace has finalizers remaining: {list}");
-            let (sort, reason) = ("NamespaceFinalizersRemaining", "SomeFinalizersRemain");
-            (sort, true, reason, message)
-        };
-        [
-            ok(
+        let mut errors = self.errors.clone();
+        errors.sort();
+        let failed = format!("Failed to delete all resource types: {}", errors.join(", "));
+        let remaining = format!(
+            "Some resources are remaining: {}",
+            list(&self.objects, "has")
+        );
+        let held = list(&self.finalizers, "in");
+        let held = format!("Some content in the namespace has finalizers remaining: {held}");
+        // Type; whether it is so; reason and message if it is, and if it is not.
+        type Row<'a> = (
+            &'static str,
+            bool,
+            (&'static str, &'a str),
+            (&'static str, &'a str),
+        );
+        let rows: [Row<'_>; 5] = [
+            (
                 "NamespaceDeletionDiscoveryFailure",
-                "ResourcesDiscovered",
-                "All resources successfully discovered",
+                false,
+                ("", ""),
+                (
+                    "ResourcesDiscovered",
+                    "All resources successfully discovered",
+                ),
             ),
-            ok(
+            (
                 "NamespaceDeletionGroupVersionParsingFailure",
-                "ParsedGroupVersions",
-                "All legacy kube types successfully parsed",
+                false,
+                ("", ""),
+                (
+                    "ParsedGroupVersions",
+                    "All legacy kube types successfully parsed",
+                ),
             ),
-            deleted,
-            remaining,
-            finalizers,
-        ]
+            (
+                "NamespaceDeletionContentFailure",
+                !errors.is_empty(),
+                ("ContentDeletionFailed", &failed),
+                (
+                    "ContentDeleted",
+                    "All content successfully deleted, may be waiting on finalization",
+                ),
+            ),
+            (
+                "NamespaceContentRemaining",
+                !self.objects.is_empty(),
+                ("SomeResourcesRemain", &remaining),
+                ("ContentRemoved", "All content successfully removed"),
+            ),
+            (
+                "NamespaceFinalizersRemaining",
+                !self.finalizers.is_empty(),
+                ("SomeFinalizersRemain", &held),
+                (
+                    "ContentHasNoFinalizers",
+                    "All content-preserving finalizers finished",
+                ),
+            ),
+        ];
+        rows.map(|(sort, is_so, so, not)| {
+            let (reason, message) = if is_so { so } else { not };
+            (sort, is_so, reason, message.to_owned())
+        })
     }
 }
 
@@ -336,7 +343,7 @@ mod tests {
             (
                 "NamespaceDeletionContentFailure",
                 true,
-                "Failed to delete all resource types, 2 remaining: a, b",
+                "Failed to delete all resource types: a, b",
             ),
             (
                 "NamespaceContentRemaining",

@@ -120,7 +120,6 @@ impl App {
             world,
             asked.certificate,
             asked.headers,
-            &question,
             Timestamp::now(),
         )?;
         let timeout = asked.query.timeout()?;

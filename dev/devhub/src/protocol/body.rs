@@ -127,13 +127,6 @@ pub(crate) fn document(
     })
 }
 
-/// What Go says of a value that is no object, where it looks for the type of one.
-pub(crate) fn no_object(sort: &str) -> String {
-    format!(
-        "couldn't get version/kind; json parse error: json: cannot unmarshal {sort} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
-    )
-}
-
 /// Reads the options that come with a deletion; none in an empty body.
 ///
 /// # Errors
@@ -145,7 +138,7 @@ pub(crate) fn options(headers: &HeaderMap, bytes: &Bytes) -> Result<Option<Value
     let read = document(headers, bytes)?;
     let value = read.map_err(ApiError::bad_request)?.value;
     if !value.is_object() {
-        return Err(ApiError::bad_request(no_object(sort_of(&value))));
+        return Err(ApiError::bad_request("the options are not an object"));
     }
     let kind = value.get("kind").and_then(Value::as_str);
     let kind = kind.unwrap_or_default();
@@ -201,7 +194,7 @@ pub(crate) fn patch(
     let mut noticed = strict::told(&document.duplicates);
     let patch = match sort {
         PatchType::Json => {
-            noticed = strict::of_built_in(bytes, unknown(&document.value), &document.duplicates);
+            noticed = strict::noticed(&unknown(&document.value), &document.duplicates, false);
             for field in &mut noticed {
                 field.insert_str(0, "json patch ");
             }
@@ -225,21 +218,14 @@ fn unknown(operations: &Value) -> Vec<String> {
 }
 
 fn json_patch(value: Value) -> Result<Patch, ApiError> {
-    let unreadable = |value: &Value, into: &str| {
-        ApiError::bad_request(format!(
-            "error decoding patch: json: cannot unmarshal {} into Go value of type {into}",
-            sort_of(value)
-        ))
-    };
     let value = match value {
         Value::Null => Value::Array(Vec::new()),
         value => value,
     };
-    let Value::Array(operations) = &value else {
-        return Err(unreadable(&value, "[]handlers.jsonPatchOp"));
-    };
-    if let Some(other) = operations.iter().find(|operation| !operation.is_object()) {
-        return Err(unreadable(other, "handlers.jsonPatchOp"));
+    let operations = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    if !value.is_array() || !operations.iter().all(Value::is_object) {
+        let words = "error decoding patch: it is not a list of operations";
+        return Err(ApiError::bad_request(words));
     }
     if operations.len() > OPERATIONS_MAX {
         return Err(ApiError::new(
@@ -271,29 +257,14 @@ fn apply_patch(bytes: &Bytes, validation: FieldValidation) -> Result<ReadPatch, 
         document.value = Value::Object(serde_json::Map::new());
     }
     if !document.value.is_object() {
-        return Err(ApiError::bad_request(format!(
-            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            sort_of(&document.value)
-        )));
+        let words = "error decoding YAML: it is not an object";
+        return Err(ApiError::bad_request(words));
     }
-    // Clients send one line.
-    let line = if bytes.trim_ascii().contains(&b'\n') {
-        ""
-    } else {
-        "line 1: "
-    };
-    let duplicates: Vec<String> = document
-        .duplicates
-        .iter()
-        .map(|path| {
-            let key = path.rsplit('.').next().unwrap_or_default();
-            format!("{line}key {key:?} already set in map")
-        })
-        .collect();
+    let duplicates = strict::told(&document.duplicates);
     if validation == FieldValidation::Strict && !duplicates.is_empty() {
         return Err(ApiError::bad_request(format!(
-            "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  {}",
-            duplicates.join("\n  ")
+            "error strict decoding YAML: {}",
+            duplicates.join(", ")
         )));
     }
     Ok(ReadPatch {
@@ -329,30 +300,9 @@ fn yaml(bytes: &Bytes) -> Result<json::Document, String> {
 
 /// The beginning of a body, for errors.
 pub(crate) fn summary(bytes: &[u8]) -> String {
-    let (shown, more) = match bytes.split_at_checked(SUMMARY) {
-        Some((shown, rest)) if !rest.is_empty() => (shown, " ..."),
-        _ => (bytes, ""),
-    };
-    match bytes.first() {
-        None => "<empty>".to_owned(),
-        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
-        Some(_) => {
-            let hex: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("{hex}{more}")
-        }
-    }
-}
-
-/// As Go's decoder calls it.
-pub(crate) fn sort_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
+    let shown = &bytes[..bytes.len().min(SUMMARY)];
+    let more = if bytes.len() > SUMMARY { " ..." } else { "" };
+    format!("{}{more}", String::from_utf8_lossy(shown))
 }
 
 #[cfg(test)]
@@ -402,11 +352,7 @@ mod tests {
         let apply = read(PatchType::Apply, "a: 1\n").unwrap();
         assert!(matches!(apply.patch, Patch::Apply(value) if value == json!({"a": 1})));
         let error = read(PatchType::Json, "{}").unwrap_err();
-        assert!(
-            error
-                .message
-                .starts_with("error decoding patch: json: cannot unmarshal object")
-        );
+        assert_eq!(error.code, StatusCode::BAD_REQUEST);
         let many = json!(vec![json!({"op": "test", "path": "", "value": 1}); 10_001]).to_string();
         assert_eq!(
             read(PatchType::Json, &many).unwrap_err().code,

@@ -3,7 +3,7 @@
 use http::{HeaderMap, StatusCode, header};
 
 use crate::protocol::query::Query;
-use crate::status::{ApiError, Details};
+use crate::status::ApiError;
 
 /// How bytes look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,25 +106,10 @@ impl Accepted {
             Some(Self { format, transform })
         });
         found.ok_or_else(|| {
-            let is_known = clauses.iter().any(|clause| clause.format(false).is_some());
-            not_acceptable(is_known || transforms != Transforms::BuiltIn)
+            let message =
+                "only the following media types are accepted: application/json, application/yaml";
+            ApiError::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
         })
-    }
-}
-
-/// Where kube-apiserver does not know a type at all, its router answers before its handlers do.
-fn not_acceptable(by_handler: bool) -> ApiError {
-    let refuse = |message| ApiError::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message);
-    if by_handler {
-        return refuse(
-            "only the following media types are accepted: application/json, application/yaml",
-        );
-    }
-    ApiError {
-        details: Some(Details::default()),
-        ..refuse(
-            "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml",
-        )
     }
 }
 

@@ -1,13 +1,13 @@
 //! OpenAPI: what `kubectl explain` shows, and what `kubectl apply` asks before it sends a patch.
 //!
-//! Version 3, one document for each group version, is what kubectl reads since 1.27; and version 2, as protobuf, for a file with
-//! a `kind: List` in it.
+//! Version 3, one document for each group version, is what kubectl reads since 1.27. Of version 2 there is an empty document:
+//! kubectl asks for it, as protobuf, before it sends a file with a `kind: List` in it, and leaves the check to the server if it
+//! finds no types there.
 //!
 //! Documents are made when somebody asks for the first of them, and kept while the resources of their group version stay.
 
 mod components;
 mod paths;
-mod protobuf;
 mod serve;
 
 use std::collections::BTreeMap;
@@ -24,12 +24,9 @@ pub(crate) use serve::Documents;
 /// The documents for what is served at one time.
 #[derive(Debug)]
 pub(crate) struct OpenApi {
-    resources: Vec<Arc<Resource>>,
     /// By path, such as `apis/rbac.authorization.k8s.io/v1`.
     documents: BTreeMap<String, Arc<Document>>,
     index: OnceLock<Bytes>,
-    v2: OnceLock<Bytes>,
-    v2_protobuf: OnceLock<Bytes>,
 }
 
 /// A document, made once.
@@ -46,13 +43,6 @@ pub(crate) struct Made {
     pub(crate) body: Bytes,
     /// What the index calls this state of it; also its `ETag`, in quotes.
     pub(crate) hash: String,
-}
-
-/// Which OpenAPI it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dialect {
-    V2,
-    V3,
 }
 
 impl OpenApi {
@@ -77,11 +67,8 @@ impl OpenApi {
             (path, document)
         });
         Self {
-            resources: resources.to_vec(),
             documents: documents.collect(),
             index: OnceLock::new(),
-            v2: OnceLock::new(),
-            v2_protobuf: OnceLock::new(),
         }
     }
 
@@ -104,24 +91,6 @@ impl OpenApi {
     pub(crate) fn document(&self, path: &str) -> Option<&Made> {
         self.documents.get(path).map(|document| document.made())
     }
-
-    /// `/openapi/v2`, as JSON.
-    pub(crate) fn v2(&self) -> Bytes {
-        let make = || self.describe_v2().to_string().into();
-        self.v2.get_or_init(make).clone()
-    }
-
-    /// `/openapi/v2`, as protobuf.
-    pub(crate) fn v2_protobuf(&self) -> Bytes {
-        let make = || protobuf::encode(&self.describe_v2()).into();
-        self.v2_protobuf.get_or_init(make).clone()
-    }
-
-    fn describe_v2(&self) -> Value {
-        let mut document = describe(&self.resources, Dialect::V2);
-        document["swagger"] = "2.0".into();
-        document
-    }
 }
 
 fn same(one: &[Arc<Resource>], other: &[Arc<Resource>]) -> bool {
@@ -135,7 +104,7 @@ fn same(one: &[Arc<Resource>], other: &[Arc<Resource>]) -> bool {
 impl Document {
     fn made(&self) -> &Made {
         self.made.get_or_init(|| {
-            let mut document = describe(&self.resources, Dialect::V3);
+            let mut document = describe(&self.resources);
             document["openapi"] = "3.0.0".into();
             let body = Bytes::from(document.to_string());
             let digest = digest::digest(&digest::SHA256, &body);
@@ -148,23 +117,18 @@ impl Document {
     }
 }
 
-fn describe(resources: &[Arc<Resource>], dialect: Dialect) -> Value {
-    let mut components = components::Components::new(dialect);
+fn describe(resources: &[Arc<Resource>]) -> Value {
+    let mut components = components::Components::new();
     let mut paths = serde_json::Map::new();
     for resource in resources {
         components.add(resource);
-        paths.extend(paths::of(resource, dialect));
+        paths.extend(paths::of(resource));
     }
-    let schemas = components.finish();
-    let mut document = json!({
+    json!({
         "info": {"title": "Kubernetes", "version": "unversioned"},
         "paths": paths,
-    });
-    match dialect {
-        Dialect::V2 => document["definitions"] = schemas,
-        Dialect::V3 => document["components"] = json!({"schemas": schemas}),
-    }
-    document
+        "components": {"schemas": components.finish()},
+    })
 }
 
 #[cfg(test)]

@@ -3,12 +3,15 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::protocol::path::decode;
 use crate::protocol::selectors::{FieldSelector, LabelSelector, Selection};
 use crate::resources::Resource;
-use crate::status::{ApiError, FieldError, FieldErrorSort};
+use crate::resources::builtin::fields::{self, not_supported};
+use crate::status::{ApiError, FieldError};
 use crate::writes::{DeleteOptions, FieldValidation, Propagation, WriteOptions};
 
 /// How long a request other than a watch may take.
@@ -101,14 +104,9 @@ impl Query {
         let Some(text) = self.first(key) else {
             return Ok(None);
         };
-        let number = text.parse::<i64>().map_err(|error| {
-            use std::num::IntErrorKind as Kind;
-            let why = match error.kind() {
-                Kind::PosOverflow | Kind::NegOverflow => "value out of range",
-                _ => "invalid syntax",
-            };
-            ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
-        })?;
+        let number = text
+            .parse::<i64>()
+            .map_err(|error| ApiError::bad_request(format!("{key}: parsing {text:?}: {error}")))?;
         Ok(Some(number))
     }
 
@@ -118,27 +116,17 @@ impl Query {
     /// 400 for what is no duration.
     pub(crate) fn timeout(&self) -> Result<Duration, ApiError> {
         let text = self.text("timeout");
-        if text.is_empty() {
+        if matches!(text, "" | "0") {
             return Ok(REQUEST_TIMEOUT);
         }
-        match go_duration(text) {
-            Some(asked) if asked.is_zero() || asked > REQUEST_TIMEOUT => Ok(REQUEST_TIMEOUT),
-            Some(asked) => Ok(asked),
-            // The one wish that makes no sense: it is as good as none.
-            None if text.starts_with('-') && go_duration(&text[1..]).is_some() => {
-                Ok(REQUEST_TIMEOUT)
-            }
-            None => {
-                let why = if text.bytes().all(|byte| byte.is_ascii_digit()) {
-                    "missing unit in duration"
-                } else {
-                    "invalid duration"
-                };
-                Err(ApiError::bad_request(format!(
-                    "invalid timeout specified in the request URL - time: {why} {text:?}"
-                )))
-            }
-        }
+        let asked = text.parse::<SignedDuration>().map_err(|error| {
+            let why = format!("invalid timeout specified in the request URL - {error}");
+            ApiError::bad_request(why)
+        })?;
+        // A wish that makes no sense is as good as none.
+        let asked = Duration::try_from(asked).ok();
+        let asked = asked.filter(|asked| !asked.is_zero());
+        Ok(asked.unwrap_or(REQUEST_TIMEOUT).min(REQUEST_TIMEOUT))
     }
 
     /// Parameters of a list or a watch. `name` is that of the path, for watches of one object.
@@ -190,68 +178,53 @@ impl Query {
     }
 
     fn check_versions(&self, options: &mut ListOptions) -> Result<(), ApiError> {
-        const EXACT: &str = "Exact";
-        const NOT_OLDER: &str = "NotOlderThan";
         let matching = self.text("resourceVersionMatch");
-        let forbidden = |field: &str, why: &str| FieldError::forbidden(field, why);
-        let mut errors = Vec::new();
-        if self.flag("watch").unwrap_or(false) {
-            if options.send_initial_events.is_some() && matching != NOT_OLDER {
-                let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-                errors.push(forbidden("resourceVersionMatch", why));
-            }
-            if !matching.is_empty() {
-                if options.send_initial_events.is_none() {
-                    let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-                    errors.push(forbidden("resourceVersionMatch", why));
-                }
-                if matching != NOT_OLDER {
-                    errors.push(not_supported(
-                        "resourceVersionMatch",
-                        matching,
-                        &[NOT_OLDER],
-                    ));
-                }
-                if !options.continues.is_empty() {
-                    let why = "resourceVersionMatch is forbidden when continue is provided";
-                    errors.push(forbidden("resourceVersionMatch", why));
-                }
-            }
-        } else {
-            if !matching.is_empty() {
-                if options.resource_version.is_empty() {
-                    let why =
-                        "resourceVersionMatch is forbidden unless resourceVersion is provided";
-                    errors.push(forbidden("resourceVersionMatch", why));
-                }
-                if !options.continues.is_empty() {
-                    let why = "resourceVersionMatch is forbidden when continue is provided";
-                    errors.push(forbidden("resourceVersionMatch", why));
-                }
-                if matching != EXACT && matching != NOT_OLDER {
-                    let known = [EXACT, NOT_OLDER, ""];
-                    errors.push(not_supported("resourceVersionMatch", matching, &known));
-                }
-                if matching == EXACT && options.resource_version == "0" {
-                    let why =
-                        "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
-                    errors.push(forbidden("resourceVersionMatch", why));
-                }
-            }
-            if options.send_initial_events.is_some() {
-                let why = "sendInitialEvents is forbidden for list";
-                errors.push(forbidden("sendInitialEvents", why));
-            }
+        let (watch, initial) = (
+            self.flag("watch").unwrap_or(false),
+            options.send_initial_events.is_some(),
+        );
+        let (given, exact) = (!matching.is_empty(), matching == "Exact");
+        let known = ["", "Exact", "NotOlderThan"].contains(&matching);
+        let no_version = options.resource_version.is_empty();
+        let of_zero = options.resource_version == "0";
+        let continued = !options.continues.is_empty();
+        let faults = [
+            (
+                watch && initial && matching != "NotOlderThan",
+                "must be NotOlderThan for sendInitialEvents",
+            ),
+            (
+                watch && !initial && given,
+                "is forbidden for watch unless sendInitialEvents is provided",
+            ),
+            (
+                !watch && given && no_version,
+                "is forbidden unless resourceVersion is provided",
+            ),
+            (given && continued, "is forbidden when continue is provided"),
+            (exact && of_zero, "Exact is forbidden for resourceVersion 0"),
+        ];
+        let mut errors: Vec<_> = faults
+            .iter()
+            .filter(|(is_wrong, _)| *is_wrong)
+            .map(|(_, why)| FieldError::forbidden("resourceVersionMatch", *why))
+            .collect();
+        if !watch && initial {
+            let why = "is forbidden for list";
+            errors.push(FieldError::forbidden("sendInitialEvents", why));
+        }
+        if !known || watch && exact {
+            let known = ["Exact", "NotOlderThan"];
+            errors.push(not_supported("resourceVersionMatch", matching, &known));
         }
         options.matching = match matching {
-            EXACT => Some(VersionMatch::Exact),
-            NOT_OLDER => Some(VersionMatch::NotOlderThan),
+            "Exact" => Some(VersionMatch::Exact),
+            "NotOlderThan" => Some(VersionMatch::NotOlderThan),
             _ => None,
         };
         invalid_options("ListOptions", &errors)?;
         // A watch from anywhere begins with what is there, and says when that has been told.
-        let from_anywhere = matches!(options.resource_version.as_str(), "" | "0");
-        if options.watch && from_anywhere && options.send_initial_events.is_none() {
+        if options.watch && (no_version || of_zero) && !initial {
             options.send_initial_events = Some(true);
         }
         Ok(())
@@ -285,7 +258,8 @@ impl Query {
             _ => {}
         }
         check_manager(manager, &mut errors);
-        let dry_run = self.dry_run(&mut errors);
+        let dry_run: Vec<&str> = self.all("dryRun").collect();
+        let dry_run = check_dry_run(&dry_run, &mut errors);
         let field_validation = match self.text("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
             "Ignore" => FieldValidation::Ignore,
@@ -318,20 +292,6 @@ impl Query {
             force: force.unwrap_or(false),
             timeout: timeout.min(WRITE_TIMEOUT),
         })
-    }
-
-    fn dry_run(&self, errors: &mut Vec<FieldError>) -> bool {
-        let values: Vec<&str> = self.all("dryRun").collect();
-        if values.iter().any(|&value| value != "All") {
-            let values: Value = values.iter().copied().collect();
-            errors.push(FieldError::new(
-                FieldErrorSort::NotSupported,
-                "dryRun",
-                values,
-                "supported values: \"All\"",
-            ));
-        }
-        !values.is_empty()
     }
 
     /// `DeleteOptions`: those of the body, or without one those of the query. Also whether it is a dry run, and whether
@@ -408,51 +368,39 @@ pub(crate) struct Deletion {
     pub(crate) accepted_when_waiting: bool,
 }
 
+/// `DeleteOptions` as they are sent.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SentOptions {
+    #[serde(rename = "gracePeriodSeconds")]
+    _grace_period_seconds: Option<i64>,
+    orphan_dependents: Option<bool>,
+    propagation_policy: Option<String>,
+    preconditions: Option<SentPreconditions>,
+    dry_run: Option<Vec<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SentPreconditions {
+    uid: Option<String>,
+    resource_version: Option<String>,
+}
+
 impl Deletion {
     fn read(options: &Value) -> Result<Self, ApiError> {
-        let unreadable = |field: &str, got: &Value, wanted: &str| {
-            let sort = match got {
-                Value::Null => "null",
-                Value::Bool(_) => "bool",
-                Value::Number(_) => "number",
-                Value::String(_) => "string",
-                Value::Array(_) => "array",
-                Value::Object(_) => "object",
-            };
-            ApiError::bad_request(format!(
-                "json: cannot unmarshal {sort} into Go struct field DeleteOptions.{field} of type {wanted}"
-            ))
-        };
-        let text = |value: &Value, field: &str| match value {
-            Value::Null => Ok(None),
-            Value::String(text) => Ok(Some(text.clone())),
-            other => Err(unreadable(field, other, "string")),
-        };
-        let at = |pointer: &str| options.pointer(pointer).unwrap_or(&Value::Null);
-        match at("/gracePeriodSeconds") {
-            Value::Null => {}
-            Value::Number(number) if number.is_i64() => {}
-            other => return Err(unreadable("gracePeriodSeconds", other, "int64")),
-        }
-        let orphan = match at("/orphanDependents") {
-            Value::Null => None,
-            Value::Bool(orphan) => Some(*orphan),
-            other => return Err(unreadable("orphanDependents", other, "bool")),
-        };
-        let policy = text(at("/propagationPolicy"), "propagationPolicy")?;
+        let sent = SentOptions::deserialize(options);
+        let sent =
+            sent.map_err(|error| ApiError::bad_request(format!("DeleteOptions: {error}")))?;
+        let (orphan, policy) = (sent.orphan_dependents, sent.propagation_policy);
         let mut errors = Vec::new();
-        if orphan.is_some()
-            && let Some(policy) = &policy
-        {
+        if let (Some(_), Some(policy)) = (orphan, &policy) {
             let why = "orphanDependents and deletionPropagation cannot be both set";
-            errors.push(FieldError::invalid(
-                "propagationPolicy",
-                policy.as_str(),
-                why,
-            ));
+            let field = "propagationPolicy";
+            errors.push(FieldError::invalid(field, policy.as_str(), why));
         }
         let propagation = match (policy.as_deref(), orphan) {
-            (Some("Background"), _) => Some(Propagation::Background),
+            (Some("Background"), _) | (None, Some(false)) => Some(Propagation::Background),
             (Some("Foreground"), _) => Some(Propagation::Foreground),
             (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
             (Some(other), _) => {
@@ -460,40 +408,28 @@ impl Deletion {
                 errors.push(not_supported("propagationPolicy", other, &known));
                 None
             }
-            (None, Some(false)) => Some(Propagation::Background),
             (None, None) => None,
         };
-        let dry_run = match at("/dryRun") {
-            Value::Null => false,
-            Value::Array(values) => {
-                if values.iter().any(|value| value != "All") {
-                    let detail = "supported values: \"All\"";
-                    let values = Value::Array(values.clone());
-                    errors.push(FieldError::new(
-                        FieldErrorSort::NotSupported,
-                        "dryRun",
-                        values,
-                        detail,
-                    ));
-                }
-                !values.is_empty()
-            }
-            other => return Err(unreadable("dryRun", other, "[]string")),
-        };
+        let dry_run = check_dry_run(&sent.dry_run.unwrap_or_default(), &mut errors);
         invalid_options("DeleteOptions", &errors)?;
+        let preconditions = sent.preconditions.unwrap_or_default();
         Ok(Self {
             options: DeleteOptions {
                 propagation,
-                uid: text(at("/preconditions/uid"), "preconditions.uid")?,
-                resource_version: text(
-                    at("/preconditions/resourceVersion"),
-                    "preconditions.resourceVersion",
-                )?,
+                uid: preconditions.uid,
+                resource_version: preconditions.resource_version,
             },
             dry_run,
             accepted_when_waiting: orphan == Some(false),
         })
     }
+}
+
+/// Whether it is a dry run; the one value is `All`.
+fn check_dry_run(values: &[impl AsRef<str>], errors: &mut Vec<FieldError>) -> bool {
+    let other = values.iter().find(|value| value.as_ref() != "All");
+    errors.extend(other.map(|other| not_supported("dryRun", other.as_ref(), &["All"])));
+    !values.is_empty()
 }
 
 /// Who owns the fields that a client writes without saying who it is: the first part of its user agent.
@@ -515,36 +451,13 @@ fn manager_of(user_agent: &str) -> String {
 
 fn check_manager(manager: &str, errors: &mut Vec<FieldError>) {
     if manager.len() > MANAGER_MAX {
-        let why = format!("may not be more than {MANAGER_MAX} bytes");
-        errors.push(FieldError::new(
-            FieldErrorSort::TooLong,
-            "fieldManager",
-            None,
-            why,
-        ));
+        errors.push(fields::too_long("fieldManager", MANAGER_MAX));
     }
-    for (at, character) in manager.char_indices() {
-        let is_printable =
-            !character.is_control() && (character == ' ' || !character.is_whitespace());
-        if !is_printable {
-            let why = format!(
-                "invalid character U+{:04X} (at position {at})",
-                u32::from(character)
-            );
-            errors.push(FieldError::invalid("fieldManager", manager, why));
-        }
+    let strange = |c: char| c.is_control() || c != ' ' && c.is_whitespace();
+    if manager.contains(strange) {
+        let why = "has an invalid character";
+        errors.push(FieldError::invalid("fieldManager", manager, why));
     }
-}
-
-fn not_supported(field: &str, value: &str, known: &[&str]) -> FieldError {
-    let known: Vec<String> = known.iter().map(|value| format!("{value:?}")).collect();
-    let detail = format!("supported values: {}", known.join(", "));
-    FieldError::new(
-        FieldErrorSort::NotSupported,
-        field,
-        Value::from(value),
-        detail,
-    )
 }
 
 fn invalid_options(kind: &str, errors: &[FieldError]) -> Result<(), ApiError> {
@@ -552,41 +465,6 @@ fn invalid_options(kind: &str, errors: &[FieldError]) -> Result<(), ApiError> {
         return Ok(());
     }
     Err(ApiError::invalid("meta.k8s.io", kind, "", errors))
-}
-
-/// A duration as Go writes it: `1h2m3.5s`. None for what is none, and for negative ones.
-fn go_duration(text: &str) -> Option<Duration> {
-    let mut rest = text.strip_prefix('+').unwrap_or(text);
-    if rest == "0" {
-        return Some(Duration::ZERO);
-    }
-    let mut total = Duration::ZERO;
-    if rest.is_empty() {
-        return None;
-    }
-    while !rest.is_empty() {
-        let digits = rest
-            .find(|character: char| !(character.is_ascii_digit() || character == '.'))
-            .unwrap_or(rest.len());
-        let (number, tail) = rest.split_at(digits);
-        let number: f64 = number.parse().ok()?;
-        let length = tail
-            .find(|character: char| character.is_ascii_digit() || character == '.')
-            .unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at(length);
-        let seconds = match unit {
-            "ns" => 1e-9,
-            "us" | "µs" | "μs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return None,
-        };
-        total = total.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
-        rest = tail;
-    }
-    Some(total)
 }
 
 #[cfg(test)]

@@ -89,17 +89,16 @@ fn printer(columns: &Columns) -> (Cow<'_, [Column]>, Printer<'_>) {
         Columns::Paths(paths) => {
             let mut all = vec![kind::name()];
             all.extend(paths.iter().map(|(column, path)| described(column, path)));
-            // A path that cannot be read was refused with its definition.
             let paths: Vec<(&str, Option<JsonPath>)> = paths
                 .iter()
-                .map(|(column, path)| (column.r#type.as_str(), JsonPath::parse(path).ok()))
+                .map(|(column, path)| (column.r#type.as_str(), JsonPath::parse(path)))
                 .collect();
             let cells = move |object: &Object, now| {
                 let value = object.to_value();
                 let mut cells = vec![object.name().into()];
                 cells.extend(paths.iter().map(|(sort, path)| {
                     let found = path.as_ref().and_then(|path| path.first(&value));
-                    found.map_or(Value::Null, |found| cell(sort, &found, now))
+                    found.map_or(Value::Null, |found| cell(sort, found, now))
                 }));
                 cells
             };

@@ -237,32 +237,4 @@ impl Behaviour for Custom {
             .clone_into(&mut error.message);
         Err(error)
     }
-
-    fn warnings(&self, object: &Object, old: Option<&Object>) -> Vec<String> {
-        let before = old.map(Object::finalizers).unwrap_or_default();
-        let mut added = object.finalizers();
-        added.retain(|finalizer| !before.contains(finalizer));
-        added.sort_unstable();
-        added.into_iter().flat_map(finalizer_warnings).collect()
-    }
-}
-
-/// Names of finalizers that others could choose as well.
-fn finalizer_warnings(finalizer: &str) -> Vec<String> {
-    let at = format!("metadata.finalizers: {finalizer:?}");
-    let wrong = berth_api::names::qualified_name(finalizer);
-    let mut warnings: Vec<String> = wrong.iter().map(|wrong| format!("{at}: {wrong}")).collect();
-    if !finalizer.contains('/')
-        && !matches!(finalizer, "orphan" | "foregroundDeletion" | "kubernetes")
-    {
-        let path = if finalizer.contains('.') {
-            "including a path (/) "
-        } else {
-            ""
-        };
-        warnings.push(format!(
-            "{at}: prefer a domain-qualified finalizer name {path}to avoid accidental conflicts with other finalizer writers"
-        ));
-    }
-    warnings
 }

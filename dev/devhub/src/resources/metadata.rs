@@ -12,8 +12,6 @@ const ANNOTATIONS_MAX: usize = 256 * 1024;
 
 const MANAGER_MAX: usize = 128;
 
-const SUBRESOURCE_MAX: usize = 256;
-
 /// Fields that never change, as far as the server has not restored them itself.
 const FIXED: [&str; 6] = [
     "name",
@@ -131,11 +129,8 @@ fn update_errors(object: &Object, old: &Object) -> Vec<FieldError> {
         added.sort_unstable();
         added.dedup();
         if !added.is_empty() {
-            // A Go slice, as Go writes it.
-            let added: Vec<String> = added.iter().map(|name| format!("{name:?}")).collect();
             let detail = format!(
-                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
-                added.join(", ")
+                "no new finalizers can be added if the object is being deleted, found new finalizers {added:?}"
             );
             errors.push(FieldError::forbidden("metadata.finalizers", detail));
         }
@@ -256,40 +251,34 @@ fn finalizer_errors(object: &Object) -> Vec<FieldError> {
     errors
 }
 
+/// Each entry is by somebody, of an operation that there is.
 fn managed_fields_errors(object: &Object) -> Vec<FieldError> {
     let list = object.at(&["metadata", "managedFields"]);
+    let list = list.and_then(Value::as_array).into_iter().flatten();
     let mut errors = Vec::new();
-    for (index, entry) in list
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .enumerate()
-    {
-        let at = format!("metadata.managedFields[{index}]");
+    for (index, entry) in list.enumerate() {
         let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
-        let operation = text("operation");
-        if !matches!(operation, "Apply" | "Update") {
-            let detail = "must be `Apply` or `Update`";
-            errors.push(FieldError::invalid(
-                format!("{at}.operation"),
-                operation,
-                detail,
-            ));
-        }
-        let sort = text("fieldsType");
-        if !matches!(sort, "" | "FieldsV1") {
-            let detail = "must be `FieldsV1`";
-            errors.push(FieldError::invalid(
-                format!("{at}.fieldsType"),
-                sort,
-                detail,
-            ));
-        }
-        if text("manager").len() > MANAGER_MAX {
-            errors.push(too_long(format!("{at}.manager"), MANAGER_MAX));
-        }
-        if text("subresource").len() > SUBRESOURCE_MAX {
-            errors.push(too_long(format!("{at}.subresource"), SUBRESOURCE_MAX));
+        for (field, is_wrong, words) in [
+            (
+                "operation",
+                !matches!(text("operation"), "Apply" | "Update"),
+                "must be `Apply` or `Update`",
+            ),
+            (
+                "fieldsType",
+                !matches!(text("fieldsType"), "" | "FieldsV1"),
+                "must be `FieldsV1`",
+            ),
+            (
+                "manager",
+                text("manager").len() > MANAGER_MAX,
+                "is too long",
+            ),
+        ] {
+            if is_wrong {
+                let at = format!("metadata.managedFields[{index}].{field}");
+                errors.push(FieldError::invalid(at, text(field), words));
+            }
         }
     }
     errors
@@ -489,7 +478,7 @@ mod tests {
         assert_eq!(
             told(new, Some(old), false),
             [
-                "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{\"x/c\", \"x/d\"}"
+                "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers [\"x/c\", \"x/d\"]"
             ]
         );
     }

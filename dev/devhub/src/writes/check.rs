@@ -1,6 +1,7 @@
 //! Everything that an object must be before validating webhooks are asked.
 
 use crate::object::Object;
+use crate::resources::builtin::fields;
 use crate::resources::{Resource, WriteTo, metadata};
 use crate::status::ApiError;
 
@@ -18,6 +19,8 @@ pub(super) fn check(
     if resource.custom {
         let old = old.map(Object::to_value);
         errors.extend(resource.schema.check(&object.to_value(), old.as_ref()));
+    } else if resource.group.is_empty() {
+        errors.extend(fields::core_finalizers(object));
     }
     errors.extend(behaviour.validate(to, object, old));
     if !errors.is_empty() {

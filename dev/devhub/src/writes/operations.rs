@@ -2,7 +2,7 @@
 //! it.
 
 use json_patch::jsonptr::Pointer;
-use json_patch::{AddOperation, Patch, PatchError, PatchErrorKind, PatchOperation};
+use json_patch::{AddOperation, Patch, PatchOperation};
 use serde_json::Value;
 
 /// By how much copies may make an object larger, as in kube-apiserver: a few of them could fill the memory.
@@ -11,7 +11,7 @@ const MAX_COPIED: usize = 3 * 1024 * 1024;
 /// The object with the patch applied.
 ///
 /// # Errors
-/// An operation does not apply; the words are kube-apiserver's.
+/// An operation does not apply.
 pub(crate) fn apply(mut object: Value, patch: &Patch) -> Result<Value, String> {
     let mut copied = 0;
     for operation in &patch.0 {
@@ -32,7 +32,7 @@ pub(crate) fn apply(mut object: Value, patch: &Patch) -> Result<Value, String> {
             None => operation,
         };
         json_patch::patch_unsafe(&mut object, std::slice::from_ref(applied))
-            .map_err(|error| in_words(&object, operation, &error))?;
+            .map_err(|error| error.to_string())?;
     }
     Ok(object)
 }
@@ -60,73 +60,6 @@ fn lacks(object: &Value, path: &Pointer) -> bool {
     parent.is_some_and(Value::is_object) && object.pointer(path.as_str()).is_none()
 }
 
-fn in_words(object: &Value, operation: &PatchOperation, error: &PatchError) -> String {
-    let path = operation.path();
-    let key = |path: &Pointer| {
-        path.last()
-            .map(|key| key.decoded().into_owned())
-            .unwrap_or_default()
-    };
-    let missing = |from: &Pointer| {
-        let key = key(from);
-        format!("Unable to remove nonexistent key: {key}: missing value")
-    };
-    match (operation, &error.kind) {
-        (_, PatchErrorKind::TestFailed) => format!("testing value {path} failed: test failed"),
-        (PatchOperation::Test(_), _) if lacks(object, path) => {
-            format!("testing value {path} failed: test failed")
-        }
-        (PatchOperation::Test(_), _) => {
-            format!("test operation does not apply: is missing path: {path}: missing value")
-        }
-        (PatchOperation::Move(it), PatchErrorKind::InvalidFromPointer)
-            if lacks(object, &it.from) =>
-        {
-            format!(
-                "error in move for path: '{}': {}",
-                key(&it.from),
-                missing(&it.from)
-            )
-        }
-        (PatchOperation::Move(it), PatchErrorKind::InvalidFromPointer) => {
-            let from = &it.from;
-            format!(
-                "move operation does not apply: doc is missing from path: {from}: missing value"
-            )
-        }
-        (PatchOperation::Copy(it), PatchErrorKind::InvalidFromPointer) => {
-            let from = &it.from;
-            format!(
-                "copy operation does not apply: doc is missing from path: {from}: missing value"
-            )
-        }
-        (PatchOperation::Remove(_), _) if lacks(object, path) => {
-            format!("error in remove for path: '{path}': {}", missing(path))
-        }
-        (PatchOperation::Remove(_), _) => {
-            format!(
-                "remove operation does not apply: doc is missing path: \"{path}\": missing value"
-            )
-        }
-        (PatchOperation::Add(_), _) => {
-            format!("add operation does not apply: doc is missing path: \"{path}\": missing value")
-        }
-        (PatchOperation::Replace(_), _) => {
-            format!("replace operation does not apply: doc is missing path: {path}: missing value")
-        }
-        (PatchOperation::Move(_) | PatchOperation::Copy(_), _) => {
-            let name = if matches!(operation, PatchOperation::Copy(_)) {
-                "copy"
-            } else {
-                "move"
-            };
-            format!(
-                "{name} operation does not apply: doc is missing destination path: {path}: missing value"
-            )
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -150,44 +83,17 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_apply_is_named() {
-        let rows = [
-            (
-                json!({ "op": "add", "path": "/a/b", "value": 1 }),
-                "add operation does not apply: doc is missing path: \"/a/b\": missing value",
-            ),
-            (
-                json!({ "op": "remove", "path": "/a" }),
-                "error in remove for path: '/a': Unable to remove nonexistent key: a: missing value",
-            ),
-            (
-                json!({ "op": "remove", "path": "/a/b" }),
-                "remove operation does not apply: doc is missing path: \"/a/b\": missing value",
-            ),
-            (
-                json!({ "op": "replace", "path": "/a/b", "value": 1 }),
-                "replace operation does not apply: doc is missing path: /a/b: missing value",
-            ),
-            (
-                json!({ "op": "copy", "from": "/a/c", "path": "/b" }),
-                "copy operation does not apply: doc is missing from path: /a/c: missing value",
-            ),
-            (
-                json!({ "op": "move", "from": "/a", "path": "/b" }),
-                "error in move for path: 'a': Unable to remove nonexistent key: a: missing value",
-            ),
-            (
-                json!({ "op": "test", "path": "/x", "value": 2 }),
-                "testing value /x failed: test failed",
-            ),
-            (
-                json!({ "op": "test", "path": "/a", "value": 2 }),
-                "testing value /a failed: test failed",
-            ),
-        ];
-        for (operation, expected) in rows {
+    fn what_does_not_apply_is_refused() {
+        for operation in [
+            json!({ "op": "add", "path": "/a/b", "value": 1 }),
+            json!({ "op": "remove", "path": "/a" }),
+            json!({ "op": "replace", "path": "/a/b", "value": 1 }),
+            json!({ "op": "copy", "from": "/a/c", "path": "/b" }),
+            json!({ "op": "move", "from": "/a", "path": "/b" }),
+            json!({ "op": "test", "path": "/x", "value": 2 }),
+        ] {
             let patch = patch(json!([operation]));
-            assert_eq!(apply(json!({ "x": 1 }), &patch), Err(expected.to_owned()));
+            assert!(apply(json!({ "x": 1 }), &patch).is_err(), "{patch:?}");
         }
     }
 

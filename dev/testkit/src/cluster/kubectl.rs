@@ -84,7 +84,7 @@ impl Person {
         command
     }
 
-    /// `berth` as this person.
+    /// `berth` as this person. Panics in tests of a package that has no such program.
     pub fn berth_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(crate::program());
         command

@@ -21,8 +21,6 @@ use super::failure;
 #[derive(Debug)]
 pub(super) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// This side's address and the other's, for messages.
-    pub(super) addresses: (SocketAddr, SocketAddr),
 }
 
 /// What moves a connection's bytes; it ends with the connection.
@@ -38,18 +36,13 @@ impl Connection {
         let tcp = dial(addresses).await?;
         // Small requests are to leave at once; without it they only are slower.
         let _ = tcp.set_nodelay(true);
-        let ends = (tcp.local_addr(), tcp.peer_addr());
-        let (Ok(local), Ok(peer)) = ends else {
-            return Err("EOF".to_owned());
-        };
-        let addresses = (local, peer);
         let Some(tls) = tls else {
             return Err(failure::UNKNOWN_AUTHORITY.to_owned());
         };
         let stream = TlsConnector::from(Arc::clone(tls))
             .connect(name, tcp)
             .await
-            .map_err(|error| failure::of_handshake(&error, addresses))?;
+            .map_err(|error| failure::of_handshake(&error))?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| error.to_string())?;
@@ -57,7 +50,7 @@ impl Connection {
         let driver = Box::pin(async move {
             let _ = connection.await;
         });
-        Ok((Self { sender, addresses }, driver))
+        Ok((Self { sender }, driver))
     }
 
     /// Whether it can take the next request; waits until the last one is over.

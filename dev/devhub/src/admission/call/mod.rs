@@ -90,7 +90,7 @@ impl Caller {
             Err(_) => return Err(format!("Post {url:?}: context deadline exceeded")),
         };
         let (head, body) = response.into_parts();
-        let body = match timeout_at(deadline, read(body, &connection)).await {
+        let body = match timeout_at(deadline, read(body)).await {
             Ok(read) => read,
             Err(_) => Err("context deadline exceeded".to_owned()),
         };
@@ -120,7 +120,7 @@ impl Caller {
             match idle.send(request.clone()).await {
                 Ok(response) => return Ok((idle, response)),
                 // It has answered, with something that is no HTTP.
-                Err(error) if error.is_parse() => return Err(failure::of_http(&error, &idle)),
+                Err(error) if error.is_parse() => return Err(failure::of_http(&error)),
                 Err(_) => {}
             }
         }
@@ -128,16 +128,16 @@ impl Caller {
         self.pools.drive(driver);
         match fresh.send(request).await {
             Ok(response) => Ok((fresh, response)),
-            Err(error) => Err(failure::of_http(&error, &fresh)),
+            Err(error) => Err(failure::of_http(&error)),
         }
     }
 }
 
-async fn read(body: Incoming, connection: &Connection) -> Result<Bytes, String> {
+async fn read(body: Incoming) -> Result<Bytes, String> {
     match Limited::new(body, MAX_ANSWER).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) => Err(match error.downcast_ref::<hyper::Error>() {
-            Some(error) => match failure::of_http(error, connection).as_str() {
+            Some(error) => match failure::of_http(error).as_str() {
                 "EOF" => "unexpected EOF".to_owned(),
                 why => why.to_owned(),
             },

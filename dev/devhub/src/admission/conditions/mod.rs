@@ -7,27 +7,20 @@
 //! - One false condition means no call, whatever else fails. Otherwise a failing one is decided by the failurePolicy.
 
 mod absent;
-mod check;
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use cel::{Context, Env, ExecutionError, Program};
+use cel::{Context, ExecutionError, Program};
 use serde_json::{Map, Value};
-
-pub(crate) use check::check_condition;
 
 use self::absent::Absent;
 
+use crate::expressions::{self, ENV};
 use crate::object::Object;
 
-/// Kubernetes' standard library as far as the `cel` crate has it, and its string functions.
-static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
-    let mut env = Env::stdlib();
-    // Declared once and on a fresh environment, it cannot collide with anything.
-    let _ = env.add_extension(cel::extensions::strings);
-    Arc::new(env)
-});
+/// What conditions can name.
+const VARIABLES: [&str; 4] = ["object", "oldObject", "request", "namespaceObject"];
 
 /// The matchConditions of a webhook, compiled.
 #[derive(Debug, Default)]
@@ -47,11 +40,19 @@ pub(super) struct Variables<'a> {
     pub(super) old: Option<&'a Object>,
 }
 
+/// What is wrong with a matchCondition's expression, as the detail of a field error.
+///
+/// # Errors
+/// It is not CEL, or uses what devhub does not have.
+pub(crate) fn check_condition(expression: &str) -> Result<(), String> {
+    expressions::compile(expression, &VARIABLES).map(drop)
+}
+
 impl Conditions {
     pub(super) fn compile<'a>(expressions: impl Iterator<Item = &'a str>) -> Self {
         let conditions = expressions.map(|expression| Condition {
             expression: expression.to_owned(),
-            program: check::compile(expression),
+            program: expressions::compile(expression, &VARIABLES),
         });
         Self(conditions.collect())
     }

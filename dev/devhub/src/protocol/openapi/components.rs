@@ -6,7 +6,6 @@ use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use serde_json::{Map, Value, json};
 
-use super::Dialect;
 use crate::resources::Resource;
 use crate::resources::schema::{OBJECT_META, Schema, object_meta, type_meta};
 
@@ -14,12 +13,8 @@ const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
-/// What version 2 cannot say.
-const ONLY_V3: [&str; 6] = ["anyOf", "allOf", "oneOf", "not", "nullable", "default"];
-
 /// The components of a document.
 pub(super) struct Components {
-    dialect: Dialect,
     made: Map<String, Value>,
     /// Named types that are referred to.
     pending: Vec<Schema>,
@@ -27,15 +22,12 @@ pub(super) struct Components {
 }
 
 /// Where a component is.
-pub(super) fn address(dialect: Dialect, name: &str) -> String {
-    match dialect {
-        Dialect::V2 => format!("#/definitions/{name}"),
-        Dialect::V3 => format!("#/components/schemas/{name}"),
-    }
+fn address(name: &str) -> String {
+    format!("#/components/schemas/{name}")
 }
 
 /// What a resource's kind is called: in Go's packages for Kubernetes' own, by the group turned round for custom ones.
-pub(super) fn name(resource: &Resource) -> String {
+fn name(resource: &Resource) -> String {
     if !resource.schema.name.is_empty() {
         return resource.schema.name.clone();
     }
@@ -45,9 +37,8 @@ pub(super) fn name(resource: &Resource) -> String {
 }
 
 impl Components {
-    pub(super) fn new(dialect: Dialect) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            dialect,
             made: Map::new(),
             pending: Vec::new(),
             seen: BTreeSet::new(),
@@ -83,7 +74,7 @@ impl Components {
         let mut fields: Map<String, Value> = type_meta()
             .map(|(name, field)| (name.to_owned(), field.publish()))
             .collect();
-        let item = json!({"$ref": address(self.dialect, of)});
+        let item = json!({"$ref": address(of)});
         let about = format!("List of {}.", resource.name);
         fields.insert(
             "items".to_owned(),
@@ -91,14 +82,11 @@ impl Components {
         );
         let mut metadata = Schema::of::<ListMeta>();
         LIST_META.clone_into(&mut metadata.name);
-        let meta = match self.dialect {
-            Dialect::V2 => json!({"$ref": address(self.dialect, LIST_META)}),
-            Dialect::V3 => json!({
-                "description": "Standard list metadata.",
-                "default": {},
-                "allOf": [{"$ref": address(self.dialect, LIST_META)}],
-            }),
-        };
+        let meta = json!({
+            "description": "Standard list metadata.",
+            "default": {},
+            "allOf": [{"$ref": address(LIST_META)}],
+        });
         fields.insert("metadata".to_owned(), meta);
         if self.seen.insert(LIST_META.to_owned()) {
             self.pending.push(metadata);
@@ -112,13 +100,8 @@ impl Components {
     }
 
     fn publish(&mut self, schema: &Schema) -> Value {
-        let Self {
-            dialect,
-            pending,
-            seen,
-            ..
-        } = self;
-        let mut json = schema.publish_with(&mut |child| {
+        let Self { pending, seen, .. } = self;
+        schema.publish_with(&mut |child| {
             if child.name.is_empty() {
                 return None;
             }
@@ -131,12 +114,8 @@ impl Components {
                     child.clone()
                 });
             }
-            Some(address(*dialect, &child.name))
-        });
-        if *dialect == Dialect::V2 {
-            in_v2(&mut json);
-        }
-        json
+            Some(address(&child.name))
+        })
     }
 
     /// All components, with everything they refer to.
@@ -147,70 +126,26 @@ impl Components {
             }
             let name = std::mem::take(&mut schema.name);
             let mut json = self.publish(&schema);
-            let one_of = match (name.as_str(), self.dialect) {
-                (INT_OR_STRING, Dialect::V3) => {
-                    Some(json!([{"type": "integer"}, {"type": "string"}]))
+            let one_of = match name.as_str() {
+                INT_OR_STRING => ["integer", "string"],
+                QUANTITY => ["string", "number"],
+                _ => {
+                    self.made.insert(name, json);
+                    continue;
                 }
-                (QUANTITY, Dialect::V3) => Some(json!([{"type": "string"}, {"type": "number"}])),
-                (INT_OR_STRING | QUANTITY, Dialect::V2) => {
-                    json["type"] = "string".into();
-                    None
-                }
-                _ => None,
             };
-            if let Some(one_of) = one_of {
-                json["oneOf"] = one_of;
-            }
-            if let Some(fields) = json
-                .as_object_mut()
-                .filter(|_| [INT_OR_STRING, QUANTITY].contains(&name.as_str()))
-            {
+            json["oneOf"] = one_of
+                .map(|kind| json!({"type": kind}))
+                .into_iter()
+                .collect();
+            if let Some(fields) = json.as_object_mut() {
                 fields.remove("x-kubernetes-int-or-string");
-                if name == INT_OR_STRING {
-                    fields.insert("format".to_owned(), "int-or-string".into());
-                }
+            }
+            if name == INT_OR_STRING {
+                json["format"] = "int-or-string".into();
             }
             self.made.insert(name, json);
         }
         Value::Object(self.made)
-    }
-}
-
-/// Turns a schema of version 3 into one of version 2: references stand beside descriptions, and what it has no words for goes.
-fn in_v2(json: &mut Value) {
-    let Value::Object(fields) = json else {
-        return;
-    };
-    let reference = fields
-        .get("allOf")
-        .and_then(|all| all.get(0))
-        .and_then(|first| first.get("$ref"))
-        .cloned();
-    // What may be null or have any field would be refused by clients that check it.
-    let is = |name: &str| fields.get(name) == Some(&Value::Bool(true));
-    if is("nullable") || is("x-kubernetes-preserve-unknown-fields") {
-        for name in [
-            "type",
-            "format",
-            "items",
-            "properties",
-            "additionalProperties",
-        ] {
-            fields.remove(name);
-        }
-    }
-    for name in ONLY_V3 {
-        fields.remove(name);
-    }
-    if let Some(reference) = reference {
-        fields.insert("$ref".to_owned(), reference);
-    }
-    if let Some(Value::Object(properties)) = fields.get_mut("properties") {
-        properties.values_mut().for_each(in_v2);
-    }
-    for name in ["items", "additionalProperties"] {
-        if let Some(below) = fields.get_mut(name) {
-            in_v2(below);
-        }
     }
 }

@@ -68,12 +68,6 @@ fn every_reference_leads_somewhere() {
             format!("/openapi/v3/{path}?hash={hash}")
         );
     }
-    let v2: Value = serde_json::from_slice(&open_api.v2()).unwrap();
-    let mut found = BTreeSet::new();
-    references(&v2, &mut found);
-    for name in found {
-        assert!(v2["definitions"].get(&name).is_some(), "v2: {name}");
-    }
 }
 
 #[test]
@@ -104,7 +98,6 @@ fn kubectl_finds_what_it_looks_for() {
         patch["x-kubernetes-group-version-kind"]["kind"],
         "ConfigMap"
     );
-    assert_eq!(patch["operationId"], "patchCoreV1NamespacedConfigMap");
     let names: Vec<_> = patch["parameters"]
         .as_array()
         .unwrap()
@@ -207,5 +200,5 @@ fn documents_are_found_by_path_and_hash() {
     );
     assert_eq!(ask("/openapi/v3/api/v1", None, protobuf).unwrap().0, 406);
     assert_eq!(ask("/openapi/v2", None, "text/html").unwrap().0, 406);
-    assert_eq!(ask("/openapi/v2", None, "application/json").unwrap().0, 200);
+    assert!(ask("/openapi/v2", None, "application/json").is_none());
 }

@@ -33,73 +33,38 @@ fn parameters_of_a_list_are_read() {
 
 #[test]
 fn what_cannot_be_read_is_a_bad_request() {
-    let rows = [
-        (
-            "limit=abc",
-            "strconv.ParseInt: parsing \"abc\": invalid syntax",
-        ),
-        ("limit=", "strconv.ParseInt: parsing \"\": invalid syntax"),
-        (
-            "timeoutSeconds=99999999999999999999",
-            "strconv.ParseInt: parsing \"99999999999999999999\": value out of range",
-        ),
-        (
-            "labelSelector=,",
-            "found ',', expected: !, identifier, or 'end of string'",
-        ),
-        (
-            "fieldSelector=a",
-            "invalid selector: 'a'; can't understand 'a'",
-        ),
-        (
-            "fieldSelector=a%3Db",
-            "\"a\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
-        ),
-    ];
-    for (query, message) in rows {
+    for query in [
+        "limit=abc",
+        "limit=",
+        "timeoutSeconds=99999999999999999999",
+        "labelSelector=,",
+        "fieldSelector=a",
+        "fieldSelector=a%3Db",
+    ] {
         let error = list(query).unwrap_err();
         assert_eq!(
             (error.code, error.reason.as_str()),
-            (StatusCode::BAD_REQUEST, "BadRequest")
+            (StatusCode::BAD_REQUEST, "BadRequest"),
+            "{query}"
         );
-        assert_eq!(error.message, message);
     }
 }
 
 #[test]
 fn what_does_not_go_together_is_invalid() {
-    let rows = [
-        (
-            "watch=1&sendInitialEvents=true",
-            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-        ),
-        (
-            "watch=1&resourceVersionMatch=NotOlderThan",
-            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-        ),
-        (
-            "resourceVersionMatch=Exact",
-            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
-        ),
-        (
-            "resourceVersionMatch=Exact&resourceVersion=0",
-            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
-        ),
-        (
-            "resourceVersionMatch=x&resourceVersion=1",
-            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Unsupported value: \"x\": supported values: \"Exact\", \"NotOlderThan\", \"\"",
-        ),
-        (
-            "sendInitialEvents=0",
-            "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list",
-        ),
-    ];
-    for (query, message) in rows {
+    for query in [
+        "watch=1&sendInitialEvents=true",
+        "watch=1&resourceVersionMatch=NotOlderThan",
+        "resourceVersionMatch=Exact",
+        "resourceVersionMatch=Exact&resourceVersion=0",
+        "resourceVersionMatch=x&resourceVersion=1",
+        "sendInitialEvents=0",
+    ] {
         let error = list(query).unwrap_err();
-        assert_eq!(error.code, StatusCode::UNPROCESSABLE_ENTITY, "{query}");
         assert_eq!(
-            (error.reason.as_str(), error.message.as_str()),
-            ("Invalid", message)
+            (error.code, error.reason.as_str()),
+            (StatusCode::UNPROCESSABLE_ENTITY, "Invalid"),
+            "{query}"
         );
     }
 }
@@ -144,37 +109,19 @@ fn parameters_of_a_write_are_read() {
 #[test]
 fn what_a_write_cannot_have_is_invalid() {
     use WriteParameters as P;
-    let rows = [
-        (
-            "dryRun=true",
-            P::Create,
-            "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"true\"]: supported values: \"All\"",
-        ),
-        (
-            "fieldValidation=x",
-            P::Update,
-            "UpdateOptions.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported value: \"x\": supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"",
-        ),
-        (
-            "",
-            P::ApplyPatch,
-            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch",
-        ),
-        (
-            "force=false",
-            P::Patch,
-            "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be specified for non-apply patch",
-        ),
-        (
-            "fieldManager=a%0A",
-            P::Create,
-            "CreateOptions.meta.k8s.io \"\" is invalid: fieldManager: Invalid value: \"a\\n\": invalid character U+000A (at position 1)",
-        ),
-    ];
-    for (query, parameters, message) in rows {
+    for (query, parameters) in [
+        ("dryRun=true", P::Create),
+        ("fieldValidation=x", P::Update),
+        ("", P::ApplyPatch),
+        ("force=false", P::Patch),
+        ("fieldManager=a%0A", P::Create),
+    ] {
         let error = write(query, parameters).unwrap_err();
-        assert_eq!(error.code, StatusCode::UNPROCESSABLE_ENTITY, "{query}");
-        assert_eq!(error.message, message);
+        assert_eq!(
+            (error.code, error.reason.as_str()),
+            (StatusCode::UNPROCESSABLE_ENTITY, "Invalid"),
+            "{query}"
+        );
     }
 }
 
@@ -191,19 +138,12 @@ fn parameters_of_a_deletion_come_from_the_body_or_the_query() {
     assert_eq!(deletion.options.resource_version.as_deref(), Some("4"));
     assert!(deletion.dry_run && !deletion.accepted_when_waiting);
 
-    let rows = [
-        (
-            "propagationPolicy=x",
-            "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"x\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"",
-        ),
-        (
-            "gracePeriodSeconds=x",
-            "strconv.ParseInt: parsing \"x\": invalid syntax",
-        ),
-    ];
-    for (query, message) in rows {
+    for (query, code) in [
+        ("propagationPolicy=x", StatusCode::UNPROCESSABLE_ENTITY),
+        ("gracePeriodSeconds=x", StatusCode::BAD_REQUEST),
+    ] {
         let error = Query::parse(query).delete_options(None).unwrap_err();
-        assert_eq!(error.message, message);
+        assert_eq!(error.code, code, "{query}");
     }
     let error = query
         .delete_options(Some(&json!({"dryRun": "All"})))
@@ -220,16 +160,13 @@ fn a_timeout_is_a_duration_of_gos() {
     assert_eq!(read("1.5s").unwrap(), Duration::from_millis(1500));
     assert_eq!(read("0").unwrap(), REQUEST_TIMEOUT);
     assert_eq!(read("-1s").unwrap(), REQUEST_TIMEOUT);
-    assert_eq!(
-        read("5").unwrap_err().message,
-        "invalid timeout specified in the request URL - time: missing unit in duration \"5\""
-    );
+    assert_eq!(read("5").unwrap_err().code, StatusCode::BAD_REQUEST);
 }
 
 proptest::proptest! {
     #[test]
     fn no_query_makes_it_panic(text in "\\PC{0,40}") {
         let query = Query::parse(&text);
-        let _ = (query.timeout(), go_duration(&text), query.include_object());
+        let _ = (query.timeout(), query.include_object());
     }
 }

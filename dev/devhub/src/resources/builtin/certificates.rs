@@ -10,7 +10,7 @@ use rustls::pki_types::pem::{PemObject, SectionKind};
 use serde_json::{Map, Value, json};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::fields::{duplicate, each_invalid, not_supported, path_segment, too_long};
+use super::fields::{duplicate, each_invalid, not_supported, path_segment};
 use crate::object::{self, Object};
 use crate::resources::{Behaviour, WriteTo};
 use crate::status::{ApiError, FieldError};
@@ -19,35 +19,10 @@ use crate::status::{ApiError, FieldError};
 pub(crate) const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
 const MIN_SECONDS: i64 = 600;
-const MAX_DOMAIN: usize = 253;
-const MAX_SIGNER_NAME: usize = MAX_DOMAIN + 1 + 253 + 1 + 63;
 
-/// In the order of messages.
-const USAGES: [&str; 23] = [
-    "any",
-    "cert sign",
-    "client auth",
-    "code signing",
-    "content commitment",
-    "crl sign",
-    "data encipherment",
-    "decipher only",
-    "digital signature",
-    "email protection",
-    "encipher only",
-    "ipsec end system",
-    "ipsec tunnel",
-    "ipsec user",
-    "key agreement",
-    "key encipherment",
-    "microsoft sgc",
-    "netscape sgc",
-    "ocsp signing",
-    "s/mime",
-    "server auth",
-    "signing",
-    "timestamping",
-];
+const USAGES: &str = "any,cert sign,client auth,code signing,content commitment,crl sign,data encipherment,decipher only,\
+    digital signature,email protection,encipher only,ipsec end system,ipsec tunnel,ipsec user,key agreement,key encipherment,\
+    microsoft sgc,netscape sgc,ocsp signing,s/mime,server auth,signing,timestamping";
 
 /// CertificateSigningRequests.
 #[derive(Debug)]
@@ -258,13 +233,8 @@ fn set_times(object: &mut Object, old: &Object, now: Timestamp) {
 fn spec_errors(object: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Err(error) = request(object) {
-        let words = match error {
-            // As Go says it, of the keys that are most usual.
-            CsrError::Signature => "x509: ECDSA verification failure".to_owned(),
-            other => other.to_string(),
-        };
         let sent = object.str_at(&["spec", "request"]);
-        errors.push(FieldError::invalid("spec.request", sent, words));
+        errors.push(FieldError::invalid("spec.request", sent, error.to_string()));
     }
     let usages = object.at(&["spec", "usages"]).and_then(Value::as_array);
     let usages: Vec<_> = usages
@@ -275,18 +245,13 @@ fn spec_errors(object: &Object) -> Vec<FieldError> {
     if usages.is_empty() {
         errors.push(FieldError::required("spec.usages", ""));
     }
+    let known: Vec<&str> = USAGES.split(',').collect();
     for (index, usage) in usages.iter().enumerate() {
-        if !USAGES.contains(usage) {
-            errors.push(not_supported(
-                format!("spec.usages[{index}]"),
-                *usage,
-                &USAGES,
-            ));
-        }
-    }
-    for (index, usage) in usages.iter().enumerate() {
-        if usages[..index].contains(usage) {
-            errors.push(duplicate(format!("spec.usages[{index}]"), *usage));
+        let at = format!("spec.usages[{index}]");
+        if !known.contains(usage) {
+            errors.push(not_supported(at, *usage, &known));
+        } else if usages[..index].contains(usage) {
+            errors.push(duplicate(at, *usage));
         }
     }
     errors.extend(signer_name_errors(object.str_at(&["spec", "signerName"])));
@@ -319,28 +284,12 @@ fn signer_name_errors(name: &str) -> Vec<FieldError> {
             "must be a fully qualified domain and path of the form 'example.com/signer-name'";
         return vec![FieldError::invalid(field, name, words)];
     };
-    // Of the first label that is none, everything that is wrong with it.
-    let label_errors = |part: &str, problems: &dyn Fn(&str) -> Vec<String>| {
-        let mut wrong = part.split('.').map(|label| (label, problems(label)));
-        let first = wrong.find(|(_, problems)| !problems.is_empty());
-        let (label, problems) = first.unwrap_or_default();
-        let words = |problem: String| format!("validating label {label:?}: {problem}");
-        each_invalid(field, part, problems.into_iter().map(words).collect())
-    };
-    let mut errors = Vec::new();
-    if domain.len() > MAX_DOMAIN {
-        errors.push(too_long(field, MAX_DOMAIN));
-    }
-    errors.extend(label_errors(domain, &berth_api::names::dns1123_label));
+    let mut wrong = berth_api::names::dns1123_subdomain(domain);
     if !domain.contains('.') {
-        let words = "should be a domain with at least two segments separated by dots";
-        errors.push(FieldError::invalid(field, domain, words));
+        wrong.push("should be a domain with at least two segments separated by dots".to_owned());
     }
-    errors.extend(label_errors(path, &berth_api::names::dns1123_subdomain));
-    if name.len() > MAX_SIGNER_NAME {
-        errors.push(too_long(field, MAX_SIGNER_NAME));
-    }
-    errors
+    wrong.extend(berth_api::names::dns1123_subdomain(path));
+    each_invalid(field, name, wrong)
 }
 
 fn condition_errors(object: &Object) -> Vec<FieldError> {
@@ -394,20 +343,14 @@ fn certificate_error(object: &Object, old: &Object) -> Option<FieldError> {
 }
 
 fn certificate_problem(pem: &[u8]) -> Option<String> {
-    let mut blocks = 0;
-    for block in <(SectionKind, Vec<u8>)>::pem_slice_iter(pem) {
-        let Ok((kind, der)) = block else {
-            break;
-        };
-        if kind != SectionKind::Certificate {
-            return Some("only CERTIFICATE PEM blocks are allowed".to_owned());
-        }
-        if let Err(error) = X509Certificate::from_der(&der) {
-            return Some(format!("x509: malformed certificate: {error}"));
-        }
-        blocks += 1;
-    }
-    (blocks == 0).then(|| "must contain at least one CERTIFICATE PEM block".to_owned())
+    let blocks: Vec<_> = <(SectionKind, Vec<u8>)>::pem_slice_iter(pem)
+        .map_while(Result::ok)
+        .collect();
+    let is_certificate = |(kind, der): &(SectionKind, Vec<u8>)| {
+        *kind == SectionKind::Certificate && X509Certificate::from_der(der).is_ok()
+    };
+    let is_fine = !blocks.is_empty() && blocks.iter().all(is_certificate);
+    (!is_fine).then(|| "must be CERTIFICATE PEM blocks, and at least one".to_owned())
 }
 
 /// Decisions are not taken back, and each is written where it belongs.

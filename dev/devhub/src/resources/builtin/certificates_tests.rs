@@ -90,12 +90,7 @@ fn a_spec_is_checked_when_it_is_created() {
         (
             "a signer whose domain has no dot",
             with("signerName", json!("a/b")),
-            r#"spec.signerName: Invalid value: "a": should be a domain with at least two segments separated by dots"#,
-        ),
-        (
-            "a signer that is no name",
-            with("signerName", json!("Kub.io/a_b")),
-            r#"[spec.signerName: Invalid value: "Kub.io": validating label "Kub": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?'), spec.signerName: Invalid value: "a_b": validating label "a_b": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')]"#,
+            r#"spec.signerName: Invalid value: "a/b": should be a domain with at least two segments separated by dots"#,
         ),
         (
             "a short time",
@@ -242,11 +237,11 @@ fn a_new_certificate_is_one() {
         (ca.certificate_pem().to_owned(), ""),
         (
             "x".to_owned(),
-            r#"status.certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block"#,
+            r#"status.certificate: Invalid value: "<certificate data>": must be CERTIFICATE PEM blocks, and at least one"#,
         ),
         (
             pem_request(),
-            r#"status.certificate: Invalid value: "<certificate data>": only CERTIFICATE PEM blocks are allowed"#,
+            r#"status.certificate: Invalid value: "<certificate data>": must be CERTIFICATE PEM blocks, and at least one"#,
         ),
     ];
     for (pem, expected) in rows {

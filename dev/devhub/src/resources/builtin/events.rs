@@ -1,13 +1,12 @@
 //! Events: one kind in two shapes, that of the core group (which is stored) and that of `events.k8s.io`.
 
-use berth_api::names;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event as Core;
 use k8s_openapi::api::events::v1::Event as New;
 use serde_json::{Value, json};
 
 use super::fields;
-use super::kind::{columns, default_at, kind, name, text, wide};
+use super::kind::{columns, default_at, kind, name, names, text, wide};
 use crate::object::Object;
 use crate::resources::{Behaviour, Cell, Column, Resource, WriteTo, age};
 use crate::status::FieldError;
@@ -23,20 +22,18 @@ const NAMES: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// Events of the core group.
+/// Events of the core group, or of `events.k8s.io`.
 #[derive(Debug)]
-struct CoreEvents;
-
-/// Events of `events.k8s.io`.
-#[derive(Debug)]
-struct NewEvents;
+struct Events {
+    is_core: bool,
+}
 
 pub(super) fn core() -> Resource {
     Resource {
-        short_names: super::kind::names(&["ev"]),
+        short_names: names(&["ev"]),
         columns: columns(core_cells, event_columns()),
         selectable_fields: selectable("involvedObject", &["reportingComponent", "source"]),
-        behaviour: &CoreEvents,
+        behaviour: &Events { is_core: true },
         ..kind::<Core>()
     }
 }
@@ -49,21 +46,13 @@ pub(super) fn new() -> Resource {
         selectable_fields: selectable("regarding", &["reportingController"]),
         storage: stored.storage,
         storage_version: stored.storage_version,
-        behaviour: &NewEvents,
+        behaviour: &Events { is_core: false },
         ..kind::<New>()
     }
 }
 
 fn selectable(object: &str, others: &[&str]) -> Vec<String> {
-    let parts = [
-        "kind",
-        "namespace",
-        "name",
-        "uid",
-        "apiVersion",
-        "resourceVersion",
-        "fieldPath",
-    ];
+    let parts = ["kind", "namespace", "name", "uid", "apiVersion"];
     let of_object = parts.iter().map(|part| format!("{object}.{part}"));
     let others = ["reason", "type"].iter().chain(others);
     of_object
@@ -90,9 +79,7 @@ fn event_columns() -> Vec<Column> {
 }
 
 fn new_cells(object: &Object, now: Timestamp) -> Vec<Cell> {
-    let mut event = object.clone();
-    rename(&mut event, Direction::ToCore);
-    core_cells(&event, now)
+    core_cells(&as_core(object), now)
 }
 
 fn core_cells(event: &Object, now: Timestamp) -> Vec<Cell> {
@@ -100,22 +87,16 @@ fn core_cells(event: &Object, now: Timestamp) -> Vec<Cell> {
         let mut texts = paths.iter().map(|path| event.str_at(path));
         texts.find(|text| !text.is_empty()).unwrap_or_default()
     };
-    let first = age::since(first_of(&[&["firstTimestamp"], &["eventTime"]]), now);
-    let mut last = match event.str_at(&["lastTimestamp"]) {
-        "" => first.clone(),
-        at => age::since(at, now),
-    };
-    let mut count = event.at(&["count"]).and_then(Value::as_i64).unwrap_or(0);
-    if event.at(&["series"]).is_some_and(Value::is_object) {
-        last = age::since(event.str_at(&["series", "lastObservedTime"]), now);
-        count = event
-            .at(&["series", "count"])
-            .and_then(Value::as_i64)
-            .unwrap_or(0);
-    } else if count == 0 {
-        // An event that was seen once need not say so.
-        count = 1;
-    }
+    let number = |path: &[&str]| event.at(path).and_then(Value::as_i64);
+    let first = first_of(&[&["firstTimestamp"], &["eventTime"]]);
+    let last = first_of(&[
+        &["series", "lastObservedTime"],
+        &["lastTimestamp"],
+        &["firstTimestamp"],
+        &["eventTime"],
+    ]);
+    // An event that was seen once need not say so.
+    let count = number(&["series", "count"]).or(number(&["count"]));
     let mut object = event.str_at(&["involvedObject", "kind"]).to_lowercase();
     let name = event.str_at(&["involvedObject", "name"]);
     if !name.is_empty() {
@@ -127,38 +108,39 @@ fn core_cells(event: &Object, now: Timestamp) -> Vec<Cell> {
         source = format!("{source}, {instance}");
     }
     vec![
-        last.into(),
+        age::since(last, now).into(),
         event.str_at(&["type"]).into(),
         event.str_at(&["reason"]).into(),
         object.into(),
         event.str_at(&["involvedObject", "fieldPath"]).into(),
         source.into(),
         event.str_at(&["message"]).trim().into(),
-        first.into(),
-        count.into(),
+        age::since(first, now).into(),
+        count.filter(|count| *count > 0).unwrap_or(1).into(),
         event.name().into(),
     ]
 }
 
-enum Direction {
-    ToCore,
-    ToNew,
+fn as_core(object: &Object) -> Object {
+    let mut object = object.clone();
+    rename(&mut object, true);
+    object
 }
 
-fn rename(object: &mut Object, direction: Direction) {
+fn rename(object: &mut Object, to_core: bool) {
     for (core, new) in NAMES {
-        let (from, to) = match direction {
-            Direction::ToCore => (new, core),
-            Direction::ToNew => (core, new),
-        };
+        let (from, to) = if to_core { (new, core) } else { (core, new) };
         if let Some(value) = object.remove(&[from]) {
             object.set(&[to], value);
         }
     }
 }
 
-impl Behaviour for CoreEvents {
+impl Behaviour for Events {
     fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object, _old: Option<&Object>) {
+        if !self.is_core {
+            return default_at(object, &["deprecatedSource"], json!({}));
+        }
         default_at(object, &["involvedObject"], json!({}));
         default_at(object, &["source"], json!({}));
         default_at(object, &["reportingComponent"], "");
@@ -169,13 +151,16 @@ impl Behaviour for CoreEvents {
         &self,
         _write: &WriteTo<'_>,
         object: &Object,
-        _old: Option<&Object>,
+        old: Option<&Object>,
     ) -> Vec<FieldError> {
-        old_rules(object, "reportingComponent")
+        errors(object, old, self.is_core)
     }
 
     fn name_errors(&self, name: &str) -> Vec<String> {
-        fields::path_segment(name)
+        match self.is_core {
+            true => fields::path_segment(name),
+            false => berth_api::names::dns1123_subdomain(name),
+        }
     }
 
     fn creates_on_update(&self) -> bool {
@@ -192,154 +177,79 @@ impl Behaviour for CoreEvents {
             _ => None,
         }
     }
-}
-
-impl Behaviour for NewEvents {
-    fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object, _old: Option<&Object>) {
-        default_at(object, &["deprecatedSource"], json!({}));
-    }
-
-    fn validate(
-        &self,
-        _write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Vec<FieldError> {
-        let as_core = |object: &Object| {
-            let mut object = object.clone();
-            rename(&mut object, Direction::ToCore);
-            object
-        };
-        new_rules(&as_core(object), old.map(as_core).as_ref())
-    }
-
-    fn creates_on_update(&self) -> bool {
-        true
-    }
 
     fn to_version(&self, object: &mut Object) {
-        rename(object, Direction::ToNew);
+        if !self.is_core {
+            rename(object, false);
+        }
     }
 
     fn to_storage(&self, object: &mut Object) {
-        rename(object, Direction::ToCore);
+        rename(object, true);
     }
 }
 
-/// What both groups ask for: an event lies where its object lies. The old way of writing one is without `eventTime`.
-fn old_rules(event: &Object, controller_field: &str) -> Vec<FieldError> {
+/// An event lies where its object lies. One with `eventTime`, which those of `events.k8s.io` must have, says who reports it,
+/// and changes in its series only.
+fn errors(event: &Object, old: Option<&Object>, is_core: bool) -> Vec<FieldError> {
+    let event = as_core(event);
     let mut errors = Vec::new();
     let about = event.str_at(&["involvedObject", "namespace"]);
     let namespace = event.namespace();
-    let is_old = event.str_at(&["eventTime"]).is_empty();
-    let mismatch = match (is_old, about) {
-        (true, "") => namespace != "default",
-        (true, about) => namespace != about,
-        (false, "") => !matches!(namespace, "default" | "kube-system"),
-        (false, _) => false,
+    let is_old = is_core && event.str_at(&["eventTime"]).is_empty();
+    let fits = match (is_old, about) {
+        (true, "") => namespace == "default",
+        (true, about) => namespace == about,
+        (false, "") => matches!(namespace, "default" | "kube-system"),
+        (false, _) => true,
     };
-    if mismatch {
+    if !fits {
+        let detail = "does not match event.namespace";
         errors.push(FieldError::invalid(
             "involvedObject.namespace",
             about,
-            "does not match event.namespace",
+            detail,
         ));
     }
     if is_old {
         return errors;
     }
-    let controller = event.str_at(&["reportingComponent"]);
-    if controller.is_empty() {
-        errors.push(FieldError::required(controller_field, ""));
-    }
-    let reasons = names::qualified_name(controller);
-    errors.extend(fields::each_invalid(controller_field, controller, reasons));
-    for (field, most, required) in [
-        ("reportingInstance", 128, true),
-        ("action", 128, true),
-        ("reason", 128, true),
-        ("message", 1024, false),
+    let required = [
+        "eventTime",
+        "reportingComponent",
+        "reportingInstance",
+        "action",
+        "reason",
+    ];
+    let missing = required
+        .iter()
+        .filter(|field| event.str_at(&[field]).is_empty());
+    errors.extend(missing.map(|field| FieldError::required(*field, "")));
+    for (field, most) in [
+        ("reportingInstance", 128),
+        ("action", 128),
+        ("reason", 128),
+        ("message", 1024),
     ] {
-        let text = event.str_at(&[field]);
-        if required && text.is_empty() {
-            errors.push(FieldError::required(field, ""));
-        }
-        if text.len() > most {
+        if event.str_at(&[field]).len() > most {
             let detail = format!("can have at most {most} characters");
             errors.push(FieldError::invalid(field, "", detail));
         }
     }
-    errors
-}
-
-/// What `events.k8s.io` asks for besides.
-fn new_rules(event: &Object, old: Option<&Object>) -> Vec<FieldError> {
-    let mut errors = old_rules(event, "reportingController");
-    if let Some(old) = old {
-        if event.at(&["series"]) != old.at(&["series"]) {
-            errors.extend(series_errors(event));
-        }
-        for field in [
-            "involvedObject",
-            "reason",
-            "message",
-            "source",
-            "firstTimestamp",
-            "lastTimestamp",
-            "count",
+    if !is_core && !matches!(event.str_at(&["type"]), "Normal" | "Warning") {
+        errors.push(FieldError::invalid(
             "type",
-            "eventTime",
-            "action",
-            "related",
-        ] {
-            errors.extend(fields::unchanged(event, old, &[field]));
+            event.str_at(&["type"]),
+            "has invalid value",
+        ));
+    }
+    if let Some(old) = old.filter(|_| !is_core).map(as_core) {
+        for field in ["involvedObject", "message", "type", "related"]
+            .iter()
+            .chain(&required)
+        {
+            errors.extend(fields::unchanged(&event, &old, &[field]));
         }
-        for (field, told) in [
-            ("reportingComponent", "reportingController"),
-            ("reportingInstance", "reportingInstance"),
-        ] {
-            let error = fields::unchanged(event, old, &[field]);
-            errors.extend(error.map(|error| FieldError {
-                field: told.to_owned(),
-                ..error
-            }));
-        }
-        return errors;
-    }
-    errors.extend(series_errors(event));
-    if event.str_at(&["eventTime"]).is_empty() {
-        errors.push(FieldError::required("eventTime", ""));
-    }
-    let sort = event.str_at(&["type"]);
-    if !matches!(sort, "Normal" | "Warning") {
-        let detail = format!("has invalid value: {sort}");
-        errors.push(FieldError::invalid("type", "", detail));
-    }
-    for field in ["firstTimestamp", "lastTimestamp", "count", "source"] {
-        let unset = |value: &Value| {
-            value.is_null()
-                || *value == 0
-                || value.as_object().is_some_and(serde_json::Map::is_empty)
-        };
-        if event.at(&[field]).is_some_and(|value| !unset(value)) {
-            errors.push(FieldError::invalid(field, "", "needs to be unset"));
-        }
-    }
-    errors
-}
-
-fn series_errors(event: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    if !event.at(&["series"]).is_some_and(Value::is_object) {
-        return errors;
-    }
-    let count = event.at(&["series", "count"]).and_then(Value::as_i64);
-    if count.unwrap_or(0) < 2 {
-        let detail = "should be at least 2";
-        errors.push(FieldError::invalid("series.count", "", detail));
-    }
-    if event.str_at(&["series", "lastObservedTime"]).is_empty() {
-        errors.push(FieldError::required("series.lastObservedTime", ""));
     }
     errors
 }
@@ -352,12 +262,6 @@ mod tests {
 
     fn object(value: Value) -> Object {
         Object::try_from(value).unwrap()
-    }
-
-    fn told(errors: &[FieldError]) -> Vec<String> {
-        let told = errors.iter();
-        told.map(|error| format!("{}: {}", error.field, error.body()))
-            .collect()
     }
 
     fn stored() -> Value {
@@ -392,85 +296,50 @@ mod tests {
         ]);
         assert_eq!(Value::Array(core_cells(&core, now)), expected);
         let mut new = core.clone();
-        NewEvents.to_version(&mut new);
+        let events = Events { is_core: false };
+        events.to_version(&mut new);
         assert_eq!(new.str_at(&["note"]), " it started\n");
         assert_eq!(new.str_at(&["regarding", "name"]), "p");
         assert_eq!(new.at(&["involvedObject"]), None);
         assert_eq!(Value::Array(new_cells(&new, now)), expected);
-        NewEvents.to_storage(&mut new);
+        events.to_storage(&mut new);
         assert_eq!(new, core);
     }
 
     #[test]
-    fn a_series_tells_when_and_how_often() {
-        let now = "2026-01-01T00:10:00Z".parse().unwrap();
-        let event = object(json!({
-            "metadata": {"name": "e"},
-            "eventTime": "2026-01-01T00:00:00.000000Z",
-            "series": {"count": 7, "lastObservedTime": "2026-01-01T00:09:30.000000Z"},
-            "involvedObject": {"kind": "Node"},
-            "reportingComponent": "x/y",
-        }));
-        let cells = core_cells(&event, now);
-        assert_eq!(cells[0], "30s");
-        assert_eq!(cells[3], "node");
-        assert_eq!(cells[5], "x/y");
-        assert_eq!(cells[7], "10m");
-        assert_eq!(cells[8], 7);
-    }
-
-    #[test]
     fn an_event_is_selected_by_who_reports_it() {
+        let events = Events { is_core: true };
         let event = object(json!({"reportingComponent": "r", "source": {}}));
-        assert_eq!(CoreEvents.field(&event, "source").unwrap(), "r");
+        assert_eq!(events.field(&event, "source").unwrap(), "r");
         let event = object(json!({"reportingComponent": "r", "source": {"component": "c"}}));
-        assert_eq!(CoreEvents.field(&event, "source").unwrap(), "c");
-        assert_eq!(CoreEvents.field(&event, "reason"), None);
+        assert_eq!(events.field(&event, "source").unwrap(), "c");
+        assert_eq!(events.field(&event, "reason"), None);
     }
 
     #[test]
-    fn an_event_is_refused_in_kubernetes_words() {
-        let mismatch =
-            "involvedObject.namespace: Invalid value: \"b\": does not match event.namespace";
+    fn an_event_lies_with_its_object_and_says_who_reports_it() {
+        let at = |errors: Vec<FieldError>| -> Vec<String> {
+            errors.into_iter().map(|error| error.field).collect()
+        };
         let mut elsewhere = object(stored());
-        assert_eq!(told(&old_rules(&elsewhere, "reportingComponent")), [""; 0]);
+        assert_eq!(errors(&elsewhere, None, true), []);
         elsewhere.set(&["involvedObject", "namespace"], "b");
         assert_eq!(
-            told(&old_rules(&elsewhere, "reportingComponent")),
-            [mismatch]
+            at(errors(&elsewhere, None, true)),
+            ["involvedObject.namespace"]
         );
-
         let new = object(json!({
             "metadata": {"namespace": "a"},
-            "involvedObject": {"namespace": "a"},
+            "regarding": {"namespace": "a"},
             "eventTime": "2026-01-01T00:00:00.000000Z",
-            "reportingComponent": "x/y",
-            "reportingInstance": "x",
-            "action": "x",
+            "reportingController": "x/y",
             "reason": "x".repeat(129),
             "type": "Odd",
-            "count": 2,
-            "series": {"count": 1},
         }));
-        assert_eq!(
-            told(&new_rules(&new, None)),
-            [
-                "reason: Invalid value: \"\": can have at most 128 characters",
-                "series.count: Invalid value: \"\": should be at least 2",
-                "series.lastObservedTime: Required value",
-                "type: Invalid value: \"\": has invalid value: Odd",
-                "count: Invalid value: \"\": needs to be unset",
-            ]
-        );
+        let found = at(errors(&new, None, false));
+        assert_eq!(found, ["reportingInstance", "action", "reason", "type"]);
         let mut changed = new.clone();
-        changed.set(&["reason"], "y");
-        changed.set(&["reportingComponent"], "x/z");
-        assert_eq!(
-            told(&new_rules(&changed, Some(&new))),
-            [
-                "reason: Invalid value: \"y\": field is immutable",
-                "reportingController: Invalid value: \"x/z\": field is immutable",
-            ]
-        );
+        changed.set(&["note"], "y");
+        assert!(at(errors(&changed, Some(&new), false)).contains(&"message".to_owned()));
     }
 }

@@ -42,13 +42,6 @@ pub(crate) fn each_invalid(field: &str, value: &str, reasons: Vec<String>) -> Ve
         .collect()
 }
 
-/// A number at a path that may not be below 0.
-pub(super) fn not_negative(object: &Object, path: &[&str]) -> Option<FieldError> {
-    let number = object.at(path)?.as_i64()?;
-    (number < 0)
-        .then(|| FieldError::invalid(path.join("."), number, "must be greater than or equal to 0"))
-}
-
 /// A value that may not change.
 pub(super) fn unchanged(object: &Object, old: &Object, path: &[&str]) -> Option<FieldError> {
     let there = |object: &Object| match object.at(path) {
@@ -87,28 +80,6 @@ pub(super) fn path_segment(name: &str) -> Vec<String> {
     forbidden
         .map(|part| format!("may not contain '{part}'"))
         .collect()
-}
-
-/// What is wrong with a DNS-1035 label.
-pub(super) fn dns1035_label(value: &str) -> Vec<String> {
-    let mut reasons = Vec::new();
-    if value.len() > 63 {
-        reasons.push("must be no more than 63 characters".to_owned());
-    }
-    // It differs from the newer rule by the first character only; the length has been told.
-    let syntax = value.starts_with(|c: char| c.is_ascii_lowercase())
-        && names::dns1123_label(value)
-            .iter()
-            .all(|reason| reason.starts_with("must be no more"));
-    if !syntax {
-        reasons.push("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')".to_owned());
-    }
-    reasons
-}
-
-/// What is wrong with a port.
-pub(super) fn port(number: i64) -> Option<&'static str> {
-    (!(1..=65535).contains(&number)).then_some("must be between 1 and 65535, inclusive")
 }
 
 /// What is wrong with a label selector at `field`.
@@ -172,7 +143,7 @@ fn requirement(field: &str, expression: &Value) -> Vec<FieldError> {
 }
 
 /// The core kinds' rule for finalizers without a domain.
-pub(super) fn core_finalizers(object: &Object) -> Vec<FieldError> {
+pub(crate) fn core_finalizers(object: &Object) -> Vec<FieldError> {
     let finalizers = object.finalizers();
     let wrong = finalizers.iter().enumerate().filter_map(|(index, name)| {
         unqualified_finalizer(&format!("metadata.finalizers[{index}]"), name)
@@ -256,17 +227,6 @@ mod tests {
             "spec.selector.matchExpressions[2].values[0]: Invalid value: \"-\": a valid label must"
         ));
         assert_eq!(selector("x", &json!({})), []);
-    }
-
-    #[test]
-    fn a_dns_1035_label_starts_with_a_letter() {
-        for (value, reasons) in [("v1", 0), ("1v", 1), ("", 1), ("a.b", 1), ("V1", 1)] {
-            assert_eq!(dns1035_label(value).len(), reasons, "{value:?}");
-        }
-        assert_eq!(
-            dns1035_label(&"a".repeat(64)),
-            ["must be no more than 63 characters"]
-        );
     }
 
     #[test]

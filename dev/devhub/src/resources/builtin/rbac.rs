@@ -14,34 +14,25 @@ use crate::user::User;
 /// How often a ClusterRole's rules are written when others write it at the same time.
 const ATTEMPTS: usize = 10;
 
-/// ClusterRoles.
-#[derive(Debug)]
-pub struct ClusterRoles;
-
-/// Roles.
+/// Roles and ClusterRoles.
 #[derive(Debug)]
 pub struct Roles;
-
-/// ClusterRoleBindings.
+/// RoleBindings and ClusterRoleBindings.
 #[derive(Debug)]
-pub struct ClusterRoleBindings;
+pub struct Bindings;
 
-/// RoleBindings.
-#[derive(Debug)]
-pub struct RoleBindings;
-
-impl Behaviour for ClusterRoles {
+impl Behaviour for Roles {
     fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object, _old: Option<&Object>) {
         show_rules(object);
     }
 
     fn validate(
         &self,
-        _write: &WriteTo<'_>,
+        write: &WriteTo<'_>,
         object: &Object,
         _old: Option<&Object>,
     ) -> Vec<FieldError> {
-        let mut errors = rule_errors(object, false);
+        let mut errors = rule_errors(object, write.resource.namespaced);
         errors.extend(aggregation_errors(object));
         errors
     }
@@ -66,88 +57,24 @@ impl Behaviour for ClusterRoles {
     fn committed(&self, write: &WriteTo<'_>, object: Option<&Object>) {
         let can_matter = object
             .is_none_or(|role| aggregates(role) || role.at(&["metadata", "labels"]).is_some());
-        if can_matter {
+        if can_matter && !write.resource.namespaced {
             aggregate(write);
         }
     }
 }
 
-impl Behaviour for Roles {
-    fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object, _old: Option<&Object>) {
-        show_rules(object);
-    }
-
-    fn validate(
-        &self,
-        _write: &WriteTo<'_>,
-        object: &Object,
-        _old: Option<&Object>,
-    ) -> Vec<FieldError> {
-        rule_errors(object, true)
-    }
-
-    fn authorize(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Result<(), ApiError> {
-        authorize_role(write, object, old)
-    }
-
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        path_segment(name)
-    }
-
-    fn creates_on_update(&self) -> bool {
-        true
-    }
-}
-
-impl Behaviour for ClusterRoleBindings {
+impl Behaviour for Bindings {
     fn default(&self, object: &mut Object) {
         default_binding(object);
     }
 
     fn validate(
         &self,
-        _write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Vec<FieldError> {
-        binding_errors(object, old, false)
-    }
-
-    fn authorize(
-        &self,
         write: &WriteTo<'_>,
         object: &Object,
         old: Option<&Object>,
-    ) -> Result<(), ApiError> {
-        authorize_binding(write, object, old)
-    }
-
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        path_segment(name)
-    }
-
-    fn creates_on_update(&self) -> bool {
-        true
-    }
-}
-
-impl Behaviour for RoleBindings {
-    fn default(&self, object: &mut Object) {
-        default_binding(object);
-    }
-
-    fn validate(
-        &self,
-        _write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
     ) -> Vec<FieldError> {
-        binding_errors(object, old, true)
+        binding_errors(object, old, write.resource.namespaced)
     }
 
     fn authorize(
@@ -231,17 +158,10 @@ fn aggregation_errors(role: &Object) -> Vec<FieldError> {
         let words = "at least one clusterRoleSelector required if aggregationRule is non-nil";
         return vec![FieldError::required(path, words)];
     };
-    let mut errors = Vec::new();
-    for (index, selector) in selectors.iter().enumerate() {
-        let at = format!("{path}[{index}]");
-        let wrong = fields::selector(&at, selector);
-        if !wrong.is_empty() {
-            errors.extend(wrong);
-            let words = "invalid label selector.";
-            errors.push(FieldError::invalid(at, Value::Null, words));
-        }
-    }
-    errors
+    let selectors = selectors.iter().enumerate();
+    selectors
+        .flat_map(|(index, selector)| fields::selector(&format!("{path}[{index}]"), selector))
+        .collect()
 }
 
 fn default_binding(binding: &mut Object) {

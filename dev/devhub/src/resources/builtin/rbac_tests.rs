@@ -77,7 +77,7 @@ fn an_aggregation_rule_selects() {
         ),
         (
             json!({ "clusterRoleSelectors": [{ "matchExpressions": [{ "key": "a", "operator": "Has" }] }] }),
-            r#"[aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "Has": not a valid selector operator, aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.]"#,
+            r#"aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "Has": not a valid selector operator"#,
         ),
     ];
     for (aggregation, expected) in rows {

@@ -4,7 +4,6 @@ use berth_rbac::{MissingRole, Request};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::{Map, Value, json};
 
-use super::fields::each_invalid;
 use crate::authentication::AUDIENCE;
 use crate::authorization::reason;
 use crate::object::{self, Object};
@@ -14,117 +13,54 @@ use crate::user::User;
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
 
-/// SubjectAccessReviews.
-#[derive(Debug)]
-pub struct SubjectAccessReviews;
-
-/// SelfSubjectAccessReviews.
-#[derive(Debug)]
-pub struct SelfSubjectAccessReviews;
-
-/// LocalSubjectAccessReviews.
-#[derive(Debug)]
-pub struct LocalSubjectAccessReviews;
-
-/// SelfSubjectRulesReviews.
-#[derive(Debug)]
-pub struct SelfSubjectRulesReviews;
-
-/// TokenReviews.
-#[derive(Debug)]
-pub struct TokenReviews;
-
-/// SelfSubjectReviews.
-#[derive(Debug)]
-pub struct SelfSubjectReviews;
-
-impl Behaviour for SubjectAccessReviews {
-    fn answer(
-        &self,
-        write: &WriteTo<'_>,
-        _parent: Option<&Object>,
-        question: &Object,
-    ) -> Option<Result<Object, ApiError>> {
-        Some(review(write, question, Scope::Everywhere))
-    }
-}
-
-impl Behaviour for LocalSubjectAccessReviews {
-    fn answer(
-        &self,
-        write: &WriteTo<'_>,
-        _parent: Option<&Object>,
-        question: &Object,
-    ) -> Option<Result<Object, ApiError>> {
-        Some(review(write, question, Scope::Namespace))
-    }
-}
-
-impl Behaviour for SelfSubjectAccessReviews {
-    fn answer(
-        &self,
-        write: &WriteTo<'_>,
-        _parent: Option<&Object>,
-        question: &Object,
-    ) -> Option<Result<Object, ApiError>> {
-        Some(review(write, question, Scope::Oneself))
-    }
-}
-
-impl Behaviour for SelfSubjectRulesReviews {
-    fn answer(
-        &self,
-        write: &WriteTo<'_>,
-        _parent: Option<&Object>,
-        question: &Object,
-    ) -> Option<Result<Object, ApiError>> {
-        Some(rules_review(write, question))
-    }
-}
-
-impl Behaviour for TokenReviews {
-    fn answer(
-        &self,
-        write: &WriteTo<'_>,
-        _parent: Option<&Object>,
-        question: &Object,
-    ) -> Option<Result<Object, ApiError>> {
-        Some(token_review(write, question))
-    }
-}
-
-impl Behaviour for SelfSubjectReviews {
-    fn answer(
-        &self,
-        write: &WriteTo<'_>,
-        _parent: Option<&Object>,
-        question: &Object,
-    ) -> Option<Result<Object, ApiError>> {
-        let mut answer = Object::default();
-        answer.set_type(question.api_version(), question.kind());
-        answer.set(&["metadata", "creationTimestamp"], object::time(write.now));
-        let user = write.user.cloned().unwrap_or_default();
-        answer.set(&["status", "userInfo"], user_info(&user));
-        Some(Ok(answer))
-    }
-}
-
-/// Whom and what an access review may be about.
+/// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
-    Everywhere,
-    Namespace,
+pub enum Review {
+    /// SubjectAccessReviews.
+    Access,
+    /// LocalSubjectAccessReviews.
+    Local,
+    /// SelfSubjectAccessReviews.
     Oneself,
+    /// SelfSubjectRulesReviews.
+    Rules,
+    /// TokenReviews.
+    Token,
+    /// SelfSubjectReviews.
+    WhoAmI,
 }
 
-fn review(write: &WriteTo<'_>, question: &Object, scope: Scope) -> Result<Object, ApiError> {
+impl Behaviour for Review {
+    fn answer(
+        &self,
+        write: &WriteTo<'_>,
+        _parent: Option<&Object>,
+        question: &Object,
+    ) -> Option<Result<Object, ApiError>> {
+        Some(match self {
+            Self::Access | Self::Local | Self::Oneself => review(write, question, *self),
+            Self::Rules => rules_review(write, question),
+            Self::Token => token_review(write, question),
+            Self::WhoAmI => {
+                let mut answer = Object::default();
+                answer.set_type(question.api_version(), question.kind());
+                answer.set(&["metadata", "creationTimestamp"], object::time(write.now));
+                let user = write.user.cloned().unwrap_or_default();
+                answer.set(&["status", "userInfo"], user_info(&user));
+                Ok(answer)
+            }
+        })
+    }
+}
+
+fn review(write: &WriteTo<'_>, question: &Object, scope: Review) -> Result<Object, ApiError> {
     let errors = access_errors(question, scope);
     if !errors.is_empty() {
         // kube-apiserver has forgotten the kind by then.
         return Err(ApiError::invalid(AUTHORIZATION, "", "", &errors));
     }
     let user = match scope {
-        Scope::Oneself => write.user.cloned().unwrap_or_default(),
+        Review::Oneself => write.user.cloned().unwrap_or_default(),
         _ => subject(question),
     };
     let world = write.world;
@@ -140,112 +76,55 @@ fn review(write: &WriteTo<'_>, question: &Object, scope: Scope) -> Result<Object
     Ok(answered(question, status))
 }
 
-/// What is wrong with an access review, in kube-apiserver's order.
-fn access_errors(question: &Object, scope: Scope) -> Vec<FieldError> {
+/// What is wrong with an access review.
+fn access_errors(question: &Object, scope: Review) -> Vec<FieldError> {
     let given = |field: &str| {
-        let value = question.at(&["spec", field]);
-        value.filter(|value| !value.is_null())
+        question
+            .at(&["spec", field])
+            .is_some_and(|value| !value.is_null())
     };
     let (resource, path) = (given("resourceAttributes"), given("nonResourceAttributes"));
-    let path_in_go = path.map(|path| {
-        let text = |field: &str| path[field].as_str().unwrap_or_default();
-        json!({ "Path": text("path"), "Verb": text("verb") })
+    let user = subject(question);
+    let namespace = question.str_at(&["spec", "resourceAttributes", "namespace"]);
+    let metadata = question.at(&["metadata"]).and_then(Value::as_object);
+    let has_metadata = metadata.into_iter().flatten().any(|(name, value)| {
+        let own = scope == Review::Local && name == "namespace";
+        !own && name != "managedFields" && !value.is_null()
     });
-    let mut errors = Vec::new();
-    if let (Some(_), Some(path)) = (resource, &path_in_go) {
-        let words = "cannot be specified in combination with resourceAttributes";
-        errors.push(FieldError::invalid(
+    let is_local = scope == Review::Local;
+    let nobody = scope != Review::Oneself && user.name.is_empty() && user.groups.is_empty();
+    let faults = [
+        (
+            resource && path,
             "spec.nonResourceAttributes",
-            path.clone(),
-            words,
-        ));
-    }
-    if resource.is_none() && path.is_none() {
-        let words = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-        errors.push(FieldError::invalid(
+            "cannot be specified in combination with resourceAttributes",
+        ),
+        (
+            !resource && !path,
             "spec.resourceAttributes",
-            Value::Null,
-            words,
-        ));
-    }
-    if scope != Scope::Oneself {
-        let user = subject(question);
-        if user.name.is_empty() && user.groups.is_empty() {
-            let words = "at least one of user or group must be specified";
-            errors.push(FieldError::invalid("spec.user", "", words));
-        }
-    }
-    for selector in ["fieldSelector", "labelSelector"] {
-        let value = resource.and_then(|attributes| attributes.get(selector));
-        let value = value.filter(|value| !value.is_null());
-        let at = format!("spec.resourceAttributes.{selector}");
-        errors.extend(value.and_then(|value| selector_error(value, &at)));
-        if selector == "labelSelector" {
-            errors.extend(value.map_or(Vec::new(), |value| key_errors(value, &at)));
-        }
-    }
-    let mut metadata = question.at(&["metadata"]).cloned().unwrap_or(json!({}));
-    if let Some(fields) = metadata.as_object_mut() {
-        fields.retain(|name, value| name != "managedFields" && !value.is_null());
-        if scope == Scope::Namespace {
-            fields.remove("namespace");
-        }
-        if !fields.is_empty() {
-            let words = match scope {
-                Scope::Namespace => "must be empty except for namespace",
-                _ => "must be empty",
-            };
-            errors.push(FieldError::invalid("metadata", metadata, words));
-        }
-    }
-    if scope == Scope::Namespace {
-        let namespace = question.str_at(&["spec", "resourceAttributes", "namespace"]);
-        if resource.is_some() && namespace != question.namespace() {
-            let field = "spec.resourceAttributes.namespace";
-            errors.push(FieldError::invalid(
-                field,
-                namespace,
-                "must match metadata.namespace",
-            ));
-        }
-        if let Some(path) = path_in_go {
-            let words = "disallowed on this kind of request";
-            errors.push(FieldError::invalid(
-                "spec.nonResourceAttributes",
-                path,
-                words,
-            ));
-        }
-    }
-    errors
-}
-
-/// Selectors change nothing about an answer by RBAC; but they have to be some.
-fn selector_error(selector: &Value, at: &str) -> Option<FieldError> {
-    let raw = selector["rawSelector"].as_str().unwrap_or_default();
-    let requirements = selector["requirements"].as_array();
-    let has_requirements = requirements.is_some_and(|list| !list.is_empty());
-    match (raw.is_empty(), has_requirements) {
-        (false, true) => {
-            let words = "may not specified at the same time as requirements";
-            Some(FieldError::invalid(format!("{at}.rawSelector"), raw, words))
-        }
-        (true, false) => {
-            let words = format!("when {at} is specified, requirements or rawSelector is required");
-            Some(FieldError::required(format!("{at}.requirements"), words))
-        }
-        _ => None,
-    }
-}
-
-fn key_errors(selector: &Value, at: &str) -> Vec<FieldError> {
-    let requirements = selector["requirements"].as_array().into_iter().flatten();
-    let errors = requirements.enumerate().flat_map(|(index, requirement)| {
-        let key = requirement["key"].as_str().unwrap_or_default();
-        let field = format!("{at}.requirements[{index}].key");
-        each_invalid(&field, key, berth_api::names::qualified_name(key))
-    });
-    errors.collect()
+            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+        ),
+        (
+            nobody,
+            "spec.user",
+            "at least one of user or group must be specified",
+        ),
+        (has_metadata, "metadata", "must be empty"),
+        (
+            is_local && resource && namespace != question.namespace(),
+            "spec.resourceAttributes.namespace",
+            "must match metadata.namespace",
+        ),
+        (
+            is_local && path,
+            "spec.nonResourceAttributes",
+            "disallowed on this kind of request",
+        ),
+    ];
+    let faults = faults.iter().filter(|(is_wrong, ..)| *is_wrong);
+    faults
+        .map(|(_, field, why)| FieldError::invalid(*field, Value::Null, *why))
+        .collect()
 }
 
 fn subject(question: &Object) -> User {
@@ -388,75 +267,56 @@ mod tests {
 
     use super::*;
 
-    fn message(question: Value, scope: Scope) -> String {
-        let errors = access_errors(&Object::try_from(question).unwrap(), scope);
-        match errors.as_slice() {
-            [] => String::new(),
-            errors => ApiError::invalid(AUTHORIZATION, "", "", errors).message,
-        }
+    fn wrong(spec: Value, metadata: Value, review: Review) -> Vec<String> {
+        let question = json!({ "metadata": metadata, "spec": spec });
+        let errors = access_errors(&Object::try_from(question).unwrap(), review);
+        errors.into_iter().map(|error| error.field).collect()
     }
 
     #[test]
     fn a_question_is_about_somebody_and_something() {
         let pods = json!({ "verb": "get", "resource": "pods" });
         let path = json!({ "verb": "get", "path": "/x" });
-        let rows = [
+        let app = json!({ "namespace": "app" });
+        let none = json!({});
+        let resource = json!({ "user": "u", "resourceAttributes": pods });
+        let both =
+            json!({ "user": "u", "resourceAttributes": pods, "nonResourceAttributes": path });
+        let only_path = json!({ "groups": ["g"], "nonResourceAttributes": path });
+        let rows: [(&Value, &Value, Review, &[&str]); 8] = [
+            (&resource, &none, Review::Access, &[]),
+            (&only_path, &none, Review::Access, &[]),
+            (&only_path, &none, Review::Oneself, &[]),
             (
-                json!({ "user": "u", "resourceAttributes": pods }),
-                Scope::Everywhere,
-                "",
+                &none,
+                &none,
+                Review::Access,
+                &["spec.resourceAttributes", "spec.user"],
             ),
             (
-                json!({ "groups": ["g"], "nonResourceAttributes": path }),
-                Scope::Everywhere,
-                "",
-            ),
-            (json!({ "nonResourceAttributes": path }), Scope::Oneself, ""),
-            (
-                json!({}),
-                Scope::Everywhere,
-                r#".authorization.k8s.io "" is invalid: [spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified, spec.user: Invalid value: "": at least one of user or group must be specified]"#,
+                &both,
+                &none,
+                Review::Access,
+                &["spec.nonResourceAttributes"],
             ),
             (
-                json!({ "user": "u", "resourceAttributes": pods, "nonResourceAttributes": path }),
-                Scope::Everywhere,
-                r#".authorization.k8s.io "" is invalid: spec.nonResourceAttributes: Invalid value: {"Path":"/x","Verb":"get"}: cannot be specified in combination with resourceAttributes"#,
+                &resource,
+                &app,
+                Review::Local,
+                &["spec.resourceAttributes.namespace"],
             ),
             (
-                json!({ "user": "u", "resourceAttributes": { "labelSelector": {} } }),
-                Scope::Everywhere,
-                r#".authorization.k8s.io "" is invalid: spec.resourceAttributes.labelSelector.requirements: Required value: when spec.resourceAttributes.labelSelector is specified, requirements or rawSelector is required"#,
+                &only_path,
+                &app,
+                Review::Local,
+                &["spec.nonResourceAttributes"],
             ),
-            (
-                json!({ "user": "u", "resourceAttributes": { "fieldSelector": { "rawSelector": "a=b", "requirements": [{}] } } }),
-                Scope::Everywhere,
-                r#".authorization.k8s.io "" is invalid: spec.resourceAttributes.fieldSelector.rawSelector: Invalid value: "a=b": may not specified at the same time as requirements"#,
-            ),
-            (
-                json!({ "user": "u", "resourceAttributes": pods }),
-                Scope::Namespace,
-                r#".authorization.k8s.io "" is invalid: spec.resourceAttributes.namespace: Invalid value: "": must match metadata.namespace"#,
-            ),
-            (
-                json!({ "user": "u", "nonResourceAttributes": path }),
-                Scope::Namespace,
-                r#".authorization.k8s.io "" is invalid: spec.nonResourceAttributes: Invalid value: {"Path":"/x","Verb":"get"}: disallowed on this kind of request"#,
-            ),
+            (&resource, &app, Review::Oneself, &["metadata"]),
         ];
-        for (spec, scope, words) in rows {
-            let metadata = match scope {
-                Scope::Namespace => json!({ "namespace": "app" }),
-                _ => json!({}),
-            };
-            let question = json!({ "metadata": metadata, "spec": spec });
-            assert_eq!(message(question, scope), words);
+        for (spec, metadata, review, fields) in rows {
+            let found = wrong(spec.clone(), metadata.clone(), review);
+            assert_eq!(found, fields, "{spec} {review:?}");
         }
-        let named = json!({
-            "metadata": { "name": "x", "managedFields": [] },
-            "spec": { "resourceAttributes": pods },
-        });
-        let words = r#".authorization.k8s.io "" is invalid: metadata: Invalid value: {"name":"x"}: must be empty"#;
-        assert_eq!(message(named, Scope::Oneself), words);
     }
 
     #[test]

@@ -61,13 +61,6 @@ impl Behaviour for Definitions {
         !object.is_deleting()
     }
 
-    fn warnings(&self, object: &Object, _old: Option<&Object>) -> Vec<String> {
-        checks::unknown_formats(&object.to_value())
-            .into_iter()
-            .map(|format| format!("unrecognized format {format:?}"))
-            .collect()
-    }
-
     fn committed(&self, write: &WriteTo<'_>, object: Option<&Object>) {
         let registry = &write.world.registry;
         match object {

@@ -1,52 +1,37 @@
 //! `x-kubernetes-validations`: rules in CEL.
 //!
 //! # Promises
-//! - A definition with a rule that cannot be compiled, that calls a function devhub has not, or that names a field that is
-//!   not there, is refused when it is written; such rules do not come to evaluation.
-//! - Rules that name `oldSelf` run only where there is an old value to compare with, unless they take an optional one.
+//! - A definition with a rule that cannot be compiled, or that calls a function devhub has not, is refused when it
+//!   is written; such rules do not come to evaluation.
+//! - Rules that name `oldSelf` run only where there is an old value to compare with.
 //!
 //! # Caveats
-//! Types are not checked beyond the names of fields, and no cost is estimated or counted. Times are strings: rules with
+//! Types are not checked, and no cost is estimated or counted. Times are strings: rules with
 //! `timestamp()` and `duration()` are refused.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use ::cel::objects::Key;
-use ::cel::{Context, Env, Program, Value as CelValue, extensions};
+use ::cel::{Context, Program, Value as CelValue};
 use serde_json::{Map, Value};
 
 use super::check::same_item;
 use super::lists::{field, key};
 use super::numbers::Num;
 use super::{OBJECT_META, Schema, Type};
+use crate::expressions::{self, ENV};
 use crate::status::{FieldError, FieldErrorSort};
 
-mod names;
-
-/// What rules can use: CEL's standard library, and its functions for strings.
-static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
-    let mut env = Env::stdlib();
-    env.set_error_on_duplicate_map_keys(false);
-    let added = env.add_extension(extensions::strings);
-    debug_assert!(
-        added.is_ok(),
-        "the environment has nothing of the same name"
-    );
-    Arc::new(env)
-});
+/// What rules can name.
+const VARIABLES: [&str; 2] = ["self", "oldSelf"];
 
 /// One rule, compiled.
 pub(super) struct Rule {
     text: String,
     program: Program,
     message: String,
-    message_expression: Option<Program>,
-    reason: String,
-    /// Where below the value the error is said to be.
-    field_path: String,
     uses_old: bool,
-    takes_optional_old: bool,
 }
 
 impl std::fmt::Debug for Rule {
@@ -67,23 +52,13 @@ impl Rule {
     fn of(rule: &Value) -> Option<Self> {
         let text_of = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
         let text = text_of("rule");
-        let program = ENVIRONMENT.compile(text).ok()?;
+        let program = compile(text).ok()?;
         let uses_old = program.references().has_variable("oldSelf");
-        let expression = text_of("messageExpression");
         Some(Self {
             text: text.trim().to_owned(),
             uses_old,
             program,
             message: text_of("message").trim().to_owned(),
-            message_expression: (!expression.trim().is_empty())
-                .then(|| ENVIRONMENT.compile(expression).ok())
-                .flatten(),
-            reason: text_of("reason").to_owned(),
-            field_path: text_of("fieldPath").trim().to_owned(),
-            takes_optional_old: rule
-                .get("optionalOldSelf")
-                .and_then(Value::as_bool)
-                .unwrap_or_default(),
         })
     }
 
@@ -97,18 +72,12 @@ impl Rule {
     }
 }
 
-/// What is wrong with an expression on values of a schema.
+/// A rule's expression.
 ///
 /// # Errors
 /// In words.
-pub(super) fn compile(expression: &str, schema: &Schema, is_root: bool) -> Result<bool, String> {
-    let program = ENVIRONMENT
-        .compile(expression)
-        .map_err(|errors| format!("compilation failed: {errors}"))?;
-    if let Some(wrong) = names::unknown(program.expression(), schema, is_root) {
-        return Err(format!("compilation failed: ERROR: <input>: {wrong}"));
-    }
-    Ok(program.references().has_variable("oldSelf"))
+pub(super) fn compile(expression: &str) -> Result<Program, String> {
+    expressions::compile(expression, &VARIABLES)
 }
 
 pub(super) fn check(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -173,26 +142,12 @@ fn run(
     let this = to_cel(schema, value);
     let before = old.map(|old| to_cel(schema, old));
     for rule in rules {
-        if rule.uses_old && before.is_none() && !rule.takes_optional_old {
+        if rule.uses_old && before.is_none() {
             continue;
         }
-        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
+        let mut context = Context::with_env(Arc::clone(&ENV));
         context.add_variable_from_value("self", this.clone());
-        if rule.takes_optional_old {
-            let of = if before.is_some() {
-                "optional.of(before)"
-            } else {
-                "optional.none()"
-            };
-            if let Some(before) = &before {
-                context.add_variable_from_value("before", before.clone());
-            }
-            let optional = ENVIRONMENT.compile(of).ok();
-            let optional = optional.and_then(|program| program.execute(&context).ok());
-            if let Some(optional) = optional {
-                context.add_variable_from_value("oldSelf", optional);
-            }
-        } else if let Some(before) = &before {
+        if let Some(before) = &before {
             context.add_variable_from_value("oldSelf", before.clone());
         }
         let type_name = || Value::from(schema.r#type.as_str());
@@ -201,7 +156,7 @@ fn run(
             Ok(CelValue::Bool(false)) => {
                 // What was wrong before, and has not changed, may stay.
                 if rule.uses_old || old != Some(value) {
-                    errors.push(broken(schema, rule, value, place, &context));
+                    errors.push(broken(schema, rule, value, place));
                 }
             }
             Ok(_) => {
@@ -216,45 +171,13 @@ fn run(
     }
 }
 
-fn broken(
-    schema: &Schema,
-    rule: &Rule,
-    value: &Value,
-    at: &str,
-    context: &Context<'_, '_>,
-) -> FieldError {
-    let said =
-        rule.message_expression
-            .as_ref()
-            .and_then(|expression| match expression.execute(context) {
-                Ok(CelValue::String(text)) if !text.trim().is_empty() => {
-                    Some(text.trim().to_owned())
-                }
-                _ => None,
-            });
-    let words = said.unwrap_or_else(|| {
-        if rule.message.is_empty() {
-            format!("failed rule: {}", rule.text)
-        } else {
-            rule.message.clone()
-        }
-    });
-    let at = if rule.field_path.is_empty() {
-        at.to_owned()
-    } else if at == "<nil>" {
-        rule.field_path.trim_start_matches('.').to_owned()
-    } else if rule.field_path.starts_with(['.', '[']) {
-        format!("{at}{}", rule.field_path)
-    } else {
-        format!("{at}.{}", rule.field_path)
+fn broken(schema: &Schema, rule: &Rule, value: &Value, at: &str) -> FieldError {
+    let words = match rule.message.as_str() {
+        "" => format!("failed rule: {}", rule.text),
+        message => message.to_owned(),
     };
     let shown = (!matches!(schema.r#type, Type::Object | Type::Array)).then(|| value.clone());
-    match rule.reason.as_str() {
-        "FieldValueForbidden" => FieldError::forbidden(at, words),
-        "FieldValueRequired" => FieldError::required(at, words),
-        "FieldValueDuplicate" => FieldError::new(FieldErrorSort::Duplicate, at, shown, ""),
-        _ => FieldError::new(FieldErrorSort::Invalid, at, shown, words),
-    }
+    FieldError::new(FieldErrorSort::Invalid, at, shown, words)
 }
 
 /// A value as rules see it: by its schema an integer or a double, fields by names that CEL can write.
@@ -282,7 +205,7 @@ fn to_cel(schema: &Schema, value: &Value) -> CelValue {
                 .iter()
                 .filter_map(|(name, value)| {
                     let (name, child) = match schema.properties.get(name) {
-                        Some(child) => (names::escaped(name)?, child),
+                        Some(child) => (escaped(name)?, child),
                         None => (
                             name.clone(),
                             schema.additional.as_deref().unwrap_or(&nothing),
@@ -294,4 +217,23 @@ fn to_cel(schema: &Schema, value: &Value) -> CelValue {
             CelValue::Map(::cel::objects::Map { map: Arc::new(map) })
         }
     }
+}
+
+/// The words that CEL keeps to itself.
+const RESERVED: &str = "as break const continue else false for function if import in let loop namespace null package return true \
+    var void while";
+
+/// A field's name in rules; none for one that rules cannot name.
+fn escaped(name: &str) -> Option<String> {
+    if RESERVED.split_whitespace().any(|word| word == name) {
+        return Some(format!("__{name}__"));
+    }
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_.-/".contains(c);
+    (starts && name.chars().all(fits)).then(|| {
+        name.replace("__", "__underscores__")
+            .replace('.', "__dot__")
+            .replace('-', "__dash__")
+            .replace('/', "__slash__")
+    })
 }

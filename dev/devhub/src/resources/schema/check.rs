@@ -1,12 +1,12 @@
-//! Values against schemas, in kube-apiserver's words and order.
+//! Values against schemas.
 //!
-//! Own code, and no library for JSON schemas: what is checked after what, what is said of it, and how much of a failed
-//! `anyOf` is told, is what clients see, and no library's errors can be turned into it.
+//! Own code, and no library for JSON schemas: what has not changed is not checked again, and fields are named as Kubernetes
+//! names them.
 
 use serde_json::{Map, Value};
 
 use super::limits::{Bound, Limits};
-use super::numbers::{self, Num};
+use super::numbers::Num;
 use super::{ListKind, OBJECT_META, Schema, Type, cel, embedded, formats, lists};
 use crate::status::{FieldError, FieldErrorSort};
 
@@ -16,7 +16,7 @@ const WHOLE: &str = "<nil>";
 const UNCHECKED_RULES: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
 pub(super) fn check(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut errors = against(schema, value, old, &Place::root()).errors;
+    let mut errors = against(schema, value, old, &Place::root());
     errors.extend(embedded::check(schema, value));
     if old.is_none_or(|old| lists::check(schema, old).is_empty()) {
         errors.extend(lists::check(schema, value));
@@ -40,9 +40,39 @@ fn blocks_rules(error: &FieldError) -> bool {
     )
 }
 
+/// Required fields that are absent.
+pub(super) fn missing(schema: &Schema, value: &Value, at: &str) -> Vec<FieldError> {
+    let below = |name: &str| lists::field(at, name);
+    match value {
+        Value::Object(fields) => {
+            let absent = schema.required.iter().filter(|name| {
+                let field = fields.get(*name);
+                field.is_none_or(Value::is_null)
+            });
+            let mut errors: Vec<_> = absent
+                .map(|name| FieldError::required(below(name), ""))
+                .collect();
+            for (name, value) in fields.iter().filter(|(name, _)| *name != "metadata") {
+                if let Some(child) = schema.child(name) {
+                    errors.extend(missing(child, value, &below(name)));
+                }
+            }
+            errors
+        }
+        Value::Array(list) => {
+            let items = schema.items.iter().flat_map(|schema| {
+                let items = list.iter().enumerate();
+                items.flat_map(|(index, item)| missing(schema, item, &format!("{at}[{index}]")))
+            });
+            items.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// What is wrong with the default of a schema.
 pub(super) fn check_default(schema: &Schema, default: &Value, at: &str) -> Vec<FieldError> {
-    let mut errors = against(schema, default, None, &Place::root()).errors;
+    let mut errors = against(schema, default, None, &Place::root());
     if errors.is_empty() {
         errors = cel::check(schema, default, Some(default));
     }
@@ -79,79 +109,30 @@ impl Place {
     }
 }
 
-/// What a check found.
-#[derive(Default)]
-struct Report {
-    errors: Vec<FieldError>,
-    /// How much was right: of several schemas that fail, the one with most is told of.
-    matched: u32,
-}
-
-impl Report {
-    fn merge(&mut self, other: Self) {
-        self.errors.extend(other.errors);
-        self.matched += other.matched;
-    }
-
-    fn push(&mut self, error: FieldError) {
-        self.errors.push(error);
-    }
-
-    /// An error without a place of its own.
-    fn whole(&mut self, words: String) {
-        self.push(FieldError::invalid(WHOLE, "", words));
-    }
-}
-
-fn against(schema: &Schema, value: &Value, old: Option<&Value>, at: &Place) -> Report {
+fn against(schema: &Schema, value: &Value, old: Option<&Value>, at: &Place) -> Vec<FieldError> {
     // What has not changed is not checked again.
     if old.is_some_and(|old| old == value) {
-        return Report::default();
+        return Vec::new();
     }
     let limits = schema.limits();
-    let mut report = Report::default();
+    let mut errors = Vec::new();
+    options(limits, value, at, &mut errors);
     if value.is_null() {
         if schema.r#type != Type::Any && !schema.nullable {
-            report.push(wrong_type(at, type_names(schema.r#type), "null"));
+            errors.push(wrong_type(at, type_names(schema.r#type), "null"));
         }
-        options(limits, value, at, &mut report);
-        return report;
+        return errors;
     }
-    if schema.r#type != Type::Any || limits.format.is_some() {
-        report.merge(of_type(schema, limits, value, at));
-        report.matched += 1;
-    }
-    report.merge(combined(limits, value, at));
-    report.matched += 1;
+    of_type(schema, limits, value, at, &mut errors);
+    combined(limits, value, at, &mut errors);
     match value {
-        Value::String(text) => {
-            report.merge(string(limits, text, at));
-            report.matched += 1;
-            if let Some(format) = &limits.format {
-                if !formats::matches(format, text) {
-                    report.push(wrong_type(at, format, text));
-                }
-                report.matched += 1;
-            }
-        }
-        Value::Number(value) => {
-            report.merge(number(schema, limits, Num::of(value), at));
-            report.matched += 1;
-        }
-        Value::Array(list) => {
-            report.merge(items(schema, limits, list, old, at));
-            report.matched += 1;
-        }
+        Value::String(text) => string(limits, text, at, &mut errors),
+        Value::Number(value) => number(limits, Num::of(value), at, &mut errors),
+        Value::Array(list) => items(schema, limits, list, old, at, &mut errors),
+        Value::Object(fields) => object(schema, limits, fields, old, at, &mut errors),
         _ => {}
     }
-    options(limits, value, at, &mut report);
-    report.matched += 1;
-    if let Value::Object(fields) = value {
-        report.merge(object(schema, limits, fields, old, at));
-        report.matched += 1;
-    }
-    report.matched += 1;
-    report
+    errors
 }
 
 fn wrong_type(at: &Place, expected: &str, found: &str) -> FieldError {
@@ -168,7 +149,7 @@ fn field(at: &Place) -> String {
     }
 }
 
-fn invalid(at: &Place, value: Value, words: &str) -> FieldError {
+fn invalid(at: &Place, value: impl Into<Value>, words: &str) -> FieldError {
     FieldError::invalid(field(at), value, format!("{} in body {words}", at.0))
 }
 
@@ -179,277 +160,139 @@ fn type_names(r#type: Type) -> &'static str {
     }
 }
 
-fn of_type(schema: &Schema, limits: &Limits, value: &Value, at: &Place) -> Report {
-    let expected = schema.r#type;
-    let (found, found_format) = match value {
-        Value::Null => ("null", ""),
-        Value::Bool(_) => ("boolean", ""),
-        Value::Number(number) => match Num::of(number) {
-            Num::Int(_) => ("integer", "int64"),
-            Num::Float(_) => ("number", "float64"),
-        },
-        Value::String(_) => ("string", ""),
-        Value::Array(_) => ("array", ""),
-        Value::Object(_) => ("object", ""),
+fn of_type(
+    schema: &Schema,
+    limits: &Limits,
+    value: &Value,
+    at: &Place,
+    errors: &mut Vec<FieldError>,
+) {
+    let whole = |number: &serde_json::Number| Num::of(number).as_int().is_some();
+    let (found, is_whole) = match value {
+        Value::Null => ("null", false),
+        Value::Bool(_) => ("boolean", false),
+        Value::Number(number) if number.is_f64() => ("number", whole(number)),
+        Value::Number(number) => ("integer", whole(number)),
+        Value::String(_) => ("string", false),
+        Value::Array(_) => ("array", false),
+        Value::Object(_) => ("object", false),
     };
-    let is_whole_float = matches!(value, Value::Number(number)
-        if number.as_i64().is_none() && number.as_f64().is_some_and(numbers::is_whole));
-    let fits = match expected {
-        Type::Any => false,
-        Type::IntOrString => found == "integer" || found == "string" || is_whole_float,
-        Type::Integer => found == "integer" || is_whole_float,
-        Type::Number => found == "number" || found == "integer",
+    let fits = match schema.r#type {
+        Type::Any => true,
+        Type::IntOrString => is_whole || found == "string",
+        Type::Integer => is_whole,
+        Type::Number => matches!(found, "number" | "integer"),
         other => found == other.as_str(),
     };
-    let mut report = Report::default();
-    let is_sequence = matches!(value, Value::String(_) | Value::Array(_));
-    if let Some(format) = &limits.format {
-        if !is_sequence && !fits && found_format != format {
-            report.push(wrong_type(at, format, found_format));
-            return report;
-        }
-        // Whatever is written as a string is the format's business.
-        if is_sequence && !matches!(expected, Type::Number | Type::Integer) {
-            report.matched = 1;
-            return report;
-        }
+    let format = limits.format.as_deref().unwrap_or_default();
+    let fits_format = match value {
+        Value::Number(number) => match (format, Num::of(number)) {
+            ("int32", number) => number
+                .as_int()
+                .is_some_and(|int| i32::try_from(int).is_ok()),
+            ("float", number) => number.as_f64().abs() <= f64::from(f32::MAX),
+            _ => true,
+        },
+        Value::String(text) => format.is_empty() || formats::matches(format, text),
+        _ => true,
+    };
+    if !fits {
+        errors.push(wrong_type(at, type_names(schema.r#type), found));
+    } else if !fits_format {
+        let shown = value.as_str().unwrap_or(found);
+        errors.push(wrong_type(at, format, shown));
     }
-    if fits || expected == Type::Any {
-        report.matched = 1;
-    } else {
-        report.push(wrong_type(at, type_names(expected), found));
-    }
-    report
 }
 
 /// `anyOf`, `oneOf`, `allOf`, `not`
-fn combined(limits: &Limits, value: &Value, at: &Place) -> Report {
-    let mut report = Report {
-        matched: 1,
-        ..Report::default()
-    };
+fn combined(limits: &Limits, value: &Value, at: &Place, errors: &mut Vec<FieldError>) {
     let path = &at.0;
-    let run = |schema: &Schema| against(schema, value, None, at);
-    if !limits.any_of.is_empty() {
-        let (valid, telling) = first_or_best(limits.any_of.iter().map(run), true);
-        if valid == 0 {
-            report.whole(format!(
-                "{path:?} must validate at least one schema (anyOf)"
-            ));
-        }
-        report.merge(telling);
+    let fits = |schema: &&Schema| against(schema, value, None, at).is_empty();
+    let mut refuse = |words: String| errors.push(FieldError::invalid(WHOLE, "", words));
+    if !limits.any_of.is_empty() && !limits.any_of.iter().any(|schema| fits(&schema)) {
+        refuse(format!(
+            "{path:?} must validate at least one schema (anyOf)"
+        ));
     }
-    if !limits.one_of.is_empty() {
-        let (valid, telling) = first_or_best(limits.one_of.iter().map(run), false);
-        if valid != 1 {
-            let found = match valid {
-                0 => "Found none valid".to_owned(),
-                many => format!("Found {many} valid alternatives"),
-            };
-            report.whole(format!(
-                "{path:?} must validate one and only one schema (oneOf). {found}"
-            ));
-        }
-        if valid < 2 {
-            report.merge(telling);
-        }
+    let valid = limits.one_of.iter().filter(fits).count();
+    if !limits.one_of.is_empty() && valid != 1 {
+        refuse(format!(
+            "{path:?} must validate one and only one schema (oneOf). Found {valid} valid"
+        ));
     }
-    if !limits.all_of.is_empty() {
-        let mut valid = 0;
-        for schema in &limits.all_of {
-            let one = run(schema);
-            valid += usize::from(one.errors.is_empty());
-            report.merge(one);
-        }
-        if valid != limits.all_of.len() {
-            let none = if valid == 0 { ". None validated" } else { "" };
-            report.whole(format!(
-                "{path:?} must validate all the schemas (allOf){none}"
-            ));
-        }
+    if limits.not.as_deref().is_some_and(|not| fits(&not)) {
+        refuse(format!("{path:?} must not validate the schema (not)"));
     }
-    if let Some(not) = &limits.not
-        && run(not).errors.is_empty()
-    {
-        report.whole(format!("{path:?} must not validate the schema (not)"));
+    for schema in &limits.all_of {
+        errors.extend(against(schema, value, None, at));
     }
-    report
 }
 
-/// How many reports are without errors, and the first of these, or else the one with most that is right.
-fn first_or_best(reports: impl Iterator<Item = Report>, stop: bool) -> (usize, Report) {
-    let mut valid = 0;
-    let mut told: Option<Report> = None;
-    for report in reports {
-        if report.errors.is_empty() {
-            valid += 1;
-            if valid == 1 {
-                told = Some(report);
-            }
-            if stop {
-                break;
-            }
-        } else if valid == 0
-            && told
-                .as_ref()
-                .is_none_or(|best| report.matched > best.matched)
-        {
-            told = Some(report);
-        }
-    }
-    (valid, told.unwrap_or_default())
-}
-
-fn string(limits: &Limits, text: &str, at: &Place) -> Report {
-    let mut report = Report::default();
-    let length = || u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
-    if let Some(max) = limits.max_length
-        && length() > max
-    {
-        report.push(too_long(at, max));
-    } else if let Some(min) = limits.min_length
-        && length() < min
-    {
+fn string(limits: &Limits, text: &str, at: &Place, errors: &mut Vec<FieldError>) {
+    let length = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
+    if let Some(max) = limits.max_length.filter(|max| length > *max) {
+        let unit = if max == 1 { "byte" } else { "bytes" };
+        let words = format!("may not be more than {max} {unit}");
+        let sort = FieldErrorSort::TooLong;
+        errors.push(FieldError::new(sort, field(at), None, words));
+    } else if let Some(min) = limits.min_length.filter(|min| length < *min) {
         let words = format!("should be at least {min} chars long");
-        report.push(invalid(at, text.into(), &words));
+        errors.push(invalid(at, text, &words));
     } else if let Some(pattern) = &limits.pattern
         && !pattern.regex.is_match(text)
     {
         let words = format!("should match '{}'", pattern.text);
-        report.push(invalid(at, text.into(), &words));
+        errors.push(invalid(at, text, &words));
     }
-    report
 }
 
-fn too_long(at: &Place, max: u64) -> FieldError {
-    let unit = if max == 1 { "byte" } else { "bytes" };
-    let words = format!("may not be more than {max} {unit}");
-    FieldError::new(FieldErrorSort::TooLong, field(at), None, words)
-}
-
-fn too_many(at: &Place, found: usize, max: u64) -> FieldError {
-    let unit = if max == 1 { "item" } else { "items" };
-    let words = format!("must have at most {max} {unit}");
-    FieldError::new(
-        FieldErrorSort::TooMany,
-        field(at),
-        Value::from(found),
-        words,
-    )
-}
-
-fn number(schema: &Schema, limits: &Limits, value: Num, at: &Place) -> Report {
-    let mut report = Report {
-        matched: 1,
-        ..Report::default()
-    };
-    let range = |prefix: &str, value: Num| range_error(schema.r#type, limits, value, prefix, at);
-    if let Some(words) = range("Checked", value) {
-        report.whole(words);
-    }
+fn number(limits: &Limits, value: Num, at: &Place, errors: &mut Vec<FieldError>) {
+    let float = value.as_f64();
     if let Some(factor) = limits.multiple_of {
-        let wrong = range("MultipleOf", Num::Float(factor));
-        let as_float = wrong.is_some();
-        wrong.into_iter().for_each(|words| report.whole(words));
-        report.push_multiple_of(value, factor, as_float, at);
-    }
-    // Go compares integers with the limit cut to an integer, and says so.
-    let compare = |prefix: &str, bound: Bound, below: bool, report: &mut Report| {
-        let wrong = range(prefix, Num::Float(bound.limit));
-        let (beyond, limit) = match value {
-            Num::Int(int) if wrong.is_none() => {
-                let limit = numbers::truncated(bound.limit);
-                let beyond = if below { int < limit } else { int > limit };
-                (beyond || bound.exclusive && int == limit, limit.to_string())
-            }
-            value => {
-                let (value, limit) = (value.as_f64(), bound.limit);
-                let beyond = if below { value < limit } else { value > limit };
-                (
-                    beyond || bound.exclusive && value >= limit && value <= limit,
-                    numbers::shown(limit),
-                )
-            }
-        };
-        if let Some(words) = wrong {
-            report.whole(words);
-        }
-        if beyond {
-            let than = if below { "greater than" } else { "less than" };
-            let or_equal = if bound.exclusive { "" } else { " or equal to" };
-            let words = format!("should be {than}{or_equal} {limit}");
-            report.push(invalid(at, value.value(), &words));
-        }
-    };
-    if let Some(bound) = limits.minimum {
-        compare("Minimum boundary", bound, true, &mut report);
-    }
-    if let Some(bound) = limits.maximum {
-        compare("Maximum boundary", bound, false, &mut report);
-    }
-    report
-}
-
-impl Report {
-    fn push_multiple_of(&mut self, value: Num, factor: f64, as_float: bool, at: &Place) {
-        let (is_multiple, factor, is_positive) = match value {
-            Num::Int(int) if !as_float => {
-                let factor = numbers::truncated(factor);
-                let is_multiple = int.checked_rem(factor).is_some_and(|rest| rest == 0);
-                (is_multiple, factor.to_string(), factor > 0)
-            }
-            value => {
-                let value = value.as_f64();
-                let times = if factor < 1.0 {
-                    1.0 / factor * value
-                } else {
-                    value / factor
-                };
-                // Floats are no multiples to the last bit.
-                let is_multiple =
-                    (times - times.round()).abs() <= f64::EPSILON * times.abs().max(1.0);
-                (is_multiple, numbers::shown(factor), factor > 0.0)
-            }
-        };
-        if !is_positive {
-            let words = format!(
-                "factor MultipleOf declared for {} must be positive: {factor}",
-                at.0
-            );
-            self.push(FieldError::invalid(field(at), value.value(), words));
-        } else if !is_multiple {
+        let times = float / factor;
+        // Floats are no multiples to the last bit.
+        let is_multiple = (times - times.round()).abs() <= f64::EPSILON * times.abs().max(1.0);
+        if !is_multiple {
             let words = format!("should be a multiple of {factor}");
-            self.push(invalid(at, value.value(), &words));
+            errors.push(invalid(at, value.value(), &words));
+        }
+    }
+    for (bound, than) in [
+        (limits.minimum, "greater than"),
+        (limits.maximum, "less than"),
+    ] {
+        let Some(Bound { limit, exclusive }) = bound else {
+            continue;
+        };
+        let beyond = match than {
+            "less than" => float > limit || exclusive && float >= limit,
+            _ => float < limit || exclusive && float <= limit,
+        };
+        if beyond {
+            let or_equal = if exclusive { "" } else { " or equal to" };
+            let words = format!("should be {than}{or_equal} {limit}");
+            errors.push(invalid(at, value.value(), &words));
         }
     }
 }
 
-/// What is wrong with a number that does not fit into its type.
-fn range_error(
-    r#type: Type,
-    limits: &Limits,
-    value: Num,
-    prefix: &str,
+/// How many items or properties there are, and may be.
+fn count(
+    (length, min, max): (usize, Option<u64>, Option<u64>),
+    what: &str,
     at: &Place,
-) -> Option<String> {
-    let format = limits.format.as_deref().unwrap_or_default();
-    let fits = match r#type {
-        Type::Integer => value
-            .as_int()
-            .is_some_and(|int| format != "int32" || i32::try_from(int).is_ok()),
-        Type::Number => format != "float" || value.as_f64().abs() <= f64::from(f32::MAX),
-        _ => true,
-    };
-    let name = r#type.as_str();
-    let path = &at.0;
-    match format {
-        _ if fits => None,
-        "" => Some(format!(
-            "{prefix} value must be of type {name} (default format) in {path}"
-        )),
-        format => Some(format!(
-            "{prefix} value must be of type {name} with format {format} in {path}"
-        )),
+    errors: &mut Vec<FieldError>,
+) {
+    let many = u64::try_from(length).unwrap_or(u64::MAX);
+    if let Some(min) = min.filter(|min| many < *min) {
+        let words = format!("should have at least {min} {what}");
+        errors.push(invalid(at, length, &words));
+    }
+    if let Some(max) = max.filter(|max| many > *max) {
+        let unit = if max == 1 { "item" } else { "items" };
+        let words = format!("must have at most {max} {unit}");
+        let sort = FieldErrorSort::TooMany;
+        errors.push(FieldError::new(sort, field(at), Value::from(length), words));
     }
 }
 
@@ -459,30 +302,16 @@ fn items(
     list: &[Value],
     old: Option<&Value>,
     at: &Place,
-) -> Report {
-    let mut report = Report {
-        matched: 1,
-        ..Report::default()
-    };
+    errors: &mut Vec<FieldError>,
+) {
     if let Some(items) = &schema.items {
         for (index, item) in list.iter().enumerate() {
             let old = old.and_then(|old| same_item(schema, item, old));
-            report.merge(against(items, item, old, &at.item(index)));
+            errors.extend(against(items, item, old, &at.item(index)));
         }
     }
-    let length = u64::try_from(list.len()).unwrap_or(u64::MAX);
-    if let Some(min) = limits.min_items
-        && length < min
-    {
-        let words = format!("should have at least {min} items");
-        report.push(invalid(at, list.len().into(), &words));
-    }
-    if let Some(max) = limits.max_items
-        && length > max
-    {
-        report.push(too_many(at, list.len(), max));
-    }
-    report
+    let range = (list.len(), limits.min_items, limits.max_items);
+    count(range, "items", at, errors);
 }
 
 /// The item of the old list that has the same keys. Only lists of type map have such.
@@ -507,7 +336,7 @@ pub(super) fn same_item<'a>(schema: &Schema, item: &Value, old: &'a Value) -> Op
     })
 }
 
-fn options(limits: &Limits, value: &Value, at: &Place, report: &mut Report) {
+fn options(limits: &Limits, value: &Value, at: &Place, errors: &mut Vec<FieldError>) {
     let is_same = |option: &Value| match (option, value) {
         (Value::Number(option), Value::Number(value)) => {
             Num::of(option).value() == Num::of(value).value()
@@ -517,22 +346,10 @@ fn options(limits: &Limits, value: &Value, at: &Place, report: &mut Report) {
     if limits.options.is_empty() || limits.options.iter().any(is_same) {
         return;
     }
-    let names: Vec<String> = limits
-        .options
-        .iter()
-        .map(|option| match option {
-            Value::String(text) => format!("{text:?}"),
-            other => format!("{:?}", other.to_string()),
-        })
-        .collect();
+    let names: Vec<String> = limits.options.iter().map(Value::to_string).collect();
     let words = format!("supported values: {}", names.join(", "));
-    let shown = value.clone();
-    report.push(FieldError::new(
-        FieldErrorSort::NotSupported,
-        field(at),
-        shown,
-        words,
-    ));
+    let sort = FieldErrorSort::NotSupported;
+    errors.push(FieldError::new(sort, field(at), value.clone(), words));
 }
 
 fn object(
@@ -541,47 +358,40 @@ fn object(
     fields: &Map<String, Value>,
     old: Option<&Value>,
     at: &Place,
-) -> Report {
-    let mut report = Report::default();
-    let length = u64::try_from(fields.len()).unwrap_or(u64::MAX);
-    if let Some(min) = limits.min_properties
-        && length < min
-    {
-        let words = format!("should have at least {min} properties");
-        report.push(invalid(at, fields.len().into(), &words));
-    }
-    if let Some(max) = limits.max_properties
-        && length > max
-    {
-        report.push(too_many(at, fields.len(), max));
-    }
+    errors: &mut Vec<FieldError>,
+) {
+    let range = (fields.len(), limits.min_properties, limits.max_properties);
+    count(range, "properties", at, errors);
     for (name, value) in fields {
         let Some(child) = schema.child(name) else {
             continue;
         };
         let old = old.and_then(|old| old.get(name));
         if child.name == OBJECT_META {
-            report.merge(metadata(child, value, old, &at.field(name)));
+            metadata(child, value, old, &at.field(name), errors);
         } else {
-            report.merge(against(child, value, old, &at.field(name)));
+            errors.extend(against(child, value, old, &at.field(name)));
         }
     }
     for name in &schema.required {
         if !fields.contains_key(name) {
-            report.push(FieldError::required(at.field(name).0, ""));
+            errors.push(FieldError::required(at.field(name).0, ""));
         }
     }
-    report
 }
 
 /// Metadata has rules of its own; a definition can only restrict names.
-fn metadata(schema: &Schema, value: &Value, old: Option<&Value>, at: &Place) -> Report {
-    let mut report = Report::default();
+fn metadata(
+    schema: &Schema,
+    value: &Value,
+    old: Option<&Value>,
+    at: &Place,
+    errors: &mut Vec<FieldError>,
+) {
     for name in ["name", "generateName"] {
         if let (Some(child), Some(value)) = (schema.properties.get(name), value.get(name)) {
             let old = old.and_then(|old| old.get(name));
-            report.merge(against(child, value, old, &at.field(name)));
+            errors.extend(against(child, value, old, &at.field(name)));
         }
     }
-    report
 }

@@ -32,22 +32,22 @@ const FREE: &[&str] = &[
 ];
 
 /// Types whose objects are replaced as a whole.
-const ATOMIC: &[&str] = &[
-    "api.core.v1.ConfigMapKeySelector",
-    "api.core.v1.FileKeySelector",
-    "api.core.v1.LocalObjectReference",
-    "api.core.v1.NodeSelector",
-    "api.core.v1.NodeSelectorTerm",
-    "api.core.v1.ObjectFieldSelector",
-    "api.core.v1.ObjectReference",
-    "api.core.v1.ResourceFieldSelector",
-    "api.core.v1.SecretKeySelector",
-    "api.core.v1.TypedLocalObjectReference",
-    "api.rbac.v1.RoleRef",
-    "api.rbac.v1.Subject",
-    "apimachinery.pkg.apis.meta.v1.LabelSelector",
-    "apimachinery.pkg.apis.meta.v1.OwnerReference",
-];
+const ATOMIC: &str = "\
+api.core.v1.ConfigMapKeySelector
+api.core.v1.FileKeySelector
+api.core.v1.LocalObjectReference
+api.core.v1.NodeSelector
+api.core.v1.NodeSelectorTerm
+api.core.v1.ObjectFieldSelector
+api.core.v1.ObjectReference
+api.core.v1.ResourceFieldSelector
+api.core.v1.SecretKeySelector
+api.core.v1.TypedLocalObjectReference
+api.rbac.v1.RoleRef
+api.rbac.v1.Subject
+apimachinery.pkg.apis.meta.v1.LabelSelector
+apimachinery.pkg.apis.meta.v1.OwnerReference
+";
 
 /// Fields that are replaced as a whole, of types that otherwise are not.
 const ATOMIC_FIELDS: &[(&str, &str)] = &[
@@ -56,162 +56,47 @@ const ATOMIC_FIELDS: &[(&str, &str)] = &[
 ];
 
 /// Lists of type map: a type, its field, the keys, and the key of strategic merge patches (empty: these replace the list).
-const MAPS: &[(&str, &str, &[&str], &str)] = &[
-    (
-        "api.admissionregistration.v1.MutatingWebhook",
-        "matchConditions",
-        &["name"],
-        "name",
-    ),
-    (
-        "api.admissionregistration.v1.MutatingWebhookConfiguration",
-        "webhooks",
-        &["name"],
-        "name",
-    ),
-    (
-        "api.admissionregistration.v1.ValidatingWebhook",
-        "matchConditions",
-        &["name"],
-        "name",
-    ),
-    (
-        "api.admissionregistration.v1.ValidatingWebhookConfiguration",
-        "webhooks",
-        &["name"],
-        "name",
-    ),
-    (
-        "api.apps.v1.DeploymentStatus",
-        "conditions",
-        &["type"],
-        "type",
-    ),
-    (
-        "api.certificates.v1.CertificateSigningRequestStatus",
-        "conditions",
-        &["type"],
-        "",
-    ),
-    ("api.core.v1.Container", "env", &["name"], "name"),
-    (
-        "api.core.v1.Container",
-        "ports",
-        &["containerPort", "protocol"],
-        "containerPort",
-    ),
-    (
-        "api.core.v1.Container",
-        "volumeDevices",
-        &["devicePath"],
-        "devicePath",
-    ),
-    (
-        "api.core.v1.Container",
-        "volumeMounts",
-        &["mountPath"],
-        "mountPath",
-    ),
-    (
-        "api.core.v1.ContainerStatus",
-        "allocatedResourcesStatus",
-        &["name"],
-        "name",
-    ),
-    (
-        "api.core.v1.ContainerStatus",
-        "volumeMounts",
-        &["mountPath"],
-        "mountPath",
-    ),
-    ("api.core.v1.EphemeralContainer", "env", &["name"], "name"),
-    (
-        "api.core.v1.EphemeralContainer",
-        "ports",
-        &["containerPort", "protocol"],
-        "containerPort",
-    ),
-    (
-        "api.core.v1.EphemeralContainer",
-        "volumeDevices",
-        &["devicePath"],
-        "devicePath",
-    ),
-    (
-        "api.core.v1.EphemeralContainer",
-        "volumeMounts",
-        &["mountPath"],
-        "mountPath",
-    ),
-    (
-        "api.core.v1.NamespaceStatus",
-        "conditions",
-        &["type"],
-        "type",
-    ),
-    ("api.core.v1.NodeStatus", "addresses", &["type"], "type"),
-    ("api.core.v1.NodeStatus", "conditions", &["type"], "type"),
-    ("api.core.v1.PodSpec", "containers", &["name"], "name"),
-    (
-        "api.core.v1.PodSpec",
-        "ephemeralContainers",
-        &["name"],
-        "name",
-    ),
-    ("api.core.v1.PodSpec", "hostAliases", &["ip"], "ip"),
-    ("api.core.v1.PodSpec", "imagePullSecrets", &["name"], "name"),
-    ("api.core.v1.PodSpec", "initContainers", &["name"], "name"),
-    ("api.core.v1.PodSpec", "resourceClaims", &["name"], "name"),
-    ("api.core.v1.PodSpec", "schedulingGates", &["name"], "name"),
-    (
-        "api.core.v1.PodSpec",
-        "topologySpreadConstraints",
-        &["topologyKey", "whenUnsatisfiable"],
-        "topologyKey",
-    ),
-    ("api.core.v1.PodSpec", "volumes", &["name"], "name"),
-    ("api.core.v1.PodStatus", "conditions", &["type"], "type"),
-    ("api.core.v1.PodStatus", "podIPs", &["ip"], "ip"),
-    (
-        "api.core.v1.PodStatus",
-        "resourceClaimStatuses",
-        &["name"],
-        "name",
-    ),
-    ("api.core.v1.ResourceRequirements", "claims", &["name"], ""),
-    ("api.core.v1.ServiceAccount", "secrets", &["name"], "name"),
-    (
-        "api.core.v1.ServiceSpec",
-        "ports",
-        &["port", "protocol"],
-        "port",
-    ),
-    ("api.core.v1.ServiceStatus", "conditions", &["type"], "type"),
-    (
-        "api.policy.v1.PodDisruptionBudgetStatus",
-        "conditions",
-        &["type"],
-        "type",
-    ),
-    (
-        "apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus",
-        "conditions",
-        &["type"],
-        "",
-    ),
-    (
-        "apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps",
-        "x-kubernetes-validations",
-        &["rule"],
-        "rule",
-    ),
-    (
-        "apimachinery.pkg.apis.meta.v1.ObjectMeta",
-        "ownerReferences",
-        &["uid"],
-        "uid",
-    ),
-];
+const MAPS: &str = "\
+api.admissionregistration.v1.MutatingWebhook matchConditions name name
+api.admissionregistration.v1.MutatingWebhookConfiguration webhooks name name
+api.admissionregistration.v1.ValidatingWebhook matchConditions name name
+api.admissionregistration.v1.ValidatingWebhookConfiguration webhooks name name
+api.apps.v1.DeploymentStatus conditions type type
+api.certificates.v1.CertificateSigningRequestStatus conditions type
+api.core.v1.Container env name name
+api.core.v1.Container ports containerPort,protocol containerPort
+api.core.v1.Container volumeDevices devicePath devicePath
+api.core.v1.Container volumeMounts mountPath mountPath
+api.core.v1.ContainerStatus allocatedResourcesStatus name name
+api.core.v1.ContainerStatus volumeMounts mountPath mountPath
+api.core.v1.EphemeralContainer env name name
+api.core.v1.EphemeralContainer ports containerPort,protocol containerPort
+api.core.v1.EphemeralContainer volumeDevices devicePath devicePath
+api.core.v1.EphemeralContainer volumeMounts mountPath mountPath
+api.core.v1.NamespaceStatus conditions type type
+api.core.v1.NodeStatus addresses type type
+api.core.v1.NodeStatus conditions type type
+api.core.v1.PodSpec containers name name
+api.core.v1.PodSpec ephemeralContainers name name
+api.core.v1.PodSpec hostAliases ip ip
+api.core.v1.PodSpec imagePullSecrets name name
+api.core.v1.PodSpec initContainers name name
+api.core.v1.PodSpec resourceClaims name name
+api.core.v1.PodSpec schedulingGates name name
+api.core.v1.PodSpec topologySpreadConstraints topologyKey,whenUnsatisfiable topologyKey
+api.core.v1.PodSpec volumes name name
+api.core.v1.PodStatus conditions type type
+api.core.v1.PodStatus podIPs ip ip
+api.core.v1.PodStatus resourceClaimStatuses name name
+api.core.v1.ResourceRequirements claims name
+api.core.v1.ServiceAccount secrets name name
+api.core.v1.ServiceSpec ports port,protocol port
+api.core.v1.ServiceStatus conditions type type
+api.policy.v1.PodDisruptionBudgetStatus conditions type type
+apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus conditions type
+apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps x-kubernetes-validations rule rule
+apimachinery.pkg.apis.meta.v1.ObjectMeta ownerReferences uid uid
+";
 
 /// Lists of type set.
 const SETS: &[(&str, &str)] = &[
@@ -359,7 +244,7 @@ fn merging(schema: &mut Schema) {
         return;
     };
     let name = name.as_str();
-    schema.atomic |= ATOMIC.contains(&name);
+    schema.atomic |= ATOMIC.lines().any(|line| line == name);
     for (field, child) in &mut schema.properties {
         let is = |of: &str, its: &str| of == name && its == field;
         child.atomic |= ATOMIC_FIELDS.iter().any(|(of, its)| is(of, its));
@@ -367,10 +252,13 @@ fn merging(schema: &mut Schema) {
             child.list = ListKind::Set;
         }
         let mut strategy = "";
-        if let Some((.., keys, patch_key)) = MAPS.iter().find(|(of, its, ..)| is(of, its)) {
-            child.list = ListKind::Map(keys.iter().map(|&key| key.to_owned()).collect());
-            (*patch_key).clone_into(&mut child.patch_merge_key);
-            strategy = if patch_key.is_empty() { "" } else { "merge" };
+        let mut maps = MAPS.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        if let Some(row) = maps.find(|row| is(row[0], row[1])) {
+            child.list = ListKind::Map(row[2].split(',').map(str::to_owned).collect());
+            if let Some(patch_key) = row.get(3) {
+                (*patch_key).clone_into(&mut child.patch_merge_key);
+                strategy = "merge";
+            }
         }
         // The one list with a merge key that is atomic.
         if is("api.core.v1.PodStatus", "hostIPs") {

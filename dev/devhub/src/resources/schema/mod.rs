@@ -19,7 +19,6 @@ mod numbers;
 mod prune;
 mod publish;
 mod read;
-mod rules;
 mod structural;
 #[cfg(test)]
 mod tests;
@@ -158,25 +157,15 @@ impl Schema {
         check::check(self, value, old)
     }
 
+    /// Fields that must be there and are not: all that is checked of built-in kinds that nothing of ours works with.
+    pub(crate) fn missing(&self, value: &Value) -> Vec<FieldError> {
+        check::missing(self, value, "")
+    }
+
     /// What cannot be decoded as a built-in kind, as in `json: cannot unmarshal number into Go struct field
     /// ObjectMeta.metadata.labels of type string`. Of a custom kind only the metadata is decoded.
     pub fn decode_error(&self, value: &Value) -> Option<String> {
         decode::decode_error(self, value)
-    }
-
-    /// Whether values are checked against the format.
-    pub(crate) fn checks_format(&self) -> bool {
-        formats::is_known(&self.format, self.r#type)
-    }
-
-    /// Visits this schema and all within it.
-    pub(crate) fn each(&self, visit: &mut dyn FnMut(&Schema)) {
-        visit(self);
-        let below = self.properties.values();
-        let below = below.chain(self.additional.as_deref());
-        for schema in below.chain(self.items.as_deref()) {
-            schema.each(visit);
-        }
     }
 
     /// The schema of a field, or of a value of a map.

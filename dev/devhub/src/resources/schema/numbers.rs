@@ -1,4 +1,4 @@
-//! Numbers as Go has them, whose words are shown to people: a JSON number is an int64, or else a float64.
+//! Numbers as Go has them: a JSON number is an int64, or else a float64.
 
 use serde_json::{Number, Value};
 
@@ -50,30 +50,4 @@ fn whole(float: f64) -> Option<i64> {
         reason = "checked to be whole and in range"
     )]
     (in_range && float.fract() == 0.0).then_some(float as i64)
-}
-
-/// Go's int64(float).
-#[expect(clippy::cast_possible_truncation, reason = "as Go converts it")]
-pub(super) fn truncated(float: f64) -> i64 {
-    float as i64
-}
-
-/// A float as Go's `%v` prints it.
-pub(super) fn shown(float: f64) -> String {
-    let magnitude = float.abs();
-    if magnitude != 0.0 && !(1e-4..1e21).contains(&magnitude) {
-        let text = format!("{float:e}");
-        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let (sign, digits) = match exponent.strip_prefix('-') {
-            Some(digits) => ('-', digits),
-            None => ('+', exponent),
-        };
-        return format!("{mantissa}e{sign}{digits:0>2}");
-    }
-    float.to_string()
-}
-
-/// Whether a float is an integer, as JSON schemas see it.
-pub(super) fn is_whole(float: f64) -> bool {
-    float.is_finite() && float.fract() == 0.0
 }

@@ -2,24 +2,15 @@
 
 use serde_json::{Map, Value};
 
-use super::{ListKind, Schema, Type, rules, structural};
+use super::{ListKind, Schema, Type, structural};
 use crate::status::FieldError;
 
 /// Reads the schema of a version of a CustomResourceDefinition, which has to follow Kubernetes' rules for these.
 pub(super) fn read(json: &Value, at: &str) -> Result<Schema, Vec<FieldError>> {
-    // What has things in it that no structural schema has is told of these only.
-    let mut errors = if rules::is_readable(json) {
-        structural::check(json, at)
-    } else {
-        Vec::new()
-    };
+    let mut errors = structural::check(json, at);
     let schema = schema(json);
     if errors.is_empty() {
-        rules::defaults(&schema, at, &mut errors);
-    }
-    rules::check(json, at, &mut errors);
-    if errors.is_empty() {
-        rules::expressions(&schema, at, &mut errors);
+        structural::check_meaning(&schema, at, &mut errors);
     }
     if errors.is_empty() {
         Ok(schema)

@@ -1,241 +1,224 @@
-//! Whether a schema is structural
-//! (<https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>).
+//! What the schema of a CustomResourceDefinition must be: structural
+//! (<https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>),
+//! and such that devhub can check values against it.
 
 use regex::Regex;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::{Schema, cel, check};
 use crate::status::FieldError;
 
-/// Where in an object a schema is.
+const TYPES: [&str; 7] = [
+    "", "array", "boolean", "integer", "number", "object", "string",
+];
+/// What JSON schemas have, and those of CustomResourceDefinitions have not.
+const UNSUPPORTED: [&str; 6] = [
+    "id",
+    "additionalItems",
+    "patternProperties",
+    "definitions",
+    "dependencies",
+    "$ref",
+];
+/// What schemas below `anyOf` and the like must not say: they only limit values.
+const STRUCTURE: [&str; 10] = [
+    "type",
+    "additionalProperties",
+    "default",
+    "nullable",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-map-type",
+    "x-kubernetes-validations",
+];
+
+/// Where in a schema another one is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,
-    Item,
-    Field,
+    Below,
+    /// Below `anyOf` and the like.
+    Limit,
 }
 
-/// What is not structural, in kube-apiserver's order: that of the sentences.
+/// What is wrong with a schema as it is written.
 pub(super) fn check(json: &Value, at: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    schema(json, Level::Root, at, &mut errors);
-    errors.sort_by_cached_key(|error| format!("{}: {}", error.field, error.body()));
+    walk(json, Level::Root, at, &mut errors);
     errors
 }
 
-fn is_set(json: &Value, name: &str) -> bool {
-    json.get(name).is_some_and(|value| value == true)
-}
-
-fn text<'a>(json: &'a Value, name: &str) -> &'a str {
-    json.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn schema(json: &Value, level: Level, at: &str, errors: &mut Vec<FieldError>) {
-    let kind = text(json, "type");
-    let embedded = is_set(json, "x-kubernetes-embedded-resource");
-    let preserve = is_set(json, "x-kubernetes-preserve-unknown-fields");
-    let int_or_string = is_set(json, "x-kubernetes-int-or-string");
+fn walk(json: &Value, level: Level, at: &str, errors: &mut Vec<FieldError>) {
+    let text = |name: &str| json.get(name).and_then(Value::as_str).unwrap_or_default();
+    let is_set = |name: &str| json.get(name).is_some_and(|value| *value == true);
+    let kind = text("type");
     let fields = json.get("properties").and_then(Value::as_object);
-    match json.get("items") {
-        Some(items) => schema(items, Level::Item, &format!("{at}.items"), errors),
-        None if kind == "array" => {
-            errors.push(FieldError::required(
-                format!("{at}.items"),
-                "must be specified",
-            ));
+    let below = match level {
+        Level::Limit => Level::Limit,
+        _ => Level::Below,
+    };
+    let mut forbid = |name: &str, words: &str| {
+        errors.push(FieldError::forbidden(format!("{at}.{name}"), words));
+    };
+    for name in UNSUPPORTED.iter().filter(|name| json.get(**name).is_some()) {
+        forbid(name, "is not supported");
+    }
+    if json.get("items").is_some_and(Value::is_array) {
+        forbid("items", "items must be a schema object and not an array");
+    }
+    if is_set("uniqueItems") {
+        forbid("uniqueItems", "uniqueItems cannot be set to true");
+    }
+    if level == Level::Root && is_set("nullable") {
+        forbid("nullable", "nullable cannot be true at the root");
+    }
+    let both = fields.is_some_and(|fields| !fields.is_empty())
+        && json
+            .get("additionalProperties")
+            .is_some_and(|values| *values != true);
+    if both {
+        let words = "additionalProperties and properties are mutual exclusive";
+        forbid("additionalProperties", words);
+    }
+    let untyped =
+        is_set("x-kubernetes-int-or-string") || is_set("x-kubernetes-preserve-unknown-fields");
+    let at_type = format!("{at}.type");
+    if level == Level::Limit {
+        for name in STRUCTURE.iter().filter(|name| json.get(**name).is_some()) {
+            let is_either = *name == "type" && at.contains(".anyOf[");
+            if !is_either {
+                forbid(name, "must be undefined to be structural");
+            }
         }
-        None => {}
+    } else if !TYPES.contains(&kind) {
+        let supported = &TYPES[1..];
+        errors.push(crate::resources::builtin::fields::not_supported(
+            at_type, kind, supported,
+        ));
+    } else if kind.is_empty() && !untyped {
+        errors.push(FieldError::required(at_type, "must not be empty"));
+    } else if level == Level::Root && kind != "object" && !kind.is_empty() {
+        errors.push(FieldError::invalid(
+            at_type,
+            kind,
+            "must be object at the root",
+        ));
+    } else if kind == "array" && json.get("items").is_none() {
+        errors.push(FieldError::required(
+            format!("{at}.items"),
+            "must be specified",
+        ));
+    }
+    lists(json, at, errors);
+    if let Err(error) = Regex::new(text("pattern")) {
+        let words = format!("must be a valid regular expression, but isn't: {error}");
+        errors.push(FieldError::invalid(
+            format!("{at}.pattern"),
+            text("pattern"),
+            words,
+        ));
     }
     for (name, child) in fields.into_iter().flatten() {
-        schema(
-            child,
-            Level::Field,
-            &format!("{at}.properties[{name}]"),
-            errors,
-        );
+        walk(child, below, &format!("{at}.properties[{name}]"), errors);
     }
-    if let Some(values) = json.get("additionalProperties") {
-        let at = format!("{at}.additionalProperties");
-        if level == Level::Root {
-            errors.push(FieldError::forbidden(&at, "must not be used at the root"));
-        }
-        if embedded {
-            let words = "must not be used if x-kubernetes-embedded-resource is set";
-            errors.push(FieldError::forbidden(&at, words));
-        }
-        if values.is_object() {
-            schema(values, Level::Field, &at, errors);
+    for (name, level) in [
+        ("items", below),
+        ("additionalProperties", below),
+        ("not", Level::Limit),
+    ] {
+        if let Some(child) = json.get(name).filter(|child| child.is_object()) {
+            walk(child, level, &format!("{at}.{name}"), errors);
         }
     }
-    if int_or_string {
-        for name in [
-            "x-kubernetes-preserve-unknown-fields",
-            "x-kubernetes-embedded-resource",
-        ] {
-            if is_set(json, name) {
-                let words = "must be false if x-kubernetes-int-or-string is true";
-                errors.push(FieldError::invalid(format!("{at}.{name}"), true, words));
-            }
-        }
-    }
-    limits(json, at, true, errors);
-    types(json, level, at, errors);
-    let restricted = level == Level::Root || embedded;
-    if restricted {
-        for name in ["kind", "apiVersion"] {
-            let Some(child) = fields.and_then(|fields| fields.get(name)) else {
-                continue;
-            };
-            let kind = text(child, "type");
-            if kind != "string" {
-                let at = format!("{at}.properties[{name}].type");
-                errors.push(FieldError::invalid(at, kind, "must be string"));
-            }
-        }
-        if let Some(child) = fields.and_then(|fields| fields.get("metadata")) {
-            metadata(child, level, &format!("{at}.properties[metadata]"), errors);
-        }
-    }
-    if embedded && !preserve && fields.is_none_or(serde_json::Map::is_empty) {
-        let words = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
-        errors.push(FieldError::required(format!("{at}.properties"), words));
-    }
-}
-
-fn types(json: &Value, level: Level, at: &str, errors: &mut Vec<FieldError>) {
-    let kind = text(json, "type");
-    let at = format!("{at}.type");
-    let any = is_set(json, "x-kubernetes-int-or-string")
-        || is_set(json, "x-kubernetes-preserve-unknown-fields");
-    if is_set(json, "x-kubernetes-embedded-resource") && kind != "object" {
-        let words = "must be object if x-kubernetes-embedded-resource is true";
-        errors.push(if kind.is_empty() {
-            FieldError::required(&at, words)
-        } else {
-            FieldError::invalid(&at, kind, words)
-        });
-    } else if kind.is_empty() && !any {
-        let words = match level {
-            Level::Root => "must not be empty at the root",
-            Level::Item => "must not be empty for specified array items",
-            Level::Field => "must not be empty for specified object fields",
-        };
-        errors.push(FieldError::required(&at, words));
-    }
-    if level == Level::Root && !kind.is_empty() && kind != "object" {
-        errors.push(FieldError::invalid(&at, kind, "must be object at the root"));
-    }
-}
-
-/// Of an object's metadata only names can be restricted.
-fn metadata(json: &Value, level: Level, at: &str, errors: &mut Vec<FieldError>) {
-    let kind = text(json, "type");
-    if kind != "object" {
-        let at = format!("{at}.type");
-        errors.push(FieldError::invalid(at, kind, "must be object"));
-    }
-    let only_names = json
-        .get("properties")
-        .and_then(Value::as_object)
-        .is_none_or(|fields| {
-            fields
-                .keys()
-                .all(|name| matches!(name.as_str(), "name" | "generateName"))
-        });
-    let only_fields = json.as_object().is_none_or(|json| {
-        json.keys().all(|name| {
-            matches!(
-                name.as_str(),
-                "type" | "properties" | "default" | "description"
-            )
-        })
-    });
-    if level == Level::Root && !(only_names && only_fields) {
-        let words = "must not specify anything other than name and generateName, but metadata is implicitly specified";
-        errors.push(FieldError::forbidden(at, words));
-    }
-}
-
-/// The patterns, and the schemas below `anyOf` and the like, which may only limit values, not say what they are.
-fn limits(json: &Value, at: &str, is_structure: bool, errors: &mut Vec<FieldError>) {
-    // How int-or-string was written before there was x-kubernetes-int-or-string.
-    let either = json!([{"type": "integer"}, {"type": "string"}]);
-    let is_either = |json: &Value| json.get("anyOf") == Some(&either);
     for name in ["anyOf", "allOf", "oneOf"] {
         let list = json.get(name).and_then(Value::as_array);
         for (index, child) in list.into_iter().flatten().enumerate() {
-            let at = format!("{at}.{name}[{index}]");
-            let allowed = is_structure
-                && (name == "anyOf" && is_either(json)
-                    || name == "allOf" && index == 0 && is_either(child));
-            if !allowed {
-                limit(child, &at, errors);
-            }
+            walk(
+                child,
+                Level::Limit,
+                &format!("{at}.{name}[{index}]"),
+                errors,
+            );
         }
-    }
-    if let Some(not) = json.get("not") {
-        limit(not, &format!("{at}.not"), errors);
-    }
-    let pattern = text(json, "pattern");
-    if let Err(error) = Regex::new(pattern) {
-        let words = format!("must be a valid regular expression, but isn't: {error}");
-        errors.push(FieldError::invalid(format!("{at}.pattern"), pattern, words));
     }
 }
 
-/// One of these schemas.
-fn limit(json: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    limits(json, at, false, errors);
-    if let Some(items) = json.get("items") {
-        limit(items, &format!("{at}.items"), errors);
-    }
-    let fields = json.get("properties").and_then(Value::as_object);
-    for (name, child) in fields.into_iter().flatten() {
-        let at = format!("{at}.properties[{name}]");
-        limit(child, &at, errors);
-        if name == "metadata" {
-            let words = "must not be specified in a nested context";
-            errors.push(FieldError::forbidden(at, words));
-        }
-    }
-    for (name, words) in [
-        ("type", "must be empty to be structural"),
-        ("additionalProperties", "must be undefined to be structural"),
-        ("default", "must be undefined to be structural"),
-        ("title", "must be empty to be structural"),
-        ("description", "must be empty to be structural"),
-        ("nullable", "must be false to be structural"),
-        (
-            "x-kubernetes-preserve-unknown-fields",
-            "must be false to be structural",
-        ),
-        (
-            "x-kubernetes-embedded-resource",
-            "must be false to be structural",
-        ),
-        (
-            "x-kubernetes-int-or-string",
-            "must be false to be structural",
-        ),
-        (
-            "x-kubernetes-list-map-keys",
-            "must be empty to be structural",
-        ),
+/// Lists and maps are of a known type, and the keys of lists are fields that always have a value.
+fn lists(json: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    for (name, known) in [
         (
             "x-kubernetes-list-type",
-            "must be undefined to be structural",
+            &["atomic", "set", "map"] as &[&str],
         ),
-        (
-            "x-kubernetes-map-type",
-            "must be undefined to be structural",
-        ),
-        ("x-kubernetes-validations", "must be empty to be structural"),
+        ("x-kubernetes-map-type", &["atomic", "granular"]),
     ] {
-        if json
-            .get(name)
-            .is_some_and(|value| value != false && value != "")
-        {
-            errors.push(FieldError::forbidden(format!("{at}.{name}"), words));
+        let of = json.get(name).and_then(Value::as_str);
+        if let Some(of) = of.filter(|of| !known.contains(of)) {
+            let at = format!("{at}.{name}");
+            errors.push(crate::resources::builtin::fields::not_supported(
+                at, of, known,
+            ));
+        }
+    }
+    let is_map = json
+        .get("x-kubernetes-list-type")
+        .is_some_and(|of| of == "map");
+    let keys = json
+        .get("x-kubernetes-list-map-keys")
+        .and_then(Value::as_array);
+    let keys_at = format!("{at}.x-kubernetes-list-map-keys");
+    if is_map != keys.is_some_and(|keys| !keys.is_empty()) {
+        let words = "must be there for a list of type map, and only there";
+        errors.push(FieldError::required(&keys_at, words));
+    }
+    let items = json.get("items");
+    for key in keys.into_iter().flatten().filter_map(Value::as_str) {
+        let field = items.and_then(|items| items.get("properties")?.get(key));
+        let required = items.and_then(|items| items.get("required")?.as_array());
+        let is_required = required.is_some_and(|names| names.iter().any(|name| name == key));
+        if !field.is_some_and(|field| is_required || field.get("default").is_some()) {
+            let words = format!("{key} must be a field of the items, with a default or required");
+            errors.push(FieldError::invalid(&keys_at, key, words));
+        }
+    }
+}
+
+/// Defaults must be values of what they are defaults for, and rules in CEL must compile.
+pub(super) fn check_meaning(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
+    if let Some(default) = &schema.default {
+        let at = format!("{at}.default");
+        if !super::prune::prune_value(schema, &mut default.clone()).is_empty() {
+            let words = "must not have unknown fields";
+            errors.push(FieldError::invalid(&at, default.clone(), words));
+        }
+        errors.extend(check::check_default(schema, default, &at));
+    }
+    let rules = schema.rest.get("x-kubernetes-validations");
+    let rules = rules.and_then(Value::as_array).into_iter().flatten();
+    for (index, rule) in rules.enumerate() {
+        let at = format!("{at}.x-kubernetes-validations[{index}]");
+        let text = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
+        if let Err(words) = cel::compile(text) {
+            errors.push(FieldError::invalid(format!("{at}.rule"), text, words));
+        }
+        for name in ["messageExpression", "optionalOldSelf"] {
+            if rule.get(name).is_some() {
+                let words = "devhub does not implement it";
+                errors.push(FieldError::forbidden(format!("{at}.{name}"), words));
+            }
+        }
+    }
+    for (name, child) in &schema.properties {
+        check_meaning(child, &format!("{at}.properties[{name}]"), errors);
+    }
+    for (name, child) in [
+        ("additionalProperties", &schema.additional),
+        ("items", &schema.items),
+    ] {
+        if let Some(child) = child {
+            check_meaning(child, &format!("{at}.{name}"), errors);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use super::element::{PathElement, Scalar};
-use crate::resources::schema::{ListKind, Schema, Type};
+use crate::resources::schema::{ListKind, Schema, Type, object_meta, type_meta};
 
 /// The type of a place within an object.
 #[derive(Clone, Copy, Debug)]
@@ -269,86 +269,16 @@ impl<'a> ListShape<'a> {
 
 /// What `metadata` is in every object.
 pub(crate) fn metadata() -> &'static Schema {
-    &METADATA
+    object_meta()
 }
 
 /// What every Kubernetes object has.
 static OBJECT: LazyLock<Schema> = LazyLock::new(|| {
-    with_fields([
-        ("apiVersion", of_type(Type::String)),
-        ("kind", of_type(Type::String)),
-        ("metadata", METADATA.clone()),
-    ])
-});
-
-static METADATA: LazyLock<Schema> = LazyLock::new(|| {
-    let string = || of_type(Type::String);
-    let time = || Schema {
-        format: "date-time".to_owned(),
-        ..string()
-    };
-    let strings = || Schema {
-        additional: Some(Box::new(string())),
-        ..of_type(Type::Object)
-    };
-    let owner = Schema {
-        atomic: true,
-        ..with_fields([
-            ("apiVersion", string()),
-            ("blockOwnerDeletion", of_type(Type::Boolean)),
-            ("controller", of_type(Type::Boolean)),
-            ("kind", string()),
-            ("name", string()),
-            ("uid", string()),
-        ])
-    };
-    with_fields([
-        ("annotations", strings()),
-        ("creationTimestamp", time()),
-        ("deletionGracePeriodSeconds", of_type(Type::Integer)),
-        ("deletionTimestamp", time()),
-        ("finalizers", list(string(), ListKind::Set)),
-        ("generateName", string()),
-        ("generation", of_type(Type::Integer)),
-        ("labels", strings()),
-        (
-            "managedFields",
-            list(of_type(Type::Object), ListKind::Atomic),
-        ),
-        ("name", string()),
-        ("namespace", string()),
-        (
-            "ownerReferences",
-            Schema {
-                patch_merge_key: "uid".to_owned(),
-                ..list(owner, ListKind::Map(vec!["uid".to_owned()]))
-            },
-        ),
-        ("resourceVersion", string()),
-        ("selfLink", string()),
-        ("uid", string()),
-    ])
-});
-
-fn of_type(r#type: Type) -> Schema {
+    let fields = type_meta().map(|(name, field)| (name.to_owned(), field.clone()));
+    let metadata = ("metadata".to_owned(), object_meta().as_ref().clone());
     Schema {
-        r#type,
+        r#type: Type::Object,
+        properties: fields.into_iter().chain([metadata]).collect(),
         ..Schema::default()
     }
-}
-
-fn with_fields<const N: usize>(fields: [(&str, Schema); N]) -> Schema {
-    let fields = fields.map(|(name, schema)| (name.to_owned(), schema));
-    Schema {
-        properties: fields.into_iter().collect(),
-        ..of_type(Type::Object)
-    }
-}
-
-fn list(items: Schema, kind: ListKind) -> Schema {
-    Schema {
-        items: Some(Box::new(items)),
-        list: kind,
-        ..of_type(Type::Array)
-    }
-}
+});

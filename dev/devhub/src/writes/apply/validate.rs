@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::element::PathElement;
 use super::shape::{ListShape, MapShape, ScalarType, Shape, Sort};
-use crate::writes::go;
 
 /// What is wrong with a configuration that is applied, in kube-apiserver's words. Unknown fields, values of wrong types, and
 /// items that a list has twice.
@@ -25,8 +24,8 @@ fn check(value: &Value, shape: Shape<'_>, at: &str, found: &mut Vec<String>) {
         Sort::Map(map) => check_map(value, map, at, found),
         Sort::List(list) => check_list(value, list, at, found),
         Sort::Scalar(scalar) => {
-            if let Some(error) = scalar_error(scalar, value) {
-                found.push(located(at, &error));
+            if !is_scalar(scalar, value) {
+                found.push(located(at, &format!("expected {scalar:?}")));
             }
         }
     }
@@ -44,10 +43,7 @@ fn check_map(value: &Value, map: MapShape<'_>, at: &str, found: &mut Vec<String>
     let fields = match value {
         Value::Null => return,
         Value::Object(fields) => fields,
-        other => {
-            let error = format!("expected map, got &{{{}}}", go::plain(other));
-            return found.push(located(at, &error));
-        }
+        _ => return found.push(located(at, "expected map")),
     };
     for (name, value) in fields {
         let at = format!("{at}.{name}");
@@ -63,10 +59,7 @@ fn check_list(value: &Value, list: ListShape<'_>, at: &str, found: &mut Vec<Stri
     let items = match value {
         Value::Null => return,
         Value::Array(items) => items,
-        other => {
-            let error = format!("expected list, got &{{{}}}", go::plain(other));
-            return found.push(located(at, &error));
-        }
+        _ => return found.push(located(at, "expected list")),
     };
     let mut seen = BTreeSet::new();
     for (index, item) in items.iter().enumerate() {
@@ -88,29 +81,18 @@ fn check_list(value: &Value, list: ListShape<'_>, at: &str, found: &mut Vec<Stri
     }
 }
 
-fn scalar_error(scalar: ScalarType, value: &Value) -> Option<String> {
-    match (scalar, value) {
+fn is_scalar(scalar: ScalarType, value: &Value) -> bool {
+    matches!(
+        (scalar, value),
         (_, Value::Null)
-        | (ScalarType::Numeric, Value::Number(_))
-        | (ScalarType::String, Value::String(_))
-        | (ScalarType::Boolean, Value::Bool(_))
-        | (ScalarType::Untyped, Value::Number(_) | Value::String(_) | Value::Bool(_)) => None,
-        (ScalarType::Numeric, other) => Some(format!(
-            "expected numeric (int or float), got {}",
-            go::type_name(other)
-        )),
-        (ScalarType::String, other) => Some(format!(
-            "expected string, got &value.valueUnstructured{{Value:{}}}",
-            go::syntax(other)
-        )),
-        (ScalarType::Boolean, other) => {
-            Some(format!("expected boolean, got &{{{}}}", go::plain(other)))
-        }
-        (ScalarType::Untyped, other) => Some(format!(
-            "expected any scalar, got &{{{}}}",
-            go::plain(other)
-        )),
-    }
+            | (ScalarType::Numeric, Value::Number(_))
+            | (ScalarType::String, Value::String(_))
+            | (ScalarType::Boolean, Value::Bool(_))
+            | (
+                ScalarType::Untyped,
+                Value::Number(_) | Value::String(_) | Value::Bool(_)
+            )
+    )
 }
 
 /// Whether every item of a set or map in a stored object has a place there. Its other flaws do not hinder ownership.

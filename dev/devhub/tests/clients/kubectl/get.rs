@@ -79,8 +79,8 @@ $ kubectl get role reader
 NAME     CREATED AT
 reader   [..]
 $ kubectl get rolebinding reads -o wide
-NAME    ROLE          AGE   USERS   GROUPS   SERVICEACCOUNTS
-reads   Role/reader   [..] u       g        {ns}/robot
+NAME    ROLE          AGE
+reads   Role/reader   [..]
 $ kubectl get crd widgets.clients.berth.test
 NAME                         CREATED AT
 widgets.clients.berth.test   [..]

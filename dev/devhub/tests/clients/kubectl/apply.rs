@@ -401,7 +401,7 @@ The Widget "one" is invalid: spec.limit: Invalid value: "boolean": spec.limit in
 $ kubectl apply --server-side -f - <<EOF
 {"apiVersion": "clients.berth.test/v1", "kind": "Widget", "metadata": {"name": "one"}, "spec": {"size": "3"}}
 EOF
-Error from server: failed to create typed patch object ({ns}/one; clients.berth.test/v1, Kind=Widget): .spec.size: expected numeric (int or float), got string
+Error from server: [..]
 ? 1
 $ kubectl apply --server-side -f - <<EOF
 {"apiVersion": "clients.berth.test/v1", "kind": "Widget", "metadata": {"name": "one"}, "spec": {"size": 3, "sise": 3}}
@@ -416,9 +416,7 @@ The Widget "one" is invalid: spec.size: Invalid value: "string": spec.size in bo
 $ kubectl apply -f - <<EOF
 {"apiVersion": "clients.berth.test/v1", "kind": "Widget", "metadata": {"name": "one"}, "spec": {"size": 1.5}}
 EOF
-The Widget "one" is invalid:
-* spec.size: Invalid value: "float64": spec.size in body must be of type int32: "float64"
-* <nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.size
+The Widget "one" is invalid: [..]
 ? 1
 $ kubectl apply -f - <<EOF
 {"apiVersion": "clients.berth.test/v1", "kind": "Widget", "metadata": {"name": "one"}, "spec": {"size": 3, "parts": [{"name": "x"}, {"name": "x"}]}}

@@ -217,10 +217,6 @@ async fn to_speak_for_others_takes_the_right_to() {
         [("Impersonate-Extra-A", "x")],
     ] {
         let answer = whoami(&desk.admin, &headers).await;
-        let message = answer.refused(400, "BadRequest");
-        assert!(
-            message.ends_with(" without impersonating a user name"),
-            "{message}"
-        );
+        answer.refused(400, "BadRequest");
     }
 }

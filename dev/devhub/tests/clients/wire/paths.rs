@@ -162,10 +162,10 @@ Content-Type: application/json
 = 415 UnsupportedMediaType: the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml
 GET /api/v1/namespaces/{ns}/configmaps
 Accept: text/html
-= 406 NotAcceptable: 406: Not Acceptable\n\nAvailable representations: application/json, application/yaml[..]
+= 406 NotAcceptable: [..]
 GET /api/v1/namespaces/{ns}/configmaps
 Accept: application/xml
-= 406 NotAcceptable: 406: Not Acceptable\n\nAvailable representations: application/json, application/yaml[..]
+= 406 NotAcceptable: [..]
 GET /apis/clients.berth.test/v1/namespaces/{ns}/widgets
 Accept: text/html
 = 406 NotAcceptable: only the following media types are accepted: application/json, application/yaml[..]
@@ -218,11 +218,11 @@ POST /api/v1/namespaces/{ns}/configmaps
 GET /api/v1/namespaces/{ns}/configmaps?nonsense=1
 = 200 ConfigMapList
 GET /api/v1/namespaces/{ns}/configmaps?limit=x
-= 400 BadRequest: strconv.ParseInt: parsing "x": invalid syntax
+= 400 BadRequest: [..]
 GET /api/v1/namespaces/{ns}/configmaps?watch=nonsense&timeoutSeconds=1&fieldSelector=metadata.name%3Done
 = 200 {"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"creationTimestamp":"[..]","name":"one","namespace":"{ns}","resourceVersion":"[..]","uid":"[..]"}},"type":"ADDED"}
 GET /api/v1/namespaces/{ns}/configmaps?timeoutSeconds=x
-= 400 BadRequest: strconv.ParseInt: parsing "x": invalid syntax
+= 400 BadRequest: [..]
 GET /api/v1/namespaces/{ns}/configmaps?labelSelector=a%20b
 = 400 BadRequest: unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt
 GET /api/v1/namespaces/{ns}/configmaps?fieldSelector=a
@@ -232,7 +232,7 @@ GET /api/v1/namespaces/{ns}/configmaps?fieldSelector=data.a%3D1
 GET /api/v1/namespaces/{ns}/configmaps/one?nonsense=1
 = 200 ConfigMap
 GET /api/v1/namespaces/{ns}/configmaps/one?resourceVersion=x
-= 500 (no reason): resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax
+= 500 (no reason): [..]
 GET /api/v1/namespaces/{ns}/configmaps/one?resourceVersion=99999999
 = 504 Timeout: Timeout: Too large resource version: 99999999, current: [..]
   causes=["ResourceVersionTooLarge null"] retryAfterSeconds=1
@@ -243,7 +243,7 @@ GET /api/v1/namespaces/{ns}/configmaps?pretty=true&limit=1
 POST /api/v1/namespaces/{ns}/configmaps?dryRun=Nonsense
 
 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "two"}}
-= 422 Invalid: CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Nonsense"]: supported values: "All"
+= 422 Invalid: [..]
   causes=["FieldValueNotSupported dryRun"] group=meta.k8s.io kind=CreateOptions
 POST /api/v1/namespaces/{ns}/configmaps?dryRun=All&dryRun=All
 
@@ -257,18 +257,18 @@ POST /api/v1/namespaces/{ns}/configmaps?fieldValidation=Nonsense
 POST /api/v1/namespaces/{ns}/configmaps?fieldManager=%00
 
 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "two"}}
-= 422 Invalid: CreateOptions.meta.k8s.io "" is invalid: fieldManager: Invalid value: "\[..]00": invalid character U+0000 (at position 0)
+= 422 Invalid: [..]
   causes=["FieldValueInvalid fieldManager"] group=meta.k8s.io kind=CreateOptions
 PUT /api/v1/namespaces/{ns}/configmaps/one?dryRun=Some
 
 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}}
-= 422 Invalid: UpdateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"
+= 422 Invalid: [..]
   causes=["FieldValueNotSupported dryRun"] group=meta.k8s.io kind=UpdateOptions
 PATCH /api/v1/namespaces/{ns}/configmaps/one?dryRun=Some
 Content-Type: application/merge-patch+json
 
 {}
-= 422 Invalid: PatchOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"
+= 422 Invalid: [..]
   causes=["FieldValueNotSupported dryRun"] group=meta.k8s.io kind=PatchOptions
 PATCH /api/v1/namespaces/{ns}/configmaps/one?fieldValidation=x
 Content-Type: application/merge-patch+json
@@ -282,10 +282,10 @@ Content-Type: application/apply-patch+yaml
 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}}
 = 200 ConfigMap
 DELETE /api/v1/namespaces/{ns}/configmaps/one?dryRun=Some
-= 422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"
+= 422 Invalid: [..]
   causes=["FieldValueNotSupported dryRun"] group=meta.k8s.io kind=DeleteOptions
 DELETE /api/v1/namespaces/{ns}/configmaps/one?gracePeriodSeconds=x
-= 400 BadRequest: strconv.ParseInt: parsing "x": invalid syntax
+= 400 BadRequest: [..]
 DELETE /api/v1/namespaces/{ns}/configmaps/one?propagationPolicy=Nonsense
 = 422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Nonsense": supported values: "Foreground", "Background", "Orphan", "nil"
   causes=["FieldValueNotSupported propagationPolicy"] group=meta.k8s.io kind=DeleteOptions
@@ -295,11 +295,11 @@ DELETE /api/v1/namespaces/{ns}/configmaps/one?propagationPolicy=Orphan&orphanDep
 GET /apis/clients.berth.test/v1/namespaces/{ns}/widgets?fieldSelector=spec.size%3D1
 = 400 BadRequest: field label not supported: spec.size
 GET /apis/clients.berth.test/v1/namespaces/{ns}/widgets?limit=x
-= 400 BadRequest: strconv.ParseInt: parsing "x": invalid syntax
+= 400 BadRequest: [..]
 POST /apis/clients.berth.test/v1/namespaces/{ns}/widgets?dryRun=x
 
 {}
-= 422 Invalid: CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"
+= 422 Invalid: [..]
   causes=["FieldValueNotSupported dryRun"] group=meta.k8s.io kind=CreateOptions
 "#)
     .await;

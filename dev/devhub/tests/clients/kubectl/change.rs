@@ -125,16 +125,16 @@ $ kubectl patch configmap one --type=json -p '[{"op":"nonsense","path":"/data/a"
 The request is invalid: the server rejected our request due to an error in our request
 ? 1
 $ kubectl patch configmap one --type=json -p '{"data":{"a":"1"}}'
-Error from server (BadRequest): error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp
+Error from server (BadRequest): [..]
 ? 1
 $ kubectl patch configmap one --type=json -p '[{"op":"add","path":"/data/a","value":5}]'
-The request is invalid: patch: Invalid value: "{[..]}": json: cannot unmarshal number into Go struct field ConfigMap.data of type string
+The request is invalid: [..]
 ? 1
 $ kubectl patch configmap one --type=merge -p '[]'
-Error from server (BadRequest): error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}
+Error from server (BadRequest): error decoding patch: [..]
 ? 1
 $ kubectl patch configmap one --type=merge -p '{"data":{"a":5}}'
-The request is invalid: patch: Invalid value: "{[..]}": json: cannot unmarshal number into Go struct field ConfigMap.data of type string
+The request is invalid: [..]
 ? 1
 $ kubectl patch configmap one --type=merge -p '{"metadata":{"name":"two"}}'
 Error from server (BadRequest): the name of the object (two) does not match the name on the URL (one)
@@ -149,16 +149,16 @@ $ kubectl patch configmap one --type=merge -p '{"metadata":{"resourceVersion":"1
 Error from server (Conflict): Operation cannot be fulfilled on configmaps "one": the object has been modified; please apply your changes to the latest version and try again
 ? 1
 $ kubectl patch configmap one --type=merge -p '{"kind":"Namespace"}'
-The request is invalid: patch: Invalid value: "{[..]}": converting (v1.Namespace) to (core.ConfigMap): unknown conversion
+The request is invalid: [..]
 ? 1
 $ kubectl patch configmap one --type=merge -p '{"data":{"a b":"1"}}'
 The ConfigMap "one" is invalid: data[a b]: Invalid value: "a b": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')
 ? 1
 $ kubectl patch configmap one -p '{"data":{"$patch":"nonsense"}}'
-Error from server: unknown patch type: nonsense in map: map[$patch:nonsense]
+Error from server: [..]
 ? 1
 $ kubectl patch configmap one -p 'nonsense'
-Error from server (BadRequest): json: cannot unmarshal string into Go value of type map[string]interface {}
+Error from server (BadRequest): [..]
 ? 1
 $ kubectl patch configmap one --type=merge -p '{"dta":{"a":"1"}}'
 configmap/one patched (no change)

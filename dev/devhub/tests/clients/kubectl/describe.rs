@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use crate::desk::Desk;
 use crate::widgets;
 
 #[tokio::test]
@@ -395,85 +394,6 @@ LAST SEEN   TYPE      REASON     OBJECT     MESSAGE
 [..]        Warning   Squeaked   Widget/w   It did.
 $ kubectl events --for configmap/w
 No events found in {ns} namespace.
-"#)
-    .await;
-}
-
-#[tokio::test]
-async fn a_node_is_described() {
-    let desk = Desk::new().await;
-    desk.plays(r#"
-$ kubectl create -f - <<EOF
-{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "{ns}-x", "labels": {"kubernetes.io/hostname": "{ns}-x", "node-role.kubernetes.io/worker": ""}}}
-EOF
-node/{ns}-x created
-$ kubectl patch node {ns}-x --subresource=status -p '{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Fine","message":"all well","lastHeartbeatTime":"2026-01-01T00:00:00Z","lastTransitionTime":"2026-01-01T00:00:00Z"}],"capacity":{"cpu":"2","memory":"1Gi"},"allocatable":{"cpu":"2","memory":"1Gi"},"addresses":[{"type":"InternalIP","address":"10.1.2.3"}],"nodeInfo":{"kubeletVersion":"v1.30.0"}}}'
-node/{ns}-x patched
-$ kubectl get node {ns}-x
-NAME         STATUS   ROLES    AGE   VERSION
-{ns}-x   Ready    worker   [..] v1.30.0
-$ kubectl get node {ns}-x -o wide
-NAME         STATUS   ROLES    AGE   VERSION   INTERNAL-IP   EXTERNAL-IP   OS-IMAGE    KERNEL-VERSION   CONTAINER-RUNTIME
-{ns}-x   Ready    worker   [..] v1.30.0   10.1.2.3      <none>        <unknown>   <unknown>        <unknown>
-$ kubectl describe node {ns}-x
-Name:               {ns}-x
-Roles:              worker
-Labels:             kubernetes.io/hostname={ns}-x
-                    node-role.kubernetes.io/worker=
-Annotations:        <none>
-CreationTimestamp:  [..]
-Taints:             node.kubernetes.io/not-ready:NoSchedule
-Unschedulable:      false
-Lease:              Failed to get lease: leases.coordination.k8s.io "{ns}-x" not found
-Conditions:
-  Type    Status  LastHeartbeatTime                 LastTransitionTime                Reason  Message
-  ----    ------  -----------------                 ------------------                ------  -------
-  Ready   True    [..]   [..]   Fine    all well
-Addresses:
-  InternalIP:  10.1.2.3
-Capacity:
-  cpu:     2
-  memory:  1Gi
-Allocatable:
-  cpu:     2
-  memory:  1Gi
-System Info:
-  Machine ID:
-  System UUID:
-  Boot ID:
-  Kernel Version:
-  OS Image:
-  Operating System:
-  Architecture:
-  Container Runtime Version:
-  Kubelet Version:            v1.30.0
-...
-Non-terminated Pods:          (0 in total)
-  Namespace                   Name    CPU Requests  CPU Limits  Memory Requests  Memory Limits  Age
-  ---------                   ----    ------------  ----------  ---------------  -------------  ---
-Allocated resources:
-  (Total limits may be over 100 percent, i.e., overcommitted.)
-  Resource           Requests  Limits
-  --------           --------  ------
-  cpu                0 (0%)    0 (0%)
-  memory             0 (0%)    0 (0%)
-  ephemeral-storage  0 (0%)    0 (0%)
-Events:              <none>
-$ kubectl cordon {ns}-x
-node/{ns}-x cordoned
-$ kubectl get node {ns}-x
-NAME         STATUS                     ROLES    AGE   VERSION
-{ns}-x   Ready,SchedulingDisabled   worker   [..] v1.30.0
-$ kubectl taint node {ns}-x a=b:NoExecute
-node/{ns}-x tainted
-$ kubectl taint node {ns}-x a=b:NoExecute
-error: node {ns}-x already has a taint(s) with same effect(s) and --overwrite is false
-? 1
-$ kubectl uncordon {ns}-x
-node/{ns}-x uncordoned
-$ kubectl delete node {ns}-x
-node "{ns}-x" deleted[..]
-Warning: deleting cluster-scoped resources, not scoped to the provided namespace
 "#)
     .await;
 }

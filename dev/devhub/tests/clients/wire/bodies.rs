@@ -10,19 +10,19 @@ async fn what_is_no_json_is_refused() {
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion":
-= 400 BadRequest: the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: unexpected end of JSON input ({"apiVersion":)
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 
-= 400 BadRequest: the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 []
-= 400 BadRequest: the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" } (5b5d)
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 "text"
-= 400 BadRequest: the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" } (227465787422)
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 null
@@ -41,11 +41,11 @@ POST /api/v1/namespaces/{ns}/configmaps
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}} and more
-= 400 BadRequest: the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: invalid character 'a' after top-level value ({"apiVersion": "v1", "kind": " ...)
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 nonsense
-= 400 BadRequest: the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: invalid character 'o' in literal null (expecting 'u') (6e6f6e73656e7365)
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"metadata":{"name":"untyped"}}
@@ -61,19 +61,19 @@ async fn a_body_of_another_kind_is_refused() {
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion":"v1","kind":"Secret","metadata":{"name":"one"}}
-= 400 BadRequest: Secret in version "v1" cannot be handled as a ConfigMap: converting (v1.Secret) to (core.ConfigMap): unknown conversion
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion":"v2","kind":"ConfigMap","metadata":{"name":"one"}}
-= 400 BadRequest: ConfigMap in version "v2" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "v2" in scheme "[..]"
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion":"v1","kind":"Nonsense","metadata":{"name":"one"}}
-= 400 BadRequest: Nonsense in version "v1" cannot be handled as a ConfigMap: no kind "Nonsense" is registered for version "v1" in scheme "[..]"
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion":"example.com/v1","kind":"ConfigMap","metadata":{"name":"one"}}
-= 400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "example.com/v1" in scheme "[..]"
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion":"a/b/c","kind":"ConfigMap","metadata":{"name":"one"}}
@@ -102,11 +102,11 @@ POST /apis/clients.berth.test/v1/namespaces/{ns}/widgets
 POST /apis/clients.berth.test/v1/namespaces/{ns}/widgets
 
 []
-= 400 BadRequest: the object provided is unrecognized (must be of type Widget): couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" } (5b5d)
+= 400 BadRequest: [..]
 POST /apis/clients.berth.test/v1/namespaces/{ns}/widgets
 
 nonsense
-= 400 BadRequest: the object provided is unrecognized (must be of type Widget): couldn't get version/kind; json parse error: invalid character 'o' in literal null (expecting 'u') (6e6f6e73656e7365)
+= 400 BadRequest: [..]
 "#)
     .await;
 }
@@ -118,35 +118,35 @@ async fn a_value_of_another_type_is_refused() {
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":5}}
-= 400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":1}}
-= 400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":"text"}
-= 400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal string into Go struct field ConfigMap.data of type map[string]string
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion":"v1","kind":"ConfigMap","metadata":[]}
-= 400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal array into Go struct field ConfigMap.metadata of type v1.ObjectMeta
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","labels":{"a":true}}}
-= 400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/configmaps
 
 {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"immutable":"yes"}
-= 400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal string into Go struct field ConfigMap.immutable of type bool
+= 400 BadRequest: [..]
 POST /api/v1/namespaces/{ns}/secrets
 
 {"apiVersion":"v1","kind":"Secret","metadata":{"name":"one"},"data":{"a":"not base64!"}}
-= 400 BadRequest: Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte 3
+= 400 BadRequest: [..]
 POST /apis/clients.berth.test/v1/namespaces/{ns}/widgets
 
 {"apiVersion":"clients.berth.test/v1","kind":"Widget","metadata":{"name":5},"spec":{"size":1}}
-= 400 BadRequest: Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string
+= 400 BadRequest: [..]
 POST /apis/clients.berth.test/v1/namespaces/{ns}/widgets
 
 {"apiVersion":"clients.berth.test/v1","kind":"Widget","metadata":{"name":"one"},"spec":{"size":"1"}}
@@ -160,7 +160,7 @@ POST /apis/clients.berth.test/v1/namespaces/{ns}/widgets
 POST /apis/clients.berth.test/v1/namespaces/{ns}/widgets
 
 {"apiVersion":"clients.berth.test/v1","kind":"Widget","metadata":{"name":"one","labels":{"a":5}},"spec":{"size":1}}
-= 400 BadRequest: Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string
+= 400 BadRequest: [..]
 "#)
     .await;
 }
@@ -275,7 +275,7 @@ PATCH /api/v1/namespaces/{ns}/configmaps/one
 Content-Type: application/json-patch+json
 
 [{"op":"replace","path":"/metadata","value":"x"}]
-= 422 Invalid:  "" is invalid: patch: Invalid value: "{[..]}": json: cannot unmarshal string into Go struct field ConfigMap.metadata of type v1.ObjectMeta
+= 422 Invalid: [..]
   causes=["FieldValueInvalid patch"]
 PATCH /api/v1/namespaces/{ns}/configmaps/one
 Content-Type: application/apply-patch+yaml
@@ -292,17 +292,17 @@ PATCH /api/v1/namespaces/{ns}/configmaps/one?fieldManager=me
 Content-Type: application/merge-patch+json
 
 {
-= 400 BadRequest: error decoding patch: unexpected end of JSON input
+= 400 BadRequest: [..]
 PATCH /api/v1/namespaces/{ns}/configmaps/one?fieldManager=me
 Content-Type: application/json-patch+json
 
 {
-= 400 BadRequest: error decoding patch: unexpected end of JSON input
+= 400 BadRequest: [..]
 PATCH /api/v1/namespaces/{ns}/configmaps/one?fieldManager=me
 Content-Type: application/strategic-merge-patch+json
 
 {
-= 400 BadRequest: unexpected end of JSON input
+= 400 BadRequest: [..]
 PATCH /api/v1/namespaces/{ns}/configmaps/one?force=true
 Content-Type: application/merge-patch+json
 
@@ -321,7 +321,8 @@ POST /api/v1/namespaces/{ns}/configmaps?fieldManager=mmmmmmmmmmmmmmmmmmmmmmmmmmm
 #[tokio::test]
 async fn objects_may_be_yaml() {
     let desk = Desk::new().await;
-    desk.exchanges(r#"
+    desk.exchanges(
+        r#"
 POST /api/v1/namespaces/{ns}/configmaps
 Content-Type: application/yaml
 
@@ -333,7 +334,8 @@ POST /api/v1/namespaces/{ns}/configmaps
 Content-Type: application/yaml
 
 a: [
-= 400 BadRequest: the object provided is unrecognized (must be of type ConfigMap): yaml: line 1[..] (613a205b)
-"#)
+= 400 BadRequest: [..]
+"#,
+    )
     .await;
 }

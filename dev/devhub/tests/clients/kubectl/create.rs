@@ -213,7 +213,7 @@ configmap/six created
 $ kubectl create -f - <<EOF
 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "seven"}, "data": {"a": 1}}
 EOF
-Error from server (BadRequest): error when creating "STDIN": ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string
+Error from server (BadRequest): [..]
 ? 1
 $ kubectl create -f - <<EOF
 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "seven", "namespace": "default"}}

@@ -13,13 +13,13 @@ POST /api/v1/namespaces/{ns}/configmaps
 GET /api/v1/namespaces/{ns}/configmaps?limit=-1
 = 200 ConfigMapList
 GET /api/v1/namespaces/{ns}/configmaps?continue=nonsense
-= 400 BadRequest: invalid continue token: continue key is not valid: invalid character '\u009e' looking for beginning of value
+= 400 BadRequest: [..]
 GET /api/v1/namespaces/{ns}/configmaps?limit=1&continue=bm9uc2Vuc2U
-= 400 BadRequest: invalid continue token: continue key is not valid: invalid character 'o' in literal null (expecting 'u')
+= 400 BadRequest: [..]
 GET /api/v1/namespaces/{ns}/configmaps?limit=1&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiIuLi8uLi94In0
 = 400 BadRequest: invalid continue token: continue key is not valid: ../../x
 GET /api/v1/namespaces/{ns}/configmaps?resourceVersion=x
-= 400 BadRequest: invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax
+= 400 BadRequest: [..]
 GET /api/v1/namespaces/{ns}/configmaps?resourceVersion=99999999
 = 504 Timeout: Timeout: Too large resource version: 99999999, current: [..]
   causes=["ResourceVersionTooLarge null"] retryAfterSeconds=1
@@ -30,13 +30,13 @@ GET /api/v1/namespaces/{ns}/configmaps?resourceVersion=0&limit=1
 GET /api/v1/namespaces/{ns}/configmaps?resourceVersion=1&resourceVersionMatch=NotOlderThan
 = 200 ConfigMapList
 GET /api/v1/namespaces/{ns}/configmaps?resourceVersion=1&resourceVersionMatch=Nonsense
-= 422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "Nonsense": supported values: "Exact", "NotOlderThan", ""
+= 422 Invalid: [..]
   causes=["FieldValueNotSupported resourceVersionMatch"] group=meta.k8s.io kind=ListOptions
 GET /api/v1/namespaces/{ns}/configmaps?resourceVersionMatch=Exact
-= 422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided
+= 422 Invalid: [..]
   causes=["FieldValueForbidden resourceVersionMatch"] group=meta.k8s.io kind=ListOptions
 GET /api/v1/namespaces/{ns}/configmaps?resourceVersion=0&resourceVersionMatch=Exact
-= 422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"
+= 422 Invalid: [..]
   causes=["FieldValueForbidden resourceVersionMatch"] group=meta.k8s.io kind=ListOptions
 GET /api/v1/namespaces/{ns}/configmaps?resourceVersion=1&resourceVersionMatch=Exact&limit=1
 = 200 ConfigMapList
@@ -44,23 +44,23 @@ GET /api/v1/namespaces/{ns}/configmaps?resourceVersion=99999999&resourceVersionM
 = 504 Timeout: Timeout: Too large resource version: 99999999, current: [..]
   causes=["ResourceVersionTooLarge null"] retryAfterSeconds=1
 GET /api/v1/namespaces/{ns}/configmaps?limit=1&resourceVersion=5&continue=abc
-= 400 BadRequest: invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value
+= 400 BadRequest: [..]
 GET /api/v1/namespaces/{ns}/configmaps?sendInitialEvents=true
-= 422 Invalid: ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list
+= 422 Invalid: [..]
   causes=["FieldValueForbidden sendInitialEvents"] group=meta.k8s.io kind=ListOptions
 GET /api/v1/namespaces/{ns}/configmaps?watch=true&sendInitialEvents=true
-= 422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan
+= 422 Invalid: [..]
   causes=["FieldValueForbidden resourceVersionMatch"] group=meta.k8s.io kind=ListOptions
 GET /api/v1/namespaces/{ns}/configmaps?watch=true&sendInitialEvents=true&resourceVersionMatch=Exact
-= 422 Invalid: ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan, resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan"]
+= 422 Invalid: [..]
   causes=["FieldValueForbidden resourceVersionMatch", "FieldValueNotSupported resourceVersionMatch"] group=meta.k8s.io kind=ListOptions
 GET /api/v1/namespaces/{ns}/configmaps?watch=true&resourceVersionMatch=NotOlderThan
-= 422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided
+= 422 Invalid: [..]
   causes=["FieldValueForbidden resourceVersionMatch"] group=meta.k8s.io kind=ListOptions
 GET /api/v1/namespaces/{ns}/configmaps?watch=true&resourceVersion=x
-= 500 (no reason): resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax
+= 500 (no reason): [..]
 GET /api/v1/namespaces/{ns}/configmaps?watch=true&limit=1&timeoutSeconds=1&resourceVersion=x
-= 500 (no reason): resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax
+= 500 (no reason): [..]
 GET /api/v1/namespaces/{ns}/configmaps?watch=true&fieldSelector=data.a%3D1
 = 400 BadRequest: "data.a" is not a known field selector: only "metadata.name", "metadata.namespace"
 GET /api/v1/namespaces/{ns}/configmaps?watch=true&labelSelector=a%20b
@@ -68,7 +68,7 @@ GET /api/v1/namespaces/{ns}/configmaps?watch=true&labelSelector=a%20b
 GET /apis/clients.berth.test/v1/namespaces/{ns}/widgets?limit=-1
 = 200 WidgetList
 GET /apis/clients.berth.test/v1/namespaces/{ns}/widgets?continue=nonsense
-= 400 BadRequest: invalid continue token: continue key is not valid: invalid character '\u009e' looking for beginning of value
+= 400 BadRequest: [..]
 GET /apis/clients.berth.test/v1/namespaces/{ns}/widgets?resourceVersion=99999999
 = 504 Timeout: Timeout: Too large resource version: 99999999, current: [..]
   causes=["ResourceVersionTooLarge null"] retryAfterSeconds=1
