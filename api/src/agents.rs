@@ -1,13 +1,13 @@
-//! The names by which the hub knows the agents of its clusters. They are in the subjects of their certificates.
+//! User and group names of the agents of managed clusters, as in the subjects of their certificates.
 
-/// Start of the user names of agents, and of the group of the agents of a cluster.
+/// Prefix of the user names of agents, and of the group of a cluster's agents.
 pub const PREFIX: &str = "system:open-cluster-management:";
 
 /// The group of all agents.
 pub const ALL: &str = "system:open-cluster-management:managed-clusters";
 
-/// The cluster of the agent with this user name, which is exactly `system:open-cluster-management:<cluster>:<agent>`;
-/// `None` for every other name.
+/// Returns the cluster of the agent with the user name `system:open-cluster-management:<cluster>:<agent>`, and `None` for any other
+/// user name.
 #[must_use]
 pub fn cluster_of(user: &str) -> Option<&str> {
     let (cluster, agent) = user.strip_prefix(PREFIX)?.split_once(':')?;

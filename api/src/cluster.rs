@@ -1,8 +1,7 @@
-//! `ManagedCluster`: a cluster that asked to be managed by this hub.
+//! `ManagedCluster`: a cluster that asks to be managed by this hub.
 //!
-//! Reading is lenient, as the hub may hold objects written under older or newer CRDs: unknown fields and a missing
-//! `spec` are taken, `null` is the default, and values outside a closed list are kept as they are. Fields that are
-//! empty are not written.
+//! Reading is lenient, because the hub may hold objects that were written with older or newer CRDs: unknown fields are ignored, a
+//! missing `spec` is accepted, `null` means the default, and unknown enum values are kept. Empty fields are not written.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::schema;
 use crate::wire::null_as_default;
 
-/// What the hub's admins decide about the cluster, and what its agent asks for.
+/// The decisions of hub admins about the cluster, and the requests of its agent.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "cluster.open-cluster-management.io",
@@ -31,34 +30,34 @@ use crate::wire::null_as_default;
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     derive = "Default",
     derive = "PartialEq",
-    // Lets an object without a spec be read. kube refuses a plain `serde(...)` here, since others would break its own.
+    // Allows an object without a spec. kube refuses a plain `serde(...)` here, because it could conflict with kube's own.
     attr = "cfg_attr(all(), serde(default))",
-    doc = "A cluster that asks to be managed by this hub, or is. It is made by the cluster's agent or by an admin, and \
-           counts once a hub admin has accepted it (spec.hubAcceptsClient). Its name is the cluster's name on the hub \
-           and that of the namespace which belongs to the cluster."
+    doc = "A cluster that is managed by this hub, or asks to be. The cluster's agent or an admin creates it. It has no \
+           effect until a hub admin accepts it (spec.hubAcceptsClient). Its name is the cluster's name on the hub, and \
+           the name of the cluster's namespace."
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct ManagedClusterSpec {
-    /// Whether the cluster is let in. While it is true, the cluster has a namespace of its name on the hub, and its
-    /// agent may work there. To change it, in either direction, takes the permission to update the subresource
+    /// Accepts the cluster. While it is true, the cluster has a namespace of its name on the hub, and its agent has
+    /// permissions there. A change in either direction needs permission to update the subresource
     /// managedclusters/accept in the group register.open-cluster-management.io.
     #[serde(deserialize_with = "null_as_default")]
     pub hub_accepts_client: bool,
 
-    /// How often the cluster's agent renews its lease on the hub, in seconds. An agent that is silent for five times
-    /// as long is taken to be unreachable. Zero means 60.
+    /// The interval in seconds at which the cluster's agent renews its lease on the hub. If the agent does not renew
+    /// it for five times as long, the cluster is unreachable. Zero means 60.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 60))]
     pub lease_duration_seconds: Option<i32>,
 
-    /// Where the cluster's API server can be reached from the hub. It is empty if there is no such way.
+    /// The addresses of the cluster's API server for the hub. Empty if the hub cannot reach it.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub managed_cluster_client_configs: Vec<ClientConfig>,
 
-    /// Marks that keep placements without a fitting toleration from choosing the cluster. The hub itself sets
+    /// Taints, which prevent placements without a matching toleration from selecting the cluster. The hub sets
     /// cluster.open-cluster-management.io/unavailable and cluster.open-cluster-management.io/unreachable.
     #[serde(
         deserialize_with = "null_as_default",
@@ -67,12 +66,12 @@ pub struct ManagedClusterSpec {
     pub taints: Vec<Taint>,
 }
 
-/// One way to reach the cluster's API server.
+/// An address of the cluster's API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientConfig {
-    /// PEM certificates, base64-encoded, that the API server's certificate is checked with. The system's are used if
-    /// it is not set.
+    /// CA certificates (PEM, base64-encoded) that verify the API server's certificate. If absent, the system's CA
+    /// certificates are used.
     // Not decoded here: a bundle that is not base64 must not make the whole cluster unreadable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "byte"))]
@@ -82,13 +81,13 @@ pub struct ClientConfig {
     pub url: String,
 }
 
-/// One mark on the cluster, and what it does to placements that do not tolerate it.
+/// A taint on the cluster, and its effect on placements that do not tolerate it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Taint {
-    /// What the taint does to placements that do not tolerate it. NoSelect: they do not choose the cluster, and drop it
-    /// if they had chosen it. PreferNoSelect: they choose it only if they find no other. NoSelectIfNew: they do not
-    /// choose it, but keep it if they had chosen it.
+    /// The effect on placements that do not tolerate the taint. NoSelect: they do not select the cluster, and remove it
+    /// if it was selected. PreferNoSelect: they select it only if they find no other cluster. NoSelectIfNew: they do
+    /// not select it, but keep it if it was selected.
     #[schemars(with = "String", extend("enum" = ["NoSelect", "PreferNoSelect", "NoSelectIfNew"]))]
     pub effect: TaintEffect,
 
@@ -96,12 +95,12 @@ pub struct Taint {
     #[schemars(length(max = 316), extend("pattern" = schema::QUALIFIED_NAME))]
     pub key: String,
 
-    /// When the taint was added. The hub sets it; whoever adds a taint leaves it out.
+    /// When the taint was added. The hub sets this field; leave it out when you add a taint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Time>")]
     pub time_added: Option<Time>,
 
-    /// A value that tolerations can ask for.
+    /// A value that tolerations can match.
     #[serde(
         default,
         deserialize_with = "null_as_default",
@@ -111,25 +110,25 @@ pub struct Taint {
     pub value: String,
 }
 
-/// What a taint does to placements that do not tolerate it.
+/// The effect of a taint on placements that do not tolerate it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TaintEffect {
-    /// They do not choose the cluster, and drop it if they had chosen it.
+    /// They do not select the cluster, and remove it if it was selected.
     NoSelect,
-    /// They choose the cluster only if they find no other.
+    /// They select the cluster only if they find no other.
     PreferNoSelect,
-    /// They do not choose the cluster, but keep it if they had chosen it.
+    /// They do not select the cluster, but keep it if it was selected.
     NoSelectIfNew,
-    /// A value that the CRD of this version does not allow, as it was read.
+    /// A value that the CRD of this version does not allow, unchanged.
     #[serde(untagged)]
     Other(String),
 }
 
-/// What is known about the cluster, most of it from its agent.
+/// The observed state of the cluster, most of it reported by its agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ManagedClusterStatus {
-    /// What of the capacity is left for workloads.
+    /// The part of the capacity that workloads can use.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "BTreeMap::is_empty"
@@ -137,7 +136,7 @@ pub struct ManagedClusterStatus {
     #[schemars(with = "BTreeMap<String, schema::Quantity>")]
     pub allocatable: BTreeMap<String, Quantity>,
 
-    /// The resources of all nodes together.
+    /// The total resources of all nodes.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "BTreeMap::is_empty"
@@ -152,7 +151,7 @@ pub struct ManagedClusterStatus {
     )]
     pub cluster_claims: Vec<ManagedClusterClaim>,
 
-    /// Whether the cluster is accepted, has joined, is available, and so on.
+    /// The state of the cluster: accepted, joined, available, and others.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "Vec::is_empty"
@@ -163,7 +162,7 @@ pub struct ManagedClusterStatus {
     )]
     pub conditions: Vec<Condition>,
 
-    /// The namespaces on the cluster that its sets want managed.
+    /// The namespaces on the cluster that its sets manage.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "Vec::is_empty"
@@ -176,7 +175,7 @@ pub struct ManagedClusterStatus {
     pub version: Option<ManagedClusterVersion>,
 }
 
-/// One fact that the managed cluster tells about itself.
+/// A fact that the managed cluster reports about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ManagedClusterClaim {
@@ -188,7 +187,7 @@ pub struct ManagedClusterClaim {
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Its value.
+    /// The value of the ClusterClaim.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "String::is_empty"
@@ -197,14 +196,14 @@ pub struct ManagedClusterClaim {
     pub value: String,
 }
 
-/// A namespace on the managed cluster that a set wants managed.
+/// A namespace on the managed cluster that a set manages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterSetManagedNamespaceConfig {
-    /// The set that asks for the namespace.
+    /// The set that manages the namespace.
     pub cluster_set: String,
 
-    /// Whether the namespace is there, as the agent reports it.
+    /// The state of the namespace, as the agent reports it.
     #[serde(
         default,
         deserialize_with = "null_as_default",
@@ -225,7 +224,7 @@ pub struct ClusterSetManagedNamespaceConfig {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ManagedClusterVersion {
-    /// The version of Kubernetes.
+    /// The Kubernetes version.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "String::is_empty"

@@ -1,4 +1,4 @@
-//! `ClusterClaim`: one fact that a managed cluster tells the hub about itself. It is stored on the managed cluster.
+//! `ClusterClaim`: a fact that a managed cluster reports about itself to the hub. It is stored on the managed cluster.
 //!
 //! Read and written as leniently as [`ManagedCluster`](crate::cluster::ManagedCluster).
 
@@ -8,15 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::null_as_default;
 
-/// Names of claims that the agent reports before all others, whatever their number.
-pub const RESERVED_NAMES: [&str; 4] = [
-    "id.k8s.io",
-    "kubeversion.open-cluster-management.io",
-    "platform.open-cluster-management.io",
-    "product.open-cluster-management.io",
-];
-
-/// What is claimed.
+/// The value of the claim.
 #[derive(
     CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
 )]
@@ -28,7 +20,7 @@ pub const RESERVED_NAMES: [&str; 4] = [
     derive = "PartialEq",
     // Lets an object without a spec be read; see ManagedCluster.
     attr = "cfg_attr(all(), serde(default))",
-    doc = "One fact that a managed cluster tells the hub about itself, such as its identity (id.k8s.io) or its platform \
+    doc = "A fact that a managed cluster reports about itself to the hub, such as its identity (id.k8s.io) or its platform \
            (platform.open-cluster-management.io). The agent copies it into the status of the ManagedCluster on the hub."
 )]
 #[serde(rename_all = "camelCase", default)]

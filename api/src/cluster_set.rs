@@ -1,4 +1,4 @@
-//! `ManagedClusterSet`: a group of managed clusters that people are given rights on together.
+//! `ManagedClusterSet`: a group of managed clusters that permissions are granted on together.
 //!
 //! Read and written as leniently as [`ManagedCluster`](crate::cluster::ManagedCluster).
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::schema;
 use crate::wire::null_as_default;
 
-/// Which clusters belong to the set, and which namespaces it wants on them.
+/// The clusters of the set, and the namespaces that it manages on them.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "cluster.open-cluster-management.io",
@@ -26,17 +26,17 @@ use crate::wire::null_as_default;
     // Lets an object without a spec be read; see ManagedCluster.
     attr = "cfg_attr(all(), serde(default))",
     doc = "A group of managed clusters. By default a cluster is a member through its label \
-           cluster.open-cluster-management.io/clusterset, so of one such set only; to set or change that label takes \
-           the permission to create the subresource managedclustersets/join of the old and of the new set. A \
+           cluster.open-cluster-management.io/clusterset, so it is a member of only one such set. Setting or changing \
+           that label needs permission to create the subresource managedclustersets/join of the old and of the new set. A \
            ManagedClusterSetBinding lets a namespace place workloads on the set."
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct ManagedClusterSetSpec {
-    /// Which clusters belong to the set.
+    /// Selects the clusters of the set.
     #[serde(deserialize_with = "null_as_default")]
     pub cluster_selector: ManagedClusterSelector,
 
-    /// Namespaces that are to be managed on all clusters of the set.
+    /// Namespaces to manage on all clusters of the set.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "Vec::is_empty"
@@ -45,13 +45,13 @@ pub struct ManagedClusterSetSpec {
     pub managed_namespaces: Vec<ManagedNamespaceConfig>,
 }
 
-/// How the clusters of a set are found.
+/// Selects the clusters of a set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(extend("required" = ["selectorType"]))]
 pub struct ManagedClusterSelector {
-    /// The labels of the clusters, for the type LabelSelector. The empty selector selects every cluster; without a
-    /// selector none is selected.
+    /// The labels of the clusters, for the type LabelSelector. An empty selector selects all clusters; without a selector, no
+    /// cluster is selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::LabelSelector>")]
     pub label_selector: Option<LabelSelector>,
@@ -62,20 +62,20 @@ pub struct ManagedClusterSelector {
     pub selector_type: SelectorType,
 }
 
-/// How the clusters of a set are found.
+/// The way in which the clusters of a set are selected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SelectorType {
-    /// By the cluster-set label, which names one set.
+    /// By the cluster set label, which names one set.
     #[default]
     ExclusiveClusterSetLabel,
     /// By a label selector, over any labels.
     LabelSelector,
-    /// A value that the CRD of this version does not allow, as it was read.
+    /// A value that the CRD of this version does not allow, unchanged.
     #[serde(untagged)]
     Other(String),
 }
 
-/// A namespace that is to be managed on all clusters of the set.
+/// A namespace to manage on all clusters of the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedNamespaceConfig {
@@ -84,11 +84,11 @@ pub struct ManagedNamespaceConfig {
     pub name: String,
 }
 
-/// What the hub knows about the set.
+/// The observed state of the set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ManagedClusterSetStatus {
-    /// Whether clusters belong to the set.
+    /// The state of the set, such as whether it is empty.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "Vec::is_empty"

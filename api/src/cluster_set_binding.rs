@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::schema;
 use crate::wire::null_as_default;
 
-/// Which set is bound.
+/// The set that is bound.
 #[derive(
     CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
 )]
@@ -26,13 +26,13 @@ use crate::wire::null_as_default;
     derive = "PartialEq",
     // Lets an object without a spec be read; see ManagedCluster.
     attr = "cfg_attr(all(), serde(default))",
-    doc = "Lets the workloads of its namespace be placed on the clusters of one ManagedClusterSet. To create one takes \
-           the permission to create the subresource managedclustersets/bind of that set, besides the permission to \
-           create bindings in the namespace."
+    doc = "Lets the workloads of its namespace be placed on the clusters of one ManagedClusterSet. Creating one \
+           needs permission to create the subresource managedclustersets/bind of that set, and to create bindings in the \
+           namespace."
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct ManagedClusterSetBindingSpec {
-    /// The name of the ManagedClusterSet. It is the binding's own name too, so it never changes.
+    /// The name of the ManagedClusterSet. It equals the name of the binding, so it cannot change.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "String::is_empty"
@@ -41,11 +41,11 @@ pub struct ManagedClusterSetBindingSpec {
     pub cluster_set: String,
 }
 
-/// What the hub knows about the binding.
+/// The observed state of the binding.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ManagedClusterSetBindingStatus {
-    /// Whether the set that is named exists.
+    /// The state of the binding, such as whether the set exists.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "Vec::is_empty"

@@ -1,15 +1,15 @@
-//! Condition types and reasons found in the status of this crate's kinds.
+//! Condition types and reasons in the status of this crate's kinds.
 //!
-//! Each kind has a module of its own; a reason stands under the condition type that it explains. The names are OCM's:
-//! `kubectl wait`, dashboards and agents rely on them.
+//! Each kind has its own module. Reasons follow the condition type that they explain. The names are OCM's, because `kubectl wait`,
+//! dashboards and agents rely on them, unless the documentation says otherwise.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-/// Go's zero time. Kubernetes takes it for no time at all.
-pub const NO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
+/// Go's zero time, which Kubernetes treats as a missing time.
+pub(crate) const NO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 
-/// Since when the condition has this status. None, if it has another one, or if its time is missing.
+/// Returns the time since which the condition has this status; `None` if it has another status or its time is missing.
 pub fn since(condition: Option<&Condition>, status: &str) -> Option<Time> {
     condition
         .filter(|old| old.status == status && old.last_transition_time.0 != NO_TIME)
@@ -41,60 +41,55 @@ pub fn with_condition(conditions: &[Condition], condition: Condition) -> Option<
     Some(conditions)
 }
 
-/// `status` of a condition that holds.
+/// `status` of a condition that is true.
 pub const TRUE: &str = "True";
-/// `status` of a condition that does not hold.
+/// `status` of a condition that is false.
 pub const FALSE: &str = "False";
-/// `status` of a condition of which nobody can tell.
+/// `status` of a condition that is unknown.
 pub const UNKNOWN: &str = "Unknown";
 
 /// Conditions of a ManagedCluster.
 pub mod cluster {
-    /// A hub admin let the cluster in, and what it needs on the hub is there.
+    /// A hub admin accepted the cluster, and its objects on the hub exist.
     pub const HUB_ACCEPTED: &str = "HubAcceptedManagedCluster";
     /// Reason of [`HUB_ACCEPTED`]: true.
     pub const HUB_CLUSTER_ADMIN_ACCEPTED: &str = "HubClusterAdminAccepted";
-    /// Reason of [`HUB_ACCEPTED`]: false, acceptance was taken back.
+    /// Reason of [`HUB_ACCEPTED`]: false, a hub admin denied the cluster.
     pub const HUB_CLUSTER_ADMIN_DENIED: &str = "HubClusterAdminDenied";
-    /// Reason of [`HUB_ACCEPTED`]: false, something the cluster needs could not be set up.
+    /// Reason of [`HUB_ACCEPTED`]: false, an object of the cluster on the hub could not be set up.
     pub const ERROR: &str = "Error";
 
-    /// The agent has reached the hub with credentials of its own. Written by the agent.
+    /// The agent has connected to the hub with its own credentials. Written by the agent.
     pub const JOINED: &str = "ManagedClusterJoined";
 
-    /// The managed cluster works. True and False are written by the agent, Unknown by the hub.
+    /// The managed cluster is available. The agent writes True and False, the hub writes Unknown.
     pub const AVAILABLE: &str = "ManagedClusterConditionAvailable";
-    /// Reason of [`AVAILABLE`]: unknown, the agent no longer renews its lease.
+    /// Reason of [`AVAILABLE`]: unknown, the agent stopped renewing its lease.
     pub const LEASE_UPDATE_STOPPED: &str = "ManagedClusterLeaseUpdateStopped";
 
-    /// The managed cluster's clock and the hub's agree.
+    /// The clocks of the managed cluster and of the hub agree.
     pub const CLOCK_SYNCED: &str = "ManagedClusterConditionClockSynced";
     /// Reason of [`CLOCK_SYNCED`]: true.
     pub const CLOCK_IN_SYNC: &str = "ManagedClusterClockSynced";
     /// Reason of [`CLOCK_SYNCED`]: false.
     pub const CLOCK_OUT_OF_SYNC: &str = "ManagedClusterClockOutOfSync";
 
-    /// How far the clean-up of a deleted cluster is.
+    /// Progress of the cleanup of a deleted cluster.
     pub const DELETING: &str = "Deleting";
     /// Reason of [`DELETING`]: false, objects are left in the cluster's namespace.
     pub const RESOURCE_REMAINING: &str = "ResourceRemaining";
 
-    /// Reason of [`DELETING`]: true, nothing is left.
+    /// Reason of [`DELETING`]: true, no objects are left.
     pub const NO_RESOURCE: &str = "NoResource";
-    /// Reason of [`DELETING`]: false, the clean-up failed and is tried again.
+    /// Reason of [`DELETING`]: false, the cleanup failed and will be retried.
     pub const DELETING_ERROR: &str = "DeletingError";
 
-    /// All fields of the ManagedCluster can be read. Written only for a cluster of which a field could not. Not one of OCM's.
+    /// All fields of the ManagedCluster can be parsed. Written only to a cluster that had an unreadable field. Not in OCM.
     pub const READABLE: &str = "ManagedClusterReadable";
     /// Reason of [`READABLE`]: true.
     pub const ALL_FIELDS_READABLE: &str = "AllFieldsReadable";
     /// Reason of [`READABLE`]: false. The message names the fields.
     pub const UNREADABLE_FIELDS: &str = "UnreadableFields";
-
-    /// The hub installed the agent on the cluster by itself.
-    pub const IMPORT_SUCCEEDED: &str = "ManagedClusterImportSucceeded";
-    /// The agent's client certificate is renewed. Written by the agent.
-    pub const CERTIFICATE_ROTATED: &str = "ClusterCertificateRotated";
 }
 
 /// Conditions of a ManagedClusterSet.
@@ -105,18 +100,18 @@ pub mod cluster_set {
     pub const NO_CLUSTER_MATCHED: &str = "NoClusterMatched";
     /// Reason of [`EMPTY`]: false.
     pub const CLUSTERS_SELECTED: &str = "ClustersSelected";
-    /// Reason of [`EMPTY`]: unknown, the selector selects nothing that can be told. Not one of OCM's.
+    /// Reason of [`EMPTY`]: unknown, the selector is invalid. Not in OCM.
     pub const INVALID_SELECTOR: &str = "InvalidClusterSelector";
 }
 
 /// Conditions of a ManagedClusterSetBinding.
 pub mod cluster_set_binding {
-    /// The binding is in force.
+    /// The binding has effect.
     pub const BOUND: &str = "Bound";
     /// Reason of [`BOUND`]: true.
     pub const CLUSTER_SET_BOUND: &str = "ClusterSetBound";
     /// Reason of [`BOUND`]: false, the set does not exist.
     pub const CLUSTER_SET_NOT_FOUND: &str = "ClusterSetNotFound";
-    /// Reason of [`BOUND`]: false, the namespace is that of an accepted ManagedCluster. Not one of OCM's.
+    /// Reason of [`BOUND`]: false, the namespace belongs to an accepted ManagedCluster. Not in OCM.
     pub const NAMESPACE_BELONGS_TO_CLUSTER: &str = "NamespaceBelongsToCluster";
 }

@@ -1,7 +1,7 @@
 //! The CustomResourceDefinitions of the stored types, generated from the types.
 //!
-//! They are interchangeable with OCM's: same fields, defaults, limits, columns and list types, so that either can
-//! replace the other on a running hub. Only the descriptions differ.
+//! They have the same fields, defaults, limits, columns and list types as OCM's, so that either can replace the other on a running hub.
+//! Only the descriptions differ.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
@@ -15,7 +15,7 @@ use crate::cluster_claim::ClusterClaim;
 use crate::cluster_set::ManagedClusterSet;
 use crate::cluster_set_binding::ManagedClusterSetBinding;
 
-/// The CRDs of all kinds of this crate: those of the hub, then the agent's.
+/// Returns the CRDs of all kinds of this crate: first the hub's, then the agent's.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     vec![
@@ -26,11 +26,11 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-/// The CRD of `ManagedCluster`, for the hub.
+/// Returns the CRD of `ManagedCluster`, for the hub.
 #[must_use]
 pub fn managed_cluster() -> CustomResourceDefinition {
     let mut crd = finish(ManagedCluster::crd());
-    // Who leaves these out has not said "false".
+    // An absent field is not the same as false.
     schema_at(&mut crd, &["spec"]).default = None;
     schema_at(&mut crd, &["spec", "hubAcceptsClient"]).default = None;
     // Go clients write a taint without a time as `timeAdded: null`.
@@ -38,25 +38,25 @@ pub fn managed_cluster() -> CustomResourceDefinition {
     crd
 }
 
-/// The CRD of `ManagedClusterSet`, for the hub.
+/// Returns the CRD of `ManagedClusterSet`, for the hub.
 #[must_use]
 pub fn managed_cluster_set() -> CustomResourceDefinition {
     finish(ManagedClusterSet::crd())
 }
 
-/// The CRD of `ManagedClusterSetBinding`, for the hub.
+/// Returns the CRD of `ManagedClusterSetBinding`, for the hub.
 #[must_use]
 pub fn managed_cluster_set_binding() -> CustomResourceDefinition {
     finish(ManagedClusterSetBinding::crd())
 }
 
-/// The CRD of `ClusterClaim`, for the managed clusters.
+/// Returns the CRD of `ClusterClaim`, for managed clusters.
 #[must_use]
 pub fn cluster_claim() -> CustomResourceDefinition {
     finish(ClusterClaim::crd())
 }
 
-/// Turns what the derive makes of a type into what OCM's generator makes of it.
+/// Changes the derived CRD to the form of OCM's generator.
 fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     let spec = &mut crd.spec;
     spec.names.list_kind = Some(format!("{}List", spec.names.kind));
@@ -88,21 +88,21 @@ fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     crd
 }
 
-/// Undoes, at all depths, what the derive says because of how Rust writes a type down, and the API does not.
+/// Removes, at all depths, what the derive adds because of Rust's types.
 fn plain(schema: &mut JSONSchemaProps) {
-    // The name of a Rust type.
+    // The title is the name of a Rust type.
     schema.title = None;
-    // Where a line of the source ends, a sentence goes on.
+    // Line breaks of the source are not paragraphs.
     schema.description = schema
         .description
         .take()
         .map(|text| text.replace('\n', " "));
-    // An `Option` is a field that may be left out, not one that may be null.
+    // An `Option` is a field that may be absent, not one that may be null.
     schema.nullable = None;
-    // An empty object is what Rust makes of a missing one.
+    // The derive writes an empty object as the default of an absent one.
     schema.default.take_if(|default| default.0 == json!({}));
     if schema.x_kubernetes_int_or_string == Some(true) {
-        // kube removes these types, which OCM's generator states.
+        // OCM's generator states these types; kube removes them.
         let of_type = |name: &str| JSONSchemaProps {
             type_: Some(name.to_owned()),
             ..JSONSchemaProps::default()
@@ -120,7 +120,7 @@ fn plain(schema: &mut JSONSchemaProps) {
     }
 }
 
-/// The schema of the property at the path, through the items of lists.
+/// Returns the schema of the property at the path. The path skips the items of lists.
 fn schema_at<'a>(crd: &'a mut CustomResourceDefinition, path: &[&str]) -> &'a mut JSONSchemaProps {
     let version = crd
         .spec

@@ -1,15 +1,15 @@
-//! Reads stored objects of which some field is not what the type says.
+//! Reads stored objects with invalid fields.
 //!
-//! An agent writes parts of its own ManagedCluster, and the API server takes values there that our types do not: a time of
-//! the last day of the year 9999, or one with an offset of 99 hours. One such field must not keep the hub from seeing the
-//! rest of the object. So each field, each item of a list and each entry of a map is read on its own.
+//! An agent writes parts of its own ManagedCluster, and the API server accepts values that our types do not: a time on the last day of
+//! the year 9999, or one with an offset of 99 hours. One such field must not hide the rest of the object from the hub. So each field,
+//! each list item and each map entry is read separately.
 //!
 //! # Guarantees
 //! - Every JSON value gives a ManagedCluster, and nothing panics.
-//! - What can be read is kept. A field, item or entry that cannot counts as absent, and [`Unreadable`] names it.
-//! - An acceptance that cannot be read is none. A deletion that cannot be dated is a deletion.
-//! - A well-formed object reads as its type reads it.
-//! - The time is linear in the size of the object, and the names of unreadable fields are bounded.
+//! - Readable fields are kept. An unreadable field, item or entry counts as absent, and [`Unreadable`] names it.
+//! - An unreadable acceptance counts as not accepted. A deletion with an unreadable time counts as a deletion.
+//! - A well-formed object gives the same result as its type's `Deserialize`.
+//! - The time is linear in the size of the object, and the list of unreadable fields is bounded.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,28 +30,28 @@ use crate::conditions::NO_TIME;
 #[cfg(test)]
 mod tests;
 
-/// Upper bound on the fields that [`Unreadable`] names; further ones are counted.
+/// Upper bound on the fields that [`Unreadable`] names; further fields are only counted.
 const NAMED: usize = 5;
 
-/// An object as it was read.
+/// The result of reading an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read<T> {
-    /// The object, without what could not be read.
+    /// The object, without the unreadable fields.
     pub object: T,
-    /// The fields that could not be read.
+    /// The unreadable fields.
     pub unreadable: Unreadable,
 }
 
-/// Fields of an object that could not be read, such as `status.conditions[2].lastTransitionTime`.
+/// Unreadable fields of an object, such as `status.conditions[2].lastTransitionTime`.
 ///
-/// The names hold nothing that the object's writer chose, and may be shown anywhere.
+/// The names contain no text of the object's writer, so they are safe to show anywhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unreadable {
     named: Vec<String>,
     more: usize,
 }
 
-/// Where a field is in the object.
+/// The path of a field in the object.
 #[derive(Clone, Copy)]
 enum At<'a> {
     Root,
@@ -59,7 +59,7 @@ enum At<'a> {
     Item(&'a At<'a>, usize),
 }
 
-/// A JSON object, and where it is.
+/// A JSON object and its path.
 #[derive(Clone, Copy)]
 struct Fields<'v, 'a> {
     of: &'v Map<String, Value>,
@@ -77,10 +77,10 @@ pub fn cluster(object: &Value) -> Read<ManagedCluster> {
     }
 }
 
-/// Reads an object of another kind: its metadata and `status.conditions` each on its own, the rest as the type reads it.
+/// Reads an object of another kind: metadata and `status.conditions` field by field, the rest by the type's `Deserialize`.
 ///
 /// # Errors
-/// The rest is not what the type says.
+/// The rest does not match the type.
 pub fn with_conditions<T: DeserializeOwned>(object: &Value) -> Result<Read<T>, serde_json::Error> {
     let mut unreadable = Unreadable::default();
     let strict = match T::deserialize(object) {
@@ -135,7 +135,7 @@ fn field_by_field(object: &Value) -> Read<ManagedCluster> {
 
 fn metadata_of(fields: Fields<'_, '_>, unreadable: &mut Unreadable) -> ObjectMeta {
     let u = unreadable;
-    // The API server's notes on who wrote what decide nothing here.
+    // No decision depends on managedFields, so errors in them are not reported.
     let managed_fields =
         fields.items::<ManagedFieldsEntry>("managedFields", &mut Unreadable::default());
     ObjectMeta {
@@ -183,7 +183,7 @@ fn status_of(fields: Fields<'_, '_>, u: &mut Unreadable) -> ManagedClusterStatus
     }
 }
 
-/// A taint needs its key and effect; a time that cannot be read is none.
+/// A taint needs its key and effect; an unreadable time counts as absent.
 fn taint(fields: Fields<'_, '_>, u: &mut Unreadable) -> Option<Taint> {
     Some(Taint {
         effect: fields.needed::<TaintEffect>("effect", u)?,
@@ -208,7 +208,7 @@ fn conditions(fields: Fields<'_, '_>, u: &mut Unreadable) -> Vec<Condition> {
     fields.each("conditions", u, condition).unwrap_or_default()
 }
 
-/// An item whose type or status is no text is no condition. One without a time it can be read by has none.
+/// An item whose type or status is not a string is skipped. An unreadable time becomes [`NO_TIME`].
 fn condition(fields: Fields<'_, '_>, u: &mut Unreadable) -> Option<Condition> {
     let known = |name| match fields.some(name) {
         None => Some(String::new()),
@@ -231,7 +231,7 @@ fn condition(fields: Fields<'_, '_>, u: &mut Unreadable) -> Option<Condition> {
 // === impl Fields ===
 
 impl<'v, 'a> Fields<'v, 'a> {
-    /// The value of a field. `null` is as good as absent.
+    /// Returns the value of a field; `null` counts as absent.
     fn some(&self, name: &str) -> Option<&'v Value> {
         self.of.get(name).filter(|value| !value.is_null())
     }
@@ -251,7 +251,7 @@ impl<'v, 'a> Fields<'v, 'a> {
         read.map_err(|_| u.add(&At::Field(&self.at, name))).ok()
     }
 
-    /// The same for what the object must have.
+    /// Like [`Self::read`], for a required field.
     fn needed<T: Deserialize<'v>>(&self, name: &'static str, u: &mut Unreadable) -> Option<T> {
         if self.some(name).is_none() {
             u.add(&At::Field(&self.at, name));
@@ -263,14 +263,14 @@ impl<'v, 'a> Fields<'v, 'a> {
         self.read(name, u).unwrap_or(Time(NO_TIME))
     }
 
-    /// The items of a list that are a `T`. None, if there is no list.
+    /// Returns the items of a list that parse as `T`; `None` if the list is absent.
     fn items<T: Deserialize<'v>>(&self, name: &'static str, u: &mut Unreadable) -> Option<Vec<T>> {
         self.list(name, u, |item, at, u| {
             T::deserialize(item).map_err(|_| u.add(at)).ok()
         })
     }
 
-    /// The items of a list that are objects of which `read` makes something.
+    /// Returns the items of a list that are objects and that `read` accepts.
     fn each<T>(
         &self,
         name: &'static str,
@@ -305,7 +305,7 @@ impl<'v, 'a> Fields<'v, 'a> {
         )
     }
 
-    /// The entries of a map whose values are a `T`. None, if there is no map.
+    /// Returns the entries of a map whose values parse as `T`; `None` if the map is absent.
     fn entries<T: Deserialize<'v>>(
         &self,
         name: &'static str,
@@ -320,7 +320,7 @@ impl<'v, 'a> Fields<'v, 'a> {
         });
         let entries = entries.collect();
         if !all {
-            // Its writer chose the key.
+            // Name the map only, because the object's writer chose the key.
             u.add(&map.at);
         }
         Some(entries)
@@ -330,7 +330,7 @@ impl<'v, 'a> Fields<'v, 'a> {
 // === impl Unreadable ===
 
 impl Unreadable {
-    /// Whether everything could be read.
+    /// Returns whether all fields were readable.
     pub fn is_empty(&self) -> bool {
         self.named.is_empty()
     }

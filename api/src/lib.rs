@@ -1,7 +1,7 @@
 //! Berth: the stored types of the hub, their names, labels, conditions and selectors.
 //!
-//! Everything here is a value or a pure function of values: no client, no clock, no I/O. What OCM's agents, tools and
-//! manifests rely on (names, schemas, defaults) is the same here as there.
+//! This crate contains values and pure functions: no client, no clock, no I/O. Names, schemas and defaults are those of OCM, because
+//! OCM's agents, tools and manifests rely on them.
 
 pub mod agents;
 pub mod cluster;

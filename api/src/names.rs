@@ -1,11 +1,11 @@
 //! Kubernetes' rules for names, label keys and label values.
 //!
-//! Each check returns the reasons why a value is refused, in the words of Kubernetes itself, so that a denial reads
-//! the same as the API server's; an empty list means that the value is valid. Lengths are counted in bytes. The rules:
+//! Each check returns the reasons why a value is invalid, with Kubernetes' own messages, so that a denial reads like the API
+//! server's; an empty list means that the value is valid. Lengths are in bytes. The rules:
 //! <https://kubernetes.io/docs/concepts/overview/working-with-objects/names/> and
-//! <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set>; the words:
-//! `k8s.io/apimachinery` 0.36, `pkg/util/validation` (names) and `pkg/api/validate/content` (labels). These two
-//! packages call the unit of a length "characters" and "bytes" respectively, and so does this module.
+//! <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set>; the
+//! messages: `k8s.io/apimachinery` 0.36, `pkg/util/validation` (names) and `pkg/api/validate/content` (labels). These two packages
+//! call the unit of a length "characters" and "bytes" respectively, and so does this module.
 
 const LABEL_MAX: usize = 63;
 const SUBDOMAIN_MAX: usize = 253;
@@ -26,7 +26,7 @@ const VALUE_SYNTAX: &str = "a valid label must be an empty string or consist of 
     '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex \
     used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// Why `value` is no DNS label (RFC 1123), the rule for the names of namespaces and so of managed clusters.
+/// Checks that `value` is a DNS label (RFC 1123), the rule for names of namespaces and so of managed clusters.
 #[must_use]
 pub fn dns1123_label(value: &str) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -34,7 +34,7 @@ pub fn dns1123_label(value: &str) -> Vec<String> {
         reasons.push(format!("must be no more than {LABEL_MAX} characters"));
     }
     if !has_label_syntax(value) {
-        // A subdomain that is no label has dots. Kubernetes does not look at the subdomain's length here.
+        // A subdomain that is not a label contains dots. Kubernetes does not check the subdomain's length here.
         reasons.push(
             if has_subdomain_syntax(value) {
                 "must not contain dots"
@@ -47,19 +47,19 @@ pub fn dns1123_label(value: &str) -> Vec<String> {
     reasons
 }
 
-/// Whether `value` is a DNS label (RFC 1123) of at most 63 bytes.
+/// Returns whether `value` is a DNS label (RFC 1123) of at most 63 bytes.
 #[must_use]
 pub fn is_dns1123_label(value: &str) -> bool {
     value.len() <= LABEL_MAX && has_label_syntax(value)
 }
 
-/// Whether `value` is a DNS subdomain (RFC 1123) of at most 253 bytes, the rule for most object names.
+/// Returns whether `value` is a DNS subdomain (RFC 1123) of at most 253 bytes, the rule for most object names.
 #[must_use]
 pub fn is_dns1123_subdomain(value: &str) -> bool {
     value.len() <= SUBDOMAIN_MAX && has_subdomain_syntax(value)
 }
 
-/// Why `value` is no DNS subdomain (RFC 1123), the rule for most object names.
+/// Checks that `value` is a DNS subdomain (RFC 1123), the rule for most object names.
 #[must_use]
 pub fn dns1123_subdomain(value: &str) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -72,8 +72,8 @@ pub fn dns1123_subdomain(value: &str) -> Vec<String> {
     reasons
 }
 
-/// Why `value` is no qualified name, the rule for the keys of labels, annotations and taints: a name of at most 63
-/// bytes, after an optional DNS subdomain and `/`.
+/// Checks that `value` is a qualified name, the rule for keys of labels, annotations and taints: an optional DNS subdomain with `/`,
+/// then a name of at most 63 bytes.
 #[must_use]
 pub fn qualified_name(value: &str) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -111,8 +111,8 @@ pub fn qualified_name(value: &str) -> Vec<String> {
     reasons
 }
 
-/// Why `value` is no label value: empty, or at most 63 bytes of letters, digits, `-`, `_` and `.` between two letters
-/// or digits.
+/// Checks that `value` is a label value: empty, or at most 63 bytes of letters, digits, `-`, `_` and `.` that begin and end with a
+/// letter or digit.
 #[must_use]
 pub fn label_value(value: &str) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -144,7 +144,7 @@ fn has_key_syntax(value: &str) -> bool {
     })
 }
 
-/// Whether `value` is not empty, its first and last byte are `outer` and all others are `inner`.
+/// Returns whether `value` is not empty, its first and last byte satisfy `outer`, and all others satisfy `inner`.
 fn is_framed(value: &str, outer: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) -> bool {
     match value.as_bytes() {
         [] => false,
@@ -161,10 +161,10 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_name_is_refused_in_the_words_of_kubernetes() {
+    fn an_invalid_name_gets_the_messages_of_kubernetes() {
         let long = "a".repeat(64);
         let long_dotted = format!("{long}.b");
-        // Spelled out: a change of these words is a change of what users read.
+        // Written out, because users read these messages.
         let syntax = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
                       start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for \
                       validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
@@ -174,11 +174,7 @@ mod tests {
             ("one character is valid", "a", &[]),
             ("digits at the ends are valid", "1-2", &[]),
             ("63 characters are valid", &long[..63], &[]),
-            (
-                "64 are too long, and nothing else is wrong",
-                &long,
-                &[too_long],
-            ),
+            ("64 are too long, with no other error", &long, &[too_long]),
             (
                 "a subdomain has dots",
                 "my.cluster",
@@ -189,17 +185,17 @@ mod tests {
                 &long_dotted,
                 &[too_long, "must not contain dots"],
             ),
-            ("nothing is no label", "", &[syntax]),
+            ("the empty string is not a label", "", &[syntax]),
             ("capitals are refused", "Cluster", &[syntax]),
             (
-                "a capital in a subdomain is not a matter of dots",
+                "a capital in a subdomain is not reported as a dot",
                 "my.Cluster",
                 &[syntax],
             ),
             ("an underscore is refused", "my_cluster", &[syntax]),
-            ("a hyphen may not end it", "cluster-", &[syntax]),
-            ("a hyphen may not start it", "-cluster", &[syntax]),
-            ("a dot at the end makes no subdomain", "cluster.", &[syntax]),
+            ("a hyphen at the end is refused", "cluster-", &[syntax]),
+            ("a hyphen at the start is refused", "-cluster", &[syntax]),
+            ("a dot at the end is refused", "cluster.", &[syntax]),
             ("letters beyond ASCII are refused", "größe", &[syntax]),
             ("a line feed at the end is refused", "cluster\n", &[syntax]),
         ];
@@ -224,7 +220,7 @@ mod tests {
             ("254 bytes are too long", &of_254, false),
             ("an empty part is refused", "a..b", false),
             ("each part follows the rule of labels", "a.-b", false),
-            ("nothing is no subdomain", "", false),
+            ("the empty string is not a subdomain", "", false),
         ] {
             assert_eq!(
                 is_dns1123_subdomain(value),
@@ -245,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_qualified_name_is_refused_in_the_words_of_kubernetes() {
+    fn an_invalid_qualified_name_gets_the_messages_of_kubernetes() {
         let name = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with \
                     an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation \
                     is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
@@ -278,12 +274,12 @@ mod tests {
                 &["prefix part must be no more than 253 bytes"],
             ),
             (
-                "nothing is no name",
+                "the empty string is not a name",
                 "",
                 &["name part must be non-empty", name],
             ),
             (
-                "a prefix is no name",
+                "a prefix alone is not a name",
                 "example.com/",
                 &["name part must be non-empty", name],
             ),
@@ -293,8 +289,12 @@ mod tests {
                 &["name part must be no more than 63 bytes"],
             ),
             ("the name has its syntax", "env!", &[name]),
-            ("prefix and name are both told", "a_b/-", &[prefix, name]),
-            ("there is one slash at most", "a/b/c", &[slashes]),
+            (
+                "errors of prefix and name are both reported",
+                "a_b/-",
+                &[prefix, name],
+            ),
+            ("at most one slash is allowed", "a/b/c", &[slashes]),
         ];
         for (sentence, value, expected) in rows {
             assert_eq!(qualified_name(value), *expected, "{sentence}: {value:?}");
@@ -302,28 +302,28 @@ mod tests {
     }
 
     #[test]
-    fn a_label_value_is_refused_in_the_words_of_kubernetes() {
+    fn an_invalid_label_value_gets_the_messages_of_kubernetes() {
         let syntax = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', \
                       and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or \
                       '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
         let long = "a".repeat(64);
         let rows: &[(&str, &str, &[&str])] = &[
-            ("nothing is valid", "", &[]),
+            ("the empty string is valid", "", &[]),
             ("letters, digits and signs are valid", "A_b-c.9", &[]),
             (
                 "64 bytes are too long",
                 &long,
                 &["must be no more than 63 bytes"],
             ),
-            ("it may not start with a sign", "-a", &[syntax]),
-            ("it has no slash", "a/b", &[syntax]),
+            ("a sign at the start is refused", "-a", &[syntax]),
+            ("a slash is refused", "a/b", &[syntax]),
         ];
         for (sentence, value, expected) in rows {
             assert_eq!(label_value(value), *expected, "{sentence}: {value:?}");
         }
     }
 
-    /// The rules once more, as a walk over the characters that keeps the position and nothing else.
+    /// A second implementation of the rules, as a walk over the characters.
     mod reference {
         fn walk(value: &str, outer: fn(char) -> bool, inner: fn(char) -> bool) -> bool {
             let last = value.chars().count().wrapping_sub(1);
@@ -344,7 +344,7 @@ mod tests {
         }
 
         pub(super) fn subdomain(value: &str) -> bool {
-            // Neither end nor any place beside a dot may be something else than a letter or digit.
+            // The ends, and the characters beside a dot, must be letters or digits.
             !value.is_empty()
                 && !value.starts_with('.')
                 && !value.ends_with('.')
@@ -355,7 +355,7 @@ mod tests {
     }
 
     proptest! {
-        /// Short strings over the characters the rules are about, with some that are always wrong.
+        /// Short strings of the characters in the rules, and some that are always invalid.
         #[test]
         fn checks_agree_with_the_reference(value in "[a-cA-B01._/ \u{e4}\n-]{0,8}") {
             prop_assert_eq!(is_dns1123_label(&value), reference::label(&value));
@@ -371,7 +371,7 @@ mod tests {
             prop_assert_eq!(qualified_name(&value).is_empty(), qualified);
         }
 
-        /// No input makes a check panic, and a long one is never valid.
+        /// No input causes a panic, and a long input is never valid.
         #[test]
         fn checks_take_any_string(value in any::<String>()) {
             let long = format!("{value}{}", "a".repeat(64));

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// Namespaces that Kubernetes or the hub itself lives in.
+/// Namespaces of Kubernetes and of the hub itself.
 const NAMESPACES: [&str; 6] = [
     "default",
     "kube-system",
@@ -16,40 +16,40 @@ const NAMESPACES: [&str; 6] = [
     "open-cluster-management-hub",
 ];
 
-/// Start of the names of the namespaces that OCM's agents live in.
+/// Prefix of the namespaces of OCM's agents.
 const AGENT_NAMESPACES: &str = "open-cluster-management-agent";
 
-/// The group of this cluster would be the group of all agents: every binding to it would be a binding to all agents.
+/// The group of a cluster with this name would be the group of all agents, so a binding to it would bind all agents.
 const ALL_AGENTS: &str = "managed-clusters";
 
-/// The ClusterRole of a cluster of one of these names would be one that all agents share.
+/// The ClusterRole of a cluster with one of these names would be one that all agents share.
 const SHARED_ROLES: [&str; 2] = ["registration", "work"];
 
-/// Starts of names that are reserved by default, for Kubernetes and for OpenShift.
-pub const DEFAULT_PREFIXES: [&str; 2] = ["kube-", "openshift-"];
+/// Prefixes that are reserved by default, for Kubernetes and for OpenShift.
+const DEFAULT_PREFIXES: [&str; 2] = ["kube-", "openshift-"];
 
-/// Prefixes of names that clusters cannot have. An admin chooses them; exact names are always reserved.
+/// Prefixes that cluster names must not have. An admin can change the prefixes; exact names are always reserved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReservedPrefixes(Vec<String>);
 
 /// Why a name is reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reservation<'p> {
-    /// The namespace of this name is one of Kubernetes or of the hub itself.
+    /// The namespace of this name belongs to Kubernetes or to the hub itself.
     Namespace,
-    /// The group of the cluster's agents would be that of all agents.
+    /// The group of the cluster's agents would be the group of all agents.
     AllAgents,
     /// The ClusterRole of the cluster would be one that all agents share.
     SharedRole,
-    /// The name begins with one of the [`ReservedPrefixes`]. A cluster that has the namespace of this name already may
-    /// keep the name.
+    /// The name begins with one of the [`ReservedPrefixes`]. A cluster that already has the namespace of this name keeps the
+    /// name.
     Prefix(&'p str),
 }
 
 // === impl ReservedPrefixes ===
 
 impl ReservedPrefixes {
-    /// These prefixes. Empty ones would reserve every name, and are left out.
+    /// Empty prefixes are ignored, because they would reserve every name.
     pub fn new<I>(prefixes: I) -> Self
     where
         I: IntoIterator,
@@ -59,7 +59,8 @@ impl ReservedPrefixes {
         Self(prefixes.filter(|prefix| !prefix.is_empty()).collect())
     }
 
-    /// Why no cluster can have this name; `None` if it can. `hub_namespace`: where the hub's own components run.
+    /// Returns why the name is reserved, or `None` if a cluster can have it. `hub_namespace` is the namespace of the hub's own
+    /// components.
     #[must_use]
     pub fn reservation(&self, name: &str, hub_namespace: &str) -> Option<Reservation<'_>> {
         if name == ALL_AGENTS {
@@ -87,14 +88,14 @@ impl Default for ReservedPrefixes {
 // === impl Reservation ===
 
 impl Reservation<'_> {
-    /// Whether the name is reserved even for a cluster that has the namespace of this name already.
+    /// Returns whether the name is reserved even for a cluster that already has the namespace of this name.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         !matches!(self, Self::Prefix(_))
     }
 }
 
-/// What the name is reserved for, as the rest of a sentence about it.
+/// Writes the predicate of a sentence whose subject is the name.
 impl fmt::Display for Reservation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,26 +1,26 @@
-//! Room in a ManagedCluster that is as large as the hub stores objects.
+//! Frees space in a ManagedCluster that has the maximum size of a stored object.
 //!
-//! An agent writes parts of its own ManagedCluster, and may fill it to within bytes of what etcd takes. Then not even its
-//! denial fits: `false` is a byte more than `true`. So what the agent wrote is taken off, the least needed first.
+//! An agent writes parts of its own ManagedCluster, and can fill it to within bytes of etcd's limit. Then even a denial does not fit:
+//! `false` is one byte longer than `true`. So the hub removes fields that the agent wrote, the least needed first.
 
 use serde_json::{Map, Value, json};
 
 use crate::{conditions, labels};
 
-/// Something that can be taken off a ManagedCluster.
+/// A part of a ManagedCluster that can be removed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spare {
-    /// What it is, for a person: fixed words.
+    /// A fixed description for messages.
     pub what: &'static str,
-    /// The subresource to patch; None for the object itself.
+    /// The subresource to patch; `None` for the object itself.
     pub subresource: Option<&'static str>,
-    /// A JSON merge patch. It names no resourceVersion.
+    /// A JSON merge patch without a resourceVersion.
     pub patch: Value,
-    /// Users may have written it as well: only for a denial that does not fit otherwise.
+    /// Users may have written this part, too: remove it only if a denial does not fit otherwise.
     pub last_resort: bool,
 }
 
-/// Conditions that the hub goes by. All others are the agent's, or its add-ons'.
+/// Conditions that the hub reads. All others belong to the agent or its add-ons.
 const KEPT: [&str; 6] = [
     conditions::cluster::HUB_ACCEPTED,
     conditions::cluster::JOINED,
@@ -30,7 +30,7 @@ const KEPT: [&str; 6] = [
     conditions::cluster::READABLE,
 ];
 
-/// What can be taken off this ManagedCluster, in this order.
+/// Returns the parts that can be removed from this ManagedCluster, in the order of removal.
 pub fn spares(cluster: &Value) -> Vec<Spare> {
     let mut spares = Vec::new();
     let mut spare = |what, subresource, patch: Option<Value>, last_resort| {
@@ -131,8 +131,8 @@ pub fn spares(cluster: &Value) -> Vec<Spare> {
     spares
 }
 
-/// Whether an answer says that the object would be larger than the hub stores objects: API servers pass on etcd's words,
-/// or those of their client of etcd, with 500.
+/// Returns whether a response means that the object exceeds the maximum size. API servers return the message of etcd, or of their
+/// etcd client, with 500.
 pub fn is_too_large(code: u16, message: &str) -> bool {
     code == 413
         || code == 500
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_an_agent_may_write_can_be_taken_off() {
+    fn everything_an_agent_may_write_can_be_removed() {
         let condition = |type_: &str| json!({"type": type_, "status": "True"});
         let full = json!({
             "metadata": {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_taken_off() {
+    fn absent_parts_are_not_removed() {
         for object in [
             json!({}),
             json!(1),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_too_large_in_the_words_of_etcd_or_of_its_client() {
+    fn messages_of_etcd_and_of_its_client_mean_too_large() {
         for (code, message, expected) in [
             (413, "", true),
             (500, "etcdserver: request is too large", true),

@@ -1,7 +1,7 @@
-//! What the CRDs say about types that Kubernetes itself defines.
+//! Schemas of Kubernetes' own types, for the CRDs.
 //!
-//! k8s-openapi's schemas of these types lack the limits that OCM's CRDs state. The types here exist for their schema
-//! alone: a field of `Condition`s is declared with `#[schemars(with = "Vec<schema::Condition>")]`.
+//! k8s-openapi's schemas of these types lack the limits that OCM's CRDs state. The types here exist only for their schema: a field
+//! of `Condition`s is declared with `#[schemars(with = "Vec<schema::Condition>")]`.
 #![expect(
     dead_code,
     reason = "the fields are read by the derive of their schema only"
@@ -12,32 +12,32 @@ use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-/// A qualified name: a DNS subdomain and `/`, which may be left out, then a name.
+/// A qualified name: an optional DNS subdomain with `/`, then a name.
 pub(crate) const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
 /// A DNS label, the rule for the name of a namespace.
 pub(crate) const DNS_LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 const REASON: &str = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
 const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
-/// One thing that is known about the object: whether it holds, since when, and why.
+/// One aspect of the object's state: its status, since when, and why.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Condition {
     /// When `status` last changed.
     last_transition_time: Time,
-    /// The reason in words for a person; may be empty.
+    /// A message for users; may be empty.
     #[schemars(length(max = 32768))]
     message: String,
-    /// The `metadata.generation` that was looked at. If it is less than the object's, the condition is out of date.
+    /// The `metadata.generation` that the condition was set for. If it is less than the object's, the condition is out of date.
     #[schemars(range(min = 0))]
     observed_generation: Option<i64>,
-    /// Why `status` is what it is, as one CamelCase word for programs.
+    /// The reason of `status`, as one CamelCase word for programs.
     #[schemars(length(min = 1, max = 1024), extend("pattern" = REASON))]
     reason: String,
-    /// Whether the condition holds: True, False, or Unknown.
+    /// The status of the condition: True, False, or Unknown.
     #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
     status: String,
-    /// What the condition is about, in CamelCase. A list holds each type once.
+    /// The type of the condition, in CamelCase. A list holds each type once.
     #[schemars(length(max = 316), extend("pattern" = QUALIFIED_NAME))]
     r#type: String,
 }
@@ -47,21 +47,21 @@ pub(crate) struct Condition {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub(crate) struct LabelSelector {
-    /// Requirements that say more than that a label has a value.
+    /// Requirements with an operator.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     match_expressions: Option<Vec<LabelSelectorRequirement>>,
     /// Labels that the object must have, with these values.
     match_labels: Option<BTreeMap<String, String>>,
 }
 
-/// What must hold for one label.
+/// A requirement on one label.
 #[derive(JsonSchema)]
 struct LabelSelectorRequirement {
     /// The key of the label.
     key: String,
-    /// How the label is compared: In, NotIn, Exists, or DoesNotExist.
+    /// The comparison: In, NotIn, Exists, or DoesNotExist.
     operator: String,
-    /// The values to compare with: at least one for In and NotIn, none for Exists and DoesNotExist.
+    /// The values to compare with: at least one for In and NotIn, empty for Exists and DoesNotExist.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     values: Option<Vec<String>>,
 }

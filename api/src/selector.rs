@@ -1,12 +1,11 @@
 //! Label selectors: checked once, then matched without errors.
 //!
-//! [`Selector::parse`] accepts exactly what the API server accepts as a label selector and names every place at which
-//! it does not; a [`Selector`] then matches as Kubernetes matches. The rules:
-//! <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>; the words of the
-//! errors: `ValidateLabelSelector` in `k8s.io/apimachinery/pkg/apis/meta/v1/validation`.
+//! [`Selector::parse`] accepts the same label selectors as the API server, and reports every error with its field; a [`Selector`] then
+//! matches as in Kubernetes. The rules:
+//! <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>; the messages
+//! of the errors: `ValidateLabelSelector` in `k8s.io/apimachinery/pkg/apis/meta/v1/validation`.
 //!
-//! A selector that is *absent* is not the empty one: in Kubernetes the absent one matches nothing, the empty one
-//! everything. Only the caller knows which it has.
+//! In Kubernetes an *absent* selector matches nothing, and an empty selector matches everything. Callers must distinguish the two.
 
 pub mod text;
 mod wider;
@@ -17,10 +16,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 
 use crate::names;
 
-/// A value in an error is cut after so many characters: it may be as large as a request.
+/// Maximum length in characters of a value in an error, because a value can be as large as a request.
 const QUOTED_MAX: usize = 100;
 
-/// A valid label selector. All its requirements must hold; the default one has none, so it matches everything.
+/// A valid label selector. An object must meet all requirements; the default selector has none, so it matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     requirements: Vec<Requirement>,
@@ -40,13 +39,13 @@ enum Test {
     DoesNotExist,
 }
 
-/// One place at which a label selector is not valid.
+/// An error in a label selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {reason}")]
 pub struct SelectorError {
-    /// Path from the selector, such as `matchExpressions[0].operator`.
+    /// The path in the selector, such as `matchExpressions[0].operator`.
     pub field: String,
-    /// What is wrong there, as Kubernetes says it, such as `Invalid value: "Has": not a valid selector operator`.
+    /// Kubernetes' message, such as `Invalid value: "Has": not a valid selector operator`.
     pub reason: String,
 }
 
@@ -57,8 +56,8 @@ impl Selector {
     ///
     /// # Errors
     ///
-    /// Everything that the API server would refuse: an operator other than `In`, `NotIn`, `Exists`, `DoesNotExist`;
-    /// values that are missing or may not be there; keys and values that no label could have. Never an empty list.
+    /// All errors that the API server would report, at least one: an operator other than `In`, `NotIn`, `Exists`, `DoesNotExist`;
+    /// missing or forbidden values; invalid label keys and values.
     pub fn parse(selector: &LabelSelector) -> Result<Self, Vec<SelectorError>> {
         let mut requirements = Vec::new();
         let mut errors = Vec::new();
@@ -111,7 +110,7 @@ impl Selector {
         })
     }
 
-    /// Whether an object with these labels is selected.
+    /// Returns whether an object with these labels is selected.
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.requirements
@@ -123,7 +122,7 @@ impl Selector {
 // === impl Requirement ===
 
 impl Requirement {
-    /// `None` only if an error was added.
+    /// Returns `None` only if it added an error.
     fn parse(
         expression: &LabelSelectorRequirement,
         field: &str,
@@ -243,7 +242,7 @@ mod tests {
         for (sentence, selector, on, expected) in [
             ("the empty selector matches labels", json!({}), dev, true),
             (
-                "the empty selector matches their absence",
+                "the empty selector matches an object without labels",
                 json!({}),
                 none,
                 true,
@@ -346,13 +345,13 @@ mod tests {
                 true,
             ),
             (
-                "one that does not hold is enough to refuse",
+                "one unmet requirement is enough to refuse",
                 both.clone(),
                 dev,
                 false,
             ),
             (
-                "whichever it is",
+                "the other unmet requirement is enough, too",
                 both,
                 &[("env", "prod"), ("region", "eu")],
                 false,
@@ -364,12 +363,12 @@ mod tests {
     }
 
     #[test]
-    fn the_default_selector_is_the_empty_one() {
+    fn the_default_selector_equals_the_empty_selector() {
         assert_eq!(parse(json!({})).expect("valid"), Selector::default());
     }
 
     #[test]
-    fn what_kubernetes_refuses_is_refused_with_place_and_reason() {
+    fn errors_have_the_field_and_message_of_kubernetes() {
         let required = "Required value: must be specified when `operator` is 'In' or 'NotIn'";
         let forbidden =
             "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
@@ -434,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_values_must_be_such_as_labels_can_have() {
+    fn keys_and_values_must_be_valid_in_labels() {
         for (sentence, selector, start, end) in [
             (
                 "a key of matchLabels",
@@ -471,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_told_and_long_values_are_cut() {
+    fn every_error_is_reported_and_long_values_are_cut() {
         let long = "ä".repeat(500);
         let errors = parse(json!({
             "matchLabels": {"env": long},
@@ -501,7 +500,7 @@ mod tests {
     }
 
     proptest! {
-        /// `NotIn` and `DoesNotExist` are exactly what `In` and `Exists` are not, on any labels.
+        /// On any labels, `NotIn` and `DoesNotExist` are the opposites of `In` and `Exists`.
         #[test]
         fn operators_come_in_opposites(
             values in proptest::collection::vec("[ab]{1,2}", 1..3),
@@ -513,9 +512,9 @@ mod tests {
             prop_assert_ne!(hit("Exists", &[]), hit("DoesNotExist", &[]));
         }
 
-        /// Whatever is decoded is either a selector or a list of at least one error.
+        /// Every decoded selector gives either a `Selector` or at least one error.
         #[test]
-        fn any_selector_is_decided(key in any::<String>(), operator in any::<String>(), value in any::<String>()) {
+        fn every_selector_is_parsed_or_refused(key in any::<String>(), operator in any::<String>(), value in any::<String>()) {
             let selector = json!({
                 "matchLabels": {key.as_str(): value},
                 "matchExpressions": [{"key": key, "operator": operator, "values": [value]}],

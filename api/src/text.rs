@@ -1,6 +1,6 @@
-//! Text that somebody else chose: which of its characters may be shown.
+//! Characters of untrusted text that are safe to show.
 
-/// Characters without a shape that Unicode counts as letters, symbols or marks: fillers, the braille blank, joiners.
+/// Invisible characters that Unicode classifies as letters, symbols or marks: fillers, the braille blank, joiners.
 const INVISIBLE: [char; 9] = [
     '\u{34f}',
     '\u{115f}',
@@ -13,10 +13,10 @@ const INVISIBLE: [char; 9] = [
     '\u{1d159}',
 ];
 
-/// Whether a character may be shown as it is.
+/// Returns whether a character is safe to show unescaped.
 ///
-/// Control characters, the ones that set the direction of text, those without width, spaces other than the common one, and
-/// code points without a character may not: a terminal obeys them, or a reader does not see them.
+/// Unsafe are control characters, characters that set the direction of text or have no width, all spaces except U+0020, and unassigned
+/// code points: a terminal interprets them, or a reader does not see them.
 pub fn is_plain(c: char) -> bool {
     match c {
         ' '..='~' => true,
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_plain_and_what_hides_or_reorders_them_is_not() {
+    fn letters_are_plain_and_invisible_or_reordering_characters_are_not() {
         for c in "aé日本ñ~ \"'\\".chars() {
             assert!(is_plain(c), "{c}");
         }

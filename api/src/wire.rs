@@ -1,10 +1,10 @@
-//! How the types are read from JSON: as leniently as OCM's own clients read.
+//! Lenient deserialization, as in OCM's own clients.
 
 use serde::{Deserialize, Deserializer};
 
 /// Reads `null` as the default.
 ///
-/// Go clients write `null` for a list or map that they leave out, and read it as empty.
+/// Go clients write `null` for an empty list or map, and read it as empty.
 pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,4 +1,4 @@
-//! The facts about OCM's CRDs that ours share, so that either can replace the other on a running hub.
+//! Compares our CRDs with facts about OCM's, so that either can replace the other on a running hub.
 
 use berth_api::crds::{
     all, cluster_claim, managed_cluster, managed_cluster_set, managed_cluster_set_binding,
@@ -146,7 +146,7 @@ fn names_scopes_versions_and_columns_are_those_of_ocm() {
 }
 
 #[test]
-fn schemas_say_what_those_of_ocm_say() {
+fn schemas_equal_those_of_ocm() {
     let (cluster, set, binding, claim) = (
         managed_cluster(),
         managed_cluster_set(),

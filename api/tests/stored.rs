@@ -1,4 +1,4 @@
-//! What a hub may hold is read, and written back without loss of what the types know.
+//! Stored objects are read, and written back without loss of known fields.
 
 use berth_api::cluster::{ManagedClusterStatus, TaintEffect};
 use berth_api::cluster_set::SelectorType;
@@ -109,7 +109,7 @@ fn an_object_without_spec_is_read() {
 }
 
 #[test]
-fn fields_of_a_newer_version_are_passed_over() {
+fn fields_of_a_newer_version_are_ignored() {
     let mut object = full_cluster();
     object["spec"]["nextYear"] = json!({"a": [1]});
     object["spec"]["taints"][0]["nextYear"] = json!(true);
@@ -138,7 +138,7 @@ fn values_of_a_newer_version_are_kept() {
 }
 
 #[test]
-fn what_go_clients_write_for_nothing_is_nothing() {
+fn nulls_of_go_clients_are_read_as_empty() {
     let status = json!({
         "conditions": null, "capacity": null, "allocatable": null, "clusterClaims": null, "managedNamespaces": null,
         "version": null,
@@ -187,7 +187,7 @@ fn quantities_may_be_numbers_and_a_bundle_need_not_be_base64() {
 }
 
 #[test]
-fn what_has_the_wrong_type_is_refused_with_the_reason() {
+fn a_field_of_the_wrong_type_is_refused_with_the_reason() {
     for (object, expected) in [
         (
             json!({"spec": {"taints": {}}}),

@@ -1,4 +1,4 @@
-//! The bindings of one scope (the whole hub, or one namespace), found by whom they name.
+//! The bindings of one scope (the whole hub, or one namespace), indexed by their subjects.
 
 use crate::Subject;
 use crate::request::SERVICE_ACCOUNT_PREFIX;
@@ -13,8 +13,8 @@ pub(crate) struct Binding {
     pub(crate) subjects: Vec<Grantee>,
 }
 
-/// Bindings by name, with an index from user and group names: a hub has two ClusterRoleBindings per cluster, of which one
-/// user meets a handful.
+/// Bindings by name, with an index by user and group. A hub has two ClusterRoleBindings per cluster, of which only a few apply to one
+/// user.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bindings {
     by_name: BTreeMap<String, Binding>,
@@ -53,7 +53,7 @@ impl Bindings {
         self.by_name.is_empty()
     }
 
-    /// The bindings that name the subject, in name order, each with the first of its subjects that applies.
+    /// Returns the bindings that apply to the subject, in name order, each with its first matching subject.
     pub(crate) fn applying_to<G: AsRef<str>>(
         &self,
         subject: &Subject<'_, G>,

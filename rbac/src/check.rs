@@ -1,7 +1,7 @@
-//! Objects come in here: what a hub would refuse to store is refused, so that evaluation meets no half-valid object.
+//! Validates objects as a hub does, so that evaluation handles only valid objects.
 //!
-//! The checks are kube-apiserver's for `rbac.authorization.k8s.io/v1`, those of labels and annotations excepted. A missing
-//! `apiGroup` is filled in as the hub would.
+//! The checks are kube-apiserver's for `rbac.authorization.k8s.io/v1`, except those of labels and annotations. A missing `apiGroup` gets
+//! the same default as on a hub.
 
 use crate::verdict::{Grantee, Kind, ObjectRef};
 use berth_api::names;
@@ -11,22 +11,22 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 pub(crate) const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
-/// An object that a hub would not store, and why.
+/// The error for an object that a hub would not store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{object}: {field}: {problem}")]
 pub struct InvalidObject {
-    /// The object: kind and name, and the namespace if it has one.
+    /// The kind, the name, and the namespace if the object has one.
     pub object: ObjectRef,
-    /// Path of the offending field, such as `subjects[1].apiGroup`.
+    /// The path of the invalid field, such as `subjects[1].apiGroup`.
     pub field: String,
-    /// What is wrong with it and what it should be.
+    /// The problem, and what the field should contain.
     pub problem: String,
 }
 
-/// Reports a problem of one object.
+/// Makes the error from field and problem.
 type Refuse<'a> = &'a dyn Fn(String, String) -> InvalidObject;
 
-/// Names the object, once it is known to have a name (and a namespace, if its kind has one).
+/// Checks the object's name (and its namespace, if its kind has one), and returns the reference to it.
 pub(crate) fn object_ref(kind: Kind, metadata: &ObjectMeta) -> Result<ObjectRef, InvalidObject> {
     let namespaced = matches!(kind, Kind::Role | Kind::RoleBinding);
     let namespace = namespaced.then(|| metadata.namespace.clone().unwrap_or_default());
@@ -52,7 +52,7 @@ pub(crate) fn object_ref(kind: Kind, metadata: &ObjectMeta) -> Result<ObjectRef,
 
 fn check_name(name: &str) -> Result<(), String> {
     match name {
-        "" => Err("a name is needed".to_owned()),
+        "" => Err("must not be empty".to_owned()),
         "." | ".." => Err(format!("{name:?} cannot be a name")),
         _ if name.contains(['/', '%']) => Err(format!("{name:?} must not contain '/' or '%'")),
         _ => Ok(()),
@@ -78,13 +78,13 @@ pub(crate) fn check_rules(object: &ObjectRef, rules: &[PolicyRule]) -> Result<()
             if object.kind == Kind::Role {
                 return refuse(
                     "nonResourceURLs",
-                    "paths are granted by a ClusterRole only, through a ClusterRoleBinding",
+                    "only a ClusterRole can grant paths, through a ClusterRoleBinding",
                 );
             }
             if !(empty(&rule.api_groups) && empty(&rule.resources) && empty(&rule.resource_names)) {
                 return refuse(
                     "nonResourceURLs",
-                    "a rule is either for paths or for resources: make two rules of it",
+                    "a rule is for paths or for resources, not for both: split it into two rules",
                 );
             }
         } else if empty(&rule.api_groups) {
@@ -114,7 +114,7 @@ pub(crate) fn check_aggregation(
     if selectors.is_empty() {
         return Err(refuse(
             field.to_owned(),
-            "needs at least one selector; or leave aggregationRule out".to_owned(),
+            "needs at least one selector; otherwise remove aggregationRule".to_owned(),
         ));
     }
     for (index, selector) in selectors.iter().enumerate() {
@@ -170,7 +170,7 @@ fn read_role_ref(
         (other, _) => {
             return Err(refuse(
                 "roleRef.kind".to_owned(),
-                format!("{other:?} is neither ClusterRole nor Role"),
+                format!("{other:?} must be ClusterRole or Role"),
             ));
         }
     };
@@ -195,7 +195,7 @@ fn read_subject(
     } = subject;
     let refuse = |field: &str, problem: String| Err(refuse(field.to_owned(), problem));
     if name.is_empty() {
-        return refuse("name", "a name is needed".to_owned());
+        return refuse("name", "must not be empty".to_owned());
     }
     let group = api_group.as_deref().unwrap_or_default();
     match kind.as_str() {
@@ -212,7 +212,7 @@ fn read_subject(
         "ServiceAccount" if !names::is_dns1123_subdomain(name) => refuse(
             "name",
             format!(
-                "{name:?} cannot be the name of a service account: it is no DNS name in lower case"
+                "{name:?} cannot be the name of a service account: it is not a lowercase DNS subdomain"
             ),
         ),
         "ServiceAccount" => match namespace
@@ -231,7 +231,7 @@ fn read_subject(
         },
         other => refuse(
             "kind",
-            format!("{other:?} is none of User, Group, ServiceAccount"),
+            format!("{other:?} must be User, Group or ServiceAccount"),
         ),
     }
 }

@@ -1,12 +1,11 @@
-//! ClusterRoles, and what aggregation makes of them.
+//! ClusterRoles and their aggregation.
 //!
-//! On a hub a controller copies the rules of the selected roles into an aggregated role, again and again until nothing
-//! changes; whatever rules the role's author wrote are overwritten. Here nothing is copied: an aggregated role's rules are
-//! those of every role it reaches through selectors that is not aggregated itself. Roles that select each other, or
-//! themselves, therefore add nothing to one another.
+//! On a hub, a controller copies the rules of the selected roles into an aggregated role until nothing changes, and overwrites the rules
+//! of the role's author. This module does not copy: the rules of an aggregated role are those of all roles that it reaches through
+//! selectors and that are not aggregated themselves. So roles that select each other, or themselves, add nothing to each other.
 //!
-//! Two accidents of the controller are left out, both in favour of granting less: on a hub the author's rules stay as long
-//! as the selectors have never yielded a rule, and rules which a circle of roles once held may survive in it.
+//! Two side effects of the controller are not reproduced, so that fewer permissions are granted: on a hub, the author's rules stay until
+//! the selectors yield a rule for the first time, and former rules of a circle of roles may remain in it.
 
 use berth_api::selector::Selector;
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
@@ -15,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClusterRoles {
     roles: BTreeMap<String, Stored>,
-    /// For each aggregated role its selectors. Kept up to date on every change, so that evaluation compares no labels.
+    /// The selectors of each aggregated role. They are updated on every change, so that evaluation does not compare labels.
     aggregations: BTreeMap<String, Vec<Selected>>,
 }
 
@@ -46,7 +45,7 @@ impl ClusterRoles {
             None => role.rules.unwrap_or_default(),
             Some(aggregation) => {
                 let selectors = aggregation.cluster_role_selectors.unwrap_or_default();
-                // A selector that does not parse has been refused before.
+                // Invalid selectors were refused before.
                 let selectors = selectors
                     .iter()
                     .filter_map(|selector| Selector::parse(selector).ok());
@@ -66,8 +65,8 @@ impl ClusterRoles {
         self.roles.remove(name).is_some()
     }
 
-    /// The rules of a role, aggregated ones in the order the controller would write them: by selector, then by name.
-    /// None when there is no such role.
+    /// Returns the rules of a role, or `None` if it does not exist. Aggregated rules are in the controller's order: by selector, then by
+    /// name.
     pub(crate) fn rules(&self, name: &str) -> Option<Vec<&PolicyRule>> {
         let (name, _) = self.roles.get_key_value(name)?;
         let mut rules = Vec::new();
@@ -85,7 +84,7 @@ impl ClusterRoles {
         Some(rules)
     }
 
-    /// The names of the aggregated roles.
+    /// Returns the names of the aggregated roles.
     pub(crate) fn aggregated(&self) -> impl Iterator<Item = &str> {
         self.aggregations.keys().map(String::as_str)
     }

@@ -1,25 +1,25 @@
-//! Does what somebody holds cover what they want to hand on? The rule behind the refusal of escalation: a role may be
-//! written, and bound, only by those who hold all of its rights already.
+//! The escalation check: a user may write or bind a role only if the user already has all of its permissions.
 //!
-//! The comparison is by the text of the rules, not by what they would allow on some hub: `verbs: ["*"]` is covered by
-//! `verbs: ["*"]` only, and not by a list of every verb there is.
+//! The check compares the text of rules, not their effect on a hub: only `verbs: ["*"]` covers `verbs: ["*"]`; a list of all verbs does
+//! not.
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use std::collections::BTreeMap;
 
 const ALL: &str = "*";
 
-/// The part of `wanted` that no rule of `held` covers, taken apart: each rule has one verb and one resource (or path), and
-/// at most one name. A right is covered by one rule, or not at all. Empty: everything is covered.
+/// Returns the part of `wanted` that no rule of `held` covers; empty if everything is covered.
+///
+/// `wanted` is split: each returned rule has one verb, one resource (or path), and at most one name. A single rule must cover each part.
 #[must_use]
 pub fn not_covered(held: &[PolicyRule], wanted: &[PolicyRule]) -> Vec<PolicyRule> {
-    let parts = wanted.iter().flat_map(take_apart);
+    let parts = wanted.iter().flat_map(split);
     parts
         .filter(|part| !held.iter().any(|rule| covers(rule, part)))
         .collect()
 }
 
-/// Joins rules for the same single resource (and name, if any), so that people read one line with all its verbs.
+/// Joins rules for the same single resource (and name, if any), so that a message has one line with all verbs.
 #[must_use]
 pub fn compact(rules: &[PolicyRule]) -> Vec<PolicyRule> {
     let mut joined: BTreeMap<_, PolicyRule> = BTreeMap::new();
@@ -40,7 +40,7 @@ pub fn compact(rules: &[PolicyRule]) -> Vec<PolicyRule> {
     others
 }
 
-/// A rule in kube-apiserver's words: `{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`.
+/// Formats a rule as kube-apiserver does: `{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`.
 #[must_use]
 pub fn describe(rule: &PolicyRule) -> String {
     let parts = [
@@ -60,7 +60,7 @@ pub fn describe(rule: &PolicyRule) -> String {
     format!("{{{}}}", parts.join(", "))
 }
 
-fn take_apart(rule: &PolicyRule) -> Vec<PolicyRule> {
+fn split(rule: &PolicyRule) -> Vec<PolicyRule> {
     let one = |value: &String| Some(vec![value.clone()]);
     let mut parts = Vec::new();
     for group in list(&rule.api_groups) {
@@ -94,7 +94,7 @@ fn take_apart(rule: &PolicyRule) -> Vec<PolicyRule> {
     parts
 }
 
-/// `part` is one that [`take_apart`] made.
+/// `part` must come from [`split`].
 fn covers(rule: &PolicyRule, part: &PolicyRule) -> bool {
     let all = |own: &[String], wanted: &[String]| {
         own.iter().any(|value| value == ALL) || wanted.iter().all(|value| own.contains(value))
@@ -129,7 +129,7 @@ fn path_covered(held: &str, wanted: &str) -> bool {
     held == wanted || (held.ends_with(ALL) && wanted.starts_with(held.trim_end_matches(ALL)))
 }
 
-/// Group, resource and name of a rule that is about one resource, and about one name or none.
+/// Returns group, resource and name of a rule for exactly one resource and at most one name.
 fn single_resource(rule: &PolicyRule) -> Option<(String, String, Option<String>)> {
     let ([group], [resource], []) = (
         list(&rule.api_groups),
@@ -282,7 +282,7 @@ mod tests {
                 &[],
             ),
             (
-                "a prefix does not cover its root",
+                "a prefix does not cover the path before it",
                 &["get /healthz/*"],
                 &["get /healthz"],
                 &[r#"{NonResourceURLs:["/healthz"], Verbs:["get"]}"#],

@@ -1,17 +1,17 @@
-//! Kubernetes' RBAC decisions as a pure library: given RBAC objects, a user and a request, is it allowed, and by what?
+//! Kubernetes' RBAC decisions as a pure library: from RBAC objects, a user and a request to a verdict and the rule behind it.
 //!
 //! [`Policy`] holds ClusterRoles, Roles and their bindings, and may be changed at any time. [`Policy::evaluate`] decides as
 //! the RBAC authorizer of kube-apiserver does (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/>), with two
 //! additions that a hub has outside of its authorizer:
 //! - an aggregated ClusterRole has the rules its selectors give it, as if the aggregation controller had just run;
-//! - a group may be named whose members may do everything ([`Policy::with_superusers`]).
+//! - members of a configurable group may do everything ([`Policy::with_superusers`]).
 //!
 //! # Guarantees
 //! - No I/O, no clock, no randomness: the same policy and question give the same verdict, down to the reported grant.
-//! - Permissions only add up. A broken binding is reported and takes nothing away from the others.
-//! - Only the groups given in the [`Subject`] count. [`implied_groups`] is for callers which know no more than a user name.
-//! - What a hub would refuse to store is refused here too ([`InvalidObject`]), so that a slip in a file is an error message
-//!   and not a permission that silently does not apply.
+//! - Permissions are additive. A broken binding is reported and does not affect other bindings.
+//! - Only the groups of the [`Subject`] count. [`implied_groups`] is for callers that know only a user name.
+//! - Objects that a hub would refuse to store are refused ([`InvalidObject`]), so that an error in a file gives a message, not a
+//!   permission that silently has no effect.
 //!
 //! ```
 //! use berth_rbac::{Policy, Request, Subject};

@@ -1,4 +1,4 @@
-//! The set of RBAC objects, and the questions it answers.
+//! The set of RBAC objects, and the evaluation of requests.
 
 use crate::bindings::{Binding, Bindings};
 use crate::check::{self, InvalidObject};
@@ -8,10 +8,10 @@ use crate::{Request, Subject, rule};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
 use std::collections::{BTreeMap, HashMap};
 
-/// RBAC objects as a hub stores them. They may come in any order: references are followed at evaluation.
+/// RBAC objects as a hub stores them. They can be added in any order, because evaluation resolves references.
 ///
-/// Each `upsert_*` adds an object or replaces the one of the same name (and namespace). An object it refuses leaves the
-/// policy as it was. Each `remove_*` says whether there was such an object.
+/// Each `upsert_*` adds an object or replaces the object of the same name (and namespace). If it returns an error, the policy is
+/// unchanged. Each `remove_*` returns whether the object existed.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     superusers: Vec<String>,
@@ -23,25 +23,25 @@ pub struct Policy {
     role_bindings: HashMap<String, Bindings>,
 }
 
-/// What somebody may do; see [`Policy::rules_for`].
+/// The permissions of a subject; see [`Policy::rules_for`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
     /// The rules of every binding that applies, in the order of evaluation.
     pub rules: Vec<PolicyRule>,
-    /// As in [`Verdict::NoOpinion`]: with any, the list may be incomplete.
+    /// As in [`Verdict::NoOpinion`]. If not empty, the rules may be incomplete.
     pub errors: Vec<MissingRole>,
 }
 
 impl Policy {
-    /// A policy without objects: it allows nothing.
+    /// Returns a policy without objects, which allows nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets the members of a group do everything, whatever the objects say. Each call adds a group.
+    /// Allows everything to the members of a group. Each call adds a group.
     ///
-    /// A hub treats `system:masters` so, in front of RBAC; a policy does not unless told to.
+    /// A hub does this for `system:masters` before RBAC; a policy does not by default.
     #[must_use]
     pub fn with_superusers(mut self, group: impl Into<String>) -> Self {
         self.superusers.push(group.into());
@@ -51,7 +51,7 @@ impl Policy {
     /// Adds or replaces a ClusterRole. With an `aggregationRule`, its own rules are ignored.
     ///
     /// # Errors
-    /// A hub would not store it.
+    /// A hub would refuse to store the object.
     pub fn upsert_cluster_role(&mut self, role: ClusterRole) -> Result<(), InvalidObject> {
         let object = check::object_ref(Kind::ClusterRole, &role.metadata)?;
         check::check_rules(&object, role.rules.as_deref().unwrap_or_default())?;
@@ -62,7 +62,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Removes a ClusterRole. Its bindings stay, and grant nothing.
+    /// Removes a ClusterRole. Its bindings remain, but grant nothing.
     pub fn remove_cluster_role(&mut self, name: &str) -> bool {
         self.cluster_roles.remove(name)
     }
@@ -70,7 +70,7 @@ impl Policy {
     /// Adds or replaces a Role.
     ///
     /// # Errors
-    /// A hub would not store it.
+    /// A hub would refuse to store the object.
     pub fn upsert_role(&mut self, role: Role) -> Result<(), InvalidObject> {
         let object = check::object_ref(Kind::Role, &role.metadata)?;
         let rules = role.rules.unwrap_or_default();
@@ -82,7 +82,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Removes a Role. Its bindings stay, and grant nothing.
+    /// Removes a Role. Its bindings remain, but grant nothing.
     pub fn remove_role(&mut self, namespace: &str, name: &str) -> bool {
         let Some(roles) = self.roles.get_mut(namespace) else {
             return false;
@@ -97,10 +97,10 @@ impl Policy {
     /// Adds or replaces a ClusterRoleBinding.
     ///
     /// # Errors
-    /// A hub would not store it.
+    /// A hub would refuse to store the object.
     #[allow(
         clippy::needless_pass_by_value,
-        reason = "all four take their object alike"
+        reason = "all four take the object by value"
     )]
     pub fn upsert_cluster_role_binding(
         &mut self,
@@ -125,10 +125,10 @@ impl Policy {
     /// Adds or replaces a RoleBinding.
     ///
     /// # Errors
-    /// A hub would not store it.
+    /// A hub would refuse to store the object.
     #[allow(
         clippy::needless_pass_by_value,
-        reason = "all four take their object alike"
+        reason = "all four take the object by value"
     )]
     pub fn upsert_role_binding(&mut self, binding: RoleBinding) -> Result<(), InvalidObject> {
         let object = check::object_ref(Kind::RoleBinding, &binding.metadata)?;
@@ -160,8 +160,8 @@ impl Policy {
 
     /// Decides one request, as the RBAC authorizer of kube-apiserver does.
     ///
-    /// ClusterRoleBindings are consulted first, in name order, then the RoleBindings of the request's namespace, in name
-    /// order; the first that allows it is reported. A RoleBinding counts for requests in its own namespace only.
+    /// The ClusterRoleBindings are evaluated first, then the RoleBindings of the request's namespace, each in name order. The verdict
+    /// names the first binding that allows the request. A RoleBinding applies only to requests in its own namespace.
     #[must_use]
     pub fn evaluate<G: AsRef<str>>(
         &self,
@@ -191,9 +191,8 @@ impl Policy {
         Verdict::NoOpinion { errors }
     }
 
-    /// Lists what the subject may do in a namespace (empty: what counts in every namespace), as a SelfSubjectRulesReview
-    /// does. The same rule may occur more than once; and as on a hub, a rule for paths is listed even if it comes by a
-    /// RoleBinding, which grants no paths.
+    /// Lists the subject's permissions in a namespace (empty: those that apply in every namespace), as a SelfSubjectRulesReview does.
+    /// A rule may occur more than once. As on a hub, a rule for paths is listed even from a RoleBinding, which does not grant paths.
     #[must_use]
     pub fn rules_for<G: AsRef<str>>(&self, subject: &Subject<'_, G>, namespace: &str) -> Rules {
         let mut answer = Rules::default();
@@ -240,8 +239,8 @@ impl Policy {
             .chain(in_namespace)
     }
 
-    /// The rules of a Role or ClusterRole; none when there is no such role. An aggregated one's are those its selectors give
-    /// it, in the order and without the repetitions of the aggregation controller.
+    /// Returns the rules of a Role or ClusterRole, or `None` if it does not exist. An aggregated role has the rules that its selectors
+    /// yield, in the order of the aggregation controller and without duplicates.
     #[must_use]
     pub fn rules_of(&self, role: &ObjectRef) -> Option<Vec<&PolicyRule>> {
         let ObjectRef {
@@ -256,7 +255,7 @@ impl Policy {
         }
     }
 
-    /// The names of the ClusterRoles with an `aggregationRule`.
+    /// Returns the names of the ClusterRoles with an `aggregationRule`.
     pub fn aggregated(&self) -> impl Iterator<Item = &str> {
         self.cluster_roles.aggregated()
     }

@@ -1,14 +1,14 @@
-//! Who asks, and for what. Both borrow: a question lives no longer than its answer takes.
+//! The user and the request to evaluate. Both borrow their strings.
 
 use berth_api::names;
 
-/// A user as authenticated: the name, and every group the user is to be taken as a member of.
+/// An authenticated user: the name and all groups.
 ///
-/// Nothing is added to `groups` at evaluation, neither `system:authenticated` nor a service account's groups. A caller that
-/// has only a name asks [`implied_groups`] first.
+/// Evaluation does not add to `groups`: neither `system:authenticated` nor a service account's groups. A caller with only a name uses
+/// [`implied_groups`].
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a, G = String> {
-    /// The user name; a service account's is `system:serviceaccount:<namespace>:<name>`.
+    /// The user name; for a service account `system:serviceaccount:<namespace>:<name>`.
     pub user: &'a str,
     /// The groups, in any order.
     pub groups: &'a [G],
@@ -20,12 +20,12 @@ impl<G: AsRef<str>> Subject<'_, G> {
     }
 }
 
-/// What is asked for. An empty string means absence, as in a SubjectAccessReview.
+/// The action to evaluate. An empty string means absent, as in a SubjectAccessReview.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
     /// A verb on API objects.
     Resource {
-        /// `get`, `create`, ...; `*` asks for every verb at once.
+        /// `get`, `create`, ...; `*` means all verbs.
         verb: &'a str,
         /// The API group; empty for the core group.
         api_group: &'a str,
@@ -33,12 +33,12 @@ pub enum Request<'a> {
         resource: &'a str,
         /// The subresource; empty for the resource itself.
         subresource: &'a str,
-        /// The object's name; empty when none is known (`list`, `create` of most kinds), or for every object.
+        /// The object's name; empty if it is not known (`list`, `create` of most kinds), or for all objects.
         name: &'a str,
         /// The namespace; empty for cluster-scoped resources and for all namespaces.
         namespace: &'a str,
     },
-    /// A verb on a path which is no API object, such as `/healthz`.
+    /// A verb on a path that is not an API object, such as `/healthz`.
     NonResource {
         /// The HTTP method in lower case.
         verb: &'a str,
@@ -48,7 +48,7 @@ pub enum Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// The namespace whose RoleBindings count; empty when none do.
+    /// The namespace whose RoleBindings apply; empty for cluster-scoped requests.
     pub(crate) fn namespace(&self) -> &'a str {
         match *self {
             Request::Resource { namespace, .. } => namespace,
@@ -57,11 +57,11 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The groups a hub would put this user into on account of the name alone.
+/// Returns the groups that a hub derives from the user name alone.
 ///
 /// A service account gets `system:serviceaccounts`, `system:serviceaccounts:<namespace>` and `system:authenticated`;
-/// `system:anonymous` gets `system:unauthenticated`; everybody else gets `system:authenticated`. These are the groups an
-/// impersonated user gets when none are named
+/// `system:anonymous` gets `system:unauthenticated`; any other user gets `system:authenticated`. An impersonated user without
+/// explicit groups gets the same groups
 /// (<https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation>).
 #[must_use]
 pub fn implied_groups(user: &str) -> Vec<String> {
@@ -79,9 +79,9 @@ pub fn implied_groups(user: &str) -> Vec<String> {
 
 pub(crate) const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 
-/// Namespace and name of the service account that a user name stands for, if it does.
+/// Returns namespace and name of a service account from its user name, or `None` for another user.
 ///
-/// A name which only resembles one stands for none: `system:serviceaccount:a:b:c` is an ordinary user.
+/// A similar name is an ordinary user, such as `system:serviceaccount:a:b:c`.
 #[must_use]
 pub fn service_account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;

@@ -1,11 +1,11 @@
-//! Does one rule allow one request? The four lists of a rule must all match, each by its own kind of wildcard.
+//! Matches one rule with one request. The four lists of a rule must all match; each has its own kind of wildcard.
 
 use crate::Request;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
 const ALL: &str = "*";
 
-/// A rule that lacks a list matches nothing by it, except `resourceNames`: none means every name.
+/// Returns whether the rule allows the request. An empty list matches nothing, except `resourceNames`, where it matches all names.
 pub(crate) fn allows(rule: &PolicyRule, request: &Request<'_>) -> bool {
     match *request {
         Request::Resource {
@@ -42,8 +42,8 @@ fn any_or_all(patterns: &[String], asked: &str) -> bool {
         .any(|pattern| pattern == ALL || pattern == asked)
 }
 
-/// `*` stands for all resources and their subresources, `*/log` for that subresource of all. `pods/*` is no wildcard: it
-/// is the name of a subresource called `*`.
+/// `*` matches all resources and their subresources, `*/log` matches this subresource of all resources. `pods/*` is not a wildcard: it
+/// names a subresource called `*`.
 fn resource_matches(pattern: &str, resource: &str, subresource: &str) -> bool {
     if pattern == ALL {
         return true;
@@ -60,12 +60,12 @@ fn resource_matches(pattern: &str, resource: &str, subresource: &str) -> bool {
     of(resource) || of(ALL)
 }
 
-/// A rule for named objects never matches a request without a name, such as `list`: there is no name to compare.
+/// A rule with names never matches a request without a name, such as `list`.
 fn name_matches(names: &[String], asked: &str) -> bool {
     names.is_empty() || names.iter().any(|name| name == asked)
 }
 
-/// A `*` counts only at the end; `/healthz/*` does not cover `/healthz` itself.
+/// `*` is a wildcard only at the end; `/healthz/*` does not match `/healthz`.
 fn path_matches(pattern: &str, path: &str) -> bool {
     pattern == path || (pattern.ends_with(ALL) && path.starts_with(pattern.trim_end_matches(ALL)))
 }

@@ -1,35 +1,35 @@
-//! The answer, and where it comes from.
+//! The verdict on a request, and the grant behind it.
 
 use crate::Subject;
 use crate::check::RBAC_GROUP;
 use crate::request::SERVICE_ACCOUNT_PREFIX;
 use std::fmt;
 
-/// What the policy says about a request.
+/// The verdict on a request.
 ///
-/// RBAC never denies: what it does not allow, another authorizer still might. With RBAC alone, no opinion means refused.
+/// RBAC never denies: another authorizer can still allow the request. If RBAC is the only authorizer, no opinion means refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Allowed, and by what.
+    /// The request is allowed by this grant.
     Allowed(Grant),
-    /// Nothing allows it.
+    /// No binding allows the request.
     NoOpinion {
-        /// The bindings which apply to the user and whose role does not exist. Any of them might have allowed the request.
-        /// (kube-apiserver puts these into the `reason` of a SubjectAccessReview.)
+        /// The bindings that apply to the user but whose role does not exist. Any of them could have allowed the request.
+        /// (kube-apiserver reports them in the `reason` of a SubjectAccessReview.)
         errors: Vec<MissingRole>,
     },
 }
 
 impl Verdict {
-    /// Whether the request is allowed.
+    /// Returns whether the request is allowed.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         matches!(self, Verdict::Allowed(_))
     }
 }
 
-/// A binding grants nothing, as its role does not exist. `Display` says it in kube-apiserver's words ([`Self::not_found`]),
-/// and then what to do.
+/// A binding that grants nothing, because its role does not exist. `Display` writes kube-apiserver's message ([`Self::not_found`])
+/// and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingRole {
     /// The ClusterRoleBinding or RoleBinding.
@@ -39,7 +39,7 @@ pub struct MissingRole {
 }
 
 impl MissingRole {
-    /// In kube-apiserver's words: `clusterrole.rbac.authorization.k8s.io "gone" not found`.
+    /// Returns kube-apiserver's message: `clusterrole.rbac.authorization.k8s.io "gone" not found`.
     #[must_use]
     pub fn not_found(&self) -> String {
         let resource = match self.role.kind {
@@ -64,22 +64,22 @@ impl fmt::Display for MissingRole {
     }
 }
 
-/// What allowed a request. `Display` says it in words:
+/// What allowed a request. `Display` writes
 /// `ClusterRoleBinding "hub-admins" -> ClusterRole "hub-admin" for group "team-carol"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// Membership of a group that may do everything; see [`Policy::with_superusers`](crate::Policy::with_superusers).
+    /// Membership in a group that may do everything; see [`Policy::with_superusers`](crate::Policy::with_superusers).
     Superuser {
         /// The group.
         group: String,
     },
-    /// A binding, in force because its role has a rule that matches.
+    /// A binding whose role has a matching rule.
     Binding {
         /// The ClusterRoleBinding or RoleBinding.
         binding: ObjectRef,
         /// The role it refers to.
         role: ObjectRef,
-        /// The first of its subjects that applies to the user.
+        /// The first subject that matches the user.
         subject: Grantee,
     },
 }
@@ -107,12 +107,12 @@ pub enum Kind {
     RoleBinding,
 }
 
-/// Names an RBAC object. `Display`: `ClusterRole "hub-admin"`, `RoleBinding "app/editors"`.
+/// A reference to an RBAC object. `Display`: `ClusterRole "hub-admin"`, `RoleBinding "app/editors"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRef {
     /// The kind.
     pub kind: Kind,
-    /// The namespace; none for a ClusterRole or a ClusterRoleBinding.
+    /// The namespace; `None` for a ClusterRole or a ClusterRoleBinding.
     pub namespace: Option<String>,
     /// The name.
     pub name: String,
@@ -136,18 +136,18 @@ impl fmt::Display for ObjectRef {
     }
 }
 
-/// Whom a binding names: one of its `subjects`.
+/// A subject of a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grantee {
-    /// The user of this name.
+    /// A user, by name.
     User(String),
-    /// All members of this group.
+    /// All members of a group.
     Group(String),
     /// A service account: the user `system:serviceaccount:<namespace>:<name>`.
     ServiceAccount {
-        /// Its namespace; the binding's when the subject names none.
+        /// The namespace; by default that of the binding.
         namespace: String,
-        /// Its name.
+        /// The name.
         name: String,
     },
 }

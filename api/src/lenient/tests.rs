@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::ManagedClusterSet;
 
-/// Times that the API server takes for a field of the format `date-time`, and our types do not.
+/// Times that the API server accepts in a field of the format `date-time`, but our types do not.
 const STRANGE_TIMES: [&str; 8] = [
     "9999-12-31T23:59:59Z",
     "0000-01-01T00:00:00+99:99",
@@ -223,7 +223,7 @@ fn of_other_kinds_the_conditions_are_spared() {
     with_conditions::<ManagedClusterSet>(&json!([1])).unwrap_err();
 }
 
-/// Any JSON, near what the types hold.
+/// JSON values, some of them close to those of the types.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -259,7 +259,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// All places in a value.
+/// All pointers into a value.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     let children: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(key, it)| (key.clone(), it)).collect(),
@@ -277,7 +277,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A sound object in which a few places hold something else.
+/// A valid object with other values in a few places.
 fn mutilated() -> impl Strategy<Value = Value> {
     let change = (any::<proptest::sample::Index>(), any_json());
     proptest::collection::vec(change, 0..5).prop_map(|changes| {
@@ -302,7 +302,7 @@ fn laws_hold(object: &Value) -> Result<(), TestCaseError> {
         }
         Err(_) => prop_assert_eq!(&read, &lenient),
     }
-    // What decides is there, whatever the rest is.
+    // The fields that decide are kept, whatever the rest contains.
     let it = &lenient.object;
     let metadata = &object["metadata"];
     prop_assert_eq!(it.metadata.name.as_deref(), metadata["name"].as_str());
@@ -329,7 +329,7 @@ fn laws_hold(object: &Value) -> Result<(), TestCaseError> {
         it.metadata.labels.clone().unwrap_or_default(),
         labels.collect::<BTreeMap<_, _>>()
     );
-    // Conditions and taints that are sound stand, in their order.
+    // Valid conditions and taints are kept, in their order.
     let sound: Vec<Condition> = object["status"]["conditions"]
         .as_array()
         .into_iter()
@@ -341,7 +341,7 @@ fn laws_hold(object: &Value) -> Result<(), TestCaseError> {
     for condition in &sound {
         prop_assert!(kept.any(|it| it == condition), "{condition:?}");
     }
-    // What was read is written as a well-formed object, which says the same.
+    // The result is written as a well-formed object, which reads the same.
     let written = serde_json::to_value(it).unwrap();
     let again = ManagedCluster::deserialize(&written);
     prop_assert!(again.is_ok(), "{again:?}");

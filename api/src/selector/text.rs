@@ -1,51 +1,51 @@
-//! Label selectors as people write them: `env in (test, prod), !retired, tier=web`
+//! Label selectors as text, as users type them: `env in (test, prod), !retired, tier=web`
 //! (<https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>).
 //!
-//! The grammar is the API server's, oddities included (`a in (,b)` names the empty value as well), and so are the words of
-//! errors. What is accepted can be matched without errors.
+//! The grammar and the messages of errors are the API server's, including oddities (`a in (,b)` contains the empty value). An accepted
+//! selector can be matched without errors.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use crate::names;
 
-/// One requirement of a selector: what must hold for one label.
+/// A requirement of a selector on one label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// The label's key.
     pub key: String,
-    /// What must hold for its value.
+    /// The requirement on its value.
     pub test: Test,
 }
 
-/// What must hold for the value of a label. Values are sorted, and each is there once.
+/// A requirement on the value of a label. Values are sorted and unique.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Test {
-    /// It is one of these.
+    /// The value is one of these.
     In(Vec<String>),
-    /// It is none of these, or the label is not there.
+    /// The value is not one of these, or the label is absent.
     NotIn(Vec<String>),
-    /// The label is there.
+    /// The label is present.
     Exists,
-    /// The label is not there.
+    /// The label is absent.
     DoesNotExist,
-    /// It is a number greater than this. No selector that is stored in an object can say so.
+    /// The value is a number greater than this. Selectors in objects do not support it.
     Greater(i64),
-    /// It is a number less than this. No selector that is stored in an object can say so.
+    /// The value is a number less than this. Selectors in objects do not support it.
     Less(i64),
 }
 
-/// Reads a selector; the empty text has no requirements.
+/// Parses a selector; the empty text has no requirements.
 ///
 /// # Errors
-/// What is wrong with it, as the API server says it.
+/// The API server's message.
 pub fn parse(selector: &str) -> Result<Vec<Requirement>, String> {
     Parser::new(selector).selector()
 }
 
-/// Reads a selector that is to be stored in an object.
+/// Parses a selector for a field of an object.
 ///
 /// # Errors
-/// What is wrong with it, as the API server says it, or that it compares numbers.
+/// The API server's message, or that the selector compares numbers.
 pub fn label_selector(selector: &str) -> Result<LabelSelector, String> {
     let mut stored = LabelSelector::default();
     for Requirement { key, test } in parse(selector)? {
@@ -57,7 +57,7 @@ pub fn label_selector(selector: &str) -> Result<LabelSelector, String> {
                         equal.insert(key, value);
                         continue;
                     }
-                    // Nothing has two values, but that is what was written.
+                    // Contradictory requirements match nothing, but the user wrote them.
                     ("In", Some(vec![value]))
                 }
                 Err(values) => ("In", Some(values)),
@@ -81,8 +81,8 @@ pub fn label_selector(selector: &str) -> Result<LabelSelector, String> {
     Ok(stored)
 }
 
-/// Writes a selector that is stored in an object, as it would be typed; the empty one is the empty text. What is no selector
-/// is written as far as it goes.
+/// Formats a selector of an object as text; the empty selector is the empty text. An invalid selector is formatted as far as
+/// possible.
 pub fn written(selector: &LabelSelector) -> String {
     let equal = selector.match_labels.iter().flatten();
     let equal = equal.map(|(key, value)| format!("{key}={value}"));
@@ -104,21 +104,21 @@ pub fn written(selector: &LabelSelector) -> String {
     equal.chain(expressions).collect::<Vec<_>>().join(",")
 }
 
-/// As Go's `strconv.ParseInt` reads a number; Rust's parser agrees with it.
+/// Parses a number as Go's `strconv.ParseInt`; Rust's parser accepts the same.
 fn go_int(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'a> {
-    /// A key, a value, or one of the words `in` and `notin`, which are operators only where one is looked for.
+    /// A key, a value, or one of the words `in` and `notin`, which are operators only where the grammar expects one.
     Word(&'a str),
     Symbol(&'a str),
     End,
 }
 
 impl<'a> Token<'a> {
-    /// As errors quote it.
+    /// The token as errors quote it.
     fn literal(self) -> &'a str {
         match self {
             Self::Word(text) | Self::Symbol(text) => text,
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
         parser
     }
 
-    /// The token at hand; the one after it is looked at next.
+    /// Returns the current token and moves to the next.
     fn take(&mut self) -> Token<'a> {
         let next = self.scan();
         std::mem::replace(&mut self.next, next)
@@ -168,7 +168,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The first `length` bytes, which end before a symbol, a space, or the end, so between characters.
+    /// Cuts off the first `length` bytes. They end before a symbol, a space, or the end, so at a character boundary.
     fn cut(&mut self, length: usize) -> &'a str {
         let (cut, rest) = self.rest.split_at(length);
         self.rest = rest;
@@ -233,7 +233,7 @@ impl<'a> Parser<'a> {
                 Test::Exists
             }
         } else if negated {
-            // "!a=b": what follows the key is not looked at here, and is no comma.
+            // In "!a=b" the caller refuses what follows the key.
             Test::DoesNotExist
         } else {
             self.test(key)?
@@ -287,7 +287,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `(a, b)`; sorted, each once.
+    /// Parses `(a, b)` into sorted, unique values.
     fn values(&mut self) -> Result<Vec<String>, String> {
         let open = self.take();
         if open != Token::Symbol("(") {
@@ -302,7 +302,7 @@ impl<'a> Parser<'a> {
                 return Err(format!("found '{found}', expected: ',', ')' or identifier"));
             }
         }
-        // The list ends before it.
+        // Skip the closing parenthesis.
         self.take();
         values.sort();
         values.dedup();
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_is_stored_as_it_is_written() {
+    fn a_selector_is_stored_as_it_is_typed() {
         let expression = |key: &str, operator: &str, values: &[&str]| {
             let values = (!values.is_empty()).then_some(values);
             let mut expression = json!({"key": key, "operator": operator});
@@ -381,7 +381,7 @@ mod tests {
             expression
         };
         for (sentence, selector, expected, again) in [
-            ("nothing is required", " ", json!({}), ""),
+            ("blank text has no requirements", " ", json!({}), ""),
             (
                 "equality is a label",
                 "env=prod, tier==web",
@@ -389,7 +389,7 @@ mod tests {
                 "env=prod,tier=web",
             ),
             (
-                "said twice is said once",
+                "a repeated requirement is stored once",
                 "env=prod,env in (prod)",
                 json!({"matchLabels": {"env": "prod"}}),
                 "env=prod",

@@ -1,13 +1,13 @@
-//! Whether one selector selects more than another.
+//! Compares two selectors.
 //!
-//! A selector says for each key which values an object may have, and whether the object may lack the key. Two selectors
-//! are compared key by key, in time that is linear in the number of their values.
+//! For each key, a selector defines the values that an object may have, and whether the object may lack the key. Two selectors are
+//! compared key by key, in time linear in the number of their values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Selector, Test};
 
-/// What all requirements on one key allow together.
+/// What all requirements on one key allow in combination.
 struct Allowed<'s> {
     absent: bool,
     values: Values<'s>,
@@ -19,16 +19,16 @@ enum Values<'s> {
 }
 
 impl Selector {
-    /// Whether there can be an object that this selector selects and `old` does not.
+    /// Returns whether an object can exist that this selector selects and `old` does not.
     ///
     /// # Guarantees
-    /// If not, each object that this selector selects is selected by `old`, too.
+    /// If `false`, `old` selects every object that this selector selects.
     #[must_use]
     pub fn is_wider_than(&self, old: &Self) -> bool {
         let (new, old) = (self.allowed(), old.allowed());
         let selects_nothing = new.values().any(Allowed::is_nothing);
         let kept = |(key, before): (&&str, &Allowed<'_>)| {
-            // A key without requirements may have any value. No requirement allows that.
+            // A key without requirements allows every value; a requirement never does.
             new.get(key).is_some_and(|now| now.is_within(before))
         };
         !selects_nothing && !old.iter().all(kept)
@@ -85,7 +85,7 @@ impl<'s> Allowed<'s> {
             (Values::Only(own), Values::Only(others)) => own.is_subset(others),
             (Values::Only(own), Values::AllBut(but)) => own.is_disjoint(but),
             (Values::AllBut(own), Values::AllBut(others)) => others.is_subset(own),
-            // No list holds all values there are.
+            // A finite list never holds all values.
             (Values::AllBut(_), Values::Only(_)) => false,
         };
         values && (other.absent || !self.absent)

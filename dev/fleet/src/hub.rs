@@ -1,4 +1,4 @@
-//! The hub, and what its clusters' agents do.
+//! The hub, and the requests of its clusters' agents.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use tokio::time::sleep;
 
 const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 
-/// How many requests of this tool are under way at once.
+/// Maximum number of concurrent requests of this tool.
 const AT_ONCE: usize = 32;
 
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -27,12 +27,12 @@ const PATIENCE: Duration = Duration::from_secs(900);
 pub(crate) struct Hub {
     pub(crate) kubeconfig: PathBuf,
     client: Client,
-    /// Runs as long as this does.
+    /// Stops when dropped.
     _devhub: Option<berth_devhub::Hub>,
 }
 
 impl Hub {
-    /// The hub of this kubeconfig, or a devhub; with Berth's CRDs, if it has none.
+    /// Connects to the hub of this kubeconfig, or starts a devhub; installs Berth's CRDs if they are missing.
     pub(crate) async fn open(kubeconfig: Option<&Path>, folder: &Path) -> Result<Self> {
         let own = folder.join("hub.kubeconfig");
         let devhub = match kubeconfig {
@@ -69,7 +69,7 @@ impl Hub {
         Ok(hub)
     }
 
-    /// The controller works: it has made the set that every hub has.
+    /// Waits until the controller works, that is, until it has created the default set.
     pub(crate) async fn wait_for_the_controller(&self) -> Result<()> {
         let set = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets/global";
         let begun = Instant::now();
@@ -83,14 +83,14 @@ impl Hub {
         Ok(())
     }
 
-    /// The hub's resourceVersion: it grows by one with every write. Asking is none.
+    /// Returns the hub's resourceVersion, which increases by one with every write. Reading it is not a write.
     pub(crate) async fn version(&self) -> Result<i64> {
         let list = self.get("/api/v1/namespaces?limit=1").await?;
         let version = list["metadata"]["resourceVersion"].as_str();
         Ok(version.context("no resourceVersion")?.parse()?)
     }
 
-    /// What the hub itself has made in namespaces: an account and a ConfigMap in each.
+    /// Returns the number of objects that the hub itself created in namespaces: an account and a ConfigMap in each.
     pub(crate) async fn made_by_itself(&self) -> Result<i64> {
         let mut made = 0;
         for kind in ["serviceaccounts", "configmaps"] {
@@ -133,7 +133,7 @@ impl Hub {
         }
     }
 
-    /// Every agent renews its lease, evenly over this time.
+    /// Renews the lease of every agent, evenly over this time.
     pub(crate) async fn renew(&self, clusters: usize, within: Duration) -> Result<()> {
         let begun = Instant::now();
         let pace = within / u32::try_from(clusters)?;
@@ -146,7 +146,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Every agent reports whether its cluster is available.
+    /// Reports every cluster as available.
     pub(crate) async fn turn(&self, clusters: usize, available: &str) -> Result<()> {
         each(clusters, async |name| self.report(&name, available).await).await
     }
@@ -160,20 +160,19 @@ impl Hub {
         .await
     }
 
-    /// So many clusters' agents renew once more, and then never again. The slowest of them: from the end of its lease to
-    /// Unknown, and to the taint; as one sees it who watches the same as the controller, from the renewal that is told of
-    /// to the change that is told of.
+    /// Lets this many agents renew once more and then stop. Returns, for the slowest, the times from the expiry of the lease until
+    /// Unknown and until the taint. A watch measures them, from the event of the last renewal to the event of the change.
     pub(crate) async fn fall_silent(&self, clusters: usize) -> Result<(Duration, Duration)> {
         let leases = "/apis/coordination.k8s.io/v1/leases?labelSelector=open-cluster-management.io/cluster-name";
         let told = &Told::default();
         let agents = stream::iter(0..clusters).map(|number| async move {
             let name = name(number);
-            // Or it would be silent for too long the moment its lease gets short.
+            // Otherwise the lease would already be expired when it becomes short.
             self.renew_one(&name).await?;
             let short = json!({"spec": {"leaseDurationSeconds": 1}});
             self.send("PATCH", &format!("{CLUSTERS}/{name}"), &short)
                 .await?;
-            // Apart from each other.
+            // Spread the agents over time.
             sleep(Duration::from_millis(130) * u32::try_from(number)?).await;
             told.fall_silent(&name);
             self.renew_one(&name).await
@@ -195,7 +194,7 @@ impl Hub {
         }
     }
 
-    /// Tells of what changes from now on, until the hub ends the watch.
+    /// Watches changes from now on, until the hub ends the watch.
     async fn tell(&self, path: &str, tell: impl Fn(&Value)) -> Result<()> {
         let version = self.version().await?;
         let more = if path.contains('?') { '&' } else { '?' };
@@ -210,7 +209,7 @@ impl Hub {
         bail!("the hub has ended a watch")
     }
 
-    /// What one write takes that changes a ManagedCluster's spec, one after the other: the median.
+    /// Returns the median time of sequential writes to a ManagedCluster's spec.
     pub(crate) async fn one_write(&self) -> Result<Duration> {
         let path = format!("{CLUSTERS}/{}", name(0));
         let mut times = Vec::new();
@@ -224,7 +223,7 @@ impl Hub {
         Ok(times[times.len() / 2])
     }
 
-    /// Takes away what was made, whoever keeps it by finalizers.
+    /// Deletes the objects that were created, with their finalizers.
     pub(crate) async fn clean_up(&self, clusters: usize) -> Result<()> {
         each(clusters, async |name| {
             let path = format!("{CLUSTERS}/{name}");
@@ -257,7 +256,7 @@ impl Hub {
         self.send("PATCH", &path, &renewed).await.map(drop)
     }
 
-    /// As an agent does: all conditions, with the resourceVersion.
+    /// Writes all conditions with the resourceVersion, as an agent does.
     async fn report(&self, name: &str, status: &str) -> Result<()> {
         let path = format!("{CLUSTERS}/{name}");
         loop {
@@ -283,7 +282,7 @@ impl Hub {
         }
     }
 
-    /// Waits until all clusters are so, by a watch.
+    /// Waits, by a watch, until all clusters meet the condition.
     async fn wait(&self, clusters: usize, what: &str, is: impl Fn(&Value) -> bool) -> Result<()> {
         let begun = Instant::now();
         let mut so = HashMap::new();
@@ -358,11 +357,11 @@ impl Hub {
     }
 }
 
-/// What a watch has told of clusters that fall silent, and when.
+/// Events of a watch on silent clusters, with their times.
 #[derive(Default)]
 struct Told(Mutex<HashMap<String, Silent>>);
 
-/// Since an agent's last renewal.
+/// Times since an agent's last renewal.
 #[derive(Default)]
 struct Silent {
     renewed: Option<Instant>,
@@ -371,7 +370,7 @@ struct Silent {
 }
 
 impl Told {
-    /// The next renewal is its last.
+    /// The next renewal is the last one.
     fn fall_silent(&self, name: &str) {
         let silent = Silent::default();
         lock(&self.0).insert(name.to_owned(), silent);
@@ -400,7 +399,8 @@ impl Told {
         }
     }
 
-    /// From the end of a lease, five times its second, to Unknown, and to the taint; once so many are tainted.
+    /// Returns the times from the expiry of a lease (five times its duration of one second) until Unknown and until the taint, once this
+    /// many clusters are tainted.
     fn slowest(&self, clusters: usize) -> Option<(Duration, Duration)> {
         let told = lock(&self.0);
         let times: Option<Vec<_>> = told
@@ -426,7 +426,7 @@ fn name(number: usize) -> String {
     format!("fleet-{number}")
 }
 
-/// Does something with the name of each cluster, several at once.
+/// Runs a task for the name of each cluster, several concurrently.
 async fn each(clusters: usize, work: impl AsyncFn(String) -> Result<()>) -> Result<()> {
     stream::iter(0..clusters)
         .map(|number| work(name(number)))

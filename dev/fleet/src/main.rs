@@ -1,9 +1,8 @@
-//! Measures what a hub's lifecycle controller costs: how long a fleet of clusters takes to be accepted, in how many writes,
-//! for how much CPU and memory; what it costs at rest and while leases are renewed; how soon a silent cluster is tainted, and
-//! how soon a wave of available ones is free of taints.
+//! Measures a hub's lifecycle controller: time, writes, CPU and memory until a fleet of clusters is accepted; cost when idle and while
+//! leases are renewed; the time until a silent cluster is tainted, and until the taints of a wave of available clusters are removed.
 //!
 //! The hub is devhub in this process, or that of `--kubeconfig`; the controller is `berth controller`, or any command that
-//! takes a kubeconfig. Writes are counted by the hub's resourceVersion, so whoever makes them; this tool's own are taken off.
+//! takes a kubeconfig. Writes of all clients are counted by the hub's resourceVersion; the tool's own are subtracted.
 
 #![allow(
     clippy::print_stdout,
@@ -46,32 +45,32 @@ Examples:
 The clusters it makes are named fleet-N and deleted in the end."
 )]
 struct Args {
-    /// How many clusters
+    /// Number of clusters
     #[arg(long, default_value_t = 1000)]
     clusters: usize,
-    /// Kubeconfig of an admin of the hub [default: a devhub of its own]
+    /// Kubeconfig of an admin of the hub [default: start a devhub]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Command that starts the controller; {kubeconfig} stands for the hub's
     /// [default: berth, beside this program]
     #[arg(long, value_name = "COMMAND")]
     controller: Option<String>,
-    /// How long to watch it at rest
+    /// Duration of the idle measurement
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     rest: u64,
-    /// JSON instead of a table
+    /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
 }
 
-/// What was seen. Times are in seconds, memory in MiB.
+/// The measured figures. Times are in seconds, memory in MiB.
 #[derive(Debug, Serialize)]
 struct Report {
     clusters: usize,
-    /// From the first creation to the last cluster that is accepted, its lease made.
+    /// From the first creation until the last cluster is accepted and has its lease.
     accepted_s: f64,
     accepted_cpu_s: f64,
-    /// The hub's writes, less those of this tool, and of what hubs make in every namespace.
+    /// The hub's writes, without those of this tool and those of a hub in every namespace.
     writes_per_cluster: f64,
     resident_mib: f64,
     rest_s: u64,
@@ -80,17 +79,16 @@ struct Report {
     /// Every lease renewed once within a minute.
     renewals_cpu_s: f64,
     renewals_writes: i64,
-    /// From the first agent's report to the last taint that is gone; of it, what was left after the last report; and what as
-    /// many reports take with no controller there.
+    /// From the first agent's report until the last taint is removed; the part after the last report; and the time of the same number of
+    /// reports without a controller.
     wave_s: f64,
     wave_after_last_report_s: f64,
     reports_alone_s: f64,
     wave_cpu_s: f64,
-    /// From the end of a lease to Unknown, and to the taint, for the slowest of ten.
+    /// From the expiry of a lease until Unknown, and until the taint, for the slowest of ten.
     expiry_to_unknown_ms: f64,
     expiry_to_taint_ms: f64,
-    /// What one write of a ManagedCluster takes, with no other under way: half of them take less. The taint's way is a read
-    /// and two writes.
+    /// Median time of a write of a ManagedCluster without concurrent writes. Until the taint there are one read and two writes.
     one_write_ms: f64,
     peak_mib: f64,
 }
@@ -149,7 +147,7 @@ async fn measure(args: &Args) -> Result<()> {
     let rest_writes = hub.version().await? - version;
 
     say("renewing leases");
-    // The first renewal tells of the agents' clocks.
+    // The first renewal shows the agents' clocks.
     hub.renew(args.clusters, Duration::from_secs(20)).await?;
     sleep(Duration::from_secs(2)).await;
     let (cpu_before, version) = (cpu()?, hub.version().await?);

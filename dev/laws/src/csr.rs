@@ -1,4 +1,4 @@
-//! Certificate requests of agents: what the hub calls good, another reader finds to be the same.
+//! Laws of agents' CSRs: another parser confirms each CSR that the hub accepts.
 
 mod made_up;
 
@@ -15,7 +15,7 @@ use x509_cert::request::CertReq;
 /// The cluster of all requests.
 const CLUSTER: &str = "c1";
 
-/// Bytes that are a request: in PEM, DER that is put into PEM, or what is signed with a good key (a subject, then attributes).
+/// Runs the laws on a CSR: PEM, DER that is encoded as PEM, or a subject and attributes that are signed with a valid key.
 ///
 /// # Panics
 /// A law is broken.
@@ -47,7 +47,7 @@ fn checked(pem: &[u8]) {
     assert_eq!(
         validate(&request(&["client auth"])),
         checked,
-        "the usages that are no must"
+        "optional usages"
     );
     let common_name = match checked {
         Ok(common_name) => common_name,
@@ -69,7 +69,7 @@ fn checked(pem: &[u8]) {
     is_an_agents(&common_name, &made_up::der(pem));
 }
 
-/// Read by somebody else.
+/// Parses the CSR with another parser.
 fn is_an_agents(common_name: &str, der: &[u8]) {
     let request = CertReq::from_der(der).expect("another reader takes it, too");
     let agent = common_name.strip_prefix("system:open-cluster-management:c1:");
@@ -97,7 +97,7 @@ fn is_an_agents(common_name: &str, der: &[u8]) {
         "{groups:?}"
     );
 
-    // Extensions are asked for in an attribute; wherever it is, the OID of alternative names is in no request.
+    // Extensions are in an attribute. The OID of alternative names must not occur anywhere in the CSR.
     let oid = rfc5280::ID_CE_SUBJECT_ALT_NAME.to_der().expect("an OID");
     assert!(
         !der.windows(oid.len()).any(|bytes| bytes == oid),

@@ -1,4 +1,4 @@
-//! The gate, asked with one of several hubs behind it; and what is true of each of its answers.
+//! Sends reviews to a gate with one of several fake hubs, and checks each response.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -15,20 +15,20 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
-/// What stands behind the gate.
+/// A fake hub, which answers the gate's questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hub {
+pub(crate) enum FakeHub {
     /// The hub of `examples/hub`.
     Sample,
-    /// Everybody may do everything, and nothing is in the way.
+    /// Every user has every permission, and no object prevents a change.
     Open,
-    /// Nobody may do anything, and everything is in the way.
+    /// No user has any permission, and objects prevent every change.
     Closed,
-    /// Nothing can be found out.
+    /// No question is answered.
     Silent,
 }
 
-/// The longest message for a person: 20 lines, each with a few names that are cut.
+/// Maximum length of a message: 20 lines, each with a few truncated names.
 const LONGEST_MESSAGE: usize = 64 * 1024;
 
 static GATES: LazyLock<[Gate; 4]> = LazyLock::new(|| {
@@ -40,14 +40,14 @@ static GATES: LazyLock<[Gate; 4]> = LazyLock::new(|| {
             include_str!("../../../examples/hub/state.yaml"),
         ),
     ] {
-        files.add(name, text).expect("the sample hub is sound");
+        files.add(name, text).expect("the sample hub is valid");
     }
     let gate = |answerer: Arc<dyn Answerer>| Gate::new(answerer, FeatureGates::default());
     [
         gate(Arc::new(FilesAnswerer::new(files))),
-        gate(Arc::new(Constant(Hub::Open))),
-        gate(Arc::new(Constant(Hub::Closed))),
-        gate(Arc::new(Constant(Hub::Silent))),
+        gate(Arc::new(Constant(FakeHub::Open))),
+        gate(Arc::new(Constant(FakeHub::Closed))),
+        gate(Arc::new(Constant(FakeHub::Silent))),
     ]
 });
 
@@ -56,28 +56,28 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     builder
         .enable_time()
         .build()
-        .expect("a clock needs no room")
+        .expect("a runtime with a timer")
 });
 
-/// When reviews are decided. Clocks do not strike whole seconds.
+/// The time at which reviews are decided, not a whole second.
 pub(crate) fn now() -> Timestamp {
     "2026-11-21T12:00:00.7Z".parse().expect("a time")
 }
 
-/// What the gate said.
+/// A response of the gate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Said {
     pub(crate) allowed: bool,
     pub(crate) code: u64,
-    /// Why not, as one of the list for metrics.
+    /// The reason of a refusal, as in metrics.
     pub(crate) reason: &'static str,
     pub(crate) patch: Patch,
-    /// The whole answer.
+    /// The whole response.
     pub(crate) json: Value,
 }
 
-/// Asks, and checks that the answer is one: a well-formed AdmissionReview.
-pub(crate) fn ask(hub: Hub, webhook: Webhook, body: &[u8], now: Timestamp) -> Said {
+/// Sends a review, and checks that the response is a well-formed AdmissionReview.
+pub(crate) fn ask(hub: FakeHub, webhook: Webhook, body: &[u8], now: Timestamp) -> Said {
     let deadline = Instant::now() + Duration::from_secs(3600);
     let gate = &GATES[hub as usize];
     let verdict = RUNTIME.block_on(gate.examine(webhook, body, now, deadline));
@@ -94,18 +94,21 @@ pub(crate) fn ask(hub: Hub, webhook: Webhook, body: &[u8], now: Timestamp) -> Sa
     said
 }
 
-/// [`ask`], with a review that is known to be JSON: it must get its uid back, in its version, and a patch must fit it.
-pub(crate) fn review(hub: Hub, webhook: Webhook, review: &Value, now: Timestamp) -> Said {
+/// Like [`ask`], for a review that is JSON: the response must have the review's uid and version, and a patch must apply.
+pub(crate) fn review(hub: FakeHub, webhook: Webhook, review: &Value, now: Timestamp) -> Said {
     let said = ask(hub, webhook, review.to_string().as_bytes(), now);
     if let Some(uid) = review["request"]["uid"].as_str() {
-        assert_eq!(said.json["response"]["uid"], uid, "the uid is the review's");
+        assert_eq!(
+            said.json["response"]["uid"], uid,
+            "the response has the uid of the review"
+        );
     }
     if let Some(version @ ("admission.k8s.io/v1" | "admission.k8s.io/v1beta1")) =
         review["apiVersion"].as_str()
     {
         assert_eq!(
             said.json["apiVersion"], version,
-            "the version is the review's"
+            "the response has the version of the review"
         );
     }
     if !said.patch.0.is_empty() {
@@ -114,7 +117,7 @@ pub(crate) fn review(hub: Hub, webhook: Webhook, review: &Value, now: Timestamp)
     said
 }
 
-/// The object, patched.
+/// Returns the patched object.
 pub(crate) fn patched(object: &Value, patch: &Patch) -> Value {
     let mut object = object.clone();
     json_patch::patch(&mut object, patch).expect("a patch applies to the object of its review");
@@ -125,7 +128,7 @@ fn patch(response: &Value) -> Patch {
     assert_eq!(
         response.get("patch").is_some(),
         response.get("patchType").is_some(),
-        "a patch has a type, and nothing else has: {response}"
+        "a response has a patchType if and only if it has a patch: {response}"
     );
     let Some(patch) = response.get("patch") else {
         return Patch::default();
@@ -134,7 +137,7 @@ fn patch(response: &Value) -> Patch {
     let patch = STANDARD.decode(patch.as_str().expect("a patch is a string"));
     let patch: Patch = serde_json::from_slice(&patch.expect("a patch is base64"))
         .expect("a patch is a JSON Patch");
-    assert!(!patch.0.is_empty(), "an empty patch is left away");
+    assert!(!patch.0.is_empty(), "a patch is not empty");
     patch
 }
 
@@ -155,18 +158,18 @@ fn is_well_formed(webhook: Webhook, said: &Said) {
     let message = status["message"].as_str().unwrap_or_default();
     if said.allowed {
         assert_eq!(*code, 200);
-        assert_eq!(message, "", "nothing is to be said about what is allowed");
+        assert_eq!(message, "", "an allowed change has no message");
     } else {
         let reason = match code {
             400 => "BadRequest",
             403 => "Forbidden",
             500 => "InternalError",
-            _ => panic!("no code of the rules: {json}"),
+            _ => panic!("unexpected code: {json}"),
         };
         assert_eq!(status["reason"], reason);
         assert_eq!(status["status"], "Failure");
-        assert!(!message.is_empty(), "a refusal says why");
-        assert!(said.patch.0.is_empty(), "what is refused is not patched");
+        assert!(!message.is_empty(), "a refusal has a message");
+        assert!(said.patch.0.is_empty(), "a refused change is not patched");
         if *code == 500 {
             assert!(message.contains("this is no denial"), "{message}");
             assert!(status["details"]["retryAfterSeconds"].is_u64(), "{json}");
@@ -184,12 +187,12 @@ fn is_well_formed(webhook: Webhook, said: &Said) {
     {
         assert!(
             !text.contains(char::is_control),
-            "nothing reaches a terminal unescaped: {text:?}"
+            "control characters are escaped: {text:?}"
         );
     }
     assert!(
         message.len() <= LONGEST_MESSAGE,
-        "a message is no flood: {} bytes",
+        "a message is too long: {} bytes",
         message.len()
     );
     assert!(warnings.len() <= 8, "warnings are few");
@@ -200,9 +203,9 @@ fn is_well_formed(webhook: Webhook, said: &Said) {
     );
 }
 
-/// Answers every question alike.
+/// Answers every question in the same way.
 #[derive(Debug)]
-struct Constant(Hub);
+struct Constant(FakeHub);
 
 impl Answerer for Constant {
     fn answer<'a>(&'a self, _: &'a Requester, question: &'a Question) -> BoxFuture<'a, Finding> {
@@ -211,12 +214,12 @@ impl Answerer for Constant {
             Question::Permission(_) | Question::SetExists { .. }
         );
         let finding = match (self.0, question) {
-            (Hub::Silent, _) => Finding::unknown("the hub is silent"),
+            (FakeHub::Silent, _) => Finding::unknown("the hub is silent"),
             (hub, Question::Namespace { .. }) => Finding::found(Answer::Namespace(Namespace {
-                terminating: hub == Hub::Closed,
-                of_cluster: hub == Hub::Open,
+                terminating: hub == FakeHub::Closed,
+                of_cluster: hub == FakeHub::Open,
             })),
-            (Hub::Open, _) => Finding::sure(good),
+            (FakeHub::Open, _) => Finding::sure(good),
             (_, Question::BindingsIn { .. }) => Finding {
                 answer: Answer::Names(vec!["held".to_owned()]),
                 because: None,

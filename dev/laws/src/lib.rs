@@ -1,8 +1,7 @@
-//! What holds whatever comes in: of reviews, of what the gate writes, of RBAC, of selectors, of certificate requests.
+//! Laws: properties that hold for every input, of reviews, the gate's patches, RBAC, selectors and certificate requests.
 //!
-//! Each law is a function of bytes that panics when it is broken. It stands here once, and is called from two sides:
-//! this crate's tests put the seeds of `dev/fuzz/seeds` and much that proptest makes up through it, and the targets of `fuzz/`
-//! whatever a fuzzer finds.
+//! Each law is a function of bytes that panics if the law is broken. This crate's tests run the laws on the seeds of `dev/fuzz/seeds` and on
+//! inputs that proptest generates; the targets of `dev/fuzz` run them on inputs that a fuzzer generates.
 
 mod csr;
 mod gate;
@@ -19,7 +18,7 @@ pub use rbac::rbac;
 pub use review::review;
 pub use selector::{selector, widening};
 
-/// Requests made byte by byte, for seeds.
+/// CSRs built byte by byte, for seeds.
 pub mod requests {
     pub use crate::csr::{agent, alternative_name, subject};
 }

@@ -1,4 +1,4 @@
-//! Writes of clusters, made up of the few words that matter to the mutating path.
+//! Laws of writes of clusters, generated from the few values that matter to the mutating path.
 
 use arbitrary::{Arbitrary, Unstructured};
 use berth_api::labels;
@@ -7,7 +7,7 @@ use fastrand::Rng;
 use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
-use crate::gate::{Hub, now, review as asked};
+use crate::gate::{FakeHub, now, review as asked};
 use crate::review;
 
 #[derive(Arbitrary, Debug)]
@@ -71,14 +71,14 @@ enum Time {
     Absent,
     Null,
     Zero,
-    /// So many milliseconds from now.
+    /// Milliseconds from now.
     Near(i16),
-    /// So many seconds from now, in another zone.
+    /// Seconds from now, in another time zone.
     Elsewhere(i16),
     Unreadable(String),
 }
 
-/// Bytes of which two states of a cluster are made, old and new.
+/// Runs the laws on two states of a cluster, old and new, that are generated from the bytes.
 ///
 /// # Panics
 /// A law is broken.
@@ -95,9 +95,9 @@ pub fn mutate(bytes: &[u8]) {
     }
 }
 
-/// By whoever may write the cluster, and from a manifest that knows no times.
+/// A user who may write the cluster applies a manifest without times.
 fn what_is_stored_may_be_written_again(request: &Value) {
-    let said = asked(Hub::Open, Webhook::MutateCluster, request, now());
+    let said = asked(FakeHub::Open, Webhook::MutateCluster, request, now());
     if !said.allowed {
         return;
     }
@@ -118,14 +118,14 @@ fn what_is_stored_may_be_written_again(request: &Value) {
     let twins = has_twins(&stored);
     again["request"]["object"] = manifest;
     let later = now() + SignedDuration::from_hours(1);
-    let said = asked(Hub::Closed, Webhook::MutateCluster, &again, later);
+    let said = asked(FakeHub::Closed, Webhook::MutateCluster, &again, later);
     assert!(
         said.allowed,
-        "a manifest need not know the times of taints: {}",
+        "a manifest without times of taints is refused: {}",
         said.json
     );
     let kept = crate::gate::patched(&again["request"]["object"], &said.patch);
-    // Of twins, which no validated object has, nobody can say which is which.
+    // Identical taints, which no validated object has, cannot be distinguished.
     assert!(
         twins || same_times(&kept, &stored),
         "the times are kept: {kept} {stored}"
@@ -293,7 +293,12 @@ mod tests {
         for _ in 0..1000 {
             let bytes: Vec<u8> = std::iter::repeat_with(|| dice.u8(..)).take(200).collect();
             let write = Write::arbitrary(&mut Unstructured::new(&bytes)).expect("enough bytes");
-            let said = asked(Hub::Open, Webhook::MutateCluster, &write.review(), now());
+            let said = asked(
+                FakeHub::Open,
+                Webhook::MutateCluster,
+                &write.review(),
+                now(),
+            );
             match (said.allowed, said.patch.0.is_empty()) {
                 (true, false) => patched += 1,
                 (true, true) => passed += 1,

@@ -1,4 +1,4 @@
-//! What the mutating path may do to an object: put it into the default set, and keep the times of its taints.
+//! Laws of the mutating path: it may only set the default set and the times of taints.
 
 use berth_api::labels;
 use berth_review::Webhook;
@@ -6,13 +6,13 @@ use jiff::{SignedDuration, Timestamp};
 use json_patch::Patch;
 use serde_json::{Value, json};
 
-use crate::gate::{Hub, now, patched, review as asked};
+use crate::gate::{FakeHub, now, patched, review as asked};
 
-/// As long as this the gate knows a time again that it wrote.
+/// For this long, the gate accepts a time as its own.
 const OURS: SignedDuration = SignedDuration::from_secs(5);
 
-/// The laws of a patch, with which the gate admitted the object of this review.
-pub(crate) fn laws(hub: Hub, review: &Value, patch: &Patch) {
+/// The laws of the patch in the response to this review.
+pub(crate) fn laws(hub: FakeHub, review: &Value, patch: &Patch) {
     let (object, old) = (
         &review["request"]["object"],
         &review["request"]["oldObject"],
@@ -26,29 +26,29 @@ pub(crate) fn laws(hub: Hub, review: &Value, patch: &Patch) {
     assert_eq!(
         without_ours(&once),
         without_ours(object),
-        "nothing else is touched"
+        "other fields do not change"
     );
     if review["request"]["operation"] == "DELETE" || !object.is_object() {
-        assert_eq!(
-            once, *object,
-            "nothing is written when an object is deleted"
-        );
+        assert_eq!(once, *object, "a DELETE is not patched");
         return;
     }
     let old = (review["request"]["operation"] == "UPDATE").then_some(old);
     let deleting = old.is_some_and(|old| !old["metadata"]["deletionTimestamp"].is_null());
     if deleting {
-        assert_eq!(once, *object, "what is being deleted is not defaulted");
+        assert_eq!(
+            once, *object,
+            "an object that is being deleted gets no defaults"
+        );
     } else {
         times_are_ours_or_stored(&once, old);
     }
     a_second_pass_changes_nothing(hub, review, &once);
 }
 
-fn a_second_pass_changes_nothing(hub: Hub, review: &Value, once: &Value) {
+fn a_second_pass_changes_nothing(hub: FakeHub, review: &Value, once: &Value) {
     let mut again = review.clone();
     again["request"]["object"] = once.clone();
-    // A requester's time that is near enough passes for the gate's, but it may be near its end.
+    // A recent time of the requester counts as the gate's own, but may be too old at the second pass.
     let given = taints(&review["request"]["object"])
         .any(|taint| time(taint).is_some_and(|time| is_near(time, SignedDuration::from_secs(12))));
     let delays = if given { [0, 0, 0] } else { [0, 4_400, 5_000] };
@@ -63,7 +63,7 @@ fn a_second_pass_changes_nothing(hub: Hub, review: &Value, once: &Value) {
     }
 }
 
-/// Since when an object is tainted, nobody says but the gate.
+/// Only the gate sets the time of a taint.
 fn times_are_ours_or_stored(object: &Value, old: Option<&Value>) {
     let stored: Vec<_> = old.map(|old| taints(old).collect()).unwrap_or_default();
     for taint in taints(object) {
@@ -79,13 +79,13 @@ fn times_are_ours_or_stored(object: &Value, old: Option<&Value>) {
         };
         assert!(
             fresh || kept(),
-            "a time that is neither the gate's nor stored: {taint}"
+            "the time is neither the gate's nor the stored one: {taint}"
         );
     }
 }
 
 fn is_near(time: Timestamp, distance: SignedDuration) -> bool {
-    // As Kubernetes writes times: to the second.
+    // Kubernetes writes times to the second.
     let whole = Timestamp::from_second(now().as_second()).expect("it is one");
     whole.as_second().abs_diff(time.as_second()) <= distance.as_secs().unsigned_abs()
 }
@@ -94,7 +94,7 @@ fn taints(object: &Value) -> impl Iterator<Item = &Value> {
     object["spec"]["taints"].as_array().into_iter().flatten()
 }
 
-/// `null` is as good as absent, and both as good as empty.
+/// `null`, absent and empty are the same.
 fn text<'v>(taint: &'v Value, key: &str) -> &'v str {
     taint[key].as_str().unwrap_or_default()
 }
@@ -103,7 +103,7 @@ fn time(taint: &Value) -> Option<Timestamp> {
     text(taint, "timeAdded").parse().ok()
 }
 
-/// Go's zero time is none; what cannot be read is itself.
+/// Go's zero time counts as absent; an unreadable time is returned unchanged.
 fn time_as_it_counts(taint: &Value) -> Result<Timestamp, &str> {
     let time = match text(taint, "timeAdded") {
         "0001-01-01T00:00:00Z" => "",
@@ -112,14 +112,14 @@ fn time_as_it_counts(taint: &Value) -> Result<Timestamp, &str> {
     time.parse().map_err(|_| time)
 }
 
-/// The object without what the gate may touch.
+/// Returns the object without the fields that the gate may change.
 fn without_ours(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         if let Some(Value::Object(labels)) = metadata.get_mut("labels") {
             labels.remove(labels::CLUSTER_SET);
         }
-        // A map is made where there was none.
+        // The patch may create the map of labels.
         if metadata.get("labels").is_some_and(|labels| {
             labels.is_null() || labels.as_object().is_some_and(serde_json::Map::is_empty)
         }) {

@@ -1,4 +1,4 @@
-//! RBAC: rights only add up, and each has a reason.
+//! Laws of RBAC: permissions are additive, and each has a grant.
 
 mod made_up;
 
@@ -7,16 +7,16 @@ use berth_rbac::{Grant, Kind, Policy, Request, Subject, Verdict, implied_groups,
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use self::made_up::{Object, Question, Word, list};
+use self::made_up::{Question, RbacObject, Word, list};
 
 #[derive(Debug)]
 struct Case {
-    objects: Vec<Object>,
-    added: Vec<Object>,
+    objects: Vec<RbacObject>,
+    added: Vec<RbacObject>,
     questions: Vec<Question>,
 }
 
-/// Bytes of which a policy, additions to it, and questions are made.
+/// Runs the laws on a policy, objects to add, and questions, that are generated from the bytes.
 ///
 /// # Panics
 /// A law is broken.
@@ -29,7 +29,7 @@ pub fn rbac(bytes: &[u8]) {
     let in_order = self::policy(unique(&case.objects).into_iter());
     let mut more = policy.clone();
     for object in &case.added {
-        // One that is there already would be replaced, which may take rights away.
+        // An object with an existing name would replace it, which can remove permissions.
         let renamed = object.renamed("added");
         if !case
             .objects
@@ -45,16 +45,16 @@ pub fn rbac(bytes: &[u8]) {
         assert_eq!(
             policy.evaluate(&subject, &request),
             verdict,
-            "a verdict is the same the second time"
+            "a second evaluation gives the same verdict"
         );
         assert!(
             !verdict.is_allowed() || more.evaluate(&subject, &request).is_allowed(),
-            "another object takes no right away: {question:?}"
+            "an additional object removes no permission: {question:?}"
         );
         assert_eq!(
             in_order.evaluate(&subject, &request),
             reversed.evaluate(&subject, &request),
-            "the order in which objects come means nothing"
+            "the order of objects does not matter"
         );
         if let Verdict::Allowed(grant) = &verdict {
             the_grant_is_enough(&policy, &case.objects, grant, &subject, &request);
@@ -68,7 +68,7 @@ pub fn rbac(bytes: &[u8]) {
 
 impl<'a> Arbitrary<'a> for Case {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        // Questions first: they are few, and a policy may need all the bytes that are left.
+        // Questions first, because they need few bytes and a policy can use all the rest.
         let (questions, added, objects) = (
             bytes.int_in_range(1..=6)?,
             bytes.int_in_range(0..=5)?,
@@ -82,14 +82,14 @@ impl<'a> Arbitrary<'a> for Case {
     }
 }
 
-fn policy<'o>(objects: impl Iterator<Item = &'o Object>) -> Policy {
+fn policy<'o>(objects: impl Iterator<Item = &'o RbacObject>) -> Policy {
     let mut policy = Policy::new();
     objects.for_each(|object| object.add_to(&mut policy));
     policy
 }
 
-/// Those that a policy takes, of each name the last.
-fn unique(objects: &[Object]) -> Vec<&Object> {
+/// Returns the objects that a policy accepts, the last one of each name.
+fn unique(objects: &[RbacObject]) -> Vec<&RbacObject> {
     let taken: Vec<_> = objects.iter().filter(|object| object.is_taken()).collect();
     let is_last = |i: usize| {
         !taken[i + 1..]
@@ -102,10 +102,10 @@ fn unique(objects: &[Object]) -> Vec<&Object> {
         .collect()
 }
 
-/// The named binding and role alone allow it.
+/// The binding and role of a verdict are sufficient.
 fn the_grant_is_enough(
     policy: &Policy,
-    objects: &[Object],
+    objects: &[RbacObject],
     grant: &Grant,
     subject: &Subject<'_, Word>,
     request: &Request<'_>,
@@ -119,7 +119,7 @@ fn the_grant_is_enough(
         .iter()
         .filter(|object| object.id().0 == binding.kind);
     for object in bindings {
-        // The last of its name is the one that counts.
+        // The last object of a name counts.
         if (object.id().1, object.id().2)
             == (
                 binding.namespace.as_deref().unwrap_or_default(),
@@ -152,11 +152,11 @@ fn the_grant_is_enough(
     assert!(added.is_ok(), "what was taken once is taken again");
     assert!(
         alone.evaluate(subject, request).is_allowed(),
-        "what grants it is enough: {grant}"
+        "the grant is sufficient: {grant}"
     );
 }
 
-/// What is allowed is by a rule that is listed; nothing is allowed where none is listed for the verb.
+/// Every allowed request matches a listed rule; without a listed rule for the verb, no request is allowed.
 fn listed_and_allowed(policy: &Policy, question: &Question, verdict: &Verdict) {
     let (Request::Resource { verb, .. } | Request::NonResource { verb, .. }) = question.request();
     let rules = policy
@@ -167,11 +167,11 @@ fn listed_and_allowed(policy: &Policy, question: &Question, verdict: &Verdict) {
         .any(|rule| rule.verbs.iter().any(|own| own == "*" || own == verb));
     assert!(
         listed || !verdict.is_allowed(),
-        "nothing is allowed that is not listed: {question:?}"
+        "every allowed request is listed: {question:?}"
     );
 }
 
-/// What is allowed without a name is allowed with any; unless a rule is for the name "", which no object has.
+/// A request that is allowed without a name is allowed with any name, unless a rule is for the name "", which no object has.
 fn a_name_more_is_no_right_less(policy: &Policy, question: &Question, verdict: &Verdict) {
     let Request::Resource {
         verb,
@@ -205,15 +205,15 @@ fn a_name_more_is_no_right_less(policy: &Policy, question: &Question, verdict: &
     );
 }
 
-/// The refusal of escalation is sound: what is covered allows nothing that was not held.
+/// The escalation check is sound: covered rules allow nothing beyond the held rules.
 fn covered_is_allowed(case: &Case) {
-    let rules = |objects: &[Object]| -> Vec<PolicyRule> {
-        objects.iter().flat_map(Object::rules).collect()
+    let rules = |objects: &[RbacObject]| -> Vec<PolicyRule> {
+        objects.iter().flat_map(RbacObject::rules).collect()
     };
     let (held, wanted) = (rules(&case.objects), rules(&case.added));
     assert!(
         not_covered(&held, &held).is_empty(),
-        "what is held is covered: {held:?}"
+        "held rules are covered: {held:?}"
     );
     let open = not_covered(&held, &wanted);
     for part in &wanted {
@@ -230,7 +230,7 @@ fn covered_is_allowed(case: &Case) {
             assert!(
                 !part.evaluate(&subject, &request).is_allowed()
                     || holder.evaluate(&subject, &request).is_allowed(),
-                "covered, and yet not held: {question:?}"
+                "covered, but not held: {question:?}"
             );
         }
     }

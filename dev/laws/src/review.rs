@@ -1,4 +1,4 @@
-//! Reviews: whatever the bytes are, there is an answer; and no way of writing a review makes more of it.
+//! Laws of reviews: every input gets a response, and another way of writing a review does not allow more.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,19 +6,19 @@ use berth_review::Webhook;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use crate::gate::{Hub, Said, ask, now, review as asked};
+use crate::gate::{FakeHub, Said, ask, now, review as asked};
 use crate::mutation;
 use crate::rewritten::{Style, members, rewritten};
 
-/// How often a review is written with one of its keys twice.
+/// Number of attempts with a duplicate key.
 const TWICE: usize = 4;
 
-/// Bytes that are sent to the gate as an AdmissionReview, under each of its paths.
+/// Sends the bytes to the gate as an AdmissionReview, to each of its paths.
 ///
 /// # Panics
 /// A law is broken.
 pub fn review(bytes: &[u8]) {
-    let said = Webhook::ALL.map(|webhook| ask(Hub::Sample, webhook, bytes, now()));
+    let said = Webhook::ALL.map(|webhook| ask(FakeHub::Sample, webhook, bytes, now()));
     let Ok(review) = serde_json::from_slice::<Value>(bytes) else {
         return;
     };
@@ -26,17 +26,17 @@ pub fn review(bytes: &[u8]) {
     bytes.hash(&mut hasher);
     let mut dice = Rng::with_seed(hasher.finish());
     for (webhook, said) in Webhook::ALL.into_iter().zip(said) {
-        let plain = asked(Hub::Sample, webhook, &review, now());
+        let plain = asked(FakeHub::Sample, webhook, &review, now());
         assert!(
             plain.allowed || !said.allowed,
-            "what is refused when it is written plainly is refused however it is written"
+            "a review that is refused in plain JSON is refused in every form"
         );
         if review["request"]["resource"]["resource"] == webhook.resource() {
             laws(webhook, &review, &mut dice);
         } else {
             assert!(
                 !plain.allowed,
-                "nothing is allowed by a webhook of another resource"
+                "a webhook of another resource refuses the review"
             );
         }
     }
@@ -44,23 +44,28 @@ pub fn review(bytes: &[u8]) {
 
 /// The laws of a review that is for this webhook.
 pub(crate) fn laws(webhook: Webhook, review: &Value, dice: &mut Rng) {
-    let [sample, open, closed, silent] = [Hub::Sample, Hub::Open, Hub::Closed, Hub::Silent]
-        .map(|hub| (hub, asked(hub, webhook, review, now())));
+    let [sample, open, closed, silent] = [
+        FakeHub::Sample,
+        FakeHub::Open,
+        FakeHub::Closed,
+        FakeHub::Silent,
+    ]
+    .map(|hub| (hub, asked(hub, webhook, review, now())));
     answers_decide(&sample.1, &open.1, &closed.1, &silent.1);
 
-    // Of the hubs that do not allow it, the one that allows most.
+    // The refusing hub that allows most.
     let refusing = [&open, &sample, &closed, &silent]
         .into_iter()
         .find(|(_, said)| !said.allowed);
     if let Some((hub, _)) = refusing {
-        a_refusal_stays_one(*hub, webhook, review, dice);
+        a_rewritten_review_stays_refused(*hub, webhook, review, dice);
     }
-    a_longer_name_is_no_key(webhook, review, [&sample, &open, &closed]);
+    a_longer_name_allows_nothing(webhook, review, [&sample, &open, &closed]);
     if sample.1.reason == "undecodable" {
         return;
     }
-    order_means_nothing(webhook, review, &sample.1, dice);
-    what_does_not_count(webhook, review, &sample.1);
+    the_order_of_keys_does_not_matter(webhook, review, &sample.1, dice);
+    irrelevant_fields_do_not_matter(webhook, review, &sample.1);
     only_changes_are_checked(webhook, review);
     if webhook.mutates() {
         for (hub, said) in [&sample, &open, &closed, &silent] {
@@ -71,41 +76,46 @@ pub(crate) fn laws(webhook: Webhook, review: &Value, dice: &mut Rng) {
     }
 }
 
-/// Better answers never make it worse, and for want of an answer nothing is allowed that an answer could refuse.
+/// More permissions never cause a refusal, and a missing answer never allows a change that the answer could refuse.
 fn answers_decide(sample: &Said, open: &Said, closed: &Said, silent: &Said) {
     let all = [sample, open, closed, silent];
     let allowed = |said: &&Said| said.allowed;
     assert!(
         open.allowed || !all.iter().any(allowed),
-        "nothing is worse for being permitted"
+        "more permissions do not cause a refusal"
     );
     assert!(
         !closed.allowed || all.iter().all(allowed),
-        "nothing is better for being forbidden"
+        "fewer permissions do not allow more"
     );
     assert!(
         !silent.allowed || all.iter().all(allowed),
-        "what is allowed without an answer is allowed whatever the answer"
+        "a change that is allowed without answers is allowed with any answers"
     );
     assert_eq!(
         silent.code == 500,
         open.allowed && !closed.allowed,
-        "undecided is what answers decide, and nothing else: {}",
+        "a review is undecided if and only if answers decide it: {}",
         silent.json
     );
     assert_eq!(
         sample.code == 400,
         open.code == 400,
-        "no answer makes an object well-formed"
+        "answers do not make an object well-formed"
     );
     assert_eq!(
         sample.code == 400,
         closed.code == 400,
-        "no answer makes an object malformed"
+        "answers do not make an object malformed"
     );
 }
 
-fn a_refusal_stays_one(hub: Hub, webhook: Webhook, review: &Value, dice: &mut Rng) {
+fn a_rewritten_review_stays_refused(
+    hub: FakeHub,
+    webhook: Webhook,
+    review: &Value,
+    dice: &mut Rng,
+) {
     let members = members(review);
     let mut styles = vec![
         Style {
@@ -127,13 +137,13 @@ fn a_refusal_stays_one(hub: Hub, webhook: Webhook, review: &Value, dice: &mut Rn
         let said = ask(hub, webhook, text.as_bytes(), now());
         assert!(
             !said.allowed,
-            "a refusal became an allowance: {style:?}: {text}"
+            "a rewritten review is allowed: {style:?}: {text}"
         );
     }
 }
 
-/// Names that no rule and no object of the sample hub has.
-fn a_longer_name_is_no_key(webhook: Webhook, review: &Value, said: [&(Hub, Said); 3]) {
+/// A longer name, which no rule and no object of the sample hub has, does not allow more.
+fn a_longer_name_allows_nothing(webhook: Webhook, review: &Value, said: [&(FakeHub, Said); 3]) {
     let suffix = "-longer".repeat(40);
     if review["request"]["object"]["spec"]["clusterSet"]
         .as_str()
@@ -154,48 +164,53 @@ fn a_longer_name_is_no_key(webhook: Webhook, review: &Value, said: [&(Hub, Said)
         }
     }
     for (hub, before) in said {
-        // What is true of an object on the sample hub is not true of another.
+        // A refusal because of an object on the sample hub does not apply to another name.
         let for_the_object = before.reason == "reserved-name"
-            || *hub == Hub::Sample && !["accept", "join", "bind"].contains(&before.reason);
+            || *hub == FakeHub::Sample && !["accept", "join", "bind"].contains(&before.reason);
         if !before.allowed && !for_the_object {
             let said = asked(*hub, webhook, &longer, now());
             assert!(
                 !said.allowed,
-                "a longer name made an allowance of {}",
+                "a longer name is allowed after {}",
                 before.json
             );
         }
     }
 }
 
-fn order_means_nothing(webhook: Webhook, review: &Value, said: &Said, dice: &mut Rng) {
+fn the_order_of_keys_does_not_matter(
+    webhook: Webhook,
+    review: &Value,
+    said: &Said,
+    dice: &mut Rng,
+) {
     let style = Style {
         shuffled: true,
         ..Style::default()
     };
     let text = rewritten(review, style, dice);
     assert_eq!(
-        ask(Hub::Sample, webhook, text.as_bytes(), now()),
+        ask(FakeHub::Sample, webhook, text.as_bytes(), now()),
         *said,
         "the order of keys: {text}"
     );
 }
 
-/// A dry run, the version of the review, and that the submitted object claims to be deleted.
-fn what_does_not_count(webhook: Webhook, review: &Value, said: &Said) {
+/// A dry run, the version of the review, and a deletionTimestamp on the submitted object do not matter.
+fn irrelevant_fields_do_not_matter(webhook: Webhook, review: &Value, said: &Said) {
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut review = review.clone();
         change(&mut review);
-        asked(Hub::Sample, webhook, &review, now())
+        asked(FakeHub::Sample, webhook, &review, now())
     };
     let dry = !review["request"]["dryRun"].as_bool().unwrap_or_default();
     let dry_run = changed(&|review| review["request"]["dryRun"] = dry.into());
-    assert_eq!(dry_run, *said, "a dry run is decided as the run is");
+    assert_eq!(dry_run, *said, "a dry run gets the same response");
 
     let beta = changed(&|review| review["apiVersion"] = json!("admission.k8s.io/v1beta1"));
     assert_eq!(
         beta.json["response"], said.json["response"],
-        "both versions are answered alike"
+        "both versions get the same response"
     );
 
     if review["request"]["object"]["metadata"].is_object() {
@@ -205,24 +220,24 @@ fn what_does_not_count(webhook: Webhook, review: &Value, said: &Said) {
         });
         assert_eq!(
             claim, *said,
-            "that it is deleted is read from the stored object"
+            "only the stored object says that it is being deleted"
         );
     }
 }
 
-/// Nothing that is written back as it is stored is refused or changed; and an object that is being deleted has no faults.
-/// Only acceptance is checked to the end: no cluster is accepted under a reserved name.
+/// An object that is written back unchanged is neither refused nor patched, and an object that is being deleted is not refused for its
+/// content, except that no cluster is accepted under a reserved name.
 fn only_changes_are_checked(webhook: Webhook, review: &Value) {
     let object = &review["request"]["object"];
     let mut update = review.clone();
     update["request"]["operation"] = json!("UPDATE");
     let mut unchanged = update.clone();
     unchanged["request"]["oldObject"] = object.clone();
-    for hub in [Hub::Closed, Hub::Silent] {
+    for hub in [FakeHub::Closed, FakeHub::Silent] {
         let said = asked(hub, webhook, &unchanged, now());
         assert!(
             said.reason == "undecodable" || (said.allowed && said.patch.0.is_empty()),
-            "an object that stays as it is was touched: {}",
+            "an unchanged object was refused or patched: {}",
             said.json
         );
     }
@@ -230,7 +245,7 @@ fn only_changes_are_checked(webhook: Webhook, review: &Value) {
     {
         update["request"]["oldObject"]["metadata"]["deletionTimestamp"] =
             json!("2026-11-21T12:00:00Z");
-        let said = asked(Hub::Open, webhook, &update, now());
+        let said = asked(FakeHub::Open, webhook, &update, now());
         let accepted = |object: &str| {
             update["request"][object]["spec"]["hubAcceptsClient"] == Value::Bool(true)
         };

@@ -1,20 +1,20 @@
-//! JSON, written otherwise: keys in another order, fields that nobody knows, a key that is there twice.
+//! Rewrites JSON: keys in another order, unknown fields, duplicate keys.
 
 use fastrand::Rng;
 use serde_json::Value;
 
-/// How a value is written.
+/// The style in which a value is written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Style {
     /// The keys of each object in any order.
     pub(crate) shuffled: bool,
-    /// Each object gets a field that nobody knows.
+    /// Each object gets an unknown field.
     pub(crate) unknown_fields: bool,
-    /// The member of this number (see [`members`]) is there twice, with another value the other time.
+    /// The member with this number (see [`members`]) occurs twice, the second time with another value.
     pub(crate) twice: Option<usize>,
 }
 
-/// How many members the objects of a value have.
+/// Returns the number of members of all objects in a value.
 pub(crate) fn members(value: &Value) -> usize {
     match value {
         Value::Object(object) => object.values().map(|value| 1 + members(value)).sum(),
@@ -23,7 +23,7 @@ pub(crate) fn members(value: &Value) -> usize {
     }
 }
 
-/// The value as text.
+/// Returns the value as text.
 pub(crate) fn rewritten(value: &Value, style: Style, dice: &mut Rng) -> String {
     let mut writer = Writer {
         style,

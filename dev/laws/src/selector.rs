@@ -1,4 +1,4 @@
-//! Label selectors, typed and stored: what is read can be written, and matching is what the documentation says.
+//! Laws of label selectors, as text and stored: parsing and printing agree, and matching follows the documentation.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 
 type Labels = BTreeMap<String, String>;
 
-/// The longest error there may be for each place of a selector: what it quotes is cut.
+/// Maximum length of an error for each field of a selector, because quoted values are truncated.
 const LONGEST_ERROR: usize = 4096;
 
-/// Selectors that tell more objects apart are not compared.
+/// Maximum number of objects for a comparison of two selectors.
 const MOST_OBJECTS: usize = 20_000;
 
-/// A selector, typed or as JSON, and on each line after the first labels of an object: `key=value,key=value`.
+/// Runs the laws on a selector, as text or JSON, and on the labels of an object on each further line: `key=value,key=value`.
 ///
 /// # Panics
 /// A law is broken.
@@ -27,8 +27,8 @@ pub fn selector(bytes: &[u8]) {
     typed(selector, labels);
 }
 
-/// Two selectors, old and new, and objects that either may tell apart: where the new one is not wider, each object that it
-/// selects was selected before; and where it is wider, there is one that was not.
+/// Runs the laws on two selectors, old and new: if the new one is not wider, the old one selects every object that the new one selects;
+/// if it is wider, at least one selected object is new.
 ///
 /// # Panics
 /// A law is broken.
@@ -46,7 +46,7 @@ pub fn widening(old: &str, new: &str) {
         let known = values.entry(key).or_insert_with(|| vec!["", "another"]);
         known.extend(of_key.iter().map(String::as_str));
     }
-    // Every object that has some of the keys, with values that are named, or with another.
+    // Every object with some of the keys, each with a value of a selector or another value.
     let mut objects = vec![Labels::new()];
     for (key, mut of_key) in values {
         of_key.sort_unstable();
@@ -76,7 +76,7 @@ fn labels_of(line: &str) -> Labels {
         .collect()
 }
 
-/// Objects that a selector with these keys and values may tell apart.
+/// Returns the objects that a selector with these keys and values can distinguish.
 fn probes<'s>(words: impl Iterator<Item = (&'s str, &'s [String])>) -> Vec<Labels> {
     let mut probes = vec![Labels::new()];
     for (key, values) in words.take(8) {
@@ -96,7 +96,7 @@ fn typed(selector: &str, mut labels: Vec<Labels>) {
     let Ok(requirements) = text::parse(selector) else {
         assert!(
             text::label_selector(selector).is_err(),
-            "what cannot be read cannot be stored"
+            "a selector that cannot be parsed cannot be stored"
         );
         return;
     };
@@ -105,20 +105,20 @@ fn typed(selector: &str, mut labels: Vec<Labels>) {
     let Ok(stored) = text::label_selector(selector) else {
         assert!(
             requirements.iter().any(compares),
-            "all but comparisons can be stored: {selector:?}"
+            "a selector without comparisons can be stored: {selector:?}"
         );
         return;
     };
     assert!(
         !requirements.iter().any(compares),
-        "no comparison can be stored: {selector:?}"
+        "a comparison cannot be stored: {selector:?}"
     );
 
     let written = text::written(&stored);
     assert_eq!(
         text::label_selector(&written).as_ref(),
         Ok(&stored),
-        "what is written is read as it was: {selector:?}, {written:?}"
+        "printing and parsing changes the selector: {selector:?}, {written:?}"
     );
     let parsed = Selector::parse(&stored).expect("what was typed well is well stored");
     labels.extend(probes(requirements.iter().map(|it| {
@@ -149,10 +149,7 @@ fn stored_selector(stored: &LabelSelector, labels: &[Labels]) {
     let parsed = match Selector::parse(stored) {
         Ok(parsed) => parsed,
         Err(errors) => {
-            assert!(
-                !errors.is_empty(),
-                "what is refused is refused for a reason"
-            );
+            assert!(!errors.is_empty(), "a refusal has a reason");
             for error in errors {
                 let error = error.to_string();
                 assert!(error.len() <= LONGEST_ERROR, "{} bytes", error.len());
@@ -184,7 +181,7 @@ fn words(stored: &LabelSelector) -> impl Iterator<Item = (&str, &[String])> {
         .chain(expressions.map(|it| (it.key.as_str(), it.values.as_deref().unwrap_or_default())))
 }
 
-/// Read off <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements>.
+/// From <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements>.
 fn as_documented(selector: &LabelSelector, labels: &Labels) -> bool {
     let expression = |it: &LabelSelectorRequirement| {
         let values = it.values.clone().unwrap_or_default();

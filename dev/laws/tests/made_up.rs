@@ -1,4 +1,4 @@
-//! The laws, for what proptest makes up.
+//! Runs the laws on inputs that proptest generates.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::json;
 
-/// Text of few letters, and of any.
+/// Text of few letters, or of any characters.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![6 => "[ab]{0,2}", 1 => "[a-z./-]{0,70}", 1 => any::<String>()]
 }
@@ -25,7 +25,7 @@ fn stored() -> impl Strategy<Value = String> {
     })
 }
 
-/// Selectors that are good, and have much in common.
+/// Valid selectors that have much in common.
 fn few_words() -> impl Strategy<Value = String> {
     let expression = ("[xy]", 0..4usize, vec("[abc]", 1..4)).prop_map(|(key, operator, values)| {
         match ["In", "NotIn", "Exists", "DoesNotExist"][operator] {

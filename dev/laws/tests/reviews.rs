@@ -1,4 +1,4 @@
-//! The laws of reviews, for reviews that a kube-apiserver once sent, in which anything has become anything else.
+//! Runs the laws of reviews on recorded reviews of a kube-apiserver with random changes.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -23,7 +23,7 @@ static RECORDED: LazyLock<Vec<Value>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Something to put into a review, as it is meant to be or not at all.
+/// A valid or invalid value to put into a review.
 fn value() -> impl Strategy<Value = Value> {
     const TEXTS: &[&str] = &[
         "",
@@ -74,14 +74,14 @@ fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// What becomes of a place in a review.
+/// A change at one place of a review.
 #[derive(Clone, Debug)]
 enum Edit {
     Set(Value),
     Remove,
-    /// What stands at another place.
+    /// The value of another place.
     Copy(Index),
-    /// A field more, if it is an object; an item more, if it is a list.
+    /// An additional field of an object, or item of a list.
     Add(String, Value),
 }
 
@@ -107,7 +107,7 @@ fn edit() -> impl Strategy<Value = (Index, Edit)> {
     (any::<Index>(), edit)
 }
 
-/// The pointers to all values, the review itself left out.
+/// Returns the pointers to all values except the review itself.
 fn places(value: &Value, at: &str, places: &mut Vec<String>) {
     let mut visit = |token: String, value| {
         let at = format!("{at}/{}", token.replace('~', "~0").replace('/', "~1"));

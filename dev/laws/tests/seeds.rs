@@ -1,6 +1,6 @@
-//! What the fuzzers begin with: under each target's name in `dev/fuzz/seeds`. The laws hold for all of it.
+//! Runs the laws on the seeds of the fuzzers, in `dev/fuzz/seeds` by target.
 //!
-//! Seeds of reviews are the recorded ones, without what no rule reads. Write them anew after reviews were recorded:
+//! Seeds of reviews are the recorded reviews, reduced to the fields that the rules read. After new recordings, update them with
 //! `BERTH_GENERATE=1 cargo test -p berth-laws`.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use berth_laws::requests::{agent, alternative_name, subject};
 use serde_json::Value;
 
-/// More than this is no seed corpus, but a harvest.
+/// Maximum number of seeds, so that a fuzzer's corpus is not committed.
 const LARGEST: usize = 300 * 1024;
 
 type Law = fn(&[u8]);
@@ -61,7 +61,7 @@ fn the_laws_hold_for_all_seeds() {
     assert!(size <= LARGEST, "the seeds have {size} bytes");
 }
 
-/// They are built by nightly, with a sanitizer, in minutes: so this compares their text.
+/// Building the targets needs nightly and minutes, so this test compares their text.
 #[test]
 fn each_law_has_a_target_that_calls_it_and_nothing_else() {
     let targets: BTreeMap<_, _> = TARGETS
@@ -85,7 +85,7 @@ fn each_law_has_a_target_that_calls_it_and_nothing_else() {
     }
 }
 
-/// A review without what no rule reads: a fuzzer's changes are to matter.
+/// Returns a review with only the fields that rules read, so that a fuzzer's changes matter.
 fn essential(mut review: Value) -> Value {
     let request = review["request"].as_object_mut().unwrap();
     for field in ["kind", "requestKind", "requestResource", "options"] {
@@ -135,7 +135,7 @@ fn seeds_of_reviews_are_what_was_recorded() {
             "dev/fuzz/seeds/review/{name}: {again}"
         );
     }
-    // What a fuzzer found has a name of its own.
+    // Inputs that a fuzzer found have other names.
     assert!(
         seeds.keys().all(|name| name.starts_with("found-")),
         "{:?}",
@@ -143,7 +143,7 @@ fn seeds_of_reviews_are_what_was_recorded() {
     );
 }
 
-/// Subjects and attributes, byte by byte; the requests in PEM were made by OpenSSL, and their keys thrown away.
+/// Subjects and attributes, byte by byte. OpenSSL created the CSRs in PEM; their keys were deleted.
 #[test]
 fn seeds_of_requests_that_are_signed_here_are_what_is_made_up() {
     let requests = [

@@ -1,13 +1,12 @@
-//! The floor the gate is measured against: a TLS server that answers a constant.
+//! The lower bound for measurements of the gate: a TLS server with a constant response.
 //!
-//! It pays for what no webhook in this stack can avoid (tokio, rustls with ring, reading a request off a kept-alive
-//! connection, writing an answer) and for nothing else: no hyper, no router, no JSON, no limits, no metrics. What the gate
-//! costs above this is the gate's own.
+//! It does only what every webhook with these libraries must do (tokio, rustls with ring, reading a request from a kept-alive connection,
+//! writing a response): no hyper, no router, no JSON, no limits, no metrics. The difference to the gate is the gate's own cost.
 //!
 //! It speaks HTTP/1.1 with `Content-Length` bodies, as the API server does to webhooks; anything else closes the connection.
-//! The TLS settings are the gate's (1.2 and 1.3, ring, default suites, no client certificates) but for ALPN: the gate offers
-//! `h2` and `http/1.1`, this offers `http/1.1` alone, as it must not agree to what it cannot speak. It listens on the loopback
-//! only, and has none of the timeouts that a server facing others needs.
+//! The TLS settings are the gate's (1.2 and 1.3, ring, default suites, no client certificates), except for ALPN: the gate offers `h2` and
+//! `http/1.1`, this server only `http/1.1`, because it does not implement HTTP/2. It listens on the loopback interface only, and has no
+//! timeouts.
 
 use std::convert::Infallible;
 use std::io::{ErrorKind, Write};
@@ -30,7 +29,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-/// What every review is answered with. The uid is constant too, so a client must not insist on its own.
+/// The response to every review. Its uid is constant, too, so a client must accept any uid.
 const ANSWER_BODY: &str = concat!(
     r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","#,
     r#""response":{"uid":"00000000-0000-0000-0000-000000000000","allowed":true,"status":{"code":200}}}"#
@@ -39,7 +38,7 @@ const ANSWER_BODY: &str = concat!(
 static ANSWER: LazyLock<Vec<u8>> = LazyLock::new(|| answer(""));
 static LAST_ANSWER: LazyLock<Vec<u8>> = LazyLock::new(|| answer("connection: close\r\n"));
 
-/// The header section and the body a request may have, as the gate's: more closes the connection.
+/// Maximum sizes of headers and body, as in the gate. A larger request closes the connection.
 const MAX_HEAD: usize = 64 << 10;
 const MAX_BODY: usize = 7 << 20;
 
@@ -57,7 +56,7 @@ Then, from another terminal (the uid is constant, so it is not to be checked):
     --ca /tmp/certs/ca.crt --body review.json --any-uid --pid 4711"
 )]
 struct Args {
-    /// Port on 127.0.0.1; 0 takes a free one, which is printed
+    /// Port on 127.0.0.1; 0 selects a free port, which is printed
     #[arg(long, default_value_t = 9443)]
     port: u16,
 
@@ -71,7 +70,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    // Serving ends with an error only.
+    // `serve` returns only with an error.
     let Err(error) = run(&Args::parse());
     let _ = writeln!(std::io::stderr(), "Error: {error:#}");
     ExitCode::FAILURE
@@ -114,12 +113,12 @@ async fn serve(port: u16, tls: TlsAcceptor) -> Result<Infallible> {
                     let tls = tls.clone();
                     connections.spawn(async move {
                         if let Err(error) = converse(socket, tls).await {
-                            // A full or closed stderr is no reason to stop serving.
+                            // Continue to serve even if stderr is full or closed.
                             let _ = writeln!(std::io::stderr(), "{peer}: {error:#}");
                         }
                     });
                 }
-                // Out of file descriptors, most likely: it passes when connections end, and must not spin until then.
+                // Probably out of file descriptors until connections end: wait, to prevent a busy loop.
                 Err(error) => {
                     let _ = writeln!(std::io::stderr(), "cannot accept: {error}");
                     tokio::time::sleep(Duration::from_millis(10)).await;
@@ -130,7 +129,7 @@ async fn serve(port: u16, tls: TlsAcceptor) -> Result<Infallible> {
     }
 }
 
-/// Answers one request after another until the client closes.
+/// Responds to one request after another until the client closes the connection.
 async fn converse(socket: TcpStream, tls: TlsAcceptor) -> Result<()> {
     socket.set_nodelay(true).context("cannot set TCP_NODELAY")?;
     let mut stream = tls.accept(socket).await.context("TLS handshake failed")?;
@@ -146,7 +145,7 @@ async fn converse(socket: TcpStream, tls: TlsAcceptor) -> Result<()> {
                 Ok(0) if buffer.is_empty() => return Ok(()),
                 Ok(0) => bail!("the client closed within a request"),
                 Ok(_) => {}
-                // Clients that just drop the socket are the rule, not worth a line.
+                // Clients usually close without a TLS close, so do not report it.
                 Err(error) if buffer.is_empty() && is_goodbye(error.kind()) => return Ok(()),
                 Err(error) => return Err(error).context("cannot read a request"),
             }
@@ -177,14 +176,14 @@ fn is_goodbye(kind: ErrorKind) -> bool {
 struct Request {
     /// Bytes of the whole request, head and body.
     length: usize,
-    /// The client wants the connection closed after the answer.
+    /// The client asks to close the connection after the response.
     close: bool,
 }
 
-/// Finds where the request at the beginning of `buffer` ends; `None` while its head is not all there.
+/// Finds the end of the request at the beginning of `buffer`; `None` while its head is incomplete.
 ///
 /// # Errors
-/// When the body's length is not stated by one `Content-Length`, or something is larger than the gate would take.
+/// The request does not have exactly one `Content-Length`, or exceeds the gate's limits.
 fn parse_head(buffer: &[u8]) -> Result<Option<Request>> {
     let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else {
         ensure!(

@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, Uri};
 
 use crate::check::Expect;
 use crate::generate::User;
-use crate::mix::{Kind, Mix};
+use crate::mix::{Mix, WriteKind};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,134 +17,136 @@ Examples:
   berth webhook-server --hub-files examples/hub --self-signed \\
     --certdir target/gate --bind-address 127.0.0.1 &
 
-  # Generated reviews, as fast as 16 connections get answers; and what the gate pays
+  # Generated reviews, as fast as 16 connections get responses; with the gate's
+  # CPU and memory
   loadtest --url https://127.0.0.1:9443 --ca target/gate/ca.crt --pid $(pidof berth)
 
-  # Other proportions, other people, and what they must be told
+  # Other proportions, another user, and expected verdicts
   loadtest ... --mix accept=1,bind=1 --user bob=team-bob --expect denied
   loadtest ... --mix update=9,create=1 --expect update=allowed,create=any
 
-  # 2000 reviews a second, whatever the gate does. Latency counts from the time
-  # that a review was due: a gate that stalls cannot hide it
+  # 2000 reviews a second, independent of the gate. Latency counts from the due
+  # time of a review, so a stall of the gate is visible
   loadtest ... --rate 2000
 
-  # Recorded reviews, byte for byte; with a new connection for each
+  # Recorded reviews, unchanged, with a new connection for each
   loadtest ... --body tests/data/reviews/update-unrelated-bob.validate.json \\
     --header 'Connection: close'
 
-  # Against another webhook: rounds in turns, medians and ratios
+  # Against another webhook: alternating rounds, medians and ratios
   loadtest ... --name berth --rounds 5 --against https://127.0.0.1:9444 \\
     --against-ca ocm/ca.crt --against-pid $(pidof registration) --against-name ocm
 
-  # Writes through an API server, which calls its webhooks; nothing is stored
-  # but what there is to write to, and that is cleaned up
+  # Writes through an API server, which calls its webhooks. The writes are dry
+  # runs; the objects that they write to are deleted at the end
   loadtest --kubeconfig hub.kubeconfig --mix create=1,accept=1,move=1,bind=1
   loadtest --kubeconfig hub.kubeconfig --writes real --rate 50
 
-What is counted: every answer is checked, and only right ones count. A call fails
-as it would for the API server: no answer in time, a broken connection, a status
-other than 200, another uid. Nothing is tried again. An answer that says that it
-could not be decided (code 429 or 500) is an answer, and counted apart.
+Every response is checked, and only correct ones count. A call fails if it would
+fail for the API server: a timeout, a broken connection, a status other than 200,
+another uid. Calls are not retried. A response that means undecided (code 429 or
+500) counts separately.
 
-Closed loop (the default): each connection sends when it has its answer. That
-finds what a server can do. Its latencies are of what was sent: a server that
-stalls is asked less, and the calls that others would have made meanwhile are in
-no percentile (coordinated omission). They are not made up afterwards: for
-latencies under a load, use --rate.
+Closed loop (the default): each connection sends after the previous response. This
+measures the capacity of a server. Latencies cover only calls that were sent: a
+server that stalls gets fewer calls, and the percentiles do not contain the calls
+that other clients would have made (coordinated omission). The tool does not
+correct for that. To measure latency under a given load, use --rate.
 
-Figures move with what else the machine does, and with whether the server and
-this tool share a core: pin each to its own (taskset -c 0 SERVER, taskset -c 1
-loadtest ...). Reviews per CPU second move the least.
+The figures depend on the other load of the machine, and on whether the server
+and this tool share a core: pin each to its own (taskset -c 0 SERVER, taskset
+-c 1 loadtest ...). Reviews per CPU second vary least.
 
-Exit codes: 0 every answer was right; 1 a call failed, an answer was wrong, the
-run was interrupted or could not start; 2 a wrong flag.";
+Exit codes: 0 every response was correct; 1 a call failed, a response was
+wrong, or the run was interrupted or could not start; 2 a wrong flag.";
 
-/// Loads an admission webhook with AdmissionReviews, or a hub with writes that its webhooks decide; checks every answer, and
-/// measures
+/// Load an admission webhook with AdmissionReviews, or a hub with writes that its webhooks decide; check every response, and
+/// measure
 #[derive(Clone, Debug, Parser)]
 #[command(name = "loadtest", version, after_help = EXAMPLES)]
-#[command(group(clap::ArgGroup::new("whom").required(true).args(["url", "kubeconfig"])))]
+#[command(group(clap::ArgGroup::new("target").required(true).args(["url", "kubeconfig"])))]
 pub(crate) struct Args {
-    /// Webhook to call, https only. Without a path each review goes to its own path, with ?timeout=..., as from the API server
-    #[arg(long, help_heading = "Whom to load", requires = "ca")]
+    /// Webhook to call, https only. Without a path, each review goes to the path of its webhook with ?timeout=..., as from an API
+    /// server
+    #[arg(long, help_heading = "Target", requires = "ca")]
     pub(crate) url: Option<Uri>,
 
-    /// PEM file with the CA certificates the webhook is verified by
-    #[arg(long, value_name = "FILE", help_heading = "Whom to load")]
+    /// PEM file with the CA certificates that verify the webhook's certificate
+    #[arg(long, value_name = "FILE", help_heading = "Target")]
     pub(crate) ca: Option<PathBuf>,
 
     /// Name the webhook's certificate must have [default: the host in --url]
-    #[arg(long, value_name = "NAME", help_heading = "Whom to load")]
+    #[arg(long, value_name = "NAME", help_heading = "Target")]
     pub(crate) server_name: Option<String>,
 
-    /// Write through the API server of this kubeconfig, instead of calling a webhook. (A write that the webhooks' registrations
-    /// pass over, as Berth's do updates, costs no webhook anything.)
-    #[arg(long, value_name = "FILE", help_heading = "Whom to load",
+    /// Write through the API server of this kubeconfig, instead of calling a webhook. (If the registrations skip the webhook for a
+    /// write, as Berth's do for updates, the write causes no call.)
+    #[arg(long, value_name = "FILE", help_heading = "Target",
         conflicts_with_all = ["ca", "server_name", "bodies", "headers", "any_uid", "names", "sets", "against"])]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// Whether what is written through the API server is stored. What there is to write to is always: two sets, and for each
-    /// connection a cluster and a namespace, named loadtest-* and deleted in the end
-    #[arg(long, value_enum, default_value_t = Writes::DryRun, help_heading = "Whom to load")]
+    /// Store the writes through the API server, or send them as dry runs. In both cases the tool creates two sets, and for each
+    /// connection a cluster and a namespace, named loadtest-*, and deletes them at the end
+    #[arg(long, value_enum, default_value_t = Writes::DryRun, help_heading = "Target")]
     pub(crate) writes: Writes,
 
-    /// The webhook's process on this machine, to report its CPU and memory
-    #[arg(long, help_heading = "Whom to load")]
+    /// Process ID of the webhook on this machine, to report its CPU and memory
+    #[arg(long, help_heading = "Target")]
     pub(crate) pid: Option<u32>,
 
-    /// What to call it in reports [default: its address]
-    #[arg(long, help_heading = "Whom to load")]
+    /// Name of the webhook in reports [default: its address]
+    #[arg(long, help_heading = "Target")]
     pub(crate) name: Option<String>,
 
     #[command(flatten)]
     pub(crate) what: What,
 
-    /// Connections, each with one request in flight; writes at once
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = one_to_ten_thousand, help_heading = "How")]
+    /// Connections, each with one request in flight; with --kubeconfig, concurrent writes
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = one_to_ten_thousand, help_heading = "Load")]
     pub(crate) connections: usize,
 
-    /// Requests that are due each second, over all connections [default: as many as are answered]
-    #[arg(long, value_name = "PER SECOND", value_parser = parse_rate, help_heading = "How")]
+    /// Requests per second over all connections, independent of the server [default: each connection sends after a response]
+    #[arg(long, value_name = "PER SECOND", value_parser = parse_rate, help_heading = "Load")]
     pub(crate) rate: Option<f64>,
 
-    /// Measured time
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = parse_positive, help_heading = "How")]
+    /// Duration of the measurement
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = parse_positive, help_heading = "Load")]
     pub(crate) seconds: Duration,
 
-    /// Time under load before the measuring begins
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_seconds, help_heading = "How")]
+    /// Duration of the load before the measurement
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_seconds, help_heading = "Load")]
     pub(crate) warmup: Duration,
 
-    /// A call that takes longer, connecting included, has failed; with --rate counted from when it was due
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_positive, help_heading = "How")]
+    /// Time limit of a call, including the connection; with --rate it counts from the call's due time
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_positive, help_heading = "Load")]
     pub(crate) timeout: Duration,
 
-    /// Threads of this tool; one leaves the other cores to the server
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = one_to_ten_thousand, help_heading = "How")]
+    /// Threads of this tool; with one, the server has the other cores
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = one_to_ten_thousand, help_heading = "Load")]
     pub(crate) threads: usize,
 
     #[command(flatten)]
     pub(crate) against: Against,
 
-    /// How to print the findings
+    /// Format of the report
     #[arg(long, short, value_enum, default_value_t = Output::Text, help_heading = "Report")]
     pub(crate) output: Output,
 
-    /// No progress on stderr
+    /// Do not print progress to stderr
     #[arg(long, short, help_heading = "Report")]
     pub(crate) quiet: bool,
 }
 
-/// What is sent.
+/// The reviews to send.
 #[derive(ClapArgs, Clone, Debug)]
-#[command(next_help_heading = "What to send")]
+#[command(next_help_heading = "Reviews")]
 pub(crate) struct What {
-    /// AdmissionReview to send, byte for byte, instead of generated ones; or a folder with some. May be repeated
+    /// AdmissionReview to send unchanged instead of generated ones, or a folder of them. May be repeated
     #[arg(long = "body", value_name = "FILE", conflicts_with_all = ["mix", "users", "names", "sets"])]
     pub(crate) bodies: Vec<PathBuf>,
 
-    /// Which writes are generated, in which proportion. A write of a cluster is two reviews, one to be mutated and one to be
-    /// validated; a binding's is one
+    /// Kinds of generated writes, and their proportions. A write of a cluster is two reviews (mutating and validating), a write of a
+    /// binding is one
     #[arg(
         long,
         value_name = "KIND=WEIGHT,...",
@@ -152,29 +154,29 @@ pub(crate) struct What {
     )]
     pub(crate) mix: Mix,
 
-    /// Who writes; may be repeated, they take turns. The group system:authenticated is always added. With --kubeconfig
-    /// somebody to impersonate [default: kubernetes-admin=system:masters; with --kubeconfig its user]
+    /// Requester of the writes; several take turns. May be repeated. The group system:authenticated is always added. With
+    /// --kubeconfig the tool impersonates this user [default: kubernetes-admin=system:masters; with --kubeconfig its user]
     #[arg(long = "user", value_name = "NAME[=GROUP,...]", value_parser = parse_user)]
     pub(crate) users: Vec<User>,
 
-    /// How many clusters, and namespaces, the reviews are about
+    /// Number of clusters, and of namespaces, in the reviews
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = one_to_a_thousand)]
     pub(crate) names: usize,
 
-    /// The sets that clusters move between, and that are bound
+    /// Sets that clusters move between, and that are bound
     #[arg(long, value_name = "SET,SET", default_value = "set-a,set-b", value_parser = parse_sets)]
     pub(crate) sets: [String; 2],
 
-    /// What the answers must say: allowed, denied or any; of all, or of a kind
+    /// Expected verdict of all writes or of a kind: allowed, denied or any
     /// [default: allowed for --body, any otherwise]
     #[arg(long, value_name = "[KIND=]VERDICT,...", value_delimiter = ',', value_parser = parse_expect)]
-    pub(crate) expect: Vec<(Option<Kind>, Expect)>,
+    pub(crate) expect: Vec<(Option<WriteKind>, Expect)>,
 
-    /// Take answers with any uid, not only that of the request
+    /// Accept responses with any uid, not only that of the request
     #[arg(long)]
     pub(crate) any_uid: bool,
 
-    /// One more header, may be repeated
+    /// Additional header. May be repeated
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = parse_header)]
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -183,11 +185,11 @@ pub(crate) struct What {
 #[derive(ClapArgs, Clone, Debug)]
 #[command(next_help_heading = "Compare")]
 pub(crate) struct Against {
-    /// Another webhook, to be loaded in turns with that of --url
+    /// Another webhook to load in alternating runs with that of --url
     #[arg(long = "against", id = "against", value_name = "URL", requires = "url")]
     pub(crate) url: Option<Uri>,
 
-    /// Its CA certificates [default: --ca]
+    /// CA certificates of the other webhook [default: --ca]
     #[arg(
         long = "against-ca",
         id = "against_ca",
@@ -196,7 +198,7 @@ pub(crate) struct Against {
     )]
     pub(crate) ca: Option<PathBuf>,
 
-    /// The name its certificate must have [default: the host in --against]
+    /// Name the other webhook's certificate must have [default: the host in --against]
     #[arg(
         long = "against-server-name",
         id = "against_server_name",
@@ -205,7 +207,7 @@ pub(crate) struct Against {
     )]
     pub(crate) server_name: Option<String>,
 
-    /// Its process
+    /// Process ID of the other webhook
     #[arg(
         long = "against-pid",
         id = "against_pid",
@@ -214,7 +216,7 @@ pub(crate) struct Against {
     )]
     pub(crate) pid: Option<u32>,
 
-    /// What to call it [default: its address]
+    /// Name of the other webhook in reports [default: its address]
     #[arg(
         long = "against-name",
         id = "against_name",
@@ -223,11 +225,11 @@ pub(crate) struct Against {
     )]
     pub(crate) name: Option<String>,
 
-    /// Take any uid in its answers
+    /// Accept responses of the other webhook with any uid
     #[arg(long = "against-any-uid", id = "against_any_uid", requires = "against")]
     pub(crate) any_uid: bool,
 
-    /// How often each is loaded
+    /// Number of runs of each webhook
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = one_to_a_thousand)]
     pub(crate) rounds: usize,
 }
@@ -242,16 +244,16 @@ pub(crate) enum Output {
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub(crate) enum Writes {
-    /// Decided, and not stored
+    /// Dry runs: decided, not stored
     DryRun,
     /// Stored
     Real,
 }
 
 impl What {
-    /// What the answers to a kind must say.
-    pub(crate) fn expect(&self, kind: Option<Kind>, otherwise: Expect) -> Expect {
-        let said = |of: Option<Kind>| {
+    /// Returns the expected verdict of a kind.
+    pub(crate) fn expect(&self, kind: Option<WriteKind>, otherwise: Expect) -> Expect {
+        let said = |of: Option<WriteKind>| {
             let mut said = self.expect.iter().rev();
             said.find(|(kind, _)| *kind == of)
                 .map(|(_, expect)| *expect)
@@ -264,7 +266,7 @@ impl What {
 
 fn parse_user(text: &str) -> Result<User> {
     let (name, groups) = text.split_once('=').unwrap_or((text, ""));
-    ensure!(!name.is_empty(), "a user has a name");
+    ensure!(!name.is_empty(), "the name of the user is empty");
     let groups = groups.split(',').filter(|group| !group.is_empty());
     Ok(User {
         name: name.to_owned(),
@@ -281,7 +283,7 @@ fn parse_sets(text: &str) -> Result<[String; 2]> {
     }
 }
 
-fn parse_expect(text: &str) -> Result<(Option<Kind>, Expect)> {
+fn parse_expect(text: &str) -> Result<(Option<WriteKind>, Expect)> {
     match text.split_once('=') {
         Some((kind, expect)) => Ok((Some(kind.parse()?), expect.parse()?)),
         None => Ok((None, text.parse()?)),
@@ -295,7 +297,7 @@ fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue)> {
     Ok((name.trim().parse()?, value.trim().parse()?))
 }
 
-/// A week: enough for any soak, and no clock runs over.
+/// A week: enough for any soak, and far from an overflow.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
 fn parse_seconds(text: &str) -> Result<Duration> {
@@ -354,11 +356,14 @@ mod tests {
     fn expectations_of_a_kind_go_before_those_of_all() {
         let args = parse("--url https://h --ca f --expect denied,update=allowed").unwrap();
         let expect = |kind| args.what.expect(kind, Expect::Any);
-        assert_eq!(expect(Some(Kind::Update)), Expect::Allowed);
-        assert_eq!(expect(Some(Kind::Bind)), Expect::Denied);
+        assert_eq!(expect(Some(WriteKind::Update)), Expect::Allowed);
+        assert_eq!(expect(Some(WriteKind::Bind)), Expect::Denied);
         assert_eq!(expect(None), Expect::Denied);
         let args = parse("--url https://h --ca f --expect bind=denied").unwrap();
-        assert_eq!(args.what.expect(Some(Kind::Move), Expect::Any), Expect::Any);
+        assert_eq!(
+            args.what.expect(Some(WriteKind::Move), Expect::Any),
+            Expect::Any
+        );
     }
 
     #[test]
@@ -398,9 +403,12 @@ mod tests {
             ("--url https://h --ca f --sets a,a", "two names of sets"),
             (
                 "--url https://h --ca f --expect maybe",
-                "none of allowed, denied and any",
+                "must be allowed, denied or any",
             ),
-            ("--url https://h --ca f --mix delete=1", "none of the kinds"),
+            (
+                "--url https://h --ca f --mix delete=1",
+                "must be update, create, accept, move or bind",
+            ),
         ];
         for (line, reason) in rows {
             let error = parse(line).unwrap_err().to_string();

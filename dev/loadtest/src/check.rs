@@ -1,4 +1,4 @@
-//! Is an answer the right one? A server that is fast because it answers something else must not look fast.
+//! Checks responses, so that a server with wrong responses does not look fast.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,49 +9,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::client::Answer;
 
-/// What an answer should say.
+/// The expected verdict of a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Expect {
     /// `allowed` must be true.
     Allowed,
-    /// `allowed` must be false, and that must have been decided.
+    /// `allowed` must be false, as a decision.
     Denied,
-    /// Either will do.
+    /// Any verdict.
     Any,
 }
 
-/// What an answer says.
+/// The verdict of a response.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Verdict {
     Allowed,
     Denied,
-    /// Not allowed, with a code that says that it could not be decided: 429, or 500 and above.
+    /// Not allowed with a code that means undecided: 429, or 500 and above.
     Undecided,
 }
 
-/// How a call can go wrong; each failed call counts as one of these.
+/// The fault of a failed call.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fault {
-    /// No connection, or no handshake.
+    /// The connection or the handshake failed.
     Connect,
-    /// The connection broke, or what came was not HTTP.
+    /// The connection broke, or the response was not HTTP.
     Call,
-    /// No answer in time.
+    /// No response in time.
     Timeout,
-    /// An HTTP status other than 200; from an API server, one that no webhook's denial has.
+    /// An HTTP status other than 200; from an API server, a status that is not a webhook's denial.
     Status,
     /// Status 200, but no AdmissionReview with a response.
     Malformed,
-    /// The answer to some other request.
+    /// The response to another request.
     Uid,
-    /// Allowed where a denial was expected, or the other way round.
+    /// Not the expected verdict.
     Verdict,
-    /// The API server got no answer from a webhook.
+    /// The API server got no response from a webhook.
     Webhook,
 }
 
-/// Faults by kind, each with the words of its first.
+/// Faults by kind, each with the message of the first.
 #[derive(Debug, Default, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Faults(pub(crate) BTreeMap<Fault, Counted>);
@@ -62,22 +62,22 @@ pub(crate) struct Counted {
     pub(crate) first: String,
 }
 
-/// Checks the answers of one connection.
+/// Checks the responses of one connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Checker {
-    /// By the remainder of the request's index, the last answer found right. The same request mostly gets the same bytes
-    /// but for the uid, and comparing costs less than parsing.
+    /// The last correct response, by the remainder of the request's index. The same request usually gets the same bytes except for the
+    /// uid, and comparing is cheaper than parsing.
     right: Vec<Option<Right>>,
 }
 
-/// How many right answers are kept.
+/// Number of correct responses to keep.
 const KEPT: usize = 1024;
 
 #[derive(Clone, Debug)]
 struct Right {
     request: usize,
     body: Vec<u8>,
-    /// Where the uid begins in it; none where any will do.
+    /// The position of the uid; `None` if any uid is accepted.
     uid_at: Option<usize>,
     verdict: Verdict,
 }
@@ -104,7 +104,7 @@ struct Status {
 // === impl Expect ===
 
 impl Expect {
-    /// Whether an answer may say this.
+    /// Returns whether this verdict is as expected.
     pub(crate) fn permits(self, verdict: Verdict) -> bool {
         match self {
             Self::Any => true,
@@ -122,7 +122,7 @@ impl FromStr for Expect {
             "allowed" => Ok(Self::Allowed),
             "denied" => Ok(Self::Denied),
             "any" => Ok(Self::Any),
-            other => anyhow::bail!("{other:?} is none of allowed, denied and any"),
+            other => anyhow::bail!("{other:?} must be allowed, denied or any"),
         }
     }
 }
@@ -130,7 +130,7 @@ impl FromStr for Expect {
 // === impl Verdict ===
 
 impl Verdict {
-    /// What a webhook's answer means by its two fields.
+    /// Returns the verdict of a webhook's response.
     fn of(allowed: bool, code: Option<i64>) -> Self {
         match code {
             _ if allowed => Self::Allowed,
@@ -191,10 +191,10 @@ impl Faults {
 // === impl Checker ===
 
 impl Checker {
-    /// Checks the answer to the request with this index, which had this uid; with none, any will do.
+    /// Checks the response to the request with this index and uid; without a uid, any is accepted.
     ///
     /// # Errors
-    /// What is wrong with the answer, and in words.
+    /// The fault, and a message.
     pub(crate) fn check(
         &mut self,
         request: usize,
@@ -217,7 +217,7 @@ impl Checker {
             return Ok(right.verdict);
         }
         let Review { response } = serde_json::from_slice(&answer.body).map_err(|error| {
-            let words = format!("not an answered AdmissionReview: {error}");
+            let words = format!("not an AdmissionReview with a response: {error}");
             (Fault::Malformed, words)
         })?;
         if let Some(uid) = uid.filter(|uid| *uid != response.uid.as_bytes()) {
@@ -236,11 +236,11 @@ impl Checker {
         }
         let uid_at = match (uid, &response.uid) {
             (None, _) => None,
-            // A part of the body, so that it says where it is.
+            // The slice of the body gives the position.
             (Some(_), Cow::Borrowed(text)) => {
                 Some((text.as_ptr() as usize).saturating_sub(answer.body.as_ptr() as usize))
             }
-            // Written with escapes: such an answer is parsed each time.
+            // A uid with escapes: such a response is parsed each time.
             (Some(_), Cow::Owned(_)) => return Ok(verdict),
         };
         *right = Some(Right {
@@ -254,7 +254,7 @@ impl Checker {
 }
 
 impl Right {
-    /// Whether a body is the same, but for the uid, which is to be this one.
+    /// Returns whether a body is the same except for the uid, which must be this one.
     fn is(&self, body: &[u8], uid: Option<&[u8]>) -> bool {
         match (self.uid_at, uid) {
             (Some(at), Some(uid)) => {
@@ -269,7 +269,7 @@ impl Right {
     }
 }
 
-/// What can be shown of a body.
+/// Returns the beginning of a body, for messages.
 fn beginning(body: &[u8], characters: usize) -> String {
     let body = String::from_utf8_lossy(body);
     body.chars().take(characters).collect()
@@ -427,7 +427,7 @@ mod tests {
             Ok(Verdict::Allowed),
             "the uid alone is another"
         );
-        assert_eq!(check(1, "u3", &fresh), Err(Fault::Uid), "an old answer");
+        assert_eq!(check(1, "u3", &fresh), Err(Fault::Uid), "an old response");
         let elsewhere = first.replace(r#":"u1"}"#, r#":"u3"}"#);
         assert_eq!(
             check(1, "u3", &elsewhere),

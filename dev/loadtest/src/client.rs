@@ -1,7 +1,7 @@
-//! A client of just what is needed: one HTTP/1.1 request at a time over a kept-alive TLS connection.
+//! A minimal client: one HTTP/1.1 request at a time over a kept-alive TLS connection.
 //!
-//! It must cost little, as it shares the machine with what it measures: a request's bytes are made once, the answer is
-//! parsed in place. The server's certificate is always verified.
+//! It must use little CPU, because it shares the machine with the server: a request's bytes are built once, and the response is parsed in
+//! place. The server's certificate is always verified.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// More than this is not read: no admission answer comes near it.
-const MAX_ANSWER: usize = 16 << 20;
+/// Maximum size of a response; admission responses are much smaller.
+const MAX_RESPONSE: usize = 16 << 20;
 
-/// Where to call.
+/// The server to call.
 pub(crate) struct Target {
     host: String,
     port: u16,
     authority: String,
-    /// With its query, if the address has one.
+    /// Path and query, if the address has one.
     path: Option<String>,
     server_name: ServerName<'static>,
     connector: TlsConnector,
     headers: Vec<u8>,
-    /// The requests themselves ask for the connection to be closed after each.
+    /// The requests have a header that closes the connection after each response.
     close: bool,
 }
 
@@ -42,12 +42,12 @@ pub(crate) struct Connection {
     buffer: Vec<u8>,
 }
 
-/// An answer, read to its end.
+/// A complete response.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
-    /// The connection is of no use after this answer: the server closes it, or was asked to.
+    /// The connection cannot be used again: the server closes it, or the request asked for that.
     pub(crate) close: bool,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Answer {
 
 impl Target {
     /// # Errors
-    /// When `url` is not an https URL, or `ca` holds no certificate.
+    /// `url` is not an https URL, or `ca` holds no certificate.
     pub(crate) fn new(
         url: &Uri,
         ca: &Path,
@@ -89,13 +89,13 @@ impl Target {
         })
     }
 
-    /// The path that the address names, if it names one.
+    /// Returns the path of the address, if it has one.
     pub(crate) fn path(&self) -> Option<&str> {
         self.path.as_deref()
     }
 
-    /// The bytes of a request. Where the address names no path, it goes to `path`, with the time limit in its query as the
-    /// API server says it.
+    /// Builds the bytes of a request. If the address has no path, the request goes to `path`, with the time limit in the query as from an
+    /// API server.
     pub(crate) fn request(&self, path: &str, body: &[u8], limit: Duration) -> Vec<u8> {
         let own = format!("{path}?timeout={}s", limit.as_secs().max(1));
         let path = self.path.as_deref().unwrap_or(&own);
@@ -117,7 +117,7 @@ impl Target {
     /// Opens a connection and finishes its handshake.
     ///
     /// # Errors
-    /// When nobody listens, or the server's certificate is not one that the CA vouches for under this name.
+    /// No server listens, or its certificate does not verify for this name.
     pub(crate) async fn connect(&self) -> Result<Connection> {
         let Self { host, port, .. } = self;
         let socket = TcpStream::connect((host.as_str(), *port))
@@ -140,7 +140,7 @@ impl Target {
     }
 }
 
-/// The gate's own settings, seen from the other end: ring, TLS 1.2 and 1.3; HTTP/1.1 as the API server asks for.
+/// The client side of the gate's settings: ring, TLS 1.2 and 1.3; HTTP/1.1 as the API server uses.
 fn tls_config(ca: &Path) -> Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     let unreadable = || {
@@ -164,7 +164,7 @@ fn tls_config(ca: &Path) -> Result<ClientConfig> {
         .context("ring lacks a TLS version")?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    // As Go's client, and so the API server, does by default: every handshake is a full one.
+    // No resumption, as in Go's client and so in the API server.
     config.resumption = Resumption::disabled();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
@@ -173,10 +173,10 @@ fn tls_config(ca: &Path) -> Result<ClientConfig> {
 // === impl Connection ===
 
 impl Connection {
-    /// Sends a request and reads the answer.
+    /// Sends a request and reads the response.
     ///
     /// # Errors
-    /// When the connection breaks or what comes is not HTTP/1.1; the connection cannot be used afterwards.
+    /// The connection broke, or the response is not HTTP/1.1; the connection cannot be used again.
     pub(crate) async fn call(&mut self, target: &Target, request: &[u8]) -> Result<Answer> {
         self.stream
             .write_all(request)
@@ -192,10 +192,10 @@ impl Connection {
                 .stream
                 .read_buf(&mut self.buffer)
                 .await
-                .context("cannot read the answer")?;
+                .context("cannot read the response")?;
             ensure!(
                 read > 0,
-                "the server closed the connection after {} bytes of an answer",
+                "the server closed the connection after {} bytes of a response",
                 self.buffer.len()
             );
             if let Some(mut answer) = parse(&self.buffer)? {
@@ -203,24 +203,25 @@ impl Connection {
                 return Ok(answer);
             }
             ensure!(
-                self.buffer.len() <= MAX_ANSWER,
-                "the answer exceeds {MAX_ANSWER} bytes"
+                self.buffer.len() <= MAX_RESPONSE,
+                "the response exceeds {MAX_RESPONSE} bytes"
             );
         }
     }
 }
 
-/// Reads the one answer that `buffer` holds; `None` while it is not all there.
+/// Parses the response in `buffer`; `None` while it is incomplete.
 fn parse(buffer: &[u8]) -> Result<Option<Answer>> {
     let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else {
         return Ok(None);
     };
-    let head = std::str::from_utf8(&buffer[..end]).context("the answer's head is not UTF-8")?;
+    let head =
+        std::str::from_utf8(&buffer[..end]).context("the head of the response is not UTF-8")?;
     let mut lines = head.split("\r\n");
     let status = lines
         .next()
         .and_then(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok())
-        .ok_or_else(|| anyhow!("not an HTTP/1.1 answer: {head:?}"))?;
+        .ok_or_else(|| anyhow!("not an HTTP/1.1 response: {head:?}"))?;
     let (mut length, mut chunked, mut close) = (None, false, false);
     for line in lines {
         let (name, value) = line
@@ -245,7 +246,7 @@ fn parse(buffer: &[u8]) -> Result<Option<Answer>> {
 
     let rest = &buffer[end + 4..];
     let (body, after) = match (chunked, length) {
-        // Go's server sends so what is larger than its buffer of 2 KiB.
+        // Go's server sends chunks if the body exceeds its buffer of 2 KiB.
         (true, _) => match parse_chunks(rest)? {
             Some(parsed) => parsed,
             None => return Ok(None),
@@ -254,11 +255,11 @@ fn parse(buffer: &[u8]) -> Result<Option<Answer>> {
             Some((body, after)) => (body.to_vec(), after),
             None => return Ok(None),
         },
-        (false, None) => bail!("the answer has neither Content-Length nor chunks"),
+        (false, None) => bail!("the response has neither Content-Length nor chunks"),
     };
     ensure!(
         after.is_empty(),
-        "{} bytes follow the answer that nobody asked for",
+        "{} bytes follow the end of the response",
         after.len()
     );
     Ok(Some(Answer {
@@ -268,7 +269,7 @@ fn parse(buffer: &[u8]) -> Result<Option<Answer>> {
     }))
 }
 
-/// A chunked body and what follows it, see RFC 9112 section 7.1; `None` while it is not all there.
+/// Parses a chunked body (RFC 9112 section 7.1) and returns it with the bytes after it; `None` while it is incomplete.
 fn parse_chunks(mut rest: &[u8]) -> Result<Option<(Vec<u8>, &[u8])>> {
     let mut body = Vec::new();
     loop {
@@ -280,8 +281,8 @@ fn parse_chunks(mut rest: &[u8]) -> Result<Option<(Vec<u8>, &[u8])>> {
         let size = usize::from_str_radix(digits, 16)
             .with_context(|| format!("{line:?} is not a chunk's size"))?;
         ensure!(
-            size <= MAX_ANSWER,
-            "a chunk of {size} bytes exceeds {MAX_ANSWER}"
+            size <= MAX_RESPONSE,
+            "a chunk of {size} bytes exceeds {MAX_RESPONSE}"
         );
         let Some((chunk, after)) = rest[end + 2..].split_at_checked(size) else {
             return Ok(None);
@@ -352,8 +353,8 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_refused_with_the_reason() {
         let rows = [
-            ("HTTP/1.0 200 OK\r\n\r\n", "not an HTTP/1.1 answer"),
-            ("HTTP/1.1 OK\r\n\r\n", "not an HTTP/1.1 answer"),
+            ("HTTP/1.0 200 OK\r\n\r\n", "not an HTTP/1.1 response"),
+            ("HTTP/1.1 OK\r\n\r\n", "not an HTTP/1.1 response"),
             (
                 "HTTP/1.1 200 OK\r\n\r\n",
                 "neither Content-Length nor chunks",

@@ -1,7 +1,7 @@
-//! Two targets side by side: runs in turns, medians, ratios.
+//! Compares two targets: alternating runs, medians, ratios.
 //!
-//! What else the machine does moves every figure; it moves those of two runs close together alike. So the targets take
-//! turns, the one that begins changes with each round, and the median of the rounds stands for a target.
+//! Other load of the machine affects every figure, but consecutive runs in the same way. So the targets take turns, the first target
+//! changes with each round, and the report shows the median of the rounds.
 
 use std::fmt;
 
@@ -10,25 +10,25 @@ use serde::Serialize;
 use crate::report::{Report, mib};
 use crate::text::three_digits;
 
-/// The findings about two targets.
+/// The comparison of two targets.
 #[derive(Debug, Serialize)]
 pub(crate) struct Comparison {
     names: [String; 2],
     rounds: usize,
     figures: Vec<Figure>,
-    /// Failed calls, of all rounds.
+    /// Failed calls of all rounds.
     failures: [u64; 2],
-    /// All rounds of the first, and all of the second.
+    /// The runs of the first and of the second target.
     runs: [Vec<Report>; 2],
 }
 
-/// One figure of both.
+/// One figure of both targets.
 #[derive(Debug, PartialEq, Serialize)]
 struct Figure {
     figure: &'static str,
-    /// Medians; none where a target's process is not known.
+    /// Medians; `None` if a target's process is not known.
     medians: [Option<f64>; 2],
-    /// The first through the second.
+    /// The first divided by the second.
     ratio: Option<f64>,
     better: Better,
 }
@@ -40,7 +40,7 @@ enum Better {
     Lower,
 }
 
-/// Which target is measured first in a round (counted from 0).
+/// Returns the order of the targets in a round (counted from 0).
 pub(crate) fn order(round: usize) -> [usize; 2] {
     [[0, 1], [1, 0]][round % 2]
 }
@@ -106,7 +106,7 @@ impl Comparison {
         }
     }
 
-    /// Every call of every run was answered, and rightly.
+    /// Returns whether all calls of all runs succeeded.
     pub(crate) fn is_clean(&self) -> bool {
         let mut runs = self.runs.iter().flatten();
         self.rounds > 0 && runs.all(Report::is_clean)
@@ -157,7 +157,7 @@ impl fmt::Display for Comparison {
         let rounds = self.rounds;
         write!(
             f,
-            "Medians of {rounds} rounds in turns; the ratio is {first} through {second}."
+            "Medians of {rounds} alternating rounds; the ratio is {first} divided by {second}."
         )?;
         for run in self.runs.iter().flatten() {
             for line in run.failures() {
@@ -260,7 +260,7 @@ mod tests {
         for part in [
             "reviews per second               900         100        9.00  (more is better)\n",
             "failed calls                       0           0\n",
-            "Medians of 3 rounds in turns; the ratio is berth through ocm.",
+            "Medians of 3 alternating rounds; the ratio is berth divided by ocm.",
         ] {
             assert!(text.contains(part), "{part}:\n{text}");
         }
@@ -272,7 +272,7 @@ mod tests {
             counts: vec![Count::default()],
             ..Tally::default()
         };
-        failed.faults.add(Fault::Timeout, "no answer".into());
+        failed.faults.add(Fault::Timeout, "no response".into());
         let usage = Usage {
             calls: 0,
             elapsed: Duration::from_secs(1),
@@ -298,7 +298,7 @@ mod tests {
         assert!(!comparison.is_clean());
         let text = comparison.to_string();
         assert!(
-            text.contains("b: 1 timed out; the first: no answer"),
+            text.contains("b: 1 timed out; the first: no response"),
             "{text}"
         );
         let figure = &comparison.figures[1];

@@ -1,4 +1,4 @@
-//! Reviews, straight to a webhook.
+//! Sends reviews directly to a webhook.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,35 +10,35 @@ use crate::check::{Checker, Expect, Fault};
 use crate::client::{Connection, Target};
 use crate::generate::fresh_uid;
 use crate::script::{Script, Uid};
-use crate::worker::{Caller, Outcome};
+use crate::worker::{CallResult, Caller};
 
-/// A webhook, and what is sent to it.
+/// A webhook and its requests.
 pub(crate) struct Webhook {
     target: Target,
     script: Script,
-    /// By the index of the review.
+    /// Requests by the index of the review.
     requests: Vec<Request>,
 }
 
 struct Request {
     bytes: Vec<u8>,
-    /// Where the uid is in them, and that of a file.
+    /// The position of the uid in the bytes, or the uid of a file.
     uid: Uid,
     expect: Expect,
 }
 
-/// One connection to it.
+/// One connection to a webhook.
 pub(crate) struct OneConnection {
     webhook: Arc<Webhook>,
     kept: Option<Connection>,
     checker: Checker,
-    /// The bytes of the request under way, where its uid is a fresh one.
+    /// The bytes of the current request, if its uid is generated.
     buffer: Vec<u8>,
     reconnects: u64,
 }
 
 impl Webhook {
-    /// Makes the bytes of all requests. A webhook that writes what it likes for a uid is to be excused by `any_uid`.
+    /// Builds the bytes of all requests. `any_uid` accepts a webhook that responds with another uid.
     pub(crate) fn new(target: Target, script: Script, limit: Duration, any_uid: bool) -> Self {
         let script = match target.path() {
             Some(path) => script.only_for(path.split('?').next().unwrap_or(path)),
@@ -71,7 +71,7 @@ impl Webhook {
     }
 
     /// # Errors
-    /// When there is no connection in this time.
+    /// No connection within this time.
     pub(crate) async fn connect(self: &Arc<Self>, within: Duration) -> Result<OneConnection> {
         let connection = match timeout_at(Instant::now() + within, self.target.connect()).await {
             Ok(connected) => connected?,
@@ -92,8 +92,8 @@ impl Caller for OneConnection {
         self.webhook.script.review(number).1.label
     }
 
-    /// A call that needs a new connection waits for it, so that is part of its latency.
-    async fn call(&mut self, number: u64, deadline: Instant) -> Outcome {
+    /// A call waits for a new connection if it needs one, so the latency includes the connection.
+    async fn call(&mut self, number: u64, deadline: Instant) -> CallResult {
         let webhook = Arc::clone(&self.webhook);
         let (index, _) = webhook.script.review(number);
         let request = &webhook.requests[index];
@@ -125,7 +125,7 @@ impl Caller for OneConnection {
         let answer = match timeout_at(deadline, connection.call(&webhook.target, bytes)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => return Err((Fault::Call, format!("{error:#}"))),
-            Err(_) => return Err((Fault::Timeout, "no answer in time, see --timeout".into())),
+            Err(_) => return Err((Fault::Timeout, "no response in time, see --timeout".into())),
         };
         let ended = Instant::now();
         if !answer.close {

@@ -1,7 +1,7 @@
-//! Makes reviews up, as a kube-apiserver sends them: field for field those of `tests/data/reviews`, in the same order.
+//! Generates reviews as a kube-apiserver sends them, with the fields of `tests/data/reviews` in the same order.
 //!
-//! A write of a cluster is two reviews, first for the mutating path, then for the validating one; that of a binding is one.
-//! All bodies are made before the load begins: what changes with each request is the 36 bytes of its uid.
+//! A write of a cluster is two reviews, first for the mutating path, then for the validating one; a write of a binding is one review.
+//! All bodies are built before the load begins; each request changes only the 36 bytes of its uid.
 
 use berth_api::{groups, labels};
 use jiff::Timestamp;
@@ -10,36 +10,36 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::check::Expect;
-use crate::mix::{Kind, Mix};
+use crate::mix::{Mix, WriteKind};
 use crate::script::{Review, Script, Uid, paths};
 
-/// Who writes.
+/// The requester of a write.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct User {
     pub(crate) name: String,
     pub(crate) groups: Vec<String>,
 }
 
-/// What the reviews are made from.
+/// The parameters of the reviews.
 pub(crate) struct Ingredients<'a> {
     pub(crate) mix: &'a Mix,
-    /// How many clusters, and namespaces, there are; at least one.
+    /// Number of clusters, and of namespaces; at least one.
     pub(crate) names: usize,
-    /// They take turns; at least one.
+    /// At least one; they take turns.
     pub(crate) users: &'a [User],
     /// Clusters move from the first to the second.
     pub(crate) sets: &'a [String; 2],
-    pub(crate) expect: &'a dyn Fn(Kind) -> Expect,
-    /// The time that the objects bear.
+    pub(crate) expect: &'a dyn Fn(WriteKind) -> Expect,
+    /// The time in the objects.
     pub(crate) now: Timestamp,
 }
 
-/// Stands for the request's uid until it is sent.
+/// Placeholder of the request's uid until it is sent.
 const NO_UID: &str = "00000000-0000-4000-8000-000000000000";
 
-/// One round of the mix for each name.
+/// Builds one round of the mix for each name.
 pub(crate) fn script(from: &Ingredients<'_>) -> Script {
-    let kinds: Vec<Kind> = from.mix.kinds().collect();
+    let kinds: Vec<WriteKind> = from.mix.kinds().collect();
     let mut script = Script {
         labels: kinds.iter().map(|kind| kind.name().to_owned()).collect(),
         reviews: Vec::new(),
@@ -49,7 +49,7 @@ pub(crate) fn script(from: &Ingredients<'_>) -> Script {
     for number in 0..from.names {
         let user = &from.users[number % from.users.len()];
         let first = script.reviews.len();
-        // Where the reviews of each kind begin, and end.
+        // The range of the reviews of each kind.
         let mut ends = vec![first];
         for (label, kind) in kinds.iter().enumerate() {
             for (path, request) in requests(*kind, number, user, from) {
@@ -88,7 +88,7 @@ fn review(label: usize, path: &'static str, request: Request<'_>, expect: Expect
     }
 }
 
-/// A uid for a request.
+/// Returns a random uid for a request.
 pub(crate) fn fresh_uid() -> [u8; 36] {
     let mut text = [0; 36];
     uuid::Builder::from_random_bytes(fastrand::u128(..).to_ne_bytes())
@@ -98,9 +98,9 @@ pub(crate) fn fresh_uid() -> [u8; 36] {
     text
 }
 
-/// The requests of one write.
+/// Builds the requests of one write.
 fn requests<'a>(
-    kind: Kind,
+    kind: WriteKind,
     number: usize,
     user: &'a User,
     from: &'a Ingredients<'_>,
@@ -125,7 +125,7 @@ fn requests<'a>(
         })
     };
     match kind {
-        Kind::Update => {
+        WriteKind::Update => {
             let new = Cluster {
                 note: Some("busy"),
                 manager: "kubectl-annotate",
@@ -133,7 +133,7 @@ fn requests<'a>(
             };
             update("kubectl-annotate", &cluster, &new).into()
         }
-        Kind::Accept => {
+        WriteKind::Accept => {
             let old = Cluster {
                 accepted: false,
                 ..cluster
@@ -144,7 +144,7 @@ fn requests<'a>(
             };
             update("kubectl-patch", &old, &new).into()
         }
-        Kind::Move => {
+        WriteKind::Move => {
             let new = Cluster {
                 set: to_set,
                 manager: "kubectl-label",
@@ -152,8 +152,8 @@ fn requests<'a>(
             };
             update("kubectl-label", &cluster, &new).into()
         }
-        Kind::Create => {
-            // As it comes from its agent: with no set, and not accepted.
+        WriteKind::Create => {
+            // As its agent creates it: without a set, not accepted.
             let asks = Cluster {
                 set: "",
                 accepted: false,
@@ -175,7 +175,7 @@ fn requests<'a>(
                 create(paths::VALIDATE_CLUSTER, defaulted.created()),
             ]
         }
-        Kind::Bind => {
+        WriteKind::Bind => {
             let set = &from.sets[number % 2];
             let namespace = format!("loadtest-ns-{number}");
             let object = binding(set, &namespace, from.now);
@@ -193,11 +193,11 @@ fn requests<'a>(
     }
 }
 
-/// A ManagedCluster at one moment.
+/// The state of a ManagedCluster.
 #[derive(Clone, Copy)]
 struct Cluster<'a> {
     name: &'a str,
-    /// Empty for none.
+    /// Empty without a set.
     set: &'a str,
     accepted: bool,
     note: Option<&'a str>,
@@ -206,7 +206,7 @@ struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    /// As its author sent it, the fields' managers added.
+    /// The object as its author sent it, with managedFields.
     fn sent(&self) -> Value {
         let api_version = format!("{}/v1", groups::CLUSTER);
         let managed = |manager: &str, fields: &Value| {
@@ -243,7 +243,7 @@ impl Cluster<'_> {
         })
     }
 
-    /// As it is about to be stored for the first time.
+    /// The object before it is stored for the first time.
     fn created(&self) -> Value {
         let mut object = self.sent();
         object["metadata"]["creationTimestamp"] = timestamp(self.now);
@@ -252,7 +252,7 @@ impl Cluster<'_> {
         object
     }
 
-    /// As it is stored.
+    /// The object as stored.
     fn stored(&self) -> Value {
         let mut object = self.created();
         object["metadata"]["resourceVersion"] = json!("4711");
@@ -281,12 +281,12 @@ fn binding(set: &str, namespace: &str, now: Timestamp) -> Value {
     })
 }
 
-/// To the second, as Kubernetes writes times.
+/// Formats a time to the second, as Kubernetes does.
 fn timestamp(at: Timestamp) -> Value {
     json!(at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
-/// The uid of an object: always the same for a name.
+/// Returns the uid of an object, which depends only on its name.
 fn uid_of(name: &str) -> String {
     let mut bytes = [0; 16];
     for (i, byte) in name.bytes().enumerate() {
@@ -344,7 +344,7 @@ struct UserInfo<'a> {
     extra: Value,
 }
 
-/// What a request is about.
+/// WriteKind and resource of a request.
 struct Resource(GroupKind, GroupResource);
 
 impl Resource {
@@ -390,7 +390,7 @@ impl<'a> Request<'a> {
             }),
         };
         let groups = user.groups.iter().map(String::as_str);
-        // What an API server says of a client certificate.
+        // As an API server describes a client certificate.
         let credential = format!("X509SHA256={:064x}", 0x4711);
         Self {
             uid: NO_UID,

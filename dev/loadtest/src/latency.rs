@@ -1,17 +1,18 @@
-//! Latencies in fixed buckets: constant memory and a few instructions per call, however long the run.
+//! Latencies in fixed buckets: constant memory and a few instructions per call, independent of the length of the run.
 //!
-//! Promises: a quantile is never below the true one, and at most 1/64 (1.6 %) above it; the maximum is exact.
+//! # Promises
+//! A quantile is rounded up by at most 1/64 (1.6 %). The maximum is exact.
 
 use std::time::Duration;
 
-/// Each power of two is cut into this many buckets.
+/// Number of buckets per power of two.
 const STEPS: u64 = 64;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
-/// Up to 2^40 ns, some 18 minutes; more falls into the last bucket.
+/// Buckets up to 2^40 ns, about 18 minutes; the last bucket holds longer durations, too.
 const MAX_BITS: u32 = 40;
 const BUCKETS: usize = ((MAX_BITS - STEP_BITS + 1) as usize) << STEP_BITS;
 
-/// A histogram of durations, nanosecond resolution.
+/// A histogram of durations with a resolution of nanoseconds.
 #[derive(Clone)]
 pub(crate) struct Latencies {
     buckets: Vec<u64>,
@@ -44,7 +45,7 @@ impl Latencies {
         Duration::from_nanos(self.max)
     }
 
-    /// The latency that so many of a thousand calls did not exceed; zero when there were none.
+    /// Returns the latency that this many of a thousand calls did not exceed; zero without calls.
     pub(crate) fn at_per_mille(&self, per_mille: u64) -> Duration {
         let rank = (self.count * per_mille).div_ceil(1000).max(1);
         let mut seen = 0;
@@ -66,14 +67,14 @@ impl Default for Latencies {
     }
 }
 
-/// The first STEPS buckets hold one value each; each following STEPS share a power of two.
+/// The first STEPS buckets hold one value each; each further STEPS buckets share a power of two.
 fn bucket(nanos: u64) -> usize {
     let nanos = nanos.min((1 << MAX_BITS) - 1);
     let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(STEP_BITS + 1);
     (shift as usize) * STEPS as usize + (nanos >> shift) as usize
 }
 
-/// The highest value in a bucket.
+/// Returns the highest value in a bucket.
 fn highest(bucket: usize) -> u64 {
     let steps = STEPS as usize;
     let shift = (bucket / steps).saturating_sub(1);

@@ -1,13 +1,14 @@
-//! Loads an admission webhook with AdmissionReviews (recorded ones, or generated) over kept-alive TLS connections, or a hub
-//! with writes that its webhooks decide, and reports what came of it: reviews per second, latency, and what the server's
-//! process paid for them in CPU and memory.
+//! Loads an admission webhook with AdmissionReviews (recorded or generated) over kept-alive TLS connections, or a hub with writes that
+//! its webhooks decide. It reports reviews per second, latency, and the CPU and memory of the server's process.
 //!
-//! Promises: every answer is checked, and only right ones count; a call fails as it would for the API server (no answer in
-//! time, a broken connection, a status other than 200, another uid), and nothing is retried; the exit code is 1 if any did.
-//! What it writes to a hub it takes away again, also when it is interrupted.
+//! # Promises
+//! - Every response is checked, and only correct ones count.
+//! - A call fails if it would fail for the API server (timeout, broken connection, a status other than 200, another uid). Calls are not
+//!   retried. The exit code is 1 if a call failed.
+//! - The tool deletes the objects that it created on a hub, also when it is interrupted.
 //!
-//! CPU per review is the figure to compare: throughput on a shared machine depends on the load tool, too. Latency under a
-//! given load is what the open loop is for: see [`schedule`].
+//! Compare CPU per review, because throughput on a shared machine also depends on the load tool. To measure latency under a given load,
+//! use the open loop: see [`schedule`].
 
 mod api_server;
 mod args;
@@ -42,16 +43,16 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // With stderr gone there is nobody left to tell.
+            // If stderr is closed, the error cannot be reported.
             let _ = writeln!(std::io::stderr(), "Error: {error:#}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// Runs and reports; whether all was right.
+/// Runs, prints the report, and returns whether all calls succeeded.
 fn measure(args: &Args) -> Result<bool> {
-    // kube's client takes the process's own.
+    // kube's client uses the process's default provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match args.threads {
         1 => Builder::new_current_thread().enable_all().build(),

@@ -1,35 +1,35 @@
-//! What is written, and in which proportion: `update=70,create=10,accept=5,move=10,bind=5`.
+//! Kinds of writes and their proportions: `update=70,create=10,accept=5,move=10,bind=5`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context, Error, Result, bail, ensure};
 
-/// What a write does.
+/// The kind of a write.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Kind {
-    /// A cluster's annotation changes: nothing that the gate guards.
+pub(crate) enum WriteKind {
+    /// Changes an annotation of a cluster, which the gate does not guard.
     Update,
-    /// A cluster asks to be let in.
+    /// Creates a cluster.
     Create,
-    /// A cluster is let in.
+    /// Accepts a cluster.
     Accept,
-    /// A cluster goes from one set to another.
+    /// Moves a cluster to another set.
     Move,
-    /// A set is bound to a namespace.
+    /// Binds a set to a namespace.
     Bind,
 }
 
-/// How often each kind comes. None is there twice, each at least once in a round.
+/// The weight of each kind. Each kind occurs once in the list, and at least once in a round.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Mix(Vec<(Kind, u32)>);
+pub(crate) struct Mix(Vec<(WriteKind, u32)>);
 
-/// The largest weight: a round has to stay short, so that every second of a run holds every kind.
+/// Maximum weight, which keeps a round short, so that every second of a run contains every kind.
 const LARGEST_WEIGHT: u32 = 1000;
 
-// === impl Kind ===
+// === impl WriteKind ===
 
-impl Kind {
+impl WriteKind {
     pub(crate) const ALL: [Self; 5] = [
         Self::Update,
         Self::Create,
@@ -49,34 +49,32 @@ impl Kind {
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for WriteKind {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|kind| kind.name() == text);
-        found.with_context(|| {
-            format!("{text:?} is none of the kinds update, create, accept, move and bind")
-        })
+        found.with_context(|| format!("{text:?} must be update, create, accept, move or bind"))
     }
 }
 
 // === impl Mix ===
 
 impl Mix {
-    /// The kinds in it, in the order of [`Kind::ALL`].
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = Kind> {
+    /// Returns the kinds of the mix, in the order of [`WriteKind::ALL`].
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = WriteKind> {
         self.0.iter().map(|(kind, _)| *kind)
     }
 
-    /// One round: each kind as often as it weighs (the weights without their common factor), evenly spread.
-    pub(crate) fn round(&self) -> Vec<Kind> {
+    /// Returns one round: each kind as often as its weight (without the common factor of all weights), evenly spread.
+    pub(crate) fn round(&self) -> Vec<WriteKind> {
         let factor = self
             .0
             .iter()
             .fold(0, |factor, (_, weight)| common_factor(factor, *weight));
         let weights: Vec<i64> = self.0.iter().map(|(_, w)| i64::from(w / factor)).collect();
         let sum: i64 = weights.iter().sum();
-        // Whose turn is the most overdue comes next.
+        // The most overdue kind is next.
         let mut owed = vec![0; weights.len()];
         let mut round = Vec::new();
         for _ in 0..sum {
@@ -100,12 +98,12 @@ impl FromStr for Mix {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let mut weights: Vec<(Kind, u32)> = Vec::new();
+        let mut weights: Vec<(WriteKind, u32)> = Vec::new();
         for part in text.split(',') {
             let Some((kind, weight)) = part.split_once('=') else {
                 bail!("{part:?} is not of the form KIND=WEIGHT");
             };
-            let kind: Kind = kind.trim().parse()?;
+            let kind: WriteKind = kind.trim().parse()?;
             let weight: u32 = weight
                 .trim()
                 .parse()
@@ -116,7 +114,7 @@ impl FromStr for Mix {
             );
             ensure!(
                 weights.iter().all(|(other, _)| *other != kind),
-                "{} is there twice",
+                "{} occurs twice",
                 kind.name()
             );
             weights.push((kind, weight));
@@ -150,8 +148,12 @@ mod tests {
         let round = mix.round();
         assert_eq!(round.len(), 20, "the common factor is 5");
         let count = |kind| round.iter().filter(|each| **each == kind).count();
-        assert_eq!(Kind::ALL.map(count), [14, 2, 1, 2, 1]);
-        let between = |half: &[Kind]| half.iter().filter(|kind| **kind == Kind::Update).count();
+        assert_eq!(WriteKind::ALL.map(count), [14, 2, 1, 2, 1]);
+        let between = |half: &[WriteKind]| {
+            half.iter()
+                .filter(|kind| **kind == WriteKind::Update)
+                .count()
+        };
         assert_eq!((between(&round[..10]), between(&round[10..])), (7, 7));
     }
 
@@ -160,10 +162,10 @@ mod tests {
         let rows = [
             ("update", "not of the form KIND=WEIGHT"),
             ("", "not of the form KIND=WEIGHT"),
-            ("delete=1", "none of the kinds"),
+            ("delete=1", "must be update, create"),
             ("update=1.5", "not a whole number"),
             ("update=-1", "not a whole number"),
-            ("update=1,update=2", "there twice"),
+            ("update=1,update=2", "occurs twice"),
             ("update=0,bind=0", "all weights are 0"),
             ("update=1001", "at most 1000"),
         ];
@@ -177,6 +179,9 @@ mod tests {
     fn what_weighs_nothing_is_not_in_it() {
         let mix: Mix = "bind=2,update=0,create=4".parse().unwrap();
         assert_eq!(mix.to_string(), "create=4,bind=2");
-        assert_eq!(mix.round(), [Kind::Create, Kind::Bind, Kind::Create]);
+        assert_eq!(
+            mix.round(),
+            [WriteKind::Create, WriteKind::Bind, WriteKind::Create]
+        );
     }
 }

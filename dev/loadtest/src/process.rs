@@ -1,4 +1,4 @@
-//! What a process has used, as Linux tells: `/proc/PID/stat` and `/proc/PID/status`, see proc(5).
+//! CPU and memory of a process on Linux, from `/proc/PID/stat` and `/proc/PID/status`; see proc(5).
 
 use std::fs;
 use std::time::Duration;
@@ -7,22 +7,22 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 /// The unit of the times in `/proc/PID/stat`: one over USER_HZ, which is part of the kernel's ABI and 100 on every
-/// architecture this is built for, whatever the kernel's own tick is.
+/// supported architecture, independent of the kernel's own tick.
 const TICK: Duration = Duration::from_millis(10);
 
-/// A process's memory, in KiB.
+/// Memory of a process, in KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Memory {
-    /// Resident now (VmRSS).
+    /// Current resident memory (VmRSS).
     pub(crate) rss_kib: u64,
-    /// The most that was resident since the process started (VmHWM).
+    /// Maximum resident memory since the process started (VmHWM).
     pub(crate) peak_kib: u64,
 }
 
-/// The CPU time used since the process started, in user and kernel mode, by all its threads. Resolution 10 ms.
+/// Returns the CPU time of all threads since the process started, in user and kernel mode. Resolution 10 ms.
 ///
 /// # Errors
-/// When there is no such process.
+/// The process does not exist.
 pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
     let path = format!("/proc/{pid}/stat");
     let stat = fs::read_to_string(&path).with_context(|| gone(pid, &path))?;
@@ -30,7 +30,7 @@ pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
 }
 
 /// # Errors
-/// When there is no such process.
+/// The process does not exist.
 pub(crate) fn memory(pid: u32) -> Result<Memory> {
     let path = format!("/proc/{pid}/status");
     let status = fs::read_to_string(&path).with_context(|| gone(pid, &path))?;

@@ -1,4 +1,4 @@
-//! What people see while a run lasts: on a terminal one line that is written over, elsewhere a line every 10 seconds.
+//! Progress of a run: on a terminal a line that is overwritten, elsewhere a new line every 10 seconds.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,16 +8,16 @@ use tokio::time::{Instant, interval};
 
 use crate::text::{duration, thousands};
 
-/// What the workers have done so far, the warm-up included.
+/// Calls of the workers so far, including the warm-up.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     answered: AtomicU64,
     failed: AtomicU64,
-    /// The slowest answer since it was last shown, in microseconds.
+    /// Latency of the slowest response since the last line, in microseconds.
     slowest: AtomicU64,
 }
 
-/// Where it is shown.
+/// Prints the progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
     terminal: bool,
@@ -36,7 +36,7 @@ impl Progress {
         self.slowest.fetch_max(micros, Ordering::Relaxed);
     }
 
-    /// How many calls were rightly answered so far.
+    /// Returns the number of successful calls so far.
     pub(crate) fn calls(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }
@@ -79,7 +79,7 @@ impl Screen {
         }
     }
 
-    /// Shows the progress of something that takes so long, until it is dropped.
+    /// Prints the progress of a task of this length, until dropped.
     pub(crate) async fn show(self, progress: &Progress, what: &str, length: Duration) {
         if !self.wanted {
             return std::future::pending().await;
@@ -91,7 +91,7 @@ impl Screen {
         });
         let begun = Instant::now();
         let mut before = (0, Duration::ZERO);
-        // The first comes at once.
+        // The first tick is immediate.
         ticks.tick().await;
         let _clear = Clear(self.terminal);
         loop {
@@ -101,7 +101,7 @@ impl Screen {
         }
     }
 
-    /// Says one thing: on a terminal until the next, in a log for good.
+    /// Prints one message. On a terminal the next message replaces it.
     pub(crate) fn say(self, line: &str) {
         if self.wanted && self.terminal {
             self.write(line);
@@ -109,7 +109,7 @@ impl Screen {
     }
 
     fn write(self, line: &str) {
-        // With stderr gone there is nobody left to tell.
+        // If stderr is closed, progress is not shown.
         let mut stderr = std::io::stderr().lock();
         let _ = if self.terminal {
             write!(stderr, "\r{line}\x1b[K").and_then(|()| stderr.flush())
@@ -119,7 +119,7 @@ impl Screen {
     }
 }
 
-/// Takes the line away again.
+/// Clears the line.
 struct Clear(bool);
 
 impl Drop for Clear {

@@ -1,4 +1,4 @@
-//! What a run found, for people and as JSON.
+//! The report of a run, as text and as JSON.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,38 +10,38 @@ use crate::latency::Latencies;
 use crate::text::{thousands, three_digits};
 use crate::worker::{Count, Tally};
 
-/// The findings of one run. Only rightly answered calls count, and of those the ones within the measured window; failures are
-/// counted over the whole run, the warm-up included.
+/// The report of one run. Only successful calls within the measured window count; failures count over the whole run, including the
+/// warm-up.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     name: String,
     target: String,
-    /// What was sent.
+    /// Description of the calls.
     sent: String,
     connections: usize,
     /// `closed`, or `open` at a rate.
     #[serde(rename = "loop")]
     loop_: &'static str,
-    /// In an open loop, the calls that were due in a second.
+    /// In an open loop, the calls that were due per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<f64>,
     /// The measured window, without the warm-up.
     seconds: f64,
-    /// What a call is.
+    /// The kind of a call.
     call: Call,
-    /// Answered within the window.
+    /// Calls with a response within the window.
     calls: u64,
     pub(crate) calls_per_second: f64,
-    /// From when a call was due (open loop), or sent (closed loop), to its answer.
+    /// Time from when a call was due (open loop), or sent (closed loop), to its response.
     pub(crate) latency_ms: Percentiles,
     verdicts: Verdicts,
-    kinds: Vec<Kind>,
-    /// What was found of the server's process, when `--pid` named it.
+    kinds: Vec<KindReport>,
+    /// CPU and memory of the server's process, with `--pid`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) server: Option<Server>,
-    /// The load tool's own CPU in the window: near `seconds` times its threads, it is what limits the throughput.
+    /// CPU time of the load tool in the window. If it is near `seconds` times the threads, the tool limits the throughput.
     client_cpu_seconds: f64,
-    /// Connections opened again because the old one failed or was closed after an answer.
+    /// Connections that were reopened because the old one failed or was closed after a response.
     reconnects: u64,
     failures: Faults,
     interrupted: bool,
@@ -60,12 +60,12 @@ pub(crate) struct Percentiles {
 struct Verdicts {
     allowed: u64,
     denied: u64,
-    /// Answered with a 429 or 500: it could not be decided.
+    /// Responses with 429 or 500: not decided.
     undecided: u64,
 }
 
 #[derive(Debug, Serialize)]
-struct Kind {
+struct KindReport {
     kind: String,
     #[serde(flatten)]
     verdicts: Verdicts,
@@ -77,12 +77,12 @@ struct Kind {
 pub(crate) struct Server {
     pid: u32,
     cpu_seconds: f64,
-    /// None when the window was too short to see any CPU.
+    /// `None` if the window was too short to measure CPU.
     pub(crate) calls_per_cpu_second: Option<f64>,
     pub(crate) memory_kib: Resident,
 }
 
-/// Resident memory: before the first connection, at the end, and the most in between.
+/// Resident memory: before the first connection, at the end, and the maximum in between.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Resident {
     before: u64,
@@ -90,13 +90,13 @@ pub(crate) struct Resident {
     pub(crate) peak: u64,
 }
 
-/// What is counted.
+/// The unit of the figures.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Call {
     /// One request to a webhook.
     Review,
-    /// One request to an API server, which may call several webhooks for it, or none.
+    /// One request to an API server, which can call several webhooks or none.
     Write,
 }
 
@@ -109,25 +109,25 @@ impl Call {
     }
 }
 
-/// What was run.
+/// The parameters of the run.
 #[derive(Clone)]
 pub(crate) struct Plan {
-    /// Of the target.
+    /// The name of the target.
     pub(crate) name: String,
-    /// Its address.
+    /// The address of the target.
     pub(crate) target: String,
     pub(crate) sent: String,
     pub(crate) connections: usize,
     pub(crate) call: Call,
-    /// What calls are counted as.
+    /// Labels of the calls.
     pub(crate) labels: Vec<String>,
-    /// What people see while it lasts.
+    /// The progress line.
     pub(crate) title: String,
 }
 
-/// What the window used.
+/// Calls and CPU time in the window.
 pub(crate) struct Usage {
-    /// Rightly answered.
+    /// Successful calls.
     pub(crate) calls: u64,
     pub(crate) elapsed: Duration,
     pub(crate) client_cpu: Duration,
@@ -136,7 +136,7 @@ pub(crate) struct Usage {
     pub(crate) interrupted: bool,
 }
 
-/// What the server's process used.
+/// CPU and memory of the server's process.
 #[derive(Clone, Copy)]
 pub(crate) struct ServerUsage {
     pub(crate) pid: u32,
@@ -156,7 +156,7 @@ impl Report {
             reconnects,
             faults,
         } = tally;
-        // Counts this small are exact in an f64.
+        // Counts of this size are exact in an f64.
         let count = usage.calls as f64;
         let seconds = usage.elapsed.as_secs_f64();
         let kinds = plan.labels.into_iter().zip(&counts);
@@ -178,7 +178,7 @@ impl Report {
             latency_ms: Percentiles::of(&total.latencies),
             verdicts: Verdicts::of(&total),
             kinds: kinds
-                .map(|(kind, count)| Kind {
+                .map(|(kind, count)| KindReport {
                     kind,
                     verdicts: Verdicts::of(count),
                     failed: count.failed,
@@ -193,7 +193,7 @@ impl Report {
         }
     }
 
-    /// Every call was answered, and rightly; and there was one.
+    /// Returns whether at least one call succeeded and none failed.
     pub(crate) fn is_clean(&self) -> bool {
         self.failures.0.is_empty() && self.calls > 0 && !self.interrupted
     }
@@ -206,7 +206,7 @@ impl Report {
         self.failures.0.values().map(|counted| counted.count).sum()
     }
 
-    /// The words of the failures, a line each.
+    /// Describes the failures, one line each.
     pub(crate) fn failures(&self) -> impl Iterator<Item = String> {
         self.failures
             .0
@@ -278,7 +278,7 @@ impl Server {
     }
 }
 
-/// A number of KiB, in MiB.
+/// Converts KiB to MiB.
 pub(crate) fn mib(kib: u64) -> f64 {
     kib as f64 / 1024.0
 }
@@ -360,7 +360,7 @@ impl fmt::Display for Report {
             "p50", "p90", "p99", "p99.9", "max", "allowed", "denied", "undecided", "failed"
         )?;
         if self.kinds.len() > 1 {
-            for Kind {
+            for KindReport {
                 kind,
                 verdicts,
                 failed,
@@ -382,7 +382,7 @@ impl fmt::Display for Report {
         }
         if self.failures.0.is_empty() {
             let words = match self.calls {
-                0 => "no answer came: raise --seconds",
+                0 => "no response came: raise --seconds",
                 _ => "none",
             };
             return write!(f, "\n  failures  {words}");
@@ -499,6 +499,6 @@ mod tests {
         let json = serde_json::to_value(&faulty).unwrap();
         let counted = serde_json::json!({"count": 2, "first": "status 500: oops"});
         assert_eq!(json["failures"]["status"], counted);
-        assert!(silent.to_string().contains("no answer came"), "{silent}");
+        assert!(silent.to_string().contains("no response came"), "{silent}");
     }
 }

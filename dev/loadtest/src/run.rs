@@ -1,4 +1,4 @@
-//! One run: connections at work for the warm-up and the window, and what the processes used meanwhile.
+//! One run: connections under load for the warm-up and the window, and the resource use of the processes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::report::{Plan, Report, ServerUsage, Usage};
 use crate::schedule::{Pace, Schedule, Window};
 use crate::worker::{Caller, Course, Tally, work};
 
-/// How a run is to go.
+/// Settings of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Calls in a second; none for a closed loop.
+    /// Calls per second; `None` for a closed loop.
     pub(crate) rate: Option<f64>,
     pub(crate) warmup: Duration,
     pub(crate) seconds: Duration,
@@ -27,13 +27,13 @@ pub(crate) struct Settings {
     pub(crate) stop: CancellationToken,
 }
 
-/// How often memory is looked at.
+/// Interval of memory samples.
 const SAMPLED_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs, with these callers at work, and reports. `before` is the memory of the process `pid` before there was a connection.
+/// Runs these callers and reports. `before` is the memory of the process `pid` before the first connection.
 ///
 /// # Errors
-/// When the process cannot be looked at any more.
+/// The process has ended.
 pub(crate) async fn run<C: Caller>(
     callers: Vec<C>,
     plan: Plan,
@@ -88,7 +88,7 @@ pub(crate) async fn run<C: Caller>(
         None => None,
         Some((pid, before)) => {
             let after = process::memory(pid)?;
-            // The kernel's mark is of the whole life of the process, so that it tells about this run only if it moved.
+            // The kernel's maximum covers the whole life of the process, so it belongs to this run only if it changed.
             let peak_kib = match after.peak_kib {
                 moved if moved > before.peak_kib => moved,
                 _ => most.max(after.rss_kib),
@@ -113,7 +113,7 @@ pub(crate) async fn run<C: Caller>(
     Ok(Report::new(plan, tally, &usage))
 }
 
-/// Progress is shown for as long as it takes.
+/// Shows progress until the run ends.
 fn unreachable_end<T>() -> Result<T> {
     anyhow::bail!("the progress ended before the run")
 }
@@ -125,7 +125,7 @@ async fn until(at: Instant, stop: &CancellationToken) {
     }
 }
 
-/// The most memory that was seen resident until then, in KiB.
+/// Samples resident memory until then, and returns the maximum in KiB.
 async fn most_resident(pid: Option<u32>, to: Instant, stop: &CancellationToken) -> Result<u64> {
     let mut most = 0;
     let end = until(to, stop);
@@ -144,13 +144,13 @@ async fn most_resident(pid: Option<u32>, to: Instant, stop: &CancellationToken) 
     }
 }
 
-/// The clocks at one end of the measured window, and the calls answered by then: all read at one moment, or a busy machine
-/// that wakes this task late would spoil the rates.
+/// Clocks and call count at one end of the measured window. They are read together, because on a busy machine this task can wake late,
+/// which would distort the rates.
 struct Reading {
     at: Instant,
     calls: u64,
     client_cpu: Duration,
-    /// Zero without a server's pid.
+    /// Zero without a server process.
     server_cpu: Duration,
 }
 

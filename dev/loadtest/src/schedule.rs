@@ -1,8 +1,8 @@
-//! When calls are made: back to back (a closed loop), or at a given rate whatever the server does (an open loop).
+//! Schedules calls: back to back (a closed loop), or at a given rate independent of the server (an open loop).
 //!
-//! In the open loop a call's latency counts from the time it was due. Where the server stalls, the calls that were due
-//! meanwhile, and could not be sent as all connections were busy, count with the time they waited. A tool that counts from
-//! the sending leaves them out, and a stall of a second shows as one slow call (coordinated omission).
+//! In the open loop, the latency of a call counts from its due time. If the server stalls, calls that are due but cannot be sent, because
+//! all connections are busy, count with their waiting time. A tool that counts from the time of sending omits them, and reports a stall
+//! of a second as one slow call (coordinated omission).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,24 +13,24 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The measured time.
+/// The measured window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub(crate) from: Instant,
     pub(crate) to: Instant,
 }
 
-/// Calls at a steady rate.
+/// A schedule of calls at a steady rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     pub(crate) start: Instant,
-    /// Calls in a second.
+    /// Calls per second.
     pub(crate) rate: f64,
-    /// How many there are.
+    /// The number of calls.
     pub(crate) calls: u64,
 }
 
-/// Says whose turn it is.
+/// Hands out tickets for calls.
 #[derive(Debug)]
 pub(crate) struct Pace {
     next: AtomicU64,
@@ -46,11 +46,11 @@ struct Open {
     due: Semaphore,
 }
 
-/// Leave to make one call.
+/// Permission for one call.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Ticket {
     pub(crate) number: u64,
-    /// When it was due; in a closed loop it is due when it is made.
+    /// The due time; in a closed loop the time of the call.
     pub(crate) due: Option<Instant>,
 }
 
@@ -65,7 +65,7 @@ impl Window {
 // === impl Schedule ===
 
 impl Schedule {
-    /// Calls at this rate for so long.
+    /// Returns a schedule at this rate for this time.
     pub(crate) fn new(start: Instant, rate: f64, length: Duration) -> Self {
         Self {
             start,
@@ -78,12 +78,12 @@ impl Schedule {
         self.start + Duration::from_secs_f64(number as f64 / self.rate)
     }
 
-    /// How many calls are due by this moment.
+    /// Returns the number of calls that are due by this time.
     fn due_by(&self, at: Instant) -> u64 {
         let Some(since) = at.checked_duration_since(self.start) else {
             return 0;
         };
-        // Rounding may be one off: what counts is when each is due.
+        // Rounding can be off by one; the due time decides.
         let mut due = (since.as_secs_f64() * self.rate).floor() as u64;
         while due < self.calls && self.due(due) <= at {
             due += 1;
@@ -94,11 +94,11 @@ impl Schedule {
 
 // === impl Pace ===
 
-/// The pacer looks up this often, also when nothing is due for long.
+/// Maximum interval between two checks of the pacer.
 const LOOK_UP: Duration = Duration::from_millis(20);
 
 impl Pace {
-    /// Calls follow each other until the window ends.
+    /// A closed loop until the window ends.
     pub(crate) fn closed(window: Window, stop: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             next: AtomicU64::new(0),
@@ -108,7 +108,7 @@ impl Pace {
         })
     }
 
-    /// Calls become due by a schedule, once somebody [lets them](Self::release).
+    /// An open loop whose calls are [released](Self::release) by the caller.
     fn open(window: Window, schedule: Schedule, stop: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             next: AtomicU64::new(0),
@@ -121,11 +121,11 @@ impl Pace {
         })
     }
 
-    /// Calls become due by a schedule. A thread of its own keeps the time: the runtime's timer is good to a millisecond,
-    /// which is longer than most calls take.
+    /// An open loop with a separate thread for timing, because the runtime's timer has a resolution of a millisecond, which is longer than
+    /// most calls.
     ///
     /// # Errors
-    /// When there can be no thread.
+    /// The thread cannot be started.
     pub(crate) fn open_and_paced(
         window: Window,
         schedule: Schedule,
@@ -133,7 +133,7 @@ impl Pace {
     ) -> std::io::Result<Arc<Self>> {
         let pace = Self::open(window, schedule, stop);
         let paced = Arc::clone(&pace);
-        // It ends by itself with the last call, or soon after the stop.
+        // The thread ends after the last call, or soon after the stop.
         thread::Builder::new().name("pacer".into()).spawn(move || {
             let mut released = 0;
             while released < schedule.calls && !paced.stop.is_cancelled() {
@@ -148,17 +148,17 @@ impl Pace {
         Ok(pace)
     }
 
-    /// Releases what is due by now, of which `released` were before; how many that makes.
+    /// Releases the calls that are due, of which `released` were released before, and returns the new total.
     fn release(&self, released: u64, now: Instant) -> u64 {
         let Some(open) = &self.open else { return 0 };
         let due = open.schedule.due_by(now).max(released);
-        // A second's calls at most, as the pacer looks up often.
+        // At most the calls of a second, because the pacer checks often.
         open.due
             .add_permits(usize::try_from(due - released).unwrap_or(0));
         due
     }
 
-    /// Wakes all who wait for a call that does not come.
+    /// Wakes all waiting workers at the end.
     fn end(&self) {
         if let Some(open) = &self.open {
             let all = Semaphore::MAX_PERMITS / 2;
@@ -166,7 +166,7 @@ impl Pace {
         }
     }
 
-    /// Leave for the next call, when it is due; none when the run is over.
+    /// Returns a ticket when the next call is due, or `None` when the run is over.
     pub(crate) async fn ticket(&self) -> Option<Ticket> {
         let Some(open) = &self.open else {
             let over = self.stop.is_cancelled() || Instant::now() >= self.window.to;
@@ -189,13 +189,13 @@ impl Pace {
         self.window
     }
 
-    /// In an open loop, calls in a second.
+    /// Returns the calls per second of an open loop.
     pub(crate) fn rate(&self) -> Option<f64> {
         self.open.as_ref().map(|open| open.schedule.rate)
     }
 }
 
-/// A pacer that lives in the runtime, and so by its time, which tests can hold.
+/// A pacer with the runtime's clock, which tests can pause.
 #[cfg(test)]
 pub(crate) fn open_and_paced_by_a_task(window: Window, schedule: Schedule) -> Arc<Pace> {
     let pace = Pace::open(window, schedule, CancellationToken::new());
@@ -254,7 +254,7 @@ mod tests {
             assert_eq!(ticket.number, number);
             assert_eq!(ticket.due, Some(due));
             let late = if number < 5 { 450 - 100 * number } else { 0 };
-            // The runtime's timer is good to a millisecond.
+            // The runtime's timer has a resolution of a millisecond.
             assert!(due.elapsed() <= Duration::from_millis(late + 1), "{number}");
         }
         assert_eq!(pace.ticket().await, None);

@@ -1,4 +1,4 @@
-//! Which reviews are sent, and in which order: those of files, or generated ones (see [`generate`](crate::generate)).
+//! The reviews to send and their order: from files, or generated (see [`generate`](crate::generate)).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,27 +21,27 @@ pub(crate) mod paths {
 /// A review to send.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Review {
-    /// Index into [`Script::labels`]: what it is counted as.
+    /// Index into [`Script::labels`], for the counts.
     pub(crate) label: usize,
-    /// The path that it is for, where the address names none.
+    /// The path of its webhook, used if the address has no path.
     pub(crate) path: &'static str,
     pub(crate) body: Vec<u8>,
     pub(crate) uid: Uid,
     pub(crate) expect: Expect,
 }
 
-/// The uid that an answer must repeat.
+/// The uid that a response must contain.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Uid {
-    /// Any will do.
+    /// Any uid.
     Any,
-    /// That of the file, as the review is sent byte for byte.
+    /// The uid of the file, because the review is sent unchanged.
     Of(String),
-    /// A fresh one for each request, written over the 36 bytes that begin here in the body.
+    /// A new uid for each request, written to the 36 bytes at this position of the body.
     FreshAt(usize),
 }
 
-/// Reviews, and their order; it is repeated for as long as a run lasts.
+/// Reviews and their order, which is repeated until the run ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Script {
     pub(crate) labels: Vec<String>,
@@ -50,20 +50,19 @@ pub(crate) struct Script {
     pub(crate) order: Vec<u32>,
 }
 
-/// Each label has counters and a histogram on each connection; files beyond these share the last.
+/// Maximum number of labels, because each has counters and a histogram on each connection. Further files share the last label.
 const MOST_LABELS: usize = 32;
 
-/// More than this is no AdmissionReview: the gate refuses bodies above 7 MiB.
+/// Maximum size of a review; the gate refuses bodies above 7 MiB.
 const LARGEST_FILE: u64 = 16 << 20;
 
 // === impl Script ===
 
 impl Script {
-    /// The reviews of files, one after another. Of a folder, those `*.json` files that hold one; the number of the others
-    /// comes with it.
+    /// Reads the reviews of files, in order. In a folder, files `*.json` that are not AdmissionReviews are skipped and counted.
     ///
     /// # Errors
-    /// A named file cannot be read or is no AdmissionReview, or a folder holds none.
+    /// A named file cannot be read or is not an AdmissionReview, or a folder contains none.
     pub(crate) fn of_files(
         named: &[PathBuf],
         any_uid: bool,
@@ -80,9 +79,13 @@ impl Script {
                 let body = read(path)?;
                 let asked = asked(&body).with_context(|| {
                     format!(
-                        "--body {}: no AdmissionReview with a request.uid to look for in the answers{}",
+                        "--body {}: not an AdmissionReview with a request.uid{}",
                         path.display(),
-                        if any_uid { "" } else { "; --any-uid does without" }
+                        if any_uid {
+                            ""
+                        } else {
+                            "; --any-uid does without"
+                        }
                     )
                 });
                 let asked = match asked {
@@ -139,7 +142,7 @@ impl Script {
         });
     }
 
-    /// Only the reviews for this path, if there are some: for an address with a path that is one of the webhook's.
+    /// Keeps only the reviews of this path, if any, for an address with the path of a webhook.
     pub(crate) fn only_for(mut self, path: &str) -> Self {
         let reviews = &self.reviews;
         let fits = |i: &u32| reviews[*i as usize].path == path;
@@ -150,7 +153,7 @@ impl Script {
     }
 
     pub(crate) fn review(&self, number: u64) -> (usize, &Review) {
-        // An order is never empty, and a remainder is below its length.
+        // The order is never empty, and the remainder is less than its length.
         let index = self.order[(number % self.order.len() as u64) as usize] as usize;
         (index, &self.reviews[index])
     }
@@ -253,7 +256,7 @@ mod tests {
     #[test]
     fn of_a_folder_what_is_no_review_is_passed_over() {
         let (script, passed_over) = Script::of_files(&[recorded("")], false, Expect::Any).unwrap();
-        assert!(passed_over > 20, "the answers lie there, too");
+        assert!(passed_over > 20, "the folder contains responses, too");
         assert!(script.reviews.len() > MOST_LABELS);
         assert_eq!(script.order.len(), script.reviews.len());
         assert_eq!(script.labels.len(), MOST_LABELS);
@@ -271,7 +274,7 @@ mod tests {
         let plain = folder.path().join("plain.json");
         fs::write(&plain, "{}").unwrap();
         let rows = [
-            (plain.clone(), "no AdmissionReview with a request.uid"),
+            (plain.clone(), "not an AdmissionReview with a request.uid"),
             (folder.path().join("none.json"), "cannot read --body"),
             (folder.path().to_owned(), "no file *.json in this folder"),
         ];

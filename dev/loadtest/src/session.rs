@@ -1,4 +1,4 @@
-//! What the command line asks for: one run, two targets in turns, or writes to a hub.
+//! Runs the command line: one run, two alternating targets, or writes to a hub.
 
 use std::fmt;
 use std::path::Path;
@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::api_server::{self, Hub, Writer};
+use crate::api_server::{self, TestedHub, Writer};
 use crate::args::{Args, Writes};
 use crate::check::Expect;
 use crate::client::Target;
@@ -25,7 +25,7 @@ use crate::report::{Call, Plan, Report};
 use crate::run::{self, Settings};
 use crate::script::Script;
 
-/// What came of it.
+/// The report of a session.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum Findings {
@@ -34,7 +34,7 @@ pub(crate) enum Findings {
 }
 
 impl Findings {
-    /// Every call was answered, and rightly.
+    /// Returns whether all calls succeeded.
     pub(crate) fn is_clean(&self) -> bool {
         match self {
             Self::One(report) => report.is_clean(),
@@ -52,10 +52,10 @@ impl fmt::Display for Findings {
     }
 }
 
-/// Does what the arguments ask for.
+/// Runs the session that the arguments describe.
 ///
 /// # Errors
-/// When it cannot begin, or a process that is measured ends.
+/// The session cannot start, or a measured process ends.
 pub(crate) async fn run(args: &Args) -> Result<Findings> {
     let signals = Signals::listen()?;
     let settings = Settings {
@@ -75,7 +75,7 @@ pub(crate) async fn run(args: &Args) -> Result<Findings> {
             let written = write(args, kubeconfig, &settings, &signals.second).await;
             written.map(Findings::One)
         }
-        // The command line sees to it.
+        // clap requires one of them.
         (None, None) => bail!("neither --url nor --kubeconfig is there"),
     }
 }
@@ -87,7 +87,7 @@ async fn call(args: &Args, url: &Uri, settings: &Settings) -> Result<Findings> {
     }
 }
 
-/// One webhook of one or two.
+/// One of up to two webhooks.
 struct Side<'a> {
     name: String,
     url: &'a Uri,
@@ -190,7 +190,7 @@ async fn load(
     run::run(callers, plan, settings, server).await
 }
 
-/// What is sent, and in words.
+/// The script, and its description.
 fn script(args: &Args, settings: &Settings) -> Result<(Script, String)> {
     let what = &args.what;
     if what.bodies.is_empty() {
@@ -231,7 +231,7 @@ async fn write(
     settings: &Settings,
     at_once: &CancellationToken,
 ) -> Result<Report> {
-    let hub = Hub::open(kubeconfig).await?;
+    let hub = TestedHub::open(kubeconfig).await?;
     let dry_run = args.writes == Writes::DryRun;
     let written = async {
         settings.screen.say("setting up");
@@ -284,7 +284,7 @@ async fn write(
     Ok(report)
 }
 
-/// The first signal ends the run, with a report; the second ends the program.
+/// The first signal ends the run with a report, the second ends the program.
 struct Signals {
     first: CancellationToken,
     second: CancellationToken,

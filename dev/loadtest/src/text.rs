@@ -1,8 +1,8 @@
-//! Numbers, as people read them.
+//! Formats numbers for reports.
 
 use std::time::Duration;
 
-/// A whole number, with a comma every three digits.
+/// Formats an integer with a comma every three digits.
 pub(crate) fn thousands(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();
@@ -16,12 +16,12 @@ pub(crate) fn thousands(number: f64) -> String {
     text
 }
 
-/// A length of time, in milliseconds, to three digits.
+/// Formats a duration in milliseconds, with three digits.
 pub(crate) fn duration(duration: Duration) -> String {
     format!("{} ms", three_digits(duration.as_secs_f64() * 1000.0))
 }
 
-/// A number to three digits, or whole when it has more.
+/// Formats a number with three digits, or as an integer if it has more.
 pub(crate) fn three_digits(number: f64) -> String {
     match number {
         0.0 => "0".into(),

@@ -1,4 +1,4 @@
-//! One connection at work: a call when it is its turn, and what came of it.
+//! A worker: makes calls on one connection when they are due, and counts the results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use crate::schedule::{Pace, Ticket};
 
 /// Makes calls: to a webhook, or writes to an API server.
 pub(crate) trait Caller: Send + 'static {
-    /// What the call with this number counts as.
+    /// Returns the label of the call with this number.
     fn label(&self, number: u64) -> usize;
 
-    /// Makes the call with this number. It is over by the deadline.
-    fn call(&mut self, number: u64, deadline: Instant) -> impl Future<Output = Outcome> + Send;
+    /// Makes the call with this number, and returns by the deadline.
+    fn call(&mut self, number: u64, deadline: Instant) -> impl Future<Output = CallResult> + Send;
 
-    /// How many connections were opened in the place of another.
+    /// Returns the number of reopened connections.
     fn reconnects(&self) -> u64 {
         0
     }
 }
 
-/// What a call came to: a verdict and when it was there, or what went wrong, in words.
-pub(crate) type Outcome = Result<(Verdict, Instant), (Fault, String)>;
+/// The result of a call: the verdict and the time of the response, or the fault with a message.
+pub(crate) type CallResult = Result<(Verdict, Instant), (Fault, String)>;
 
-/// What all workers of a run share.
+/// The state that all workers of a run share.
 #[derive(Clone)]
 pub(crate) struct Course {
     pub(crate) pace: Arc<Pace>,
@@ -35,18 +35,18 @@ pub(crate) struct Course {
     pub(crate) progress: Arc<Progress>,
 }
 
-/// What one label has come to within the window.
+/// The counts of one label within the window.
 #[derive(Clone, Default)]
 pub(crate) struct Count {
     pub(crate) latencies: Latencies,
     pub(crate) allowed: u64,
     pub(crate) denied: u64,
     pub(crate) undecided: u64,
-    /// Of the whole run, as all failures.
+    /// Failures of the whole run.
     pub(crate) failed: u64,
 }
 
-/// What the workers counted.
+/// The counts of the workers.
 #[derive(Default)]
 pub(crate) struct Tally {
     /// By label.
@@ -55,13 +55,13 @@ pub(crate) struct Tally {
     pub(crate) faults: Faults,
 }
 
-/// After a failure, how long until the next connection: a server that is down must not be met by a busy loop.
+/// Pause before the next connection after a failure, to prevent a busy loop while the server is down.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Calls until the run is done. A call in flight then is still awaited, and checked.
+/// Makes calls until the run ends. A call in flight at the end is still awaited and checked.
 ///
-/// In an open loop a call belongs to the window if it was due in it, and its time limit counts from then, so that an
-/// overloaded server ends the run no later than that after the window; in a closed loop, if it ended in it.
+/// In an open loop, a call belongs to the window if it was due in the window. Its time limit counts from the due time, so an overloaded
+/// server delays the end of the run by at most the time limit. In a closed loop, a call belongs to the window if it ended in it.
 pub(crate) async fn work<C: Caller>(mut caller: C, course: Course, labels: usize) -> Tally {
     let window = course.pace.window();
     let mut tally = Tally {
@@ -104,10 +104,10 @@ pub(crate) async fn work<C: Caller>(mut caller: C, course: Course, labels: usize
     tally
 }
 
-/// The verdict, if it is as expected.
+/// Returns the verdict if it is as expected.
 ///
 /// # Errors
-/// When it is not, with these words about it.
+/// The verdict is not as expected; the message contains `words`.
 pub(crate) fn expected(
     expect: Expect,
     verdict: Verdict,
@@ -155,7 +155,7 @@ impl Tally {
         self.faults.merge(other.faults);
     }
 
-    /// All labels together.
+    /// Returns the sum of all labels.
     pub(crate) fn total(&self) -> Count {
         let mut total = Count::default();
         for count in &self.counts {
@@ -177,11 +177,11 @@ mod tests {
     use super::*;
     use crate::schedule::{Schedule, Window, open_and_paced_by_a_task};
 
-    /// Answers in a millisecond, but for some calls, which it sits on, and all that come meanwhile.
+    /// Responds after a millisecond, except during a stall, which delays all calls.
     #[derive(Clone)]
     struct Stalling {
         one_at_a_time: Arc<Mutex<u64>>,
-        /// Which, and for how long.
+        /// The calls that stall, and the length of the stall.
         stall: (RangeInclusive<u64>, Duration),
     }
 
@@ -199,7 +199,7 @@ mod tests {
             usize::from(number % 2 == 1)
         }
 
-        async fn call(&mut self, _: u64, deadline: Instant) -> Outcome {
+        async fn call(&mut self, _: u64, deadline: Instant) -> CallResult {
             let answer = async {
                 let mut calls = self.one_at_a_time.lock().await;
                 *calls += 1;
@@ -212,7 +212,7 @@ mod tests {
             };
             match timeout_at(deadline, answer).await {
                 Ok(()) => Ok((Verdict::Allowed, Instant::now())),
-                Err(_) => Err((Fault::Timeout, "no answer".into())),
+                Err(_) => Err((Fault::Timeout, "no response".into())),
             }
         }
     }
@@ -245,8 +245,8 @@ mod tests {
     const STALL: Duration = Duration::from_secs(1);
     const PATIENT: Duration = Duration::from_secs(10);
 
-    /// The law: in ten seconds at a hundred calls a second, a stall of one second makes a tenth of the calls wait, half a
-    /// second on average, however few of them were in flight.
+    /// In ten seconds at a hundred calls a second, a stall of one second delays a tenth of the calls, by half a second on average, even
+    /// if only a few were in flight.
     #[tokio::test(start_paused = true)]
     async fn a_server_that_stalls_for_a_second_shows_in_an_open_loops_p99() {
         let window = window(10);
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(tally.counts[0].latencies.count(), 500);
     }
 
-    /// The same stall in a closed loop: only the calls in flight see it. That is why the open loop is there.
+    /// In a closed loop, the same stall affects only the calls in flight. For this reason the open loop exists.
     #[tokio::test(start_paused = true)]
     async fn in_a_closed_loop_the_same_stall_hides() {
         let pace = Pace::closed(window(10), CancellationToken::new());
@@ -282,7 +282,7 @@ mod tests {
         let window = window(5);
         let schedule = Schedule::new(window.from, 10.0, Duration::from_secs(5));
         let pace = open_and_paced_by_a_task(window, schedule);
-        // It never comes back.
+        // The call never completes.
         let caller = Stalling::at(11..=u64::MAX, Duration::from_secs(3600));
         let tally = run(caller, pace, Duration::from_secs(2)).await;
         let total = tally.total();

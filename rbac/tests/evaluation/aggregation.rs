@@ -1,4 +1,4 @@
-//! What an aggregated ClusterRole grants; each row a sentence.
+//! The permissions of an aggregated ClusterRole; each row of a table is a sentence.
 
 use crate::support::{ask, load, policy};
 

@@ -1,4 +1,4 @@
-//! Whom a binding is for, and where it counts; each row a sentence.
+//! The subjects and the scope of bindings; each row of a table is a sentence.
 
 use crate::support::{answer, ask, policy, request};
 use berth_rbac::{Grant, Policy, Subject, Verdict, implied_groups};

@@ -1,4 +1,4 @@
-//! A policy follows the changes of its objects.
+//! Changes of objects take effect in the policy.
 
 use crate::support::{answer, ask, load, policy};
 
@@ -23,7 +23,7 @@ subjects: [{kind: User, name: u}]
 ";
 
 #[test]
-fn an_object_that_is_replaced_counts_as_it_is_now() {
+fn a_replaced_object_has_effect_as_it_is_now() {
     let mut policy = policy(HUB);
     load(&mut policy, "kind: ClusterRole\nmetadata: {name: r}\nrules: [{verbs: [list], apiGroups: [''], resources: [pods]}]").unwrap();
     assert!(
@@ -76,7 +76,7 @@ fn an_object_that_is_removed_grants_nothing() {
 }
 
 #[test]
-fn removing_what_is_not_there_says_so() {
+fn removing_an_absent_object_returns_false() {
     let mut policy = policy(HUB);
     assert!(!policy.remove_cluster_role("x"));
     assert!(!policy.remove_cluster_role_binding("x"));

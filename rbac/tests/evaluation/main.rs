@@ -1,6 +1,6 @@
-//! The policy seen from outside: facts about RBAC, the recorded reviews' objects, and what is refused.
+//! Tests of the public API: rules of RBAC, the objects of the recorded reviews, and refused objects.
 //!
-//! What holds for every policy is in `laws/`.
+//! Properties of every policy are in `dev/laws`.
 
 #![allow(
     clippy::unwrap_used,

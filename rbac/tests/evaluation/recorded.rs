@@ -1,4 +1,4 @@
-//! The RBAC objects behind the recorded admission reviews, and the questions those reviews raise.
+//! The RBAC objects of the recorded admission reviews, and the questions that these reviews raise.
 
 use crate::support::{answer, policy};
 

@@ -1,4 +1,4 @@
-//! What a hub would not store is refused, by field and with a remedy.
+//! Objects that a hub would not store are refused, with field and remedy.
 
 use crate::support::{ask, load};
 use berth_rbac::Policy;
@@ -19,7 +19,7 @@ fn an_object_a_hub_would_not_store_is_refused() {
     let subject = |subject: &str| binding("kind: ClusterRole, name: r", subject);
     let nothing = || "{kind: User, name: u}";
     let rows = [
-        ("kind: ClusterRole\nmetadata: {}".to_owned(), r#"ClusterRole "": metadata.name: a name is needed"#),
+        ("kind: ClusterRole\nmetadata: {}".to_owned(), r#"ClusterRole "": metadata.name: must not be empty"#),
         ("kind: Role\nmetadata: {name: r}".to_owned(), r#"Role "/r": metadata.namespace: a Role needs a namespace"#),
         ("kind: ClusterRole\nmetadata: {name: a/b}".to_owned(), r#"ClusterRole "a/b": metadata.name: "a/b" must not contain '/' or '%'"#),
         ("kind: ClusterRole\nmetadata: {name: ..}".to_owned(), r#"ClusterRole "..": metadata.name: ".." cannot be a name"#),
@@ -28,13 +28,13 @@ fn an_object_a_hub_would_not_store_is_refused() {
         (role("{verbs: [get], apiGroups: ['']}"), r#"ClusterRole "r": rules[0].resources: a rule needs resources or nonResourceURLs"#),
         (
             role("{verbs: [get], apiGroups: [''], resources: [pods], nonResourceURLs: [/x]}"),
-            r#"ClusterRole "r": rules[0].nonResourceURLs: a rule is either for paths or for resources: make two rules of it"#,
+            r#"ClusterRole "r": rules[0].nonResourceURLs: a rule is for paths or for resources, not for both: split it into two rules"#,
         ),
         (
             "kind: Role\nmetadata: {name: r, namespace: app}\nrules: [{verbs: [get], nonResourceURLs: [/x]}]".to_owned(),
-            r#"Role "app/r": rules[0].nonResourceURLs: paths are granted by a ClusterRole only, through a ClusterRoleBinding"#,
+            r#"Role "app/r": rules[0].nonResourceURLs: only a ClusterRole can grant paths, through a ClusterRoleBinding"#,
         ),
-        (selector(""), r#"ClusterRole "r": aggregationRule.clusterRoleSelectors: needs at least one selector; or leave aggregationRule out"#),
+        (selector(""), r#"ClusterRole "r": aggregationRule.clusterRoleSelectors: needs at least one selector; otherwise remove aggregationRule"#),
         (
             selector("{}, {matchExpressions: [{key: a, operator: in, values: [b]}]}"),
             r#"ClusterRole "r": aggregationRule.clusterRoleSelectors[1].matchExpressions[0].operator: Invalid value: "in": not a valid selector operator"#,
@@ -51,13 +51,13 @@ fn an_object_a_hub_would_not_store_is_refused() {
             binding("kind: Role, name: r", nothing()),
             r#"ClusterRoleBinding "b": roleRef.kind: a ClusterRoleBinding binds a ClusterRole; a Role is bound by a RoleBinding in its namespace"#,
         ),
-        (binding("kind: Rolle, name: r", nothing()), r#"ClusterRoleBinding "b": roleRef.kind: "Rolle" is neither ClusterRole nor Role"#),
-        (binding("kind: ClusterRole", nothing()), r#"ClusterRoleBinding "b": roleRef.name: a name is needed"#),
+        (binding("kind: Rolle, name: r", nothing()), r#"ClusterRoleBinding "b": roleRef.kind: "Rolle" must be ClusterRole or Role"#),
+        (binding("kind: ClusterRole", nothing()), r#"ClusterRoleBinding "b": roleRef.name: must not be empty"#),
         (
             binding("kind: ClusterRole, name: r, apiGroup: v1", nothing()),
             r#"ClusterRoleBinding "b": roleRef.apiGroup: "v1" must be "rbac.authorization.k8s.io""#,
         ),
-        (subject("{kind: User, name: u}, {kind: Group}"), r#"ClusterRoleBinding "b": subjects[1].name: a name is needed"#),
+        (subject("{kind: User, name: u}, {kind: Group}"), r#"ClusterRoleBinding "b": subjects[1].name: must not be empty"#),
         (
             subject("{kind: Group, name: g, apiGroup: v1}"),
             r#"ClusterRoleBinding "b": subjects[0].apiGroup: "v1" must be "rbac.authorization.k8s.io" for a Group"#,
@@ -72,11 +72,11 @@ fn an_object_a_hub_would_not_store_is_refused() {
         ),
         (
             subject("{kind: ServiceAccount, name: 'a:b', namespace: app}"),
-            r#"ClusterRoleBinding "b": subjects[0].name: "a:b" cannot be the name of a service account: it is no DNS name in lower case"#,
+            r#"ClusterRoleBinding "b": subjects[0].name: "a:b" cannot be the name of a service account: it is not a lowercase DNS subdomain"#,
         ),
         (
             subject("{kind: Robot, name: r}"),
-            r#"ClusterRoleBinding "b": subjects[0].kind: "Robot" is none of User, Group, ServiceAccount"#,
+            r#"ClusterRoleBinding "b": subjects[0].kind: "Robot" must be User, Group or ServiceAccount"#,
         ),
     ];
     for (yaml, expected) in rows {

@@ -1,4 +1,4 @@
-//! Which requests one rule allows; each row a sentence.
+//! The requests that a rule allows; each row of a table is a sentence.
 
 use crate::support::{ask, rules_of_u};
 

@@ -68,7 +68,7 @@ pub(crate) fn ask(policy: &Policy, user: &str, groups: &[&str], line: &str) -> V
     policy.evaluate(&Subject { user, groups }, &request(line))
 }
 
-/// The grant in words, or `no`.
+/// The grant as text, or `no`.
 pub(crate) fn answer(policy: &Policy, user: &str, groups: &[&str], line: &str) -> String {
     match ask(policy, user, groups, line) {
         Verdict::Allowed(grant) => grant.to_string(),

@@ -1,4 +1,4 @@
-//! Requests made byte by byte: what an attacker sends, no library writes.
+//! Builds CSRs byte by byte, because libraries do not write what an attacker would send.
 
 use std::sync::LazyLock;
 
@@ -16,10 +16,10 @@ const SET: u8 = 0x31;
 const ORGANIZATION: &[u8] = &[6, 3, 0x55, 4, 0x0a];
 const COMMON_NAME: &[u8] = &[6, 3, 0x55, 4, 3];
 
-/// The same key for all: it is the names that matter.
+/// One key for all CSRs, because only the names matter.
 static KEY: LazyLock<KeyPair> = LazyLock::new(|| KeyPair::generate().expect("there is randomness"));
 
-/// In PEM, one block and nothing besides.
+/// Encodes as PEM with a single block.
 pub(super) fn pem(der: &[u8]) -> Vec<u8> {
     let mut pem = BEGIN.to_owned();
     for line in STANDARD.encode(der).as_bytes().chunks(64) {
@@ -30,7 +30,7 @@ pub(super) fn pem(der: &[u8]) -> Vec<u8> {
     pem.into_bytes()
 }
 
-/// What is in the PEM of a request that passed.
+/// Decodes the PEM of an accepted CSR.
 pub(super) fn der(pem: &[u8]) -> Vec<u8> {
     let pem = std::str::from_utf8(pem).expect("PEM is text");
     let content = pem
@@ -41,7 +41,7 @@ pub(super) fn der(pem: &[u8]) -> Vec<u8> {
     STANDARD.decode(base64).expect("PEM is base64")
 }
 
-/// A request with a good signature: of a subject, which is the first element of these bytes, and attributes, the rest.
+/// Builds a CSR with a valid signature from a subject (the first element of the bytes) and attributes (the rest).
 pub(super) fn signed(bytes: &[u8]) -> Vec<u8> {
     let (subject, attributes) = bytes.split_at(first_element(bytes));
     let info = [
@@ -61,7 +61,7 @@ pub(super) fn signed(bytes: &[u8]) -> Vec<u8> {
     )
 }
 
-/// How long the first element is; all there is, if that cannot be told.
+/// Returns the length of the first element, or that of all bytes if it is unknown.
 fn first_element(bytes: &[u8]) -> usize {
     let (header, length) = match *bytes {
         [_, length @ ..=0x7f, ..] => (2, usize::from(length)),
@@ -72,7 +72,7 @@ fn first_element(bytes: &[u8]) -> usize {
     bytes.len().min(header + length)
 }
 
-/// A subject, in DER.
+/// Returns a subject in DER.
 pub fn subject(organizations: &[&str], common_name: &str) -> Vec<u8> {
     let attribute = |oid: &[u8], value: &str| {
         let value = element(UTF8, value.as_bytes());
@@ -86,14 +86,14 @@ pub fn subject(organizations: &[&str], common_name: &str) -> Vec<u8> {
     element(SEQUENCE, &attributes)
 }
 
-/// The subject of an agent, in DER.
+/// Returns the subject of an agent in DER.
 pub fn agent() -> Vec<u8> {
     let group = format!("system:open-cluster-management:{CLUSTER}");
     let all = "system:open-cluster-management:managed-clusters";
     subject(&[&group, all], &format!("{group}:agent"))
 }
 
-/// The attribute that asks for a DNS name, in DER.
+/// Returns the attribute that requests a DNS name, in DER.
 pub fn alternative_name(name: &str) -> Vec<u8> {
     let names = element(4, &element(SEQUENCE, &element(0x82, name.as_bytes())));
     let extension = element(SEQUENCE, &[&[6, 3, 0x55, 0x1d, 0x11], &*names].concat());

@@ -1,4 +1,4 @@
-//! RBAC objects and questions of few words, so that they meet often; now and then of any text at all.
+//! Generates RBAC objects and questions from few words, so that they often match, and sometimes from any text.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use berth_rbac::{Kind, Policy, Request, Subject};
@@ -23,16 +23,16 @@ const WORDS: [&str; 12] = [
     "system:authenticated",
 ];
 
-/// A word, most often one of [`WORDS`].
+/// A word, usually one of [`WORDS`].
 #[derive(Clone, Debug)]
 pub(super) struct Word(String);
 
-/// Most often one, seldom none.
+/// Usually one, rarely zero.
 #[derive(Clone, Debug)]
 struct Few<T>(Vec<T>);
 
 #[derive(Arbitrary, Clone, Debug)]
-pub(super) struct Object {
+pub(super) struct RbacObject {
     shape: Shape,
     name: Word,
     namespace: Word,
@@ -45,11 +45,11 @@ pub(super) struct Object {
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Shape {
     ClusterRole,
-    /// Of the ClusterRoles with a label of this value.
+    /// Aggregates the ClusterRoles with this label value.
     Aggregated(bool),
     Role,
     ClusterRoleBinding,
-    /// To a ClusterRole, or to a Role.
+    /// Binds a ClusterRole or a Role.
     RoleBinding(bool),
 }
 
@@ -78,11 +78,11 @@ pub(super) struct Question {
     path: Seldom,
 }
 
-/// True once in eight times.
+/// True in one of eight cases.
 #[derive(Clone, Copy, Debug)]
 struct Seldom(bool);
 
-/// Somebody who holds what [`holder_of`] gives.
+/// The user with the rules of [`holder_of`].
 pub(super) fn holder() -> Subject<'static, Word> {
     Subject {
         user: "holder",
@@ -90,14 +90,14 @@ pub(super) fn holder() -> Subject<'static, Word> {
     }
 }
 
-/// A policy in which [`holder`] holds these rules everywhere.
+/// Returns a policy in which [`holder`] has these rules everywhere.
 pub(super) fn holder_of(rules: &[PolicyRule]) -> Policy {
     let metadata = || ObjectMeta {
         name: Some("held".to_owned()),
         ..ObjectMeta::default()
     };
     let mut policy = Policy::new();
-    // A Role's rule for paths is none that a hub takes, and counts for nothing.
+    // A hub refuses a Role with a rule for paths.
     let role = ClusterRole {
         metadata: metadata(),
         rules: Some(rules.to_vec()),
@@ -128,7 +128,7 @@ pub(super) fn holder_of(rules: &[PolicyRule]) -> Policy {
 impl<'a> Arbitrary<'a> for Word {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> Result<Self> {
         let which = usize::from(u8::arbitrary(bytes)?);
-        // The first ones oftenest.
+        // The first words most often.
         let word = match which {
             0..=199 => WORDS[which % 2].to_owned(),
             200..=251 => WORDS[which % WORDS.len()].to_owned(),
@@ -169,10 +169,10 @@ fn words(Few(words): &Few<Word>) -> Vec<String> {
     words.iter().map(|Word(word)| word.clone()).collect()
 }
 
-// === impl Object ===
+// === impl RbacObject ===
 
-impl Object {
-    /// It, under a name that no other object has.
+impl RbacObject {
+    /// Returns the object under a unique name.
     pub(super) fn renamed(&self, prefix: &str) -> Self {
         let Word(name) = &self.name;
         Self {
@@ -192,12 +192,12 @@ impl Object {
         }
     }
 
-    /// Whether a policy takes it.
+    /// Returns whether a policy accepts the object.
     pub(super) fn is_taken(&self) -> bool {
         self.try_add(&mut Policy::new())
     }
 
-    /// Adds it, if a policy takes it.
+    /// Adds the object if the policy accepts it.
     pub(super) fn add_to(&self, policy: &mut Policy) {
         self.try_add(policy);
     }
@@ -213,7 +213,7 @@ impl Object {
             rules: Some(rules.clone()),
             aggregation_rule: None,
         };
-        // Of what a hub does not store nothing is said.
+        // The laws do not cover objects that a hub would not store.
         if policy.upsert_cluster_role(role).is_err() {
             rules.clear();
         }

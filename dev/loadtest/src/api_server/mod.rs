@@ -1,7 +1,7 @@
-//! Writes through an API server: whatever webhooks it calls are in their latency, and those that it fails to call are counted.
+//! Writes through an API server. The latency includes the webhooks that it calls; failed webhook calls are counted.
 //!
-//! What is written bears the label `loadtest=RUN`, and names that begin with `loadtest-RUN`, so that no two runs meet and
-//! everything can be found again. [`Hub::clean_up`] takes it away, whatever happened before.
+//! All objects have the label `loadtest=RUN` and names that begin with `loadtest-RUN`, so that runs do not conflict and all objects can be
+//! found. [`TestedHub::clean_up`] deletes them, also after a failure.
 
 mod objects;
 mod writer;
@@ -18,42 +18,42 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::generate::User;
-use objects::{Names, Object};
+use objects::{Names, NewObject};
 pub(crate) use writer::{Plan, Writer};
 
-/// A hub, and what this run keeps there.
+/// A hub, and the objects of this run there.
 #[derive(Clone)]
-pub(crate) struct Hub {
+pub(crate) struct TestedHub {
     client: Client,
     pub(crate) url: String,
     names: Names,
 }
 
-/// How long each request beside the load may take.
+/// Time limit of a request that is not part of the load.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many of those are under way at once.
+/// Maximum number of concurrent requests that are not part of the load.
 const AT_ONCE: usize = 8;
 
-/// A request, before it knows its server.
+/// A request without a server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Call {
     method: &'static str,
     path: String,
-    /// Null for none.
+    /// Null without a body.
     body: Value,
 }
 
-impl Hub {
+impl TestedHub {
     /// # Errors
-    /// When the kubeconfig cannot be read or names no server that can be used.
+    /// The kubeconfig cannot be read or has no usable server.
     pub(crate) async fn open(kubeconfig: &Path) -> Result<Self> {
         let named = || format!("--kubeconfig {}", kubeconfig.display());
         let read = Kubeconfig::read_from(kubeconfig).with_context(named)?;
         let mut config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default())
             .await
             .with_context(named)?;
-        // A call that fails is to be counted.
+        // Failed calls must be counted, not retried.
         config.default_retry = false;
         let url = config.cluster_url.to_string();
         Ok(Self {
@@ -63,10 +63,10 @@ impl Hub {
         })
     }
 
-    /// Makes what the writers need: two sets, and for each a cluster and a namespace.
+    /// Creates the objects of the writers: two sets, and for each writer a cluster and a namespace.
     ///
     /// # Errors
-    /// When something cannot be made. What was made before is there, and to be cleaned up.
+    /// An object cannot be created. The objects that were created before must be cleaned up.
     pub(crate) async fn set_up(&self, writers: usize) -> Result<()> {
         for set in &self.names.sets {
             self.create(&self.names.set(set)).await?;
@@ -84,15 +84,15 @@ impl Hub {
             .await
     }
 
-    /// Takes away what this run has made, and what the hub has made for that, and waits until it is gone.
+    /// Deletes the objects of this run, and those that the hub created for them, and waits for the deletion.
     ///
     /// # Errors
-    /// When something stays, with the words to take it away by hand.
+    /// An object remains; the message says how to delete it by hand.
     pub(crate) async fn clean_up(&self, writers: usize) -> Result<()> {
         let cleaned = async {
             for collection in self.names.collections() {
                 let names = self.delete_all(&collection).await?;
-                // A hub's controllers take their time.
+                // The hub's controllers need time.
                 self.wait_until_gone(&collection, names).await?;
             }
             let namespaces = self.names.namespaces(writers);
@@ -107,7 +107,7 @@ impl Hub {
         })
     }
 
-    async fn create(&self, object: &Object) -> Result<()> {
+    async fn create(&self, object: &NewObject) -> Result<()> {
         let call = Call {
             method: "POST",
             path: object.collection.clone(),
@@ -119,7 +119,7 @@ impl Hub {
         }
     }
 
-    /// The paths of what there is of this run, all being deleted.
+    /// Deletes the objects of this run, and returns the paths of those that remain.
     async fn delete_all(&self, collection: &str) -> Result<usize> {
         let there = self.list(collection).await?;
         let number = there.len();
@@ -158,7 +158,7 @@ impl Hub {
         Ok(())
     }
 
-    /// The paths of the objects of this run.
+    /// Returns the paths of the objects of this run.
     async fn list(&self, collection: &str) -> Result<Vec<String>> {
         let call = Call {
             method: "GET",
@@ -178,7 +178,7 @@ impl Hub {
     async fn ask(&self, call: &Call) -> Result<String> {
         match timeout(PATIENCE, self.send(call, &[])).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => bail!("no answer within {PATIENCE:?}"),
+            Err(_) => bail!("no response within {PATIENCE:?}"),
         }
     }
 
@@ -209,7 +209,7 @@ impl Hub {
     }
 }
 
-/// The headers of a request on behalf of somebody.
+/// Returns the impersonation headers of a request.
 fn impersonation(user: &User) -> Result<Vec<(HeaderName, HeaderValue)>> {
     let header = |name: &'static str, value: &str| {
         let value = HeaderValue::from_str(value);

@@ -1,4 +1,4 @@
-//! What a run keeps on a hub, and under which names.
+//! The objects of a run on a hub, and their names.
 
 use berth_api::{groups, labels};
 use serde_json::{Value, json};
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 /// The names of a run's objects.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
-    /// The run's own: the value of the label `loadtest`, and part of every name.
+    /// The identifier of the run: the value of the label `loadtest`, and part of every name.
     pub(super) run: String,
-    /// Clusters begin in the first.
+    /// Clusters start in the first set.
     pub(super) sets: [String; 2],
 }
 
 /// An object to create.
 #[derive(Clone, Debug)]
-pub(super) struct Object {
+pub(super) struct NewObject {
     pub(super) collection: String,
     pub(super) body: Value,
 }
@@ -35,47 +35,47 @@ impl Names {
         format!("loadtest-{}-{writer}-{number}", self.run)
     }
 
-    /// The namespace that a writer binds sets in. No cluster has its name, as the gate keeps bindings out of those.
+    /// The namespace in which a writer binds sets. It does not have the name of a cluster, because the gate refuses bindings there.
     fn own_namespace(&self, writer: usize) -> String {
         format!("loadtest-{}-ns-{writer}", self.run)
     }
 
     /// A cluster that is not accepted, in the first set.
-    pub(super) fn cluster(&self, name: &str) -> Object {
+    pub(super) fn cluster(&self, name: &str) -> NewObject {
         let mut object = self.object("v1", "ManagedCluster", name);
         object["metadata"]["labels"][labels::CLUSTER_SET] = json!(self.sets[0]);
         object["spec"] = json!({"hubAcceptsClient": false, "leaseDurationSeconds": 60});
-        Object {
+        NewObject {
             collection: clusters(),
             body: object,
         }
     }
 
-    pub(super) fn set(&self, name: &str) -> Object {
+    pub(super) fn set(&self, name: &str) -> NewObject {
         let mut object = self.object("v1beta2", "ManagedClusterSet", name);
         object["spec"] = json!({"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}});
-        Object {
+        NewObject {
             collection: collection("v1beta2", None, groups::MANAGED_CLUSTER_SETS),
             body: object,
         }
     }
 
-    pub(super) fn binding(&self, writer: usize) -> Object {
+    pub(super) fn binding(&self, writer: usize) -> NewObject {
         let namespace = self.own_namespace(writer);
         let mut object = self.object("v1beta2", "ManagedClusterSetBinding", &self.sets[0]);
         object["metadata"]["namespace"] = json!(namespace);
         object["spec"] = json!({"clusterSet": self.sets[0]});
         let resource = groups::MANAGED_CLUSTER_SET_BINDINGS;
-        Object {
+        NewObject {
             collection: collection("v1beta2", Some(&namespace), resource),
             body: object,
         }
     }
 
-    pub(super) fn namespace(&self, writer: usize) -> Object {
+    pub(super) fn namespace(&self, writer: usize) -> NewObject {
         let mut object = self.object("v1", "Namespace", &self.own_namespace(writer));
         object["apiVersion"] = json!("v1");
-        Object {
+        NewObject {
             collection: NAMESPACES.into(),
             body: object,
         }
@@ -89,7 +89,7 @@ impl Names {
         })
     }
 
-    /// What is deleted by its label, in this order: a set goes when nothing is in it any more.
+    /// The kinds to delete by label, in this order: a set is deleted last, because it must be empty.
     pub(super) fn collections(&self) -> [String; 3] {
         [
             collection("v1beta2", None, groups::MANAGED_CLUSTER_SET_BINDINGS),
@@ -98,7 +98,7 @@ impl Names {
         ]
     }
 
-    /// The paths of the namespaces: the writers' own, and those that a hub makes for the clusters that it accepts.
+    /// Returns the paths of the namespaces: those of the writers, and those that a hub creates for accepted clusters.
     pub(super) fn namespaces(&self, writers: usize) -> Vec<String> {
         let names = |writer| [self.own_namespace(writer), self.own_cluster(writer)];
         let names = (0..writers).flat_map(names);
@@ -106,15 +106,15 @@ impl Names {
     }
 }
 
-impl Object {
-    /// As people call it.
+impl NewObject {
+    /// Returns the name of the object for messages.
     pub(super) fn name(&self) -> String {
         let of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (kind, name) = (&self.body["kind"], &self.body["metadata"]["name"]);
         format!("{} {}", of(kind), of(name))
     }
 
-    /// Where it is once it was created.
+    /// Returns the path of the object.
     pub(super) fn path(&self) -> String {
         let name = self.body["metadata"]["name"].as_str();
         format!("{}/{}", self.collection, name.unwrap_or_default())
@@ -135,7 +135,7 @@ fn collection(version: &str, namespace: Option<&str>, resource: &str) -> String 
     }
 }
 
-/// The path of an object of a collection (over all namespaces), by its metadata.
+/// Returns the path of an object of a collection (over all namespaces), from its metadata.
 pub(super) fn path_of(collection: &str, metadata: &Value) -> Option<String> {
     let name = metadata["name"].as_str()?;
     let Some(namespace) = metadata["namespace"].as_str() else {

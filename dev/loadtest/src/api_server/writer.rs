@@ -1,4 +1,4 @@
-//! One writer: a write when it is its turn, and what the API server's answer says about the webhooks.
+//! A writer: sends writes when they are due, and reads the webhooks' verdict from the API server's response.
 
 use std::sync::Arc;
 
@@ -10,45 +10,45 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::objects::clusters;
-use super::{Call, Hub, impersonation};
+use super::{Call, TestedHub, impersonation};
 use crate::check::{Expect, Fault, Verdict};
 use crate::generate::User;
-use crate::mix::Kind;
-use crate::worker::{Caller, Outcome, expected};
+use crate::mix::WriteKind;
+use crate::worker::{CallResult, Caller, expected};
 
-/// What the writers of a run do.
+/// Settings of the writers of a run.
 pub(crate) struct Plan {
-    pub(crate) kinds: Vec<Kind>,
-    pub(crate) round: Vec<Kind>,
-    pub(crate) expect: Box<dyn Fn(Kind) -> Expect + Send + Sync>,
-    /// Nothing is stored.
+    pub(crate) kinds: Vec<WriteKind>,
+    pub(crate) round: Vec<WriteKind>,
+    pub(crate) expect: Box<dyn Fn(WriteKind) -> Expect + Send + Sync>,
+    /// Send dry runs.
     pub(crate) dry_run: bool,
 }
 
-/// Writes to its own objects, one after the other.
+/// Writes to its own objects, one write at a time.
 pub(crate) struct Writer {
-    hub: Hub,
+    hub: TestedHub,
     plan: Arc<Plan>,
     number: usize,
     headers: Vec<(HeaderName, HeaderValue)>,
     state: State,
 }
 
-/// What was stored last.
+/// The state that was stored last.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct State {
     accepted: bool,
-    /// Index of the cluster's set.
+    /// The index of the cluster's set.
     set: usize,
 }
 
 impl Writer {
-    /// The writer with this number. Without a user it writes as whoever the kubeconfig says.
+    /// Returns the writer with this number. Without a user it writes as the kubeconfig's user.
     ///
     /// # Errors
-    /// When the user has a name that no header can hold.
+    /// The name of the user cannot be sent in a header.
     pub(crate) fn new(
-        hub: &Hub,
+        hub: &TestedHub,
         plan: &Arc<Plan>,
         number: usize,
         user: Option<&User>,
@@ -62,13 +62,13 @@ impl Writer {
         })
     }
 
-    fn kind(&self, number: u64) -> Kind {
+    fn kind(&self, number: u64) -> WriteKind {
         let round = &self.plan.round;
         round[(number % round.len() as u64) as usize]
     }
 
-    /// A write, what takes it back, and what is stored after it.
-    fn write(&self, kind: Kind, number: u64) -> (Call, Option<Call>, State) {
+    /// Returns a write, the request that reverts it, and the state after it.
+    fn write(&self, kind: WriteKind, number: u64) -> (Call, Option<Call>, State) {
         let names = &self.hub.names;
         let own = format!("{}/{}", clusters(), names.own_cluster(self.number));
         let patch = |body: Value| Call {
@@ -78,23 +78,23 @@ impl Writer {
         };
         let mut state = self.state;
         let (mut call, undo) = match kind {
-            Kind::Update => {
+            WriteKind::Update => {
                 let note = json!({"loadtest": number.to_string()});
                 (patch(json!({"metadata": {"annotations": note}})), None)
             }
-            Kind::Accept => {
+            WriteKind::Accept => {
                 state.accepted = !state.accepted;
                 let accepted = json!({"hubAcceptsClient": state.accepted});
                 (patch(json!({"spec": accepted})), None)
             }
-            Kind::Move => {
+            WriteKind::Move => {
                 state.set = 1 - state.set;
                 let label = json!({berth_api::labels::CLUSTER_SET: names.sets[state.set]});
                 (patch(json!({"metadata": {"labels": label}})), None)
             }
-            Kind::Create | Kind::Bind => {
+            WriteKind::Create | WriteKind::Bind => {
                 let object = match kind {
-                    Kind::Bind => names.binding(self.number),
+                    WriteKind::Bind => names.binding(self.number),
                     _ => names.cluster(&names.another_cluster(self.number, number)),
                 };
                 let undo = Call {
@@ -125,21 +125,21 @@ impl Caller for Writer {
         kinds.iter().position(|each| *each == kind).unwrap_or(0)
     }
 
-    /// What creates an object is followed by what deletes it, which is not part of its latency.
-    async fn call(&mut self, number: u64, deadline: Instant) -> Outcome {
+    /// A created object is deleted afterwards; the latency does not include that.
+    async fn call(&mut self, number: u64, deadline: Instant) -> CallResult {
         let kind = self.kind(number);
         let (call, undo, state) = self.write(kind, number);
         let answer = timeout_at(deadline, self.hub.send(&call, &self.headers)).await;
         let ended = Instant::now();
         let Ok(answer) = answer else {
-            let words = "no answer in time, see --timeout";
+            let words = "no response in time, see --timeout";
             return Err((Fault::Timeout, words.into()));
         };
         let (verdict, words) = verdict(answer.err())?;
         if verdict == Verdict::Allowed {
             self.state = state;
             if let Some(undo) = undo {
-                // By the tool's own right: who may write need not be allowed to delete.
+                // With the tool's own permissions, because the user may not be allowed to delete.
                 if let Err(error) = self.hub.ask(&undo).await
                     && !super::is_not_found(&error)
                 {
@@ -152,7 +152,7 @@ impl Caller for Writer {
     }
 }
 
-/// What an answer says about the webhooks: allowed, unless there is an error, and words about it.
+/// Returns the webhooks' verdict from a response (allowed unless it is an error), and a message.
 fn verdict(error: Option<Error>) -> Result<(Verdict, String), (Fault, String)> {
     let status = match error {
         None => return Ok((Verdict::Allowed, String::new())),
@@ -181,7 +181,7 @@ fn verdict(error: Option<Error>) -> Result<(Verdict, String), (Fault, String)> {
     Ok((verdict, words))
 }
 
-/// Whether there was no connection at all.
+/// Returns whether the connection failed.
 fn is_connect(error: &Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {

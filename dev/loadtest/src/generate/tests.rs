@@ -115,10 +115,10 @@ fn a_round_of_writes_comes_for_every_name_and_the_uid_is_written_over_in_place()
     assert_eq!(who.len(), 2, "users take turns");
 }
 
-/// What the gate says to each kind, in the order of the reviews, by the sample hub.
+/// The gate's verdicts with the sample hub, by kind in the order of the reviews.
 #[tokio::test]
 async fn the_gate_answers_what_the_permissions_say() {
-    let hub = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples/hub");
+    let hub = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/hub");
     let files = HubFiles::read(&[hub]).unwrap();
     let gate = Gate::new(Arc::new(FilesAnswerer::new(files)), FeatureGates::default());
     let masters = user("kubernetes-admin", &["system:masters"]);

@@ -1,4 +1,4 @@
-//! Two gates in turns.
+//! Two gates in alternating runs.
 
 use crate::gate::Gate;
 use crate::{loadtest, report};
@@ -26,7 +26,7 @@ fn two_targets_take_turns_and_are_compared_by_medians() {
     }
     for figure in found["figures"].as_array().unwrap() {
         let [one, two] = [0, 1].map(|side| figure["medians"][side].as_f64());
-        // On a busy machine a run may be over before its CPU shows.
+        // On a busy machine a run can end before its CPU time is measurable.
         if figure["figure"] == "reviews per CPU second" && figure["ratio"].is_null() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The gate's server within the test, with the sample hub in files.
+//! The gate's server in the test's process, with the sample hub in files.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::repository;
 
-/// It serves until it is dropped.
+/// A gate that serves until it is dropped.
 pub(crate) struct Gate {
     pub(crate) address: SocketAddr,
     pub(crate) certs: TempDir,
-    /// `None` once it is being dropped.
+    /// `None` during drop.
     runtime: Option<Runtime>,
 }
 

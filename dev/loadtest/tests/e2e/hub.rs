@@ -68,7 +68,7 @@ impl Guarded {
                 &object,
             );
         }
-        // Served at once, or soon.
+        // A hub can take a moment to serve a new CRD.
         wait("the hub serves the clusters", || {
             self.names("managedclusters").is_ok()
         });
@@ -95,7 +95,7 @@ impl Guarded {
         self.runtime.block_on(applied).unwrap();
     }
 
-    /// The names of all objects of a resource that a load tool made.
+    /// Returns the names of all objects of a resource that the load tool created.
     fn names(&self, resource: &str) -> Result<Vec<String>, kube::Error> {
         let path = match resource {
             "namespaces" => "/api/v1/namespaces".to_owned(),
@@ -118,7 +118,7 @@ impl Guarded {
             .to_owned()
     }
 
-    /// Nothing is left; namespaces take a moment to end.
+    /// Checks that no objects are left; namespaces take a moment to be deleted.
     fn is_clean(&self) {
         for resource in [
             "managedclusters",
@@ -178,7 +178,7 @@ fn dry_runs_and_real_writes_are_decided_and_leave_nothing() {
 fn a_denial_is_an_answer_and_a_webhook_without_one_is_a_failure() {
     let mut hub = Guarded::start();
     let kubeconfig = hub.kubeconfig();
-    // In the group for its permissions on the hub, which the gate's files do not know.
+    // The group gives permissions on the hub; the gate's files do not contain it.
     let user = ["--user", "bob=system:masters"];
     let args = ["--kubeconfig", &kubeconfig, "--mix", "accept=1"];
     let (code, allowed, said) = report("2", &[&args[..], &user].concat());
@@ -192,7 +192,7 @@ fn a_denial_is_an_answer_and_a_webhook_without_one_is_a_failure() {
         "RBAC is no webhook: {first}"
     );
 
-    // Bob may patch clusters now, and still not accept them.
+    // Bob may patch clusters now, but not accept them.
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "writer"},
         "rules": [{"apiGroups": ["cluster.open-cluster-management.io"], "resources": ["*"], "verbs": ["*"]}],
@@ -211,7 +211,7 @@ fn a_denial_is_an_answer_and_a_webhook_without_one_is_a_failure() {
     assert!(denied["verdicts"]["denied"].as_u64().unwrap() > 0);
     hub.is_clean();
 
-    // With the gate gone not even the clusters to write to can be made; and what was made is taken away.
+    // Without the gate, creating the clusters fails, and the objects created before are deleted.
     hub.gate = None;
     let (code, _, said) = report("2", &args);
     assert_eq!(code, 1);
@@ -247,7 +247,7 @@ fn a_signal_ends_the_run_with_a_report_and_everything_cleaned_up() {
     let output = child.interrupt();
     let (code, report, said) = read(output);
     assert_eq!(code, 1, "{report:#} {said}");
-    // Or it had not begun.
+    // Otherwise the run had not begun.
     assert!(
         report["interrupted"] == true || said.contains("interrupted"),
         "{report:#} {said}"
@@ -259,7 +259,7 @@ fn a_signal_ends_the_run_with_a_report_and_everything_cleaned_up() {
 struct Running(Option<Child>);
 
 impl Running {
-    /// What Ctrl-C does, and what comes of it.
+    /// Sends SIGINT, as Ctrl-C does, and returns the result.
     fn interrupt(mut self) -> Output {
         let child = self.0.take().unwrap();
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! The built program, against the gate's own server, and against a hub that calls it.
+//! Runs the built program against the gate's server, and against a hub that calls the gate.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -20,7 +20,7 @@ fn repository(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// `loadtest` with these arguments, for so many seconds.
+/// Returns the command `loadtest` with these arguments, for this many seconds.
 fn loadtest(seconds: &str, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_loadtest"));
     command.args(["--warmup", "0.1", "--connections", "3"]);
@@ -28,7 +28,7 @@ fn loadtest(seconds: &str, args: &[&str]) -> Command {
     command
 }
 
-/// What comes of it: the exit code, the report, and what it said on stderr.
+/// Returns the exit code, the report and stderr.
 fn report(seconds: &str, args: &[&str]) -> (i32, Value, String) {
     let mut command = loadtest(seconds, args);
     read(command.args(["-o", "json"]).output().unwrap())

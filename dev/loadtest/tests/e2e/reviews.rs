@@ -1,4 +1,4 @@
-//! Reviews, straight to the gate.
+//! Reviews directly to the gate.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A server that stalls for a second, once: what an open loop says about it, with the real clock.
+//! An open loop with the real clock reports a server's stall of one second.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::gate::{ca, certificates, runtime};
 use crate::{loadtest, read};
 
-/// Answers everything with the same review, but from `begins` on for a second, nothing.
+/// Sends the same response to every request, but stalls for a second from `begins` on.
 struct Stalling {
     port: u16,
     certs: TempDir,
@@ -27,7 +27,7 @@ struct Stalling {
 const STALL: Duration = Duration::from_secs(1);
 
 impl Stalling {
-    /// The stall begins so long after the first connection.
+    /// The stall begins this long after the first connection.
     fn after(delay: Duration) -> Self {
         let certs = certificates();
         let file = |name: &str| certs.path().join(name);
@@ -72,7 +72,7 @@ async fn serve(socket: TcpStream, tls: TlsAcceptor, begins: Instant) -> io::Resu
     );
     loop {
         let mut request = 0;
-        // The only review ends so.
+        // The recorded review ends with this text.
         while !buffer[..request].ends_with(b"}}") {
             match stream.read(&mut buffer[request..]).await? {
                 0 => return Ok(()),
