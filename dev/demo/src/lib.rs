@@ -84,8 +84,7 @@ impl Stage {
         let certificates = gate::certificates(&folder.path().join("gate"))?;
         install::before_the_gate(&admin).await?;
         let folder_of_gate = certificates.folder;
-        let gate =
-            gate::Running::start(&admin, &hub, gate_port, folder_of_gate).await?;
+        let gate = gate::Running::start(&admin, &hub, gate_port, folder_of_gate).await?;
         install::registrations(&admin, &certificates.ca).await?;
         install::people(&admin).await?;
         play::write_files(folder.path())?;

@@ -103,10 +103,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use berth_lifecycle_core::facts::CertificateRequest;
     use crate::doctor::checks::testing::{NOW, told, with};
     use crate::doctor::facts::Unread;
     use crate::hub::Item;
+    use berth_lifecycle_core::facts::CertificateRequest;
     use jiff::SignedDuration;
 
     const AGENT: &str = "system:open-cluster-management:c1:agent";
