@@ -88,7 +88,7 @@ impl Lifecycle {
             reload,
         } = self;
         let end = CancellationToken::new();
-        let scrapers = Scrapers::new(api.kube_client());
+        let scrapers = Scrapers::new(api.clone());
         let router = health::router(Arc::clone(&standing), registry, scrapers);
         let served = Some(Tls::from(Arc::clone(&tls)));
         let service = move |_: &Peer| router.clone();

@@ -10,14 +10,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use berth_hub::{Call, CallError, HubApi};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
-use kube::api::PostParams;
-use kube::{Api, Client};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
@@ -51,7 +52,7 @@ pub(super) enum Verdict {
 
 /// Decides who may read metrics.
 pub(super) struct Scrapers {
-    client: Client,
+    api: HubApi,
     known: Mutex<Known>,
     asking: Semaphore,
 }
@@ -88,9 +89,9 @@ impl Verdict {
 // === impl Scrapers ===
 
 impl Scrapers {
-    pub(super) fn new(client: Client) -> Self {
+    pub(super) fn new(api: HubApi) -> Self {
         Self {
-            client,
+            api,
             known: Mutex::default(),
             asking: Semaphore::new(AT_ONCE),
         }
@@ -129,8 +130,7 @@ impl Scrapers {
         verdict
     }
 
-    async fn ask(&self, token: &str) -> kube::Result<Verdict> {
-        let params = PostParams::default();
+    async fn ask(&self, token: &str) -> Result<Verdict, CallError> {
         let review = TokenReview {
             spec: TokenReviewSpec {
                 token: Some(token.to_owned()),
@@ -138,8 +138,8 @@ impl Scrapers {
             },
             ..TokenReview::default()
         };
-        let reviews: Api<TokenReview> = Api::all(self.client.clone());
-        let status = reviews.create(&params, &review).await?.status;
+        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+        let status = self.review(path, &review).await?.status;
         let status = status.unwrap_or_default();
         let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
             return Ok(Verdict::Unknown);
@@ -161,12 +161,23 @@ impl Scrapers {
             },
             ..SubjectAccessReview::default()
         };
-        let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
-        let status = reviews.create(&params, &review).await?.status;
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        let status = self.review(path, &review).await?.status;
         Ok(match status.is_some_and(|status| status.allowed) {
             true => Verdict::Allowed,
             false => Verdict::Forbidden(name),
         })
+    }
+
+    /// Creates a review, and returns it with its status.
+    async fn review<T: Serialize + DeserializeOwned>(
+        &self,
+        path: &'static str,
+        review: &T,
+    ) -> Result<T, CallError> {
+        let body = serde_json::to_vec(review).expect("a review is JSON");
+        let call = Call::post(path, body).within(LONGEST);
+        self.api.call(call).await?.json()
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {

@@ -375,8 +375,8 @@ async fn pasted(person: &Person, line: &str) -> std::process::Output {
 
 /// The check that the gate's denial of an acceptance names.
 async fn hint_about(cluster: &str) -> String {
+    use berth_review::{FilesAnswerer, Gate, HubFiles, Webhook};
     use berth_rules::FeatureGates;
-    use berth_webhooks::review::{FilesAnswerer, Gate, HubFiles, Webhook};
     let gate = Gate::new(
         std::sync::Arc::new(FilesAnswerer::new(HubFiles::default())),
         FeatureGates::default(),

@@ -6,4 +6,5 @@
 )]
 
 mod generated;
+mod house;
 mod manifests;

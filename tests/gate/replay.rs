@@ -6,8 +6,8 @@ use std::fs;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use berth_manifests::webhooks::{MUTATE_CLUSTER, VALIDATE_SET};
+use berth_review::Webhook;
 use berth_testkit::{Gate, recorded, repository, response};
-use berth_webhooks::review::Webhook;
 use berth_webhooks::shipped;
 use serde_json::{Value, json};
 

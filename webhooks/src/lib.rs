@@ -20,14 +20,3 @@ pub use limits::Limits;
 pub use metrics::Metrics;
 pub use run::{Open, Opening, ServeError, Server};
 pub use table::{shipped, webhook_at};
-
-/// The reviews, under the path that they had in this crate.
-pub use berth_review as review;
-
-/// The items of this crate, under the path that they had.
-pub mod server {
-    pub use crate::{
-        App, LARGEST_BODY, Limits, Metrics, Open, Opening, ServeError, Server, certificate_metrics,
-        router,
-    };
-}

@@ -255,7 +255,7 @@ fn registrations(url: &str, ca_pem: &str) -> Vec<Value> {
 /// The registrations of the manifests with other clientConfigs.
 pub fn registrations_with(change: impl Fn(&mut Value)) -> Vec<Value> {
     let files = shipped_registrations();
-    let mut registrations: Vec<_> = files.flat_map(|file| documents_of(file)).collect();
+    let mut registrations: Vec<_> = files.flat_map(documents_of).collect();
     for registration in &mut registrations {
         for webhook in registration["webhooks"].as_array_mut().unwrap() {
             change(&mut webhook["clientConfig"]);

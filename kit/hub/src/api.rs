@@ -88,10 +88,6 @@ impl HubApi {
         }))
     }
 
-    pub(crate) fn connections(&self) -> &Connections {
-        &self.0.connections
-    }
-
     /// The namespace of the kubeconfig's context, or of the pod in which this runs; `default` without either.
     pub fn default_namespace(&self) -> &str {
         &self.0.default_namespace

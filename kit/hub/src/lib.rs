@@ -23,7 +23,6 @@
 //! - No message of an error holds a token, a key, a password or the output of an exec plugin.
 
 mod access;
-mod adapters;
 mod answer;
 mod api;
 mod backoff;

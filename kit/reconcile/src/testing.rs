@@ -145,7 +145,10 @@ where
         let answer = answer.clone();
         async move {
             let (head, body) = request.into_parts();
-            let body = body.collect().await.map(|body| body.to_bytes());
+            let body = body
+                .collect()
+                .await
+                .map(http_body_util::Collected::to_bytes);
             let asked = format!("{} {}", head.method, head.uri);
             let (code, body) = answer(asked, body.unwrap_or_default()).await;
             let mut response = Response::new(Full::<Bytes>::from(body));

@@ -17,7 +17,7 @@ use berth_hub::{Call, CallError, Chunks, HubApi};
 use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use crate::object::Item;
 use crate::scan::{Found, Items, Lines};
@@ -239,11 +239,11 @@ impl<W: World> Follower<'_, W> {
         }
         let mut chunks = self.begin(path).await?;
         let mut items = Items::new(LARGEST);
-        while let Some(chunk) = timeout_at(ends, timeout(LONGEST_SILENCE, chunks.next()))
-            .await
-            .unwrap_or_else(|late| Ok(Err(late)?))
-            .map_err(|_| Interruption::Failed("a list fell silent".to_owned()))?
-        {
+        let silent = |_| Interruption::Failed("a list fell silent".to_owned());
+        while let Some(chunk) = {
+            let until = ends.min(Instant::now() + LONGEST_SILENCE);
+            timeout_at(until, chunks.next()).await.map_err(silent)?
+        } {
             let chunk = chunk.map_err(failed)?;
             items.feed(&chunk, &mut |found| self.item(found));
         }

@@ -382,8 +382,8 @@ mod tests {
         let place = connections.admit().unwrap();
         let connection = &place.connection;
         connection.is_open();
-        let first = Connection::request_begins(&connection);
-        let second = Connection::request_begins(&connection);
+        let first = Connection::request_begins(connection);
+        let second = Connection::request_begins(connection);
         connection.request_has_come();
         drop(first);
         assert!(connection.is_at_work());
@@ -408,7 +408,7 @@ mod tests {
         idle.is_open();
         header.is_open();
         header.received();
-        let _under_way = Connection::request_begins(&request);
+        let _under_way = Connection::request_begins(request);
         request.received();
         std::thread::sleep(Duration::from_millis(5));
         connections.sweep(Duration::MAX);

@@ -1,14 +1,11 @@
 //! The table of kinds: what is watched, and what is kept of an object.
 
-use std::borrow::Cow;
-
 use berth_api::groups::{self, RBAC};
 use berth_api::{GroupVersionResource, labels};
 use berth_reconcile::{Item, Keep, LabelKeys, Watched};
 use serde_json::Value;
 
 use super::object::{Object, Renewal};
-use crate::csrs::SIGNER;
 
 /// Objects of a cluster, without those of its add-ons.
 const OF_CLUSTERS: &str =
@@ -94,10 +91,7 @@ impl Kind {
             Self::Cluster | Self::Set | Self::Binding => watched,
             // Hubs of older OCM serve the second version only; a hub may be without the kind.
             Self::Addon => watched.or_version("v1alpha1").optional(),
-            // By the signer, too: CSRs to other signers are none of ours, whatever their labels.
-            Self::Csr => watched
-                .labelled(OF_CLUSTERS)
-                .with_fields(Cow::Owned(format!("spec.signerName={SIGNER}"))),
+            // CSRs of every signer: OCM's agents count all that have their cluster's label, and file no more when there are ten.
             _ => watched.labelled(OF_CLUSTERS),
         }
     }

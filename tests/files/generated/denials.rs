@@ -5,11 +5,11 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_rules::Question;
-use berth_rules::{FeatureGates, Reason};
-use berth_webhooks::review::{
+use berth_review::{
     Answerer, FilesAnswerer, Finding, Gate, HubFiles, RefusalKind, Requester, Webhook,
 };
+use berth_rules::Question;
+use berth_rules::{FeatureGates, Reason};
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use berth_webhooks::review::Webhook;
+use berth_review::Webhook;
 use berth_webhooks::shipped;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use berth_webhooks::review::Webhook;
+use berth_review::Webhook;
 use berth_webhooks::shipped;
 use cel::{Context, Env, Program};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Which writes the API server calls the gate about, row by row: the conditions of the registrations as a reader of
 //! them would put it. That no row is missing is for `compared_with_the_gate`.
 
-use berth_webhooks::review::Webhook;
+use berth_review::Webhook;
 use serde_json::{Value, json};
 
 use crate::manifests::conditions::Conditions;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_webhooks::review::Webhook;
+use berth_review::Webhook;
 use berth_webhooks::shipped;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::sync::Arc;
 
+use berth_review::{FilesAnswerer, Gate, HubFiles, Verdict, Webhook};
 use berth_rules::{FeatureGates, Outcome};
-use berth_webhooks::review::{FilesAnswerer, Gate, HubFiles, Verdict, Webhook};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use berth_lifecycle_core::config::Config;
 use berth_lifecycle_core::{names, roles};
-use berth_webhooks::review::Webhook;
+use berth_review::Webhook;
 use berth_webhooks::shipped;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, PodSpec, Probe, Service};

@@ -1,6 +1,6 @@
 //! Bodies that are no reviews, and reviews that are not as they should be.
 
-use berth_webhooks::review::Webhook;
+use berth_review::Webhook;
 use berth_webhooks::shipped;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use berth_webhooks::server::Limits;
+use berth_webhooks::Limits;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use berth_manifests::webhooks::{MUTATE_CLUSTER, VALIDATE_BINDING, VALIDATE_SET};
-use berth_webhooks::review::Webhook;
-use berth_webhooks::server::LARGEST_BODY;
+use berth_review::Webhook;
+use berth_webhooks::LARGEST_BODY;
 use berth_webhooks::shipped;
 use serde_json::{Value, json};
 

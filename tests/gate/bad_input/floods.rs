@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_webhooks::server::Limits;
+use berth_webhooks::Limits;
 use futures::future::select_all;
 use http_body_util::BodyExt;
 use hyper::client::conn::http2::SendRequest;

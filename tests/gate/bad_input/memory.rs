@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use berth_webhooks::review::Webhook;
-use berth_webhooks::server::LARGEST_BODY;
+use berth_review::Webhook;
+use berth_webhooks::LARGEST_BODY;
 use berth_webhooks::shipped;
 use serde_json::{Value, json};
 use tempfile::TempDir;

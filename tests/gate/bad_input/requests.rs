@@ -1,7 +1,7 @@
 //! HTTP requests that are not as an API server makes them: size, content type, method, path.
 
-use berth_webhooks::review::Webhook;
-use berth_webhooks::server::LARGEST_BODY;
+use berth_review::Webhook;
+use berth_webhooks::LARGEST_BODY;
 use berth_webhooks::shipped;
 use http::{HeaderName, Request, StatusCode};
 use http_body_util::Full;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use berth_review::{Answerer, Finding, Requester};
 use berth_rules::Question;
-use berth_webhooks::review::{Answerer, Finding, Requester};
 
 use tempfile::TempDir;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use berth_manifests::webhooks::MUTATE_CLUSTER;
-use berth_webhooks::server::Limits;
+use berth_webhooks::Limits;
 use jiff::Timestamp;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -14,7 +14,7 @@ async fn kinds_that_are_not_there_yet_are_named_and_waited_for() {
     let mut controller = Controller::start(&cluster, &[]).await;
     controller.leads();
     let missing = "[-]caches failed: not listed yet: \
-                   managedclusters, managedclustersets, managedclustersetbindings\n";
+                   managedclusters, managedclustersetbindings, managedclustersets\n";
     let body = eventually("the kinds that are missing", async || {
         let (code, body) = get(controller.port, "/readyz").await;
         assert_eq!(code, 503, "{body}");

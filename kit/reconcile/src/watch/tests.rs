@@ -8,6 +8,7 @@ use super::*;
 use crate::testing::Values;
 use crate::testing::{engine, server, status, values, work};
 use crate::watched::Watched;
+use tokio::time::timeout;
 
 const LIST: &str = "list";
 const WATCH: &str = "watch";
