@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::lifecycle::hub::{Hub, cluster_path, rbac_path};
+use crate::lifecycle::hub::{ACCEPTED, CLUSTERS, Hub, cluster_path, rbac_path};
 use berth_testkit::cluster::fresh;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -107,55 +107,27 @@ async fn the_role_of_all_agents_outlives_the_denial_of_a_cluster_with_its_name()
     hub.accepted(&witness).await;
     let path = rbac_path(&format!("clusterroles/{}", role_of("registration")));
     let before = hub.quiet(std::slice::from_ref(&path)).await;
-    // As OCM has it, which accepts such a name.
-    let (bindings, mut binding) = foreign(
-        "ClusterRoleBinding",
-        None,
-        &role_of("registration"),
-        "registration",
-    );
-    binding["roleRef"]["name"] = json!(role_of("registration"));
-    hub.create(&bindings, &binding).await;
+    let name = "registration";
     let cluster = json!({
         "apiVersion": "cluster.open-cluster-management.io/v1",
         "kind": "ManagedCluster",
-        "metadata": {"name": "registration"},
+        "metadata": {"name": name},
         "spec": {"hubAcceptsClient": true},
     });
-    let mut status = cluster.clone();
-    hub.create(crate::lifecycle::hub::CLUSTERS, &cluster).await;
-    hub.condition(
-        "registration",
-        crate::lifecycle::hub::ACCEPTED,
-        "False",
-        "Error",
-    )
-    .await;
-    status["status"] = json!({"conditions": [{
-        "type": crate::lifecycle::hub::ACCEPTED, "status": "True", "reason": "HubClusterAdminAccepted", "message": "",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }]});
-    let denial = json!({"spec": {"hubAcceptsClient": false}});
-    hub.patch(&cluster_path("registration"), denial).await;
-    let answer = hub
-        .admin
-        .merge(
-            &format!("{}/status", cluster_path("registration")),
-            &json!({"status": status["status"]}),
-        )
-        .await
-        .unwrap();
-    answer.ok();
-    hub.condition(
-        "registration",
-        crate::lifecycle::hub::ACCEPTED,
-        "False",
-        "HubClusterAdminDenied",
-    )
-    .await;
-    hub.gone(&format!("{bindings}/{}", role_of("registration")))
+    hub.create(CLUSTERS, &cluster).await;
+    hub.condition(name, ACCEPTED, "False", "Error").await;
+    // As OCM has it, which accepts such a name: what is provisioned is kept.
+    let (bindings, mut binding) = foreign("ClusterRoleBinding", None, &role_of(name), name);
+    binding["roleRef"]["name"] = json!(role_of(name));
+    hub.create(&bindings, &binding).await;
+    hub.condition(name, ACCEPTED, "True", "HubClusterAdminAccepted")
         .await;
+    let denial = json!({"spec": {"hubAcceptsClient": false}});
+    hub.patch(&cluster_path(name), denial).await;
+    hub.condition(name, ACCEPTED, "False", "HubClusterAdminDenied")
+        .await;
+    hub.gone(&format!("{bindings}/{}", role_of(name))).await;
     assert_eq!(hub.quiet(&[path]).await, before);
-    hub.delete(&cluster_path("registration")).await;
-    hub.gone(&cluster_path("registration")).await;
+    hub.delete(&cluster_path(name)).await;
+    hub.gone(&cluster_path(name)).await;
 }
