@@ -1,8 +1,8 @@
 //! The commands that people type at a hub: look at it, let clusters in, put them into sets, bind sets to namespaces, and
 //! find out what is wrong; and [`review`], which needs no hub.
 //!
-//! A command reads what it needs ([`hub`]), decides by plain functions, writes, and says for each target what came of it
-//! ([`outcomes`]). What cannot be done is a [`Failure`](failure::Failure), which names the object and the remedy.
+//! A command reads what it needs (`hub`), decides by plain functions, writes, and says for each target what came of it
+//! (`outcomes`). What cannot be done is a `Failure`, which names the object and the remedy.
 
 mod accept;
 mod ask;
