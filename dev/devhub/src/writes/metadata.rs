@@ -70,8 +70,11 @@ pub(super) fn carry_over(
         }
         _ => {
             let managed = object.remove(&["metadata", "managedFields"]);
+            let version = object.remove(&["metadata", "resourceVersion"]);
             put_back(object, old, &["metadata"]);
             set_if(object, &["metadata", "managedFields"], managed);
+            // A stale one is a conflict; without one the change is for the stored object.
+            set_if(object, &["metadata", "resourceVersion"], version);
         }
     }
     for name in KEPT {
