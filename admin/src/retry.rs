@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBuilder};
+use berth_hub::Backoff;
 
 use super::failure::Failure;
 
-/// How often a write is tried that meets others.
-const TRIES: usize = 5;
+/// How often a write is repeated after a conflict.
+const RETRIES: u32 = 4;
 
 /// Does it, and does it again as long as it fails because the object has changed since it was read.
 ///
@@ -16,17 +16,12 @@ const TRIES: usize = 5;
 pub(crate) async fn deciding_again<T>(
     mut decide_and_write: impl AsyncFnMut() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let mut pauses = ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(20))
-        .with_max_times(TRIES - 1)
-        .with_jitter()
-        .build();
+    let mut backoff = Backoff::new(Duration::from_millis(40), Duration::from_secs(1));
     loop {
         match decide_and_write().await {
-            Err(failure) if failure.is_conflict() => match pauses.next() {
-                Some(pause) => tokio::time::sleep(pause).await,
-                None => return Err(failure),
-            },
+            Err(failure) if failure.is_conflict() && backoff.failures() < RETRIES => {
+                tokio::time::sleep(backoff.pause()).await;
+            }
             result => return result,
         }
     }

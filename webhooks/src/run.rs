@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backon::{ExponentialBuilder, Retryable};
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
 use berth_review::Gate;
 use berth_serve::{Listener, Peer, Stop, Tls, endpoints};
@@ -22,9 +21,6 @@ use crate::{App, Limits, Metrics, router};
 
 /// How long requests under way may take once the server drains: as long as any API server waits.
 const LONGEST_DRAIN: Duration = Duration::from_secs(30);
-
-/// How long one attempt may take to find out whether questions can be answered.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Everything a server needs. Its ports are open already, so that nothing can fail once it runs; but for that of the
 /// webhooks, which opens when there is a certificate.
@@ -224,24 +220,12 @@ async fn unexpected_end(serving: &mut Tasks, beside: &mut Tasks) -> ServeError {
     }
 }
 
-/// Asks until a question has been answered once.
+/// Reports readiness once a question has been answered.
 async fn probe(gate: Gate, readiness: Arc<Readiness>, stop: CancellationToken) {
-    let attempt = || async {
-        match timeout(PROBE_TIMEOUT, gate.answerer().probe()).await {
-            Ok(result) => result,
-            Err(_) => Err(format!("no answer within {}s", PROBE_TIMEOUT.as_secs())),
-        }
-    };
-    let backoff = ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(100))
-        .with_max_delay(Duration::from_secs(10))
-        .with_jitter()
-        .without_max_times();
-    let tell = |error: &String, _| tracing::warn!(%error, "not ready: no question can be answered");
     tokio::select! {
         biased;
         () = stop.cancelled() => return,
-        answered = attempt.retry(backoff).notify(tell) => if answered.is_ok() {
+        () = gate.first_answer() => {
             readiness.has_answered();
             tracing::info!("ready: questions are answered");
         },

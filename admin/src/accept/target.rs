@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use berth_api::{ManagedCluster, conditions, labels};
+use berth_hub::Backoff;
 use berth_lifecycle_core::csrs;
 use berth_lifecycle_core::facts::{CertificateRequest, Cluster};
 use jiff::Timestamp;
@@ -88,10 +89,10 @@ impl Target {
         at: &Context<'_>,
         teller: &mut Teller,
     ) -> anyhow::Result<Step> {
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(1));
         for attempt in 0..TRIES {
             if attempt > 0 {
-                let pause = Duration::from_millis(50 << attempt);
-                tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64())).await;
+                tokio::time::sleep(backoff.pause()).await;
             }
             match self.attempt(at, teller).await? {
                 Step::Again => {}

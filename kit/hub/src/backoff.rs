@@ -28,9 +28,15 @@ impl Backoff {
 
     /// One more failure: how long to pause before the next attempt.
     pub fn pause(&mut self) -> Duration {
-        let doubled = self.first.saturating_mul(1 << self.failures.min(30));
+        let pause = Self::pause_of(self.first, self.cap, self.failures);
         self.failures = self.failures.saturating_add(1);
-        doubled.min(self.cap).mul_f64(0.5 + 0.5 * fastrand::f64())
+        pause
+    }
+
+    /// How long to pause after this many failures in a row and one more, for callers that count failures themselves.
+    pub fn pause_of(first: Duration, cap: Duration, failures: u32) -> Duration {
+        let doubled = first.saturating_mul(1 << failures.min(30));
+        doubled.min(cap).mul_f64(0.5 + 0.5 * fastrand::f64())
     }
 
     /// The same, but no shorter than what the API server asked for.

@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_hub::{Call, CallError, HubApi, optional};
+use berth_hub::{Backoff, Call, CallError, HubApi, optional};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -375,9 +375,7 @@ impl Elector {
         let pause = match self.failures {
             1 if failure.is_conflict() => return now,
             _ if failure.is_throttling() => retry_period,
-            failures => (retry_period / 16)
-                .saturating_mul(1 << failures.min(4))
-                .mul_f64(0.5 + 0.5 * fastrand::f64()),
+            failures => Backoff::pause_of(retry_period / 16, retry_period, failures),
         };
         let again = after(now, pause);
         match self.tenure.as_ref().and_then(Tenure::until) {

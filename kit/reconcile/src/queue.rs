@@ -10,6 +10,7 @@ use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use berth_hub::Backoff;
 use tokio::sync::Notify;
 
 /// The first wait after a failure. It doubles with each one that follows.
@@ -219,7 +220,7 @@ impl<K: Clone + Eq + Hash> Inner<K> {
                 }
             }
             Done::Failed { wait } => {
-                let backoff = backoff(state.failures);
+                let backoff = Backoff::pause_of(FIRST_WAIT, LONGEST_WAIT, state.failures);
                 state.failures = state.failures.saturating_add(1);
                 state.failing.get_or_insert(now);
                 let at = now + wait.unwrap_or_default().min(LONGEST_WAIT).max(backoff);
@@ -235,14 +236,6 @@ impl<K: Clone + Eq + Hash> Inner<K> {
             }
         }
     }
-}
-
-/// How long to wait after so many failures in a row, and one more.
-fn backoff(failures: u32) -> Duration {
-    let wait = FIRST_WAIT
-        .saturating_mul(1 << failures.min(16))
-        .min(LONGEST_WAIT);
-    wait.mul_f64(0.75 + fastrand::f64() / 2.0)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_hub::{Call, CallError, Chunks, HubApi};
+use berth_hub::{Backoff, Call, CallError, Chunks, HubApi};
 use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -83,12 +83,6 @@ enum Place {
     Watch { version: String, is_partial: bool },
 }
 
-/// Failures in a row, each of which makes the pause longer.
-struct Pauses {
-    longest: Duration,
-    count: u32,
-}
-
 /// A line of a watch.
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -126,7 +120,7 @@ pub(crate) async fn follow<W: World>(work: Arc<Work<W>>, kind: W::Kind, row: Arc
     } else {
         LONGEST_PAUSE
     };
-    let mut pauses = Pauses { longest, count: 0 };
+    let mut backoff = Backoff::new(FIRST_PAUSE, longest);
     loop {
         for version in &watched.versions {
             let mut follower = Follower {
@@ -136,9 +130,9 @@ pub(crate) async fn follow<W: World>(work: Arc<Work<W>>, kind: W::Kind, row: Arc
                 path: watched.path(version),
                 has_logged: false,
             };
-            follower.follow_version(&mut pauses).await;
+            follower.follow_version(&mut backoff).await;
         }
-        pauses.pause().await;
+        tokio::time::sleep(backoff.pause()).await;
     }
 }
 
@@ -146,12 +140,12 @@ pub(crate) async fn follow<W: World>(work: Arc<Work<W>>, kind: W::Kind, row: Arc
 
 impl<W: World> Follower<'_, W> {
     /// Until the API server says that it does not have this version.
-    async fn follow_version(&mut self, pauses: &mut Pauses) {
+    async fn follow_version(&mut self, backoff: &mut Backoff) {
         let mut place = Place::beginning();
         let row = self.row;
         loop {
             let followed = tokio::select! {
-                followed = self.step(&mut place, pauses) => followed,
+                followed = self.step(&mut place, backoff) => followed,
                 () = row.list_anew.notified() => {
                     place = Place::beginning();
                     continue;
@@ -174,12 +168,12 @@ impl<W: World> Follower<'_, W> {
                 Interruption::Expired(_) => place = Place::beginning(),
                 Interruption::Failed(_) => {}
             }
-            pauses.pause().await;
+            tokio::time::sleep(backoff.pause()).await;
         }
     }
 
     /// One page, or one watch.
-    async fn step(&mut self, place: &mut Place, pauses: &mut Pauses) -> Result<(), Interruption> {
+    async fn step(&mut self, place: &mut Place, backoff: &mut Backoff) -> Result<(), Interruption> {
         match place {
             Place::List { token, version } => {
                 if token.is_empty() {
@@ -212,7 +206,7 @@ impl<W: World> Follower<'_, W> {
                 let watched = self.watch(version, is_partial, &mut has_told).await;
                 let works = has_told || begun.elapsed() >= WORKS;
                 if works {
-                    pauses.count = 0;
+                    backoff.reset();
                 }
                 watched?;
                 if *is_partial {
@@ -220,7 +214,7 @@ impl<W: World> Follower<'_, W> {
                 }
                 // What ends at once would be begun without end.
                 if begun.elapsed() < WORKS {
-                    pauses.pause().await;
+                    tokio::time::sleep(backoff.pause()).await;
                 }
                 Ok(())
             }
@@ -374,19 +368,6 @@ impl Place {
             token: String::new(),
             version: String::new(),
         }
-    }
-}
-
-// === impl Pauses ===
-
-impl Pauses {
-    /// One more failure: waits before the next try.
-    async fn pause(&mut self) {
-        let pause = FIRST_PAUSE
-            .saturating_mul(1 << self.count.min(16))
-            .min(self.longest);
-        self.count = self.count.saturating_add(1);
-        tokio::time::sleep(pause.mul_f64(0.75 + fastrand::f64() / 2.0)).await;
     }
 }
 

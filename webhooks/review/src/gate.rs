@@ -3,17 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use berth_hub::Backoff;
 use berth_rules::{
     Answer, Answers, Change, Decision, MutateCluster, Question, Rules, Settings, ValidateBinding,
     ValidateCluster, ValidateClusterSet, ValidateRequest,
 };
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::request::{self, NotReceived, Received};
 use crate::verdict::{Evidence, Verdict};
 use crate::{Answerer, Finding, Requester, Webhook};
+
+/// The longest wait for one answer before the gate is ready.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Decides reviews.
 #[derive(Clone, Debug)]
@@ -31,9 +35,18 @@ impl Gate {
         }
     }
 
-    /// Who answers its questions.
-    pub fn answerer(&self) -> &dyn Answerer {
-        &*self.answerer
+    /// Returns once the answerer has answered a question, however long that takes. Failures are logged, with their remedy.
+    pub async fn first_answer(&self) {
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
+        loop {
+            let error = match timeout(PROBE_TIMEOUT, self.answerer.probe()).await {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => error,
+                Err(_) => no_answer_within(PROBE_TIMEOUT),
+            };
+            tracing::warn!(%error, "not ready: no question can be answered");
+            sleep(backoff.pause()).await;
+        }
     }
 
     /// Decides a review by its bytes. `now` is what new taints get for their time.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backon::{ExponentialBuilder, Retryable};
-use berth_hub::{Answer, Call, CallError, Cause, HubApi};
+use berth_hub::{Answer, Backoff, Call, CallError, Cause, HubApi};
 use berth_rules::display;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
+use tokio::time::sleep;
 
 /// The ClusterRole of the manifests that grants the gate its own rights.
 const CLUSTER_ROLE: &str = "open-cluster-management:cluster-manager-registration:webhook";
@@ -17,6 +17,9 @@ const CALLS_AT_ONCE: usize = 200;
 
 /// Longer than any review lasts: the deadline of the review bounds its calls.
 const LONGEST_CALL: Duration = Duration::from_secs(30);
+
+/// How often a call is repeated that may succeed on another connection.
+const RETRIES: u32 = 2;
 
 /// No object is larger. The metadata of twenty objects may be, if a user means harm; they are not read then.
 const LONGEST_RESPONSE: usize = 8 << 20;
@@ -53,11 +56,15 @@ impl Calls {
         absent: fn(&CallError) -> bool,
     ) -> Result<Option<T>, String> {
         let call = call.within(LONGEST_CALL).at_most(LONGEST_RESPONSE);
-        let soon = ExponentialBuilder::default()
-            .with_min_delay(Duration::from_millis(100))
-            .with_max_times(2)
-            .with_jitter();
-        let answered = (|| self.once(&call)).retry(soon).when(may_pass).await;
+        let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_millis(400));
+        let answered = loop {
+            match self.once(&call).await {
+                Err(error) if may_pass(&error) && backoff.failures() < RETRIES => {
+                    sleep(backoff.pause()).await;
+                }
+                result => break result,
+            }
+        };
         match answered.and_then(|answer| answer.json()) {
             Ok(value) => Ok(Some(value)),
             Err(error) if absent(&error) => Ok(None),
