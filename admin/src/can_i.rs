@@ -17,8 +17,8 @@ use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use serde_json::json;
 
 use crate::complete;
-use crate::failure::Failure;
-use crate::hub::{DryRun, Hub, HubArgs};
+use crate::failure::CommandError;
+use crate::hub::{DryRun, HubArgs, HubConnection};
 use crate::outcomes::OutcomeFormat;
 use crate::print::plain;
 use grant::Grant;
@@ -101,7 +101,7 @@ impl What {
 /// # Errors
 /// Those of the hub.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let hub = Hub::of(&args.hub).await?;
+    let hub = HubConnection::of(&args.hub).await?;
     let permission = args.what.permission(args.name.as_deref());
     let answer = ask(&hub, &permission).await?;
     if let Some(note) = missing_object(&hub, &permission).await {
@@ -146,7 +146,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Asks as the gate does: any of the verbs will do.
-async fn ask(hub: &Hub, permission: &Permission) -> Result<Answer, Failure> {
+async fn ask(hub: &HubConnection, permission: &Permission) -> Result<Answer, CommandError> {
     let mut answer = Answer::default();
     for verb in permission.verbs {
         let review = json!({
@@ -220,7 +220,7 @@ fn command(args: &Args, user: &str) -> String {
 }
 
 /// Says so when what the permission names is not there: it can be held all the same. What cannot be found out is not said.
-async fn missing_object(hub: &Hub, permission: &Permission) -> Option<String> {
+async fn missing_object(hub: &HubConnection, permission: &Permission) -> Option<String> {
     let name = permission.name.as_ref()?;
     let resource = format!("{}.{}", permission.resource, groups::CLUSTER);
     let names = if permission.requirement == Requirement::Accept {
@@ -238,15 +238,15 @@ async fn missing_object(hub: &Hub, permission: &Permission) -> Option<String> {
     };
     let names = names.unwrap_or_default();
     let names = names.iter().map(String::as_str);
-    Some(Failure::no_such(&resource, name, names).to_string())
+    Some(CommandError::no_such(&resource, name, names).to_string())
 }
 
-fn is_not_there<K>(found: &Result<Option<K>, Failure>) -> bool {
-    matches!(found, Ok(None) | Err(Failure::NoHub { .. }))
+fn is_not_there<K>(found: &Result<Option<K>, CommandError>) -> bool {
+    matches!(found, Ok(None) | Err(CommandError::NoHub { .. }))
 }
 
 /// The user that the hub takes us for.
-async fn who(hub: &Hub, args: &Args) -> Result<String, Failure> {
+async fn who(hub: &HubConnection, args: &Args) -> Result<String, CommandError> {
     if let Some((user, _)) = args.hub.acting_as() {
         return Ok(user.to_owned());
     }
@@ -259,7 +259,7 @@ async fn who(hub: &Hub, args: &Args) -> Result<String, Failure> {
         .await?;
     match answered["status"]["userInfo"]["username"].as_str() {
         Some(user) if !user.is_empty() => Ok(user.to_owned()),
-        _ => Err(Failure::Refused(
+        _ => Err(CommandError::Refused(
             "the hub does not say who you are: name the user by --as".to_owned(),
         )),
     }

@@ -17,7 +17,7 @@ use kube::Resource;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Builder;
 
-use crate::hub::{Hub, HubArgs, Wait};
+use crate::hub::{HubArgs, HubConnection, Wait};
 
 /// Set by the script while it asks.
 const VARIABLE: &str = "BERTH_COMPLETE";
@@ -114,7 +114,7 @@ fn names<K: Resource<DynamicType = ()> + DeserializeOwned + Default>() -> Vec<Co
         return Vec::new();
     };
     let ask = async {
-        let hub = Hub::of(&args).await.ok()?;
+        let hub = HubConnection::of(&args).await.ok()?;
         hub.names::<K>(None).await.ok()
     };
     // Made in the runtime, whose clock it goes by.

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use crate::accept::target::{no_such, requests_of};
 use crate::ask::{confirmed, somebody_is_there};
-use crate::failure::Failure;
-use crate::hub::{DryRun, Hub, HubArgs};
+use crate::failure::CommandError;
+use crate::hub::{DryRun, HubArgs, HubConnection};
 use crate::outcomes::{Outcomes, WriteArgs};
 use crate::retry::deciding_again;
 use crate::targets::ClusterNames;
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         writeln!(io::stderr(), "{why}")?;
         return Ok(ExitCode::from(2));
     }
-    let hub = Hub::of(&args.hub).await?;
+    let hub = HubConnection::of(&args.hub).await?;
     let mut outcomes = Outcomes::new(&args.write);
     let mut accepted = Vec::new();
     for (index, name) in args.names.each().into_iter().enumerate() {
@@ -155,15 +155,15 @@ fn not_set(name: &str) -> String {
     format!("hubAcceptsClient is not set for managed cluster {name}")
 }
 
-fn is_of_the_hub(failure: &Failure) -> bool {
-    failure.is_passing() || matches!(failure, Failure::NoHub { .. })
+fn is_of_the_hub(failure: &CommandError) -> bool {
+    failure.is_passing() || matches!(failure, CommandError::NoHub { .. })
 }
 
-async fn read(hub: &Hub, name: &str) -> Result<Cluster, Failure> {
+async fn read(hub: &HubConnection, name: &str) -> Result<Cluster, CommandError> {
     match hub.get::<ManagedCluster>(None, name).await? {
         None => Err(no_such(hub, name).await),
         Some(item) => match item.unreadable {
-            Some(why) => Err(Failure::Unreadable(why)),
+            Some(why) => Err(CommandError::Unreadable(why)),
             None => Ok(Cluster::from(item.object)),
         },
     }
@@ -176,7 +176,7 @@ fn is_due(cluster: &Cluster, now: bool) -> bool {
 
 /// One cluster that is turned out.
 struct Denial<'a> {
-    hub: &'a Hub,
+    hub: &'a HubConnection,
     name: &'a str,
     now: bool,
     dry_run: DryRun,
@@ -188,7 +188,7 @@ struct Denial<'a> {
 
 impl Denial<'_> {
     /// False: it was denied already. `cluster`: as it was read.
-    async fn carry_out(&mut self, cluster: Cluster) -> Result<bool, Failure> {
+    async fn carry_out(&mut self, cluster: Cluster) -> Result<bool, CommandError> {
         let mut at_first = Some(cluster);
         deciding_again(async || {
             let cluster = match at_first.take() {
@@ -221,7 +221,7 @@ impl Denial<'_> {
         .await
     }
 
-    async fn write(&self, subresource: Option<&str>, patch: Value) -> Result<(), Failure> {
+    async fn write(&self, subresource: Option<&str>, patch: Value) -> Result<(), CommandError> {
         self.hub
             .merge::<ManagedCluster>(None, self.name, subresource, patch, self.dry_run)
             .await
@@ -229,7 +229,11 @@ impl Denial<'_> {
 
     /// Takes off what the agent wrote, one thing after the other, until the denial fits. What is not in the status goes in
     /// the same write as the denial, so that an agent that writes on cannot get in between.
-    async fn make_room(&mut self, mut denial: Value, too_large: Failure) -> Result<(), Failure> {
+    async fn make_room(
+        &mut self,
+        mut denial: Value,
+        too_large: CommandError,
+    ) -> Result<(), CommandError> {
         let Some(item) = self.hub.get::<ManagedCluster>(None, self.name).await? else {
             return Err(no_such(self.hub, self.name).await);
         };
@@ -284,7 +288,7 @@ fn add(patch: &mut Value, other: Value) {
 }
 
 /// What there is in the cluster's namespace for its agent to do.
-async fn works(hub: &Hub, name: &str) -> Result<usize, Failure> {
+async fn works(hub: &HubConnection, name: &str) -> Result<usize, CommandError> {
     let path = format!(
         "/apis/work.open-cluster-management.io/v1/namespaces/{name}/manifestworks?limit=500"
     );
@@ -295,13 +299,13 @@ async fn works(hub: &Hub, name: &str) -> Result<usize, Failure> {
             Ok(here.saturating_add(usize::try_from(more).unwrap_or(usize::MAX)))
         }
         // A hub without works.
-        Err(Failure::NoHub { .. }) => Ok(0),
+        Err(CommandError::NoHub { .. }) => Ok(0),
         Err(failure) => Err(failure),
     }
 }
 
 /// The names of the CSRs that nobody has decided about.
-async fn requests(hub: &Hub, name: &str) -> Result<Vec<String>, Failure> {
+async fn requests(hub: &HubConnection, name: &str) -> Result<Vec<String>, CommandError> {
     let requests = requests_of(hub, name).await?;
     Ok(requests
         .into_iter()
@@ -312,8 +316,8 @@ async fn requests(hub: &Hub, name: &str) -> Result<Vec<String>, Failure> {
 
 /// What a denial does to a cluster, and what it leaves.
 struct Effects {
-    works: Result<usize, Failure>,
-    requests: Result<Vec<String>, Failure>,
+    works: Result<usize, CommandError>,
+    requests: Result<Vec<String>, CommandError>,
     /// If not, the agent has no rights that it could lose.
     accepted: bool,
     joined: bool,
@@ -383,7 +387,7 @@ impl Effects {
 mod tests {
     use super::*;
 
-    fn told(works: Result<usize, Failure>, requests: &[&str], joined: bool) -> String {
+    fn told(works: Result<usize, CommandError>, requests: &[&str], joined: bool) -> String {
         let effects = Effects {
             works,
             requests: Ok(requests.iter().map(|it| (*it).to_owned()).collect()),
@@ -406,7 +410,7 @@ mod tests {
             ),
             (told(Ok(3), &[], false), "3 ManifestWorks are in"),
             (
-                told(Err(Failure::Config("no".into())), &[], false),
+                told(Err(CommandError::Config("no".into())), &[], false),
                 "is not known: no",
             ),
             (told(Ok(0), &[], true), "stays valid until it ends"),

@@ -8,7 +8,7 @@ use kube::core::response::Status;
 
 /// Why something could not be done.
 #[derive(Clone, Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum CommandError {
     /// The kubeconfig or a flag.
     #[error("{0}")]
     Config(String),
@@ -54,9 +54,9 @@ pub(crate) enum Failure {
     Unreadable(String),
 }
 
-// === impl Failure ===
+// === impl CommandError ===
 
-impl Failure {
+impl CommandError {
     /// What the error of a call to this server means.
     pub(crate) fn of(server: &str, error: &CallError) -> Self {
         let (server, ask) = (server.to_owned(), error.asked().clone());
@@ -222,7 +222,7 @@ mod tests {
             std::future::ready(response.body(Full::new(body.clone().into())))
         });
         let error = HubApi::new(service).call(Call::get(CLUSTER)).await;
-        Failure::of("https://hub", &error.unwrap_err()).to_string()
+        CommandError::of("https://hub", &error.unwrap_err()).to_string()
     }
 
     fn body(reason: &str, message: &str, name: &str) -> String {

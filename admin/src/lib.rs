@@ -2,7 +2,7 @@
 //! find out what is wrong; and [`review`], which needs no hub.
 //!
 //! A command reads what it needs (`hub`), decides by plain functions, writes, and says for each target what came of it
-//! (`outcomes`). What cannot be done is a `Failure`, which names the object and the remedy.
+//! (`outcomes`). What cannot be done is a `CommandError`, which names the object and the remedy.
 
 mod accept;
 mod ask;

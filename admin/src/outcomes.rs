@@ -52,12 +52,12 @@ pub(crate) struct WriteArgs {
 pub(crate) struct Outcomes {
     format: Option<OutcomeFormat>,
     dry_run: DryRun,
-    told: Vec<Outcome>,
+    told: Vec<TargetResult>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Outcome {
+struct TargetResult {
     target: String,
     succeeded: bool,
     /// Whether something was written, or would have been.
@@ -138,7 +138,7 @@ impl Outcomes {
                 writeln!(io::stderr(), "Error: {target}: {message}")?;
             }
         }
-        self.told.push(Outcome {
+        self.told.push(TargetResult {
             target: target.to_owned(),
             succeeded,
             changed,

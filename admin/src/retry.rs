@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use berth_hub::Backoff;
 
-use super::failure::Failure;
+use super::failure::CommandError;
 
 /// How often a write is repeated after a conflict.
 const RETRIES: u32 = 4;
@@ -14,8 +14,8 @@ const RETRIES: u32 = 4;
 /// # Errors
 /// The last one.
 pub(crate) async fn deciding_again<T>(
-    mut decide_and_write: impl AsyncFnMut() -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    mut decide_and_write: impl AsyncFnMut() -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
     let mut backoff = Backoff::new(Duration::from_millis(40), Duration::from_secs(1));
     loop {
         match decide_and_write().await {
@@ -33,8 +33,8 @@ mod tests {
 
     use super::*;
 
-    fn failed(reason: &str) -> Failure {
-        Failure::Api(Box::new(Status {
+    fn failed(reason: &str) -> CommandError {
+        CommandError::Api(Box::new(Status {
             code: 409,
             reason: reason.to_owned(),
             ..Status::default()

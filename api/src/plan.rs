@@ -120,7 +120,7 @@ pub struct Event {
 
 /// Why a write did not happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct WriteFailure {
     /// The reconciler it was for.
     pub reconciler: &'static str,
     /// The object.
@@ -145,9 +145,9 @@ impl Plan {
     }
 }
 
-// === impl Failure ===
+// === impl WriteFailure ===
 
-impl Failure {
+impl WriteFailure {
     /// Whether the write failed because the object would be too large to be stored.
     pub fn is_too_large(&self) -> bool {
         room::is_too_large(self.code, &self.message)

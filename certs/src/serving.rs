@@ -52,7 +52,7 @@ pub enum Part {
 
 /// What became of one part in one reload.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ReloadOutcome {
     /// The content was new, and is served from now on.
     Reloaded {
         /// When it expires; of a bundle, when its first certificate does.
@@ -71,12 +71,12 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reload {
     /// Of the serving certificate.
-    pub certificate: Outcome,
+    pub certificate: ReloadOutcome,
     /// Of the client CA, if there is one.
-    pub client_ca: Option<Outcome>,
+    pub client_ca: Option<ReloadOutcome>,
 }
 
-type Observer = dyn Fn(Part, &Outcome) + Send + Sync;
+type Observer = dyn Fn(Part, &ReloadOutcome) + Send + Sync;
 
 /// The TLS side of a server: the configuration for the next connection, and how it is renewed.
 pub struct ServingTls {
@@ -112,7 +112,7 @@ impl ServingTls {
         source: impl PairSource + 'static,
         options: TlsOptions,
         client_auth: Option<ClientAuth>,
-        observer: impl Fn(Part, &Outcome) + Send + Sync + 'static,
+        observer: impl Fn(Part, &ReloadOutcome) + Send + Sync + 'static,
         now: Timestamp,
     ) -> Result<Self, CertError> {
         let pair = source.load(now)?;
@@ -212,14 +212,14 @@ impl ServingTls {
         }
     }
 
-    fn report(&self, part: Part, outcome: &Outcome, refused: &mut Option<CertError>) {
+    fn report(&self, part: Part, outcome: &ReloadOutcome, refused: &mut Option<CertError>) {
         match outcome {
-            Outcome::Reloaded { not_after } => {
+            ReloadOutcome::Reloaded { not_after } => {
                 tracing::info!(part = part.name(), %not_after, "reloaded");
                 *refused = None;
             }
-            Outcome::Unchanged => *refused = None,
-            Outcome::Failed { error } => {
+            ReloadOutcome::Unchanged => *refused = None,
+            ReloadOutcome::Failed { error } => {
                 if refused.as_ref() != Some(error) {
                     tracing::warn!(
                         part = part.name(),
@@ -286,12 +286,12 @@ fn judge<T>(
     loaded: Result<T, CertError>,
     served: Digest,
     describe: impl Fn(&T) -> (Digest, Timestamp),
-) -> (Outcome, Option<T>) {
+) -> (ReloadOutcome, Option<T>) {
     match loaded {
-        Err(error) => (Outcome::Failed { error }, None),
+        Err(error) => (ReloadOutcome::Failed { error }, None),
         Ok(new) => match describe(&new) {
-            (digest, _) if digest == served => (Outcome::Unchanged, None),
-            (_, not_after) => (Outcome::Reloaded { not_after }, Some(new)),
+            (digest, _) if digest == served => (ReloadOutcome::Unchanged, None),
+            (_, not_after) => (ReloadOutcome::Reloaded { not_after }, Some(new)),
         },
     }
 }

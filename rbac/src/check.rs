@@ -3,7 +3,7 @@
 //! The checks are kube-apiserver's for `rbac.authorization.k8s.io/v1`, except those of labels and annotations. A missing `apiGroup` gets
 //! the same default as on a hub.
 
-use crate::verdict::{Grantee, Kind, ObjectRef};
+use crate::verdict::{Grantee, ObjectRef, RbacKind};
 use berth_api::names;
 use berth_api::selector::Selector;
 use k8s_openapi::api::rbac::v1::{AggregationRule, PolicyRule, RoleRef, Subject};
@@ -27,8 +27,11 @@ pub struct InvalidObject {
 type Refuse<'a> = &'a dyn Fn(String, String) -> InvalidObject;
 
 /// Checks the object's name (and its namespace, if its kind has one), and returns the reference to it.
-pub(crate) fn object_ref(kind: Kind, metadata: &ObjectMeta) -> Result<ObjectRef, InvalidObject> {
-    let namespaced = matches!(kind, Kind::Role | Kind::RoleBinding);
+pub(crate) fn object_ref(
+    kind: RbacKind,
+    metadata: &ObjectMeta,
+) -> Result<ObjectRef, InvalidObject> {
+    let namespaced = matches!(kind, RbacKind::Role | RbacKind::RoleBinding);
     let namespace = namespaced.then(|| metadata.namespace.clone().unwrap_or_default());
     let object = ObjectRef {
         kind,
@@ -75,7 +78,7 @@ pub(crate) fn check_rules(object: &ObjectRef, rules: &[PolicyRule]) -> Result<()
             return refuse("verbs", "a rule needs at least one verb");
         }
         if !empty(&rule.non_resource_urls) {
-            if object.kind == Kind::Role {
+            if object.kind == RbacKind::Role {
                 return refuse(
                     "nonResourceURLs",
                     "only a ClusterRole can grant paths, through a ClusterRoleBinding",
@@ -161,8 +164,8 @@ fn read_role_ref(
         ));
     }
     let (kind, namespace) = match (role.kind.as_str(), &binding.namespace) {
-        ("ClusterRole", _) => (Kind::ClusterRole, None),
-        ("Role", Some(namespace)) => (Kind::Role, Some(namespace.clone())),
+        ("ClusterRole", _) => (RbacKind::ClusterRole, None),
+        ("Role", Some(namespace)) => (RbacKind::Role, Some(namespace.clone())),
         ("Role", None) => {
             let problem = "a ClusterRoleBinding binds a ClusterRole; a Role is bound by a RoleBinding in its namespace";
             return Err(refuse("roleRef.kind".to_owned(), problem.to_owned()));

@@ -35,4 +35,4 @@ pub use check::InvalidObject;
 pub use covers::{compact, describe, not_covered};
 pub use policy::{Policy, Rules};
 pub use request::{Request, Subject, implied_groups, service_account};
-pub use verdict::{Grant, Grantee, Kind, MissingRole, ObjectRef, Verdict};
+pub use verdict::{Grant, Grantee, MissingRole, ObjectRef, RbacKind, Verdict};

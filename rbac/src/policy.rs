@@ -3,7 +3,7 @@
 use crate::bindings::{Binding, Bindings};
 use crate::check::{self, InvalidObject};
 use crate::cluster_roles::ClusterRoles;
-use crate::verdict::{Grant, Grantee, Kind, MissingRole, ObjectRef, Verdict};
+use crate::verdict::{Grant, Grantee, MissingRole, ObjectRef, RbacKind, Verdict};
 use crate::{Request, Subject, rule};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
 use std::collections::{BTreeMap, HashMap};
@@ -53,7 +53,7 @@ impl Policy {
     /// # Errors
     /// A hub would refuse to store the object.
     pub fn upsert_cluster_role(&mut self, role: ClusterRole) -> Result<(), InvalidObject> {
-        let object = check::object_ref(Kind::ClusterRole, &role.metadata)?;
+        let object = check::object_ref(RbacKind::ClusterRole, &role.metadata)?;
         check::check_rules(&object, role.rules.as_deref().unwrap_or_default())?;
         if let Some(aggregation) = &role.aggregation_rule {
             check::check_aggregation(&object, aggregation)?;
@@ -72,7 +72,7 @@ impl Policy {
     /// # Errors
     /// A hub would refuse to store the object.
     pub fn upsert_role(&mut self, role: Role) -> Result<(), InvalidObject> {
-        let object = check::object_ref(Kind::Role, &role.metadata)?;
+        let object = check::object_ref(RbacKind::Role, &role.metadata)?;
         let rules = role.rules.unwrap_or_default();
         check::check_rules(&object, &rules)?;
         self.roles
@@ -106,7 +106,7 @@ impl Policy {
         &mut self,
         binding: ClusterRoleBinding,
     ) -> Result<(), InvalidObject> {
-        let object = check::object_ref(Kind::ClusterRoleBinding, &binding.metadata)?;
+        let object = check::object_ref(RbacKind::ClusterRoleBinding, &binding.metadata)?;
         let subjects = binding.subjects.as_deref().unwrap_or_default();
         let (role, subjects) = check::read_binding(&object, &binding.role_ref, subjects)?;
         self.cluster_role_bindings.upsert(Binding {
@@ -131,7 +131,7 @@ impl Policy {
         reason = "all four take the object by value"
     )]
     pub fn upsert_role_binding(&mut self, binding: RoleBinding) -> Result<(), InvalidObject> {
-        let object = check::object_ref(Kind::RoleBinding, &binding.metadata)?;
+        let object = check::object_ref(RbacKind::RoleBinding, &binding.metadata)?;
         let subjects = binding.subjects.as_deref().unwrap_or_default();
         let (role, subjects) = check::read_binding(&object, &binding.role_ref, subjects)?;
         let namespace = object.namespace.clone().unwrap_or_default();

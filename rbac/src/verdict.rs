@@ -43,7 +43,7 @@ impl MissingRole {
     #[must_use]
     pub fn not_found(&self) -> String {
         let resource = match self.role.kind {
-            Kind::Role => "role",
+            RbacKind::Role => "role",
             _ => "clusterrole",
         };
         format!(
@@ -100,7 +100,7 @@ impl fmt::Display for Grant {
 /// The four kinds of RBAC objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "Kubernetes' own names")]
-pub enum Kind {
+pub enum RbacKind {
     ClusterRole,
     Role,
     ClusterRoleBinding,
@@ -111,7 +111,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRef {
     /// The kind.
-    pub kind: Kind,
+    pub kind: RbacKind,
     /// The namespace; `None` for a ClusterRole or a ClusterRoleBinding.
     pub namespace: Option<String>,
     /// The name.

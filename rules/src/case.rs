@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::findings::Faults;
-use crate::object::Object;
+use crate::object::GuardedObject;
 use crate::{Answers, Change, Decision, Question, Settings};
 
 /// The rules that one webhook applies to one kind of objects.
@@ -11,7 +11,7 @@ use crate::{Answers, Change, Decision, Question, Settings};
 /// A change is examined once ([`Rules::examine`]). Its questions are answered by others; then [`Case::decide`] decides.
 pub trait Rules: Sized {
     /// The objects.
-    type Object<'a>: Object<'a> + Send + Sync + 'a;
+    type Object<'a>: GuardedObject<'a> + Send + Sync + 'a;
 
     /// What the examination saw of the change, for the decision.
     type Seen: Send;

@@ -10,7 +10,7 @@ use crate::{Answer, Answers, Namespace};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decision {
     /// Whether it is admitted, and if not, why.
-    pub outcome: Outcome,
+    pub outcome: DecisionOutcome,
     /// What the mutating path changes about the object; empty for most changes. Only these paths are written, so
     /// that fields this program does not know survive.
     pub patch: Patch,
@@ -20,7 +20,7 @@ pub struct Decision {
 
 /// Whether a change is admitted, and if not, why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DecisionOutcome {
     /// Admitted.
     #[default]
     Allowed,
@@ -136,13 +136,13 @@ impl Decision {
         undecided: Vec<Undecided>,
     ) -> Self {
         let outcome = if !faults.is_empty() {
-            Outcome::Malformed(faults)
+            DecisionOutcome::Malformed(faults)
         } else if !denials.is_empty() {
-            Outcome::Denied(denials)
+            DecisionOutcome::Denied(denials)
         } else if !undecided.is_empty() {
-            Outcome::Undecided(undecided)
+            DecisionOutcome::Undecided(undecided)
         } else {
-            Outcome::Allowed
+            DecisionOutcome::Allowed
         };
         Self {
             outcome,
@@ -185,9 +185,9 @@ impl Decision {
     }
 }
 
-// === impl Outcome ===
+// === impl DecisionOutcome ===
 
-impl Outcome {
+impl DecisionOutcome {
     /// The value of metric labels and audit annotations.
     pub fn as_str(&self) -> &'static str {
         match self {

@@ -37,6 +37,6 @@ pub use certificate_request::ValidateRequest;
 pub use change::{Change, Operation};
 pub use cluster::{LONGEST_LEASE, MutateCluster, ValidateCluster};
 pub use cluster_set::{LONGEST_SET_NAME, ValidateClusterSet};
-pub use decision::{Annotations, Decision, Denial, Fault, Outcome, Reason, Undecided};
+pub use decision::{Annotations, Decision, DecisionOutcome, Denial, Fault, Reason, Undecided};
 pub use gates::{FeatureGates, Settings};
 pub use question::{Permission, Question, Requirement};

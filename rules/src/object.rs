@@ -201,7 +201,7 @@ pub struct CertificateRequest<'a> {
 }
 
 /// An object of a kind the gate guards.
-pub trait Object<'a>: Deserialize<'a> {
+pub trait GuardedObject<'a>: Deserialize<'a> {
     /// `apiVersion`.
     fn api_version(&self) -> &str;
 
@@ -269,9 +269,9 @@ impl<'de> Entries<'de> for ReadLabels {
     }
 }
 
-// === impl Object ===
+// === impl GuardedObject ===
 
-impl<'a> Object<'a> for Cluster<'a> {
+impl<'a> GuardedObject<'a> for Cluster<'a> {
     fn api_version(&self) -> &str {
         self.api_version.as_str()
     }
@@ -301,7 +301,7 @@ impl<'a> Object<'a> for Cluster<'a> {
     }
 }
 
-impl<'a> Object<'a> for ClusterSet<'a> {
+impl<'a> GuardedObject<'a> for ClusterSet<'a> {
     fn api_version(&self) -> &str {
         self.api_version.as_str()
     }
@@ -329,7 +329,7 @@ impl<'a> Object<'a> for ClusterSet<'a> {
     }
 }
 
-impl<'a> Object<'a> for Binding<'a> {
+impl<'a> GuardedObject<'a> for Binding<'a> {
     fn api_version(&self) -> &str {
         self.api_version.as_str()
     }
@@ -343,7 +343,7 @@ impl<'a> Object<'a> for Binding<'a> {
     }
 }
 
-impl<'a> Object<'a> for CertificateRequest<'a> {
+impl<'a> GuardedObject<'a> for CertificateRequest<'a> {
     fn api_version(&self) -> &str {
         self.api_version.as_str()
     }

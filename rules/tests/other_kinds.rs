@@ -228,7 +228,7 @@ fn taints_get_their_times_and_nothing_else_is_touched() {
     let forged = cluster(vec![taint("v", Some("2026-11-19T00:00:00Z"))]);
     let (decision, _) = mutate(Some(&stored), &forged, &[], FeatureGates::default());
     assert_eq!(short(&decision), "400 taint-time-added");
-    let berth_rules::Outcome::Malformed(faults) = decision.outcome else {
+    let berth_rules::DecisionOutcome::Malformed(faults) = decision.outcome else {
         panic!()
     };
     assert_eq!(
@@ -650,7 +650,7 @@ fn widening_a_selector_takes_the_permission_to_join_all_sets() {
         let decision = decide_set(name, old.as_ref(), &new, facts);
         assert_eq!(short(&decision), expected, "{case}");
     }
-    let berth_rules::Outcome::Denied(denials) =
+    let berth_rules::DecisionOutcome::Denied(denials) =
         decide_set("s", None, &values(json!(["a"])), &[]).outcome
     else {
         panic!()

@@ -6,7 +6,7 @@ mod support;
 
 use berth_rules::object::Cluster;
 use berth_rules::{
-    Answers, Change, Decision, FeatureGates, MutateCluster, Outcome, Rules, Settings,
+    Answers, Change, Decision, DecisionOutcome, FeatureGates, MutateCluster, Rules, Settings,
     ValidateCluster,
 };
 use serde_json::{Value, json};
@@ -689,7 +689,7 @@ fn the_name_is_a_dns_label_on_create() {
         &[],
         FeatureGates::default(),
     );
-    let Outcome::Malformed(faults) = long.outcome else {
+    let DecisionOutcome::Malformed(faults) = long.outcome else {
         panic!("{long:?}")
     };
     assert_eq!(
@@ -851,7 +851,7 @@ fn reserved_names_are_refused_when_they_are_introduced() {
 #[test]
 fn denials_begin_with_ocms_sentence_and_say_what_is_missing() {
     let new = cluster(in_set("prod"), json!({ "hubAcceptsClient": true }));
-    let Outcome::Denied(denials) = decide(None, &new, &["set:prod"]).outcome else {
+    let DecisionOutcome::Denied(denials) = decide(None, &new, &["set:prod"]).outcome else {
         panic!()
     };
     let messages: Vec<_> = denials
@@ -874,7 +874,7 @@ fn denials_begin_with_ocms_sentence_and_say_what_is_missing() {
 
 #[test]
 fn what_cannot_be_decided_says_that_it_is_no_denial() {
-    let Outcome::Undecided(open) = decide(None, &accepted(), &["?accept"]).outcome else {
+    let DecisionOutcome::Undecided(open) = decide(None, &accepted(), &["?accept"]).outcome else {
         panic!()
     };
     assert_eq!(

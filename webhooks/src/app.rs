@@ -10,7 +10,7 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use berth_review::{Gate, Refusal, RefusalKind, Verdict, Webhook, decoding_costs};
-use berth_rules::Outcome;
+use berth_rules::DecisionOutcome;
 use berth_rules::display::{Logged, Plain, Quoted, cut_bytes};
 use berth_serve::{
     Answered, BodyMemory, LARGEST_BODY, NotReceived, Payer, Received, Trouble, deadline,
@@ -235,7 +235,7 @@ fn log(webhook: Webhook, verdict: &Verdict<'_>, begun: Instant) {
     let message = verdict.message();
     let requirements = match &verdict.result {
         Ok(decision) => match &decision.outcome {
-            Outcome::Denied(denials) => denials
+            DecisionOutcome::Denied(denials) => denials
                 .iter()
                 .map(|denial| denial.reason.as_str())
                 .collect::<Vec<_>>()

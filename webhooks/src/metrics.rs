@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::table::shipped;
-use berth_certs::serving::{Outcome, Part};
+use berth_certs::serving::{Part, ReloadOutcome};
 use berth_review::{Verdict, Webhook};
 use berth_rules::{Answer, Question, Requirement};
 use berth_serve::metrics::{
@@ -147,7 +147,7 @@ impl Metrics {
     }
 
     /// For the serving certificate: counts its reloads, and notes until when it is valid.
-    pub fn observer(&self) -> impl Fn(Part, &Outcome) + Send + Sync + use<> {
+    pub fn observer(&self) -> impl Fn(Part, &ReloadOutcome) + Send + Sync + use<> {
         self.certificate.observer()
     }
 

@@ -31,7 +31,7 @@ use self::requests::Choice;
 use self::target::{Context, NewRequests, Step, Target};
 use self::teller::Teller;
 use crate::ask::{confirmed, somebody_is_there};
-use crate::hub::{DryRun, Filter, Hub, HubArgs, Wait, wait};
+use crate::hub::{DryRun, Filter, HubArgs, HubConnection, Wait, wait};
 use crate::outcomes::WriteArgs;
 use crate::targets::ClusterNames;
 
@@ -118,7 +118,7 @@ pub struct Args {
 /// Of output, and of a hub at which nothing can be done for any cluster.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let waits = args.wait && args.write.dry_run == DryRun::None;
-    let mut hub = Hub::of(&args.hub).await?;
+    let mut hub = HubConnection::of(&args.hub).await?;
     if waits {
         hub = hub.within(args.timeout.0);
     }
@@ -187,7 +187,7 @@ async fn accept(
 /// The clusters that nobody has decided about. None: who was asked said no.
 async fn all_pending(
     args: &Args,
-    hub: &Hub,
+    hub: &HubConnection,
     teller: &mut Teller,
 ) -> anyhow::Result<Option<Vec<String>>> {
     let filter = Filter {

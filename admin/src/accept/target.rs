@@ -16,8 +16,8 @@ use super::requests::{Choice, Judged, Judgement, Verdict, judge, shown};
 use super::sent::Sent;
 use super::teller::Teller;
 use crate::ask::confirmed;
-use crate::failure::Failure;
-use crate::hub::{DryRun, Filter, Hub};
+use crate::failure::CommandError;
+use crate::hub::{DryRun, Filter, HubConnection};
 
 /// On a ManagedCluster whose agent registers by an AWS IAM role: it sends no CSR.
 const BY_AWS: &str = "agent.open-cluster-management.io/managed-cluster-arn";
@@ -27,7 +27,7 @@ const TRIES: u32 = 5;
 
 /// What is the same for all clusters.
 pub(super) struct Context<'a> {
-    pub(super) hub: &'a Hub,
+    pub(super) hub: &'a HubConnection,
     pub(super) choice: Choice<'a>,
     pub(super) dry_run: DryRun,
     /// What is not there yet is waited for.
@@ -209,7 +209,7 @@ impl Target {
     }
 
     /// Sets it accepted, if it still is as it was read.
-    async fn accept(&self, at: &Context<'_>, cluster: &Cluster) -> Result<(), Failure> {
+    async fn accept(&self, at: &Context<'_>, cluster: &Cluster) -> Result<(), CommandError> {
         let mut patch = json!({
             "metadata": {"resourceVersion": cluster.resource_version},
             "spec": {"hubAcceptsClient": true},
@@ -327,12 +327,12 @@ impl Target {
         &self,
         at: &Context<'_>,
         teller: &mut Teller,
-        failure: Failure,
+        failure: CommandError,
     ) -> anyhow::Result<Step> {
         if at.wait && failure.is_passing() {
             return Ok(Step::Waits(failure.to_string()));
         }
-        let of_the_hub = failure.is_passing() || matches!(failure, Failure::NoHub { .. });
+        let of_the_hub = failure.is_passing() || matches!(failure, CommandError::NoHub { .. });
         if of_the_hub && !teller.told_any {
             // The next cluster would meet the same.
             return Err(failure.into());
@@ -375,9 +375,9 @@ fn missing(judgement: &Judgement, by_aws: bool) -> String {
 
 /// The CSRs that bear the cluster's label, without those of its add-ons.
 pub(crate) async fn requests_of(
-    hub: &Hub,
+    hub: &HubConnection,
     cluster: &str,
-) -> Result<Vec<(CertificateRequest, berth_lifecycle_core::facts::Standing)>, Failure> {
+) -> Result<Vec<(CertificateRequest, berth_lifecycle_core::facts::Standing)>, CommandError> {
     let selector = format!("{}={cluster},!{}", labels::CLUSTER_NAME, labels::ADDON_NAME);
     let items = hub
         .list::<CertificateSigningRequest>(None, &Filter::labels(selector))
@@ -389,7 +389,7 @@ pub(crate) async fn requests_of(
 }
 
 /// Approves a CSR, if it still is as it was read.
-async fn approve(at: &Context<'_>, request: &CertificateRequest) -> Result<(), Failure> {
+async fn approve(at: &Context<'_>, request: &CertificateRequest) -> Result<(), CommandError> {
     let body = csrs::approval(
         request,
         "BerthAccept",
@@ -406,10 +406,10 @@ async fn approve(at: &Context<'_>, request: &CertificateRequest) -> Result<(), F
 }
 
 /// There is no such cluster; perhaps another was meant.
-pub(crate) async fn no_such(hub: &Hub, name: &str) -> Failure {
+pub(crate) async fn no_such(hub: &HubConnection, name: &str) -> CommandError {
     // Without a list of names, none is suggested.
     let names = hub.names::<ManagedCluster>(None).await.unwrap_or_default();
-    Failure::no_such(
+    CommandError::no_such(
         "managedclusters.cluster.open-cluster-management.io",
         name,
         names.iter().map(String::as_str),

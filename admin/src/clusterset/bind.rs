@@ -11,8 +11,8 @@ use serde_json::json;
 
 use super::{distinct, existing, name, namespaces_of, set_of};
 use crate::complete;
-use crate::failure::{Failure, or_nearest};
-use crate::hub::{DryRun, Filter, Hub, Item};
+use crate::failure::{CommandError, or_nearest};
+use crate::hub::{DryRun, Filter, HubConnection, Item};
 use crate::outcomes::{Outcomes, WriteArgs};
 use crate::print::plain;
 
@@ -89,7 +89,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// # Errors
 /// There is no such namespace.
 pub(super) async fn bind(
-    hub: &Hub,
+    hub: &HubConnection,
     args: &BindArgs,
     write: &WriteArgs,
 ) -> anyhow::Result<ExitCode> {
@@ -135,12 +135,12 @@ pub(super) async fn bind(
 
 /// Binds a set. False: it is bound already.
 async fn bind_one(
-    hub: &Hub,
+    hub: &HubConnection,
     set: &str,
     namespace: &str,
     dry_run: DryRun,
     outcomes: &Outcomes,
-) -> Result<bool, Failure> {
+) -> Result<bool, CommandError> {
     match existing(hub, set).await {
         Ok(_) => {}
         Err(failure) if failure.is_forbidden() => outcomes.progress(&format!(
@@ -176,7 +176,7 @@ fn there(
     binding: &Item<ManagedClusterSetBinding>,
     set: &str,
     namespace: &str,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let why = if binding.object.metadata.deletion_timestamp.is_some() {
         "is being deleted: bind it when that is gone".to_owned()
     } else if set_of(binding) != set {
@@ -189,7 +189,7 @@ fn there(
     } else {
         return Ok(());
     };
-    Err(Failure::Refused(format!(
+    Err(CommandError::Refused(format!(
         "the ManagedClusterSetBinding {set} in Namespace {namespace} {why}"
     )))
 }
@@ -215,7 +215,7 @@ fn not_in_force(binding: &Item<ManagedClusterSetBinding>) -> Option<String> {
 ///
 /// # Errors
 /// It is not in force.
-async fn in_force(hub: &Hub, set: &str, namespace: &str) -> Result<bool, String> {
+async fn in_force(hub: &HubConnection, set: &str, namespace: &str) -> Result<bool, String> {
     let begun = Instant::now();
     loop {
         let binding = hub
@@ -240,9 +240,9 @@ async fn in_force(hub: &Hub, set: &str, namespace: &str) -> Result<bool, String>
     }
 }
 
-async fn no_such_namespace(hub: &Hub, name: &str) -> Failure {
+async fn no_such_namespace(hub: &HubConnection, name: &str) -> CommandError {
     let names = hub.names::<Namespace>(None).await.unwrap_or_default();
-    Failure::no_such("namespaces", name, names.iter().map(String::as_str))
+    CommandError::no_such("namespaces", name, names.iter().map(String::as_str))
 }
 
 /// Takes the bindings of the sets away.
@@ -250,7 +250,7 @@ async fn no_such_namespace(hub: &Hub, name: &str) -> Failure {
 /// # Errors
 /// The hub cannot be asked.
 pub(super) async fn unbind(
-    hub: &Hub,
+    hub: &HubConnection,
     args: &UnbindArgs,
     write: &WriteArgs,
 ) -> anyhow::Result<ExitCode> {
@@ -276,11 +276,11 @@ pub(super) async fn unbind(
 
 /// Unbinds a set, which need not be there any more. False: it is not bound.
 async fn unbind_one(
-    hub: &Hub,
+    hub: &HubConnection,
     set: &str,
     namespace: &str,
     dry_run: DryRun,
-) -> Result<bool, Failure> {
+) -> Result<bool, CommandError> {
     if dry_run == DryRun::Client {
         let binding = hub.get::<ManagedClusterSetBinding>(Some(namespace), set);
         return Ok(binding.await?.is_some());
@@ -290,7 +290,7 @@ async fn unbind_one(
 }
 
 /// What else may have been meant, as far as it can be read, to follow the line.
-async fn meant(hub: &Hub, set: &str, namespace: &str) -> String {
+async fn meant(hub: &HubConnection, set: &str, namespace: &str) -> String {
     let everything = Filter::default();
     let bindings = match hub.list(None, &everything).await {
         Ok(all) => all,

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::selectors::{self, Finds};
 use super::{distinct, name};
-use crate::failure::Failure;
-use crate::hub::{Hub, HubArgs, Item};
+use crate::failure::CommandError;
+use crate::hub::{HubArgs, HubConnection, Item};
 use crate::outcomes::{Outcomes, WriteArgs};
 
 const EXAMPLES: &str = "\
@@ -52,7 +52,7 @@ struct There {
 /// # Errors
 /// There is no hub to be asked.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let hub = Hub::of(&args.hub).await?;
+    let hub = HubConnection::of(&args.hub).await?;
     let mut outcomes = Outcomes::new(&args.write);
     for name in distinct(&args.names) {
         match create(&hub, name, args).await {
@@ -70,7 +70,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Makes it, unless it is there already.
-async fn create(hub: &Hub, name: &str, args: &Args) -> Result<Option<There>, Failure> {
+async fn create(
+    hub: &HubConnection,
+    name: &str,
+    args: &Args,
+) -> Result<Option<There>, CommandError> {
     let asked = args.selector.as_ref();
     match hub.get::<ManagedClusterSet>(None, name).await {
         Ok(Some(set)) => return there(name, &set, asked).map(Some),
@@ -116,9 +120,9 @@ fn there(
     name: &str,
     set: &Item<ManagedClusterSet>,
     asked: Option<&LabelSelector>,
-) -> Result<There, Failure> {
+) -> Result<There, CommandError> {
     if set.object.metadata.deletion_timestamp.is_some() {
-        return Err(Failure::Refused(format!(
+        return Err(CommandError::Refused(format!(
             "Clusterset {name} is being deleted: create it when it is gone"
         )));
     }
@@ -128,7 +132,7 @@ fn there(
         (None, found) => Some(format!("Note: Clusterset {name} {}", found.words())),
         (Some(asked), Finds::ByLabels(Some(found))) if selectors::same(asked, found) => None,
         (Some(asked), found) => {
-            return Err(Failure::Refused(format!(
+            return Err(CommandError::Refused(format!(
                 "{}, but it {}, where one that {} was asked for; to change it: kubectl edit managedclusterset {name}",
                 already(name),
                 match &set.unreadable {

@@ -10,8 +10,8 @@ use clap_complete::engine::ArgValueCandidates;
 use super::selectors::Finds;
 use super::{distinct, name, namespaces_of, set_names};
 use crate::complete;
-use crate::failure::{Failure, or_nearest};
-use crate::hub::{DryRun, Filter, Hub, HubArgs, Item, Wait, wait};
+use crate::failure::{CommandError, or_nearest};
+use crate::hub::{DryRun, Filter, HubArgs, HubConnection, Item, Wait, wait};
 use crate::outcomes::{Outcomes, WriteArgs};
 use crate::retry::deciding_again;
 
@@ -67,9 +67,9 @@ struct Uses {
     /// The hub makes it again.
     kept: bool,
     /// The namespaces it is bound to.
-    bound: Result<Vec<String>, Failure>,
+    bound: Result<Vec<String>, CommandError>,
     /// The clusters in it.
-    members: Result<Vec<String>, Failure>,
+    members: Result<Vec<String>, CommandError>,
     /// The members are those by other labels than the cluster-set label.
     by_labels: bool,
 }
@@ -89,7 +89,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 /// # Errors
 /// There is no hub to be asked.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let hub = Hub::of(&args.hub).await?;
+    let hub = HubConnection::of(&args.hub).await?;
     let mut outcomes = Outcomes::new(&args.write);
     let mut all_leaving = Vec::new();
     for name in distinct(&args.names) {
@@ -125,7 +125,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Has it deleted, unless something speaks against it. None: there is none.
-async fn delete(hub: &Hub, name: &str, args: &Args) -> Result<Option<Leaving>, Failure> {
+async fn delete(
+    hub: &HubConnection,
+    name: &str,
+    args: &Args,
+) -> Result<Option<Leaving>, CommandError> {
     deciding_again(async || {
         let Some(set) = hub.get::<ManagedClusterSet>(None, name).await? else {
             return Ok(None);
@@ -139,7 +143,7 @@ async fn delete(hub: &Hub, name: &str, args: &Args) -> Result<Option<Leaving>, F
                     line = format!("{line}; {left}");
                 }
             } else if let Some(why) = refusal(name, &uses) {
-                return Err(Failure::Refused(why));
+                return Err(CommandError::Refused(why));
             }
         }
         let uid = metadata.uid.clone();
@@ -154,7 +158,7 @@ async fn delete(hub: &Hub, name: &str, args: &Args) -> Result<Option<Leaving>, F
     .await
 }
 
-async fn uses(hub: &Hub, name: &str, set: &Item<ManagedClusterSet>) -> Uses {
+async fn uses(hub: &HubConnection, name: &str, set: &Item<ManagedClusterSet>) -> Uses {
     let everything = Filter::default();
     let bindings = hub.list::<ManagedClusterSetBinding>(None, &everything);
     let bound = bindings.await.map(|all| namespaces_of(name, &all));
@@ -258,11 +262,11 @@ fn listed(kind: &str, names: &[String]) -> String {
 
 /// Waits until the set is gone. Another one of its name may be there then.
 async fn until_gone(
-    hub: &Hub,
+    hub: &HubConnection,
     leaving: &Leaving,
     begun: Instant,
     timeout: Duration,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let Leaving { name, uid, .. } = leaving;
     let (mut pause, longest) = PAUSES;
     loop {
@@ -280,7 +284,7 @@ async fn until_gone(
                 [] => String::new(),
                 finalizers => format!(", held by {}", listed("finalizer", finalizers)),
             };
-            return Err(Failure::Refused(format!(
+            return Err(CommandError::Refused(format!(
                 "Clusterset {name} is being deleted, and is still there after {timeout:?}{held}"
             )));
         }

@@ -16,8 +16,8 @@ use berth_api::{ManagedClusterSet, ManagedClusterSetBinding, groups};
 use clap::Subcommand;
 use kube::ResourceExt;
 
-use super::failure::Failure;
-use super::hub::{Hub, HubArgs, Item};
+use super::failure::CommandError;
+use super::hub::{HubArgs, HubConnection, Item};
 use super::outcomes::WriteArgs;
 use super::targets::distinct;
 
@@ -51,7 +51,7 @@ enum What {
 /// # Errors
 /// Those of the hub that concern all targets.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let hub = Hub::of(&args.hub).await?;
+    let hub = HubConnection::of(&args.hub).await?;
     match &args.what {
         What::Set(set) => set::run(&hub, set, &args.write).await,
         What::Bind(bind) => bind::bind(&hub, bind, &args.write).await,
@@ -68,12 +68,15 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 /// The set of this name, which is not on its way out.
-async fn existing(hub: &Hub, name: &str) -> Result<Item<ManagedClusterSet>, Failure> {
+async fn existing(
+    hub: &HubConnection,
+    name: &str,
+) -> Result<Item<ManagedClusterSet>, CommandError> {
     let Some(set) = hub.get::<ManagedClusterSet>(None, name).await? else {
         return Err(no_such_set(hub, name).await);
     };
     if set.object.metadata.deletion_timestamp.is_some() {
-        return Err(Failure::Refused(format!(
+        return Err(CommandError::Refused(format!(
             "Clusterset {name} is being deleted"
         )));
     }
@@ -81,14 +84,14 @@ async fn existing(hub: &Hub, name: &str) -> Result<Item<ManagedClusterSet>, Fail
 }
 
 /// There is no set of this name; one of a similar name may be there.
-async fn no_such_set(hub: &Hub, name: &str) -> Failure {
+async fn no_such_set(hub: &HubConnection, name: &str) -> CommandError {
     let resource = format!("{}.{}", groups::MANAGED_CLUSTER_SETS, groups::CLUSTER);
     let names = set_names(hub).await;
-    Failure::no_such(&resource, name, names.iter().map(String::as_str))
+    CommandError::no_such(&resource, name, names.iter().map(String::as_str))
 }
 
 /// The names of all sets, as far as they may be read: what they are for is to suggest one.
-async fn set_names(hub: &Hub) -> Vec<String> {
+async fn set_names(hub: &HubConnection) -> Vec<String> {
     let names = hub.names::<ManagedClusterSet>(None).await;
     names.unwrap_or_default()
 }

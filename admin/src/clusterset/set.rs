@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::selectors::Finds;
 use super::{distinct, existing, name};
 use crate::complete;
-use crate::failure::Failure;
-use crate::hub::{DryRun, Filter, Hub, Item};
+use crate::failure::CommandError;
+use crate::hub::{DryRun, Filter, HubConnection, Item};
 use crate::outcomes::{Outcomes, WriteArgs};
 use crate::retry::deciding_again;
 
@@ -72,7 +72,11 @@ struct Known(Option<Vec<String>>);
 ///
 /// # Errors
 /// There is no such set, or the hub cannot be asked.
-pub(super) async fn run(hub: &Hub, args: &Args, write: &WriteArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    hub: &HubConnection,
+    args: &Args,
+    write: &WriteArgs,
+) -> anyhow::Result<ExitCode> {
     let set = existing(hub, &args.name).await?;
     let mut outcomes = Outcomes::new(write);
     if args.selector.is_some() || !args.clusters.is_empty() {
@@ -123,7 +127,7 @@ fn unfit(set: &Item<ManagedClusterSet>) -> Option<String> {
 }
 
 async fn clusters(
-    hub: &Hub,
+    hub: &HubConnection,
     args: &Args,
     dry_run: DryRun,
     outcomes: &mut Outcomes,
@@ -194,11 +198,11 @@ fn due(cluster: &Item<ManagedCluster>, set: &str) -> Due {
 
 /// Has these namespaces managed on the clusters of the set. Returns those that were not before.
 async fn namespaces(
-    hub: &Hub,
+    hub: &HubConnection,
     set: &str,
     names: &[&str],
     dry_run: DryRun,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, CommandError> {
     deciding_again(async || {
         let set_now = existing(hub, set).await?;
         let (patch, added) = managed(&set_now.value, names);
@@ -232,14 +236,14 @@ fn managed(set: &Value, names: &[&str]) -> (Value, Vec<String>) {
 // === impl Known ===
 
 impl Known {
-    async fn no_such(&mut self, hub: &Hub, cluster: &str) -> Failure {
+    async fn no_such(&mut self, hub: &HubConnection, cluster: &str) -> CommandError {
         if self.0.is_none() {
             let names = hub.names::<ManagedCluster>(None).await;
             self.0 = Some(names.unwrap_or_default());
         }
         let names = self.0.iter().flatten().map(String::as_str);
         let resource = format!("{}.{}", groups::MANAGED_CLUSTERS, groups::CLUSTER);
-        Failure::no_such(&resource, cluster, names)
+        CommandError::no_such(&resource, cluster, names)
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) enum Severity {
 
 /// What a finding is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(crate) struct Object {
+pub(crate) struct FindingObject {
     /// As kubectl takes it: lower case, singular.
     pub(crate) kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub(crate) struct Object {
 pub(crate) struct Finding {
     pub(crate) check: Check,
     pub(crate) severity: Severity,
-    pub(crate) object: Option<Object>,
+    pub(crate) object: Option<FindingObject>,
     pub(crate) message: String,
     /// What to do about it: a command where there is one.
     pub(crate) remedy: Option<String>,
@@ -170,9 +170,9 @@ impl Check {
     }
 }
 
-// === impl Object ===
+// === impl FindingObject ===
 
-impl Object {
+impl FindingObject {
     pub(crate) fn new(kind: &'static str, name: impl Into<String>) -> Self {
         Self {
             kind,
@@ -194,7 +194,7 @@ impl Object {
     }
 }
 
-impl std::fmt::Display for Object {
+impl std::fmt::Display for FindingObject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.kind, self.name)?;
         match &self.namespace {
@@ -217,7 +217,7 @@ impl Finding {
         }
     }
 
-    pub(crate) fn of(mut self, object: Object) -> Self {
+    pub(crate) fn of(mut self, object: FindingObject) -> Self {
         self.object = Some(object);
         self
     }

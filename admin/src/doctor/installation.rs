@@ -28,7 +28,7 @@ const VOLUME: &str = "webhook-secret";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Runs {
     /// `berth hub`: gate and controller.
-    Hub,
+    HubConnection,
     /// The gate alone: OCM's or Berth's, as both are called the same.
     WebhookServer,
     /// Something else.
@@ -58,7 +58,7 @@ pub(crate) fn runs(deployment: &Deployment) -> Runs {
     let words = words(deployment);
     let has = |word: &str| words.contains(&word);
     if has("hub") {
-        Runs::Hub
+        Runs::HubConnection
     } else if has("webhook-server") {
         Runs::WebhookServer
     } else {
@@ -122,7 +122,7 @@ pub(crate) fn accepts_by_itself(deployment: &Deployment) -> bool {
 pub(crate) fn controller<'a>(
     named: impl Fn(&str) -> Option<&'a Deployment>,
 ) -> Option<&'a Deployment> {
-    let in_one = named(WEBHOOK).filter(|it| runs(it) == Runs::Hub);
+    let in_one = named(WEBHOOK).filter(|it| runs(it) == Runs::HubConnection);
     let under_ocms_name = named(OCMS_CONTROLLER).filter(|it| is_ours(it));
     in_one.or_else(|| named(CONTROLLER)).or(under_ocms_name)
 }

@@ -18,7 +18,7 @@ use berth_api::names::is_dns1123_label;
 use clap_complete::ArgValueCandidates;
 
 use crate::complete;
-use crate::hub::{Hub, HubArgs};
+use crate::hub::{HubArgs, HubConnection};
 use report::{Report, Style};
 
 const EXAMPLES: &str = "\
@@ -91,7 +91,7 @@ fn namespace(text: &str) -> Result<String, String> {
 /// # Errors
 /// The hub cannot be looked at, or the report cannot be written.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let hub = Hub::of(&args.hub).await?;
+    let hub = HubConnection::of(&args.hub).await?;
     let facts = gather::gather(&hub, &args.namespace).await?;
     let findings = checks::check(&facts);
     let report = Report::new(&findings);

@@ -13,7 +13,7 @@ const TOLD: usize = 10;
 /// What came of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Outcome {
+enum CheckResult {
     Passed,
     Fault,
     Warning,
@@ -25,7 +25,7 @@ enum Outcome {
 struct Checked {
     id: Check,
     title: &'static str,
-    result: Outcome,
+    result: CheckResult,
 }
 
 /// The whole examination.
@@ -106,7 +106,10 @@ impl<'a> Report<'a> {
             }
         }
         if style.verbose {
-            let passed = self.checks.iter().filter(|it| it.result == Outcome::Passed);
+            let passed = self
+                .checks
+                .iter()
+                .filter(|it| it.result == CheckResult::Passed);
             for check in passed {
                 let label = coloured("ok", "32", style);
                 writeln!(out, "{label} {}: {}", check.id.id(), check.title)?;
@@ -141,14 +144,14 @@ impl<'a> Report<'a> {
     }
 }
 
-fn worst(findings: &[Finding], check: Check) -> Outcome {
+fn worst(findings: &[Finding], check: Check) -> CheckResult {
     let of_check = findings.iter().filter(|finding| finding.check == check);
     match of_check.map(|finding| finding.severity).min() {
-        None | Some(Severity::Note) => Outcome::Passed,
-        Some(Severity::Fault) => Outcome::Fault,
-        Some(Severity::Warning) => Outcome::Warning,
-        Some(Severity::Unknown) => Outcome::Unknown,
-        Some(Severity::Skipped) => Outcome::Skipped,
+        None | Some(Severity::Note) => CheckResult::Passed,
+        Some(Severity::Fault) => CheckResult::Fault,
+        Some(Severity::Warning) => CheckResult::Warning,
+        Some(Severity::Unknown) => CheckResult::Unknown,
+        Some(Severity::Skipped) => CheckResult::Skipped,
     }
 }
 
@@ -206,7 +209,7 @@ fn harmless(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::finding::Object;
+    use crate::doctor::finding::FindingObject;
 
     const PLAIN: Style = Style {
         colours: false,
@@ -220,7 +223,7 @@ mod tests {
     }
 
     fn findings() -> Vec<Finding> {
-        let object = Object::within("service", "ns", "a\u{1b}[31m\nb");
+        let object = FindingObject::within("service", "ns", "a\u{1b}[31m\nb");
         vec![
             Check::WebhookService
                 .fault("nobody is ready")

@@ -17,7 +17,7 @@ use super::find::Asked;
 use super::screen::View;
 use super::{ShowArgs, UNREADABLE, age_of, condition};
 use crate::complete;
-use crate::hub::{Filter, Hub, HubArgs, Item};
+use crate::hub::{Filter, HubArgs, HubConnection, Item};
 use crate::print::{Format, Node};
 
 /// Show where sets are bound: which namespaces may place workloads on which sets
@@ -87,7 +87,7 @@ struct Bindings {
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
     let format = args.show.format(args.output, Format::Table);
-    let hub = Hub::of(hub).await?;
+    let hub = HubConnection::of(hub).await?;
     let filter = Filter {
         labels: args.show.selector.clone(),
         fields: None,

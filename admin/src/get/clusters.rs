@@ -20,7 +20,7 @@ use super::find::{Asked, names_of, no_such};
 use super::screen::View;
 use super::{ShowArgs, UNREADABLE, age_of, condition};
 use crate::complete;
-use crate::hub::{Filter, Hub, HubArgs, Item};
+use crate::hub::{Filter, HubArgs, HubConnection, Item};
 use crate::print::{Format, Node};
 
 /// Show clusters: whether they are accepted and available, their set, capacity and version
@@ -71,7 +71,7 @@ struct Clusters {
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
     let format = args.show.format(args.output, Format::Table);
-    let hub = Hub::of(hub).await?;
+    let hub = HubConnection::of(hub).await?;
     let mut filter = Filter {
         labels: args.show.selector.clone(),
         fields: None,
@@ -98,7 +98,7 @@ pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> 
     super::show(&hub, &view, &asked, &args.show, format).await
 }
 
-async fn selector_of(hub: &Hub, set: &str) -> anyhow::Result<ManagedClusterSelector> {
+async fn selector_of(hub: &HubConnection, set: &str) -> anyhow::Result<ManagedClusterSelector> {
     match hub.get::<ManagedClusterSet>(None, set).await? {
         None => {
             let names = names_of::<ManagedClusterSet>(hub, None).await;

@@ -21,7 +21,7 @@ use super::find::{Asked, warn};
 use super::screen::View;
 use super::{ShowArgs, UNREADABLE, age_of, condition};
 use crate::complete;
-use crate::hub::{Filter, Hub, HubArgs, Item};
+use crate::hub::{Filter, HubArgs, HubConnection, Item};
 use crate::print::{Format, Node};
 use facts::Facts;
 
@@ -74,7 +74,7 @@ struct ReadAt {
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
     let format = args.show.format(args.output, Format::Tree);
-    let hub = Hub::of(hub).await?;
+    let hub = HubConnection::of(hub).await?;
     let filter = Filter {
         labels: args.show.selector.clone(),
         fields: None,
@@ -115,7 +115,7 @@ pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> 
 }
 
 /// Reads what this format shows of bindings and clusters.
-async fn read(hub: &Hub, format: Format) -> (Facts, ReadAt) {
+async fn read(hub: &HubConnection, format: Format) -> (Facts, ReadAt) {
     let all = Filter::default();
     let bindings = matches!(format, Format::Table | Format::Wide | Format::Tree);
     let clusters = matches!(format, Format::Wide | Format::Tree);

@@ -9,8 +9,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use kube::Resource;
 use serde::de::DeserializeOwned;
 
-use crate::failure::Failure;
-use crate::hub::{Filter, Hub, Item};
+use crate::failure::CommandError;
+use crate::hub::{Filter, HubConnection, Item};
 
 /// So many are asked for at once.
 const AT_ONCE: usize = 8;
@@ -35,7 +35,7 @@ pub(super) struct Found<K> {
     /// What watches go on from, where it is known.
     pub(super) version: String,
     /// Why others that were named are not among them.
-    pub(super) failures: Vec<Failure>,
+    pub(super) failures: Vec<CommandError>,
 }
 
 // === impl Asked ===
@@ -74,7 +74,7 @@ impl Asked {
     }
 
     /// Finds them, one by one if they are named: so they are found by somebody who may read only those.
-    pub(super) async fn find<K>(&self, hub: &Hub) -> Result<Found<K>, Failure>
+    pub(super) async fn find<K>(&self, hub: &HubConnection) -> Result<Found<K>, CommandError>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
     {
@@ -110,7 +110,7 @@ impl Asked {
     }
 
     /// Finds them by a list, from which a watch can go on.
-    pub(super) async fn list<K>(&self, hub: &Hub) -> Result<Found<K>, Failure>
+    pub(super) async fn list<K>(&self, hub: &HubConnection) -> Result<Found<K>, CommandError>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
     {
@@ -131,7 +131,7 @@ impl Asked {
         })
     }
 
-    async fn missing<K>(&self, hub: &Hub, names: &[&str]) -> Vec<Failure>
+    async fn missing<K>(&self, hub: &HubConnection, names: &[&str]) -> Vec<CommandError>
     where
         K: Resource<DynamicType = ()>,
     {
@@ -147,13 +147,13 @@ impl Asked {
 }
 
 /// There is no object of this name, among these.
-pub(super) fn no_such<K: Resource<DynamicType = ()>>(name: &str, names: &[String]) -> Failure {
+pub(super) fn no_such<K: Resource<DynamicType = ()>>(name: &str, names: &[String]) -> CommandError {
     let resource = format!("{}.{}", K::plural(&()), K::group(&()));
-    Failure::no_such(&resource, name, names.iter().map(String::as_str))
+    CommandError::no_such(&resource, name, names.iter().map(String::as_str))
 }
 
 /// The names there are, to suggest one; none, where we may not know.
-pub(super) async fn names_of<K>(hub: &Hub, namespace: Option<&str>) -> Vec<String>
+pub(super) async fn names_of<K>(hub: &HubConnection, namespace: Option<&str>) -> Vec<String>
 where
     K: Resource<DynamicType = ()>,
 {
@@ -161,7 +161,7 @@ where
 }
 
 /// Says what could not be shown, and why. With nowhere to write it to, the command goes on.
-pub(super) fn warn(what: &str, why: &Failure) {
+pub(super) fn warn(what: &str, why: &CommandError) {
     let why = why.to_string();
     let _ = writeln!(
         io::stderr(),

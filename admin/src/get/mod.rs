@@ -20,8 +20,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::de::DeserializeOwned;
 
-use crate::failure::Failure;
-use crate::hub::{Change, Hub, HubArgs, Item};
+use crate::failure::CommandError;
+use crate::hub::{Change, HubArgs, HubConnection, Item};
 use crate::print::{Format, age};
 use find::Asked;
 use screen::{Screen, View};
@@ -100,7 +100,7 @@ impl ShowArgs {
 
 /// Shows what is asked for, of a kind that stands for itself.
 async fn show<V>(
-    hub: &Hub,
+    hub: &HubConnection,
     view: &V,
     asked: &Asked,
     args: &ShowArgs,
@@ -151,7 +151,7 @@ fn end<V: View>(
     view: &V,
     asked: &Asked,
     items: &[Item<V::Kind>],
-    failures: &[Failure],
+    failures: &[CommandError],
     format: Format,
 ) -> ExitCode {
     let mut said = io::stderr();

@@ -1,4 +1,4 @@
-//! Reads and writes. Every one ends in time, and tells what went wrong in the words of [`Failure`].
+//! Reads and writes. Every one ends in time, and tells what went wrong in the words of [`CommandError`].
 
 use std::io::{self, Write};
 
@@ -13,8 +13,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Hub, Item};
-use crate::failure::Failure;
+use super::{HubConnection, Item};
+use crate::failure::CommandError;
 
 /// Objects are listed in pages of this many.
 const PAGE: u32 = 250;
@@ -75,15 +75,15 @@ impl Filter {
     }
 }
 
-// === impl Hub ===
+// === impl HubConnection ===
 
-impl Hub {
+impl HubConnection {
     /// One object. None: there is none of this name.
     pub(crate) async fn get<K>(
         &self,
         namespace: Option<&str>,
         name: &str,
-    ) -> Result<Option<Item<K>>, Failure>
+    ) -> Result<Option<Item<K>>, CommandError>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
     {
@@ -104,7 +104,7 @@ impl Hub {
         &self,
         namespace: Option<&str>,
         filter: &Filter,
-    ) -> Result<(Vec<Item<K>>, String), Failure>
+    ) -> Result<(Vec<Item<K>>, String), CommandError>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
     {
@@ -128,7 +128,7 @@ impl Hub {
         &self,
         namespace: Option<&str>,
         filter: &Filter,
-    ) -> Result<Vec<Item<K>>, Failure>
+    ) -> Result<Vec<Item<K>>, CommandError>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
     {
@@ -136,7 +136,10 @@ impl Hub {
     }
 
     /// The names of all objects, and nothing else of them.
-    pub(crate) async fn names<K>(&self, namespace: Option<&str>) -> Result<Vec<String>, Failure>
+    pub(crate) async fn names<K>(
+        &self,
+        namespace: Option<&str>,
+    ) -> Result<Vec<String>, CommandError>
     where
         K: Resource<DynamicType = ()>,
     {
@@ -166,7 +169,7 @@ impl Hub {
         params: ListParams,
         accept: Option<&'static str>,
         mut take: impl FnMut(Option<Vec<Value>>),
-    ) -> Result<String, Failure>
+    ) -> Result<String, CommandError>
     where
         K: Resource<DynamicType = ()>,
     {
@@ -178,7 +181,7 @@ impl Hub {
                 page = page.accept(accept);
             }
             let mut page = match self.ask(page).await {
-                Err(Failure::Api(status))
+                Err(CommandError::Api(status))
                     if status.code == 410
                         && params.continue_token.is_some()
                         && restarts < MOST_RESTARTS =>
@@ -210,12 +213,12 @@ impl Hub {
         namespace: Option<&str>,
         object: &(impl Serialize + Sync),
         dry_run: DryRun,
-    ) -> Result<Value, Failure>
+    ) -> Result<Value, CommandError>
     where
         K: Resource<DynamicType = ()>,
     {
-        let body =
-            serde_json::to_value(object).map_err(|error| Failure::Unreadable(error.to_string()))?;
+        let body = serde_json::to_value(object)
+            .map_err(|error| CommandError::Unreadable(error.to_string()))?;
         checked::<K>(namespace, None)?;
         if dry_run == DryRun::Client {
             return Ok(body);
@@ -232,7 +235,7 @@ impl Hub {
         subresource: Option<&str>,
         patch: Value,
         dry_run: DryRun,
-    ) -> Result<(), Failure>
+    ) -> Result<(), CommandError>
     where
         K: Resource<DynamicType = ()>,
     {
@@ -260,7 +263,7 @@ impl Hub {
         subresource: &str,
         body: &Value,
         dry_run: DryRun,
-    ) -> Result<(), Failure>
+    ) -> Result<(), CommandError>
     where
         K: Resource<DynamicType = ()>,
     {
@@ -282,7 +285,7 @@ impl Hub {
         name: &str,
         uid: Option<String>,
         dry_run: DryRun,
-    ) -> Result<bool, Failure>
+    ) -> Result<bool, CommandError>
     where
         K: Resource<DynamicType = ()>,
     {
@@ -308,13 +311,13 @@ impl Hub {
     }
 
     /// The objects of a list by its path, with nothing but their metadata.
-    pub(crate) async fn metadata(&self, path: &str) -> Result<Value, Failure> {
+    pub(crate) async fn metadata(&self, path: &str) -> Result<Value, CommandError> {
         self.ask(Call::get(path.to_owned()).accept(METADATA_LIST))
             .await
     }
 
     /// Makes a call, and reads the answer.
-    async fn ask(&self, call: Call) -> Result<Value, Failure> {
+    async fn ask(&self, call: Call) -> Result<Value, CommandError> {
         let answer = self.call(call).await;
         self.read(&answer.map_err(|error| self.failure(&error))?)
     }
@@ -337,20 +340,20 @@ impl Hub {
         Ok(answer)
     }
 
-    pub(super) fn read(&self, answer: &Answer) -> Result<Value, Failure> {
+    pub(super) fn read(&self, answer: &Answer) -> Result<Value, CommandError> {
         answer.json().map_err(|error| self.failure(&error))
     }
 
-    pub(super) fn failure(&self, error: &CallError) -> Failure {
-        Failure::of(self.server(), error)
+    pub(super) fn failure(&self, error: &CallError) -> CommandError {
+        CommandError::of(self.server(), error)
     }
 }
 
 /// A request as kube makes them, as a call. Patches are merge patches.
 pub(super) fn call(
     request: Result<Request<Vec<u8>>, kube::core::request::Error>,
-) -> Result<Call, Failure> {
-    let request = request.map_err(|error| Failure::Config(error.to_string()))?;
+) -> Result<Call, CommandError> {
+    let request = request.map_err(|error| CommandError::Config(error.to_string()))?;
     let path = request.uri().to_string();
     let method = request.method().clone();
     let body = request.into_body();
@@ -380,7 +383,7 @@ fn are_names(namespace: Option<&str>, name: Option<&str>) -> bool {
 fn checked<K: Resource<DynamicType = ()>>(
     namespace: Option<&str>,
     name: Option<&str>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     if are_names(namespace, name) {
         return Ok(());
     }
@@ -389,7 +392,7 @@ fn checked<K: Resource<DynamicType = ()>>(
         Some(_) => K::plural(&()).into_owned(),
         None => "namespaces".to_owned(),
     };
-    Err(Failure::no_such(&resource, wrong, []))
+    Err(CommandError::no_such(&resource, wrong, []))
 }
 
 pub(super) fn writes(dry_run: DryRun) -> PostParams {

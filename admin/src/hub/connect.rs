@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use berth_hub::{Access, ActAs, ConnectError, HubApi};
 
-use super::{Hub, HubArgs, Wait};
-use crate::failure::{Failure, or_nearest};
+use super::{HubArgs, HubConnection, Wait};
+use crate::failure::{CommandError, or_nearest};
 
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
-impl Hub {
+impl HubConnection {
     /// The hub that the flags name. Whether it answers, and is one, shows in use.
     ///
     /// # Errors
     /// There is no kubeconfig, or it cannot be used.
-    pub(crate) async fn of(args: &HubArgs) -> Result<Self, Failure> {
+    pub(crate) async fn of(args: &HubArgs) -> Result<Self, CommandError> {
         if !args.as_groups.is_empty() && args.as_user.is_none() {
-            return Err(Failure::Config(
+            return Err(CommandError::Config(
                 "--as-group needs --as: a group alone is nobody".to_owned(),
             ));
         }
         let api = HubApi::connect(&args.access())
             .await
-            .map_err(|error| Failure::Config(words(&error)))?;
+            .map_err(|error| CommandError::Config(words(&error)))?;
         Ok(Self {
             api,
             wait: args.request_timeout.unwrap_or(Wait(DEFAULT_WAIT)).0,

@@ -21,7 +21,7 @@ pub(crate) use watch::Change;
 
 /// A hub, and as whom we speak to it.
 #[derive(Clone)]
-pub(crate) struct Hub {
+pub(crate) struct HubConnection {
     api: HubApi,
     wait: Duration,
 }

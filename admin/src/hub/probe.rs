@@ -10,8 +10,8 @@ use kube::core::response::Status;
 use serde_json::Value;
 
 use super::calls::{call, writes};
-use super::{DryRun, Hub};
-use crate::failure::{Failure, status};
+use super::{DryRun, HubConnection};
+use crate::failure::{CommandError, status};
 
 /// What became of a write that was only tried.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Answered {
     pub(crate) ours: (Timestamp, Timestamp),
 }
 
-impl Hub {
+impl HubConnection {
     /// Has the hub decide about making an object of this resource, group and version, which it does not store.
     pub(crate) async fn try_to_create(
         &self,
@@ -37,7 +37,7 @@ impl Hub {
         version: &str,
         namespace: Option<&str>,
         object: &Value,
-    ) -> Result<Tried, Failure> {
+    ) -> Result<Tried, CommandError> {
         let within = namespace.map_or_else(String::new, |it| format!("namespaces/{it}/"));
         let urls = Urls::new(format!("/apis/{group}/{version}/{within}{resource}"));
         let body = object.to_string().into_bytes();
@@ -55,7 +55,7 @@ impl Hub {
 
     /// Whether the hub answers at all, and what time it is there. An error, too: the hub does not know the user, or is in
     /// trouble.
-    pub(crate) async fn answers(&self) -> Result<Answered, Failure> {
+    pub(crate) async fn answers(&self) -> Result<Answered, CommandError> {
         let before = Timestamp::now();
         let answer = self.api.call(Call::get("/version").within(self.wait)).await;
         let after = Timestamp::now();

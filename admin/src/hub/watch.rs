@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::calls::{call, urls};
-use super::{Filter, Hub, Item};
-use crate::failure::Failure;
+use super::{Filter, HubConnection, Item};
+use crate::failure::CommandError;
 
 /// Something that happened to an object.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub(crate) enum Change<K> {
 /// How long to wait before a watch that broke is begun again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-impl Hub {
+impl HubConnection {
     /// Calls `tell` with every change after this resourceVersion, until it says to stop (by an error, which is returned) or
     /// the hub refuses. Watches that end, as they all do in time, are begun again where they were; if the hub has
     /// forgotten that, with all that is there then.
@@ -40,7 +40,7 @@ impl Hub {
     ) -> Result<(), E>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
-        E: From<Failure>,
+        E: From<CommandError>,
     {
         loop {
             match self.begin::<K>(namespace, filter, &version).await {
@@ -89,7 +89,7 @@ impl Hub {
         namespace: Option<&str>,
         filter: &Filter,
         version: &str,
-    ) -> Result<Chunks, Failure> {
+    ) -> Result<Chunks, CommandError> {
         let mut params = WatchParams::default().timeout(290);
         params.label_selector.clone_from(&filter.labels);
         params.field_selector.clone_from(&filter.fields);

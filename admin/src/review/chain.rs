@@ -3,7 +3,7 @@
 
 use anyhow::{Context, bail};
 use berth_review::{Gate, Verdict, Webhook};
-use berth_rules::{Decision, Outcome};
+use berth_rules::{Decision, DecisionOutcome};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
@@ -84,7 +84,7 @@ impl Chain {
             .expect("every kind that is guarded has a webhook");
         let mut whole = last.clone();
         if let Ok(Decision {
-            outcome: Outcome::Allowed,
+            outcome: DecisionOutcome::Allowed,
             patch,
             warnings,
         }) = &mut whole.result

@@ -11,15 +11,15 @@ use crate::pem::Problem;
 use crate::testing::{Client, HOUR, KubeletVolume, authority, connect, leaf};
 
 /// A server on a kubelet volume in a directory of its own, with a client CA beside it when one is wanted.
-struct Hub {
+struct ServingFixture {
     authority: Authority,
     volume: KubeletVolume,
     tls: Arc<ServingTls>,
-    seen: Arc<Mutex<Vec<(Part, Outcome)>>>,
+    seen: Arc<Mutex<Vec<(Part, ReloadOutcome)>>>,
     dir: tempfile::TempDir,
 }
 
-impl Hub {
+impl ServingFixture {
     fn new() -> Self {
         Self::with(TlsOptions::default(), None)
     }
@@ -37,8 +37,9 @@ impl Hub {
         });
         let seen = Arc::new(Mutex::new(Vec::new()));
         let observed = Arc::clone(&seen);
-        let observer =
-            move |part, outcome: &Outcome| observed.lock().unwrap().push((part, outcome.clone()));
+        let observer = move |part, outcome: &ReloadOutcome| {
+            observed.lock().unwrap().push((part, outcome.clone()))
+        };
         let folder = Folder::new(dir.path().join("certs"));
         let tls =
             ServingTls::new(folder, options, client_auth, observer, Timestamp::now()).unwrap();
@@ -192,7 +193,7 @@ async fn versions_suites_and_protocols_are_negotiated() {
         ),
     ];
     for (sentence, options, versions, alpn, expected) in table {
-        let hub = Hub::with(options, None);
+        let hub = ServingFixture::with(options, None);
         let client = Client {
             versions,
             alpn,
@@ -210,9 +211,9 @@ async fn versions_suites_and_protocols_are_negotiated() {
 
 #[tokio::test]
 async fn a_swapped_folder_is_served_to_new_connections() {
-    let mut hub = Hub::new();
+    let mut hub = ServingFixture::new();
     let before = hub.served().await;
-    assert_eq!(hub.reload().certificate, Outcome::Unchanged);
+    assert_eq!(hub.reload().certificate, ReloadOutcome::Unchanged);
     assert_eq!(hub.served().await, before);
 
     let of_before = hub.tls.current();
@@ -222,7 +223,7 @@ async fn a_swapped_folder_is_served_to_new_connections() {
         .unwrap();
     hub.volume.swap(&renewed);
     assert_eq!(hub.served().await, before, "nothing changes by itself");
-    let expected = Outcome::Reloaded {
+    let expected = ReloadOutcome::Reloaded {
         not_after: renewed.not_after,
     };
     assert_eq!(
@@ -242,7 +243,7 @@ async fn a_swapped_folder_is_served_to_new_connections() {
     assert_eq!(
         *hub.seen.lock().unwrap(),
         [
-            (Part::Certificate, Outcome::Unchanged),
+            (Part::Certificate, ReloadOutcome::Unchanged),
             (Part::Certificate, expected)
         ]
     );
@@ -251,7 +252,7 @@ async fn a_swapped_folder_is_served_to_new_connections() {
 #[tokio::test]
 async fn a_spoilt_reload_changes_nothing_and_is_mended_by_the_next_good_one() {
     let now = Timestamp::now();
-    let mut hub = Hub::new();
+    let mut hub = ServingFixture::new();
     let served = hub.served().await;
     let not_after = hub.tls.not_after();
     let good = leaf(&hub.authority);
@@ -283,7 +284,7 @@ async fn a_spoilt_reload_changes_nothing_and_is_mended_by_the_next_good_one() {
     ];
     for (sentence, certificate, key, part) in table {
         hub.volume.swap_content(certificate, key);
-        let Outcome::Failed { error } = hub.reload().certificate else {
+        let ReloadOutcome::Failed { error } = hub.reload().certificate else {
             panic!("{sentence}: loaded");
         };
         assert!(error.to_string().contains(part), "{sentence}: {error}");
@@ -292,17 +293,20 @@ async fn a_spoilt_reload_changes_nothing_and_is_mended_by_the_next_good_one() {
     }
 
     hub.volume.swap(&good);
-    assert!(matches!(hub.reload().certificate, Outcome::Reloaded { .. }));
+    assert!(matches!(
+        hub.reload().certificate,
+        ReloadOutcome::Reloaded { .. }
+    ));
     assert_eq!(hub.served().await, der(&good));
 }
 
 #[test]
 fn a_served_certificate_that_expires_is_told_and_stays() {
-    let hub = Hub::new();
+    let hub = ServingFixture::new();
     let later = hub.tls.not_after() + HOUR;
     assert!(hub.tls.is_valid_at(Timestamp::now()));
     let outcome = hub.tls.reload_once(later).certificate;
-    let Outcome::Failed { error } = outcome else {
+    let ReloadOutcome::Failed { error } = outcome else {
         panic!("{outcome:?}")
     };
     assert_eq!(
@@ -312,12 +316,12 @@ fn a_served_certificate_that_expires_is_told_and_stays() {
         }
     );
     assert!(!hub.tls.is_valid_at(later));
-    assert_eq!(hub.reload().certificate, Outcome::Unchanged);
+    assert_eq!(hub.reload().certificate, ReloadOutcome::Unchanged);
 }
 
 #[test]
 fn each_spoilt_content_is_logged_once_and_counted_always() {
-    let mut hub = Hub::new();
+    let mut hub = ServingFixture::new();
     let good = leaf(&hub.authority);
     let logged = Logged::default();
     let _guard = tracing::subscriber::set_default(logged.clone());
@@ -338,7 +342,8 @@ fn each_spoilt_content_is_logged_once_and_counted_always() {
         hub.reload();
         assert_eq!(logged.warnings(), warnings, "{sentence}");
     }
-    let failed = |(_, outcome): &&(Part, Outcome)| matches!(outcome, Outcome::Failed { .. });
+    let failed =
+        |(_, outcome): &&(Part, ReloadOutcome)| matches!(outcome, ReloadOutcome::Failed { .. });
     assert_eq!(hub.seen.lock().unwrap().iter().filter(failed).count(), 5);
 }
 
@@ -428,7 +433,7 @@ async fn clients_are_let_in_by_certificate_and_name() {
         ),
     ];
     for (sentence, names, certificate, refused) in table {
-        let hub = Hub::with(TlsOptions::default(), Some((&clients, names)));
+        let hub = ServingFixture::with(TlsOptions::default(), Some((&clients, names)));
         for versions in [rustls::ALL_VERSIONS, TLS12_ONLY] {
             let client = Client {
                 versions,
@@ -451,7 +456,7 @@ async fn the_client_ca_is_reloaded_apart_from_the_certificate() {
     let now = Timestamp::now();
     let old = Authority::new("client authority 1", 24 * HOUR, now).unwrap();
     let new = Authority::new("client authority 2", 24 * HOUR, now).unwrap();
-    let mut hub = Hub::with(TlsOptions::default(), Some((&old, &[])));
+    let mut hub = ServingFixture::with(TlsOptions::default(), Some((&old, &[])));
     let file = client_ca_file(hub.dir.path());
     let by_old = hub
         .client()
@@ -459,10 +464,11 @@ async fn the_client_ca_is_reloaded_apart_from_the_certificate() {
     let by_new = hub
         .client()
         .with_certificate(&new.client("a", &[], &[], HOUR, now).unwrap());
-    let lets_in =
-        async |client: &Client, hub: &Hub| client.connect(hub.tls.current()).await.is_ok();
+    let lets_in = async |client: &Client, hub: &ServingFixture| {
+        client.connect(hub.tls.current()).await.is_ok()
+    };
     assert!(lets_in(&by_old, &hub).await && !lets_in(&by_new, &hub).await);
-    assert_eq!(hub.reload().client_ca, Some(Outcome::Unchanged));
+    assert_eq!(hub.reload().client_ca, Some(ReloadOutcome::Unchanged));
 
     fs::write(
         &file,
@@ -472,7 +478,7 @@ async fn the_client_ca_is_reloaded_apart_from_the_certificate() {
     let first = old.not_after().min(new.not_after());
     assert_eq!(
         hub.reload().client_ca,
-        Some(Outcome::Reloaded { not_after: first })
+        Some(ReloadOutcome::Reloaded { not_after: first })
     );
     assert!(
         lets_in(&by_old, &hub).await && lets_in(&by_new, &hub).await,
@@ -495,13 +501,13 @@ async fn the_client_ca_is_reloaded_apart_from_the_certificate() {
         let renewed = leaf(&hub.authority);
         hub.volume.swap(&renewed);
         let reload = hub.reload();
-        let Some(Outcome::Failed { error }) = &reload.client_ca else {
+        let Some(ReloadOutcome::Failed { error }) = &reload.client_ca else {
             panic!("{sentence}: {reload:?}")
         };
         assert_eq!(error.file, file.display().to_string(), "{sentence}");
         assert!(error.to_string().contains(part), "{sentence}: {error}");
         assert!(
-            matches!(reload.certificate, Outcome::Reloaded { .. }),
+            matches!(reload.certificate, ReloadOutcome::Reloaded { .. }),
             "{sentence}: {reload:?}"
         );
         assert_eq!(
@@ -516,12 +522,12 @@ async fn the_client_ca_is_reloaded_apart_from_the_certificate() {
     let reload = hub.reload();
     assert_eq!(
         reload.client_ca,
-        Some(Outcome::Reloaded {
+        Some(ReloadOutcome::Reloaded {
             not_after: new.not_after()
         })
     );
     assert!(
-        matches!(reload.certificate, Outcome::Failed { .. }),
+        matches!(reload.certificate, ReloadOutcome::Failed { .. }),
         "{reload:?}"
     );
     assert!(
@@ -535,7 +541,7 @@ async fn a_session_does_not_outlive_the_client_ca_that_let_it_in() {
     let now = Timestamp::now();
     let old = Authority::new("client authority 1", 24 * HOUR, now).unwrap();
     let new = Authority::new("client authority 2", 24 * HOUR, now).unwrap();
-    let hub = Hub::with(TlsOptions::default(), Some((&old, &[])));
+    let hub = ServingFixture::with(TlsOptions::default(), Some((&old, &[])));
     let client = Client {
         // Here the session is known when the handshake ends; in TLS 1.3 it follows later.
         versions: TLS12_ONLY,
@@ -586,7 +592,7 @@ fn a_server_does_not_start_with_what_it_cannot_serve() {
 
 #[tokio::test]
 async fn watching_picks_up_a_swap_and_ends_when_told() {
-    let mut hub = Hub::new();
+    let mut hub = ServingFixture::new();
     let cancel = CancellationToken::new();
     let watch = tokio::spawn(Arc::clone(&hub.tls).watch(Duration::from_millis(5), cancel.clone()));
     let renewed = leaf(&hub.authority);
@@ -611,7 +617,7 @@ async fn a_panicking_observer_ends_the_watch() {
     let dir = tempfile::tempdir().unwrap();
     leaf(&authority()).write_folder(dir.path()).unwrap();
     let folder = Folder::new(dir.path());
-    let observer = |_, _: &Outcome| panic!("observed");
+    let observer = |_, _: &ReloadOutcome| panic!("observed");
     let tls = ServingTls::new(
         folder,
         TlsOptions::default(),

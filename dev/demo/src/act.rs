@@ -64,7 +64,7 @@ pub(super) enum Act {
 }
 
 /// What came of it.
-pub(super) enum Outcome {
+pub(super) enum StepResult {
     Answered(Answer),
     /// What kubectl would print.
     Seen(Vec<String>),
@@ -136,7 +136,7 @@ impl Act {
         }
     }
 
-    pub(super) async fn send(&self, client: &kube::Client) -> anyhow::Result<Outcome> {
+    pub(super) async fn send(&self, client: &kube::Client) -> anyhow::Result<StepResult> {
         let answer = match self {
             Self::Create(file) => {
                 request::create(client, &serde_saphyr::from_str(text_of(file))?).await
@@ -154,7 +154,7 @@ impl Act {
                 let status = format!("{CLUSTER_PATH}/status");
                 let answer = request::json_patch(client, &status, &report()).await?;
                 if let Answer::Refused { .. } = answer {
-                    return Ok(Outcome::Answered(answer));
+                    return Ok(StepResult::Answered(answer));
                 }
                 let untainted = |objects: &[Value]| {
                     let [cluster] = objects else { return None };
@@ -175,10 +175,10 @@ impl Act {
             }
             Self::List(_, path) => request::get(client, path).await,
             Self::Look { paths, see, .. } => {
-                return Ok(Outcome::Seen(until(client, paths, see).await?));
+                return Ok(StepResult::Seen(until(client, paths, see).await?));
             }
         };
-        Ok(Outcome::Answered(answer?))
+        Ok(StepResult::Answered(answer?))
     }
 }
 

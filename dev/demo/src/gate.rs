@@ -14,7 +14,7 @@ use berth_certs::folder::Folder;
 use berth_certs::issue::Authority;
 use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
-use berth_devhub::Hub;
+use berth_devhub::DevHub;
 use berth_hub::HubApi;
 use berth_lifecycle as lifecycle;
 use berth_lifecycle::engine::{Ended, Engine};
@@ -82,7 +82,7 @@ impl Running {
     /// Serves on `webhooks`, with the rights of the manifests' service accounts and no others.
     pub(super) async fn start(
         admin: &Client,
-        hub: &Hub,
+        hub: &DevHub,
         webhooks: TcpListener,
         certificates: PathBuf,
     ) -> anyhow::Result<Self> {
@@ -156,7 +156,7 @@ fn lifecycle_config() -> LifecycleConfig {
 }
 
 /// How they reach the hub: with a token of this service account.
-async fn own_config(admin: &Client, hub: &Hub, account: &str) -> anyhow::Result<Config> {
+async fn own_config(admin: &Client, hub: &DevHub, account: &str) -> anyhow::Result<Config> {
     let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), NAMESPACE);
     let request = TokenRequest {
         spec: TokenRequestSpec {

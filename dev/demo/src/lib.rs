@@ -16,7 +16,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 
 use anyhow::Context;
-use berth_devhub::{Hub, Options};
+use berth_devhub::{DevHub, Options};
 use kube::config::Kubeconfig;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -56,7 +56,7 @@ impl Demo {
 
 /// Everything that the play needs.
 struct Stage {
-    hub: Hub,
+    hub: DevHub,
     gate: gate::Running,
     folder: TempDir,
     kubeconfig: Kubeconfig,
@@ -67,7 +67,7 @@ impl Stage {
     async fn set(demo: &Demo, folder: TempDir, started: Instant) -> anyhow::Result<Self> {
         let gate_port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = gate_port.local_addr()?;
-        let hub = Hub::start(Options {
+        let hub = DevHub::start(Options {
             bind: SocketAddr::from((Ipv4Addr::LOCALHOST, demo.port)),
             // Where a cluster's network would lead to.
             services: [(gate::service(), address)].into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 use base64::prelude::{BASE64_STANDARD, Engine};
-use berth_devhub::Hub;
+use berth_devhub::DevHub;
 use kube::config::{
     AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedCluster,
     NamedContext,
@@ -59,7 +59,7 @@ fn user(name: &str) -> &str {
 const HUB: &str = "berth-demo";
 
 /// A kubeconfig with a context for each person.
-pub(super) fn kubeconfig(hub: &Hub) -> anyhow::Result<Kubeconfig> {
+pub(super) fn kubeconfig(hub: &DevHub) -> anyhow::Result<Kubeconfig> {
     let users = PEOPLE.map(|(name, groups, _)| {
         let issued = hub.client_certificate(user(name), groups)?;
         Ok(NamedAuthInfo {
@@ -84,7 +84,7 @@ pub(super) fn kubeconfig(hub: &Hub) -> anyhow::Result<Kubeconfig> {
 }
 
 /// The hub, for a kubeconfig.
-pub(super) fn cluster(hub: &Hub) -> NamedCluster {
+pub(super) fn cluster(hub: &DevHub) -> NamedCluster {
     NamedCluster {
         name: HUB.to_owned(),
         cluster: Some(Cluster {

@@ -7,7 +7,7 @@ use anyhow::Context;
 use kube::config::Kubeconfig;
 use serde_json::Value;
 
-use crate::act::{FILES, Outcome};
+use crate::act::{FILES, StepResult};
 use crate::people;
 use crate::request::Answer;
 use crate::steps::steps;
@@ -28,12 +28,12 @@ pub(super) async fn play(screen: &Screen, kubeconfig: &Kubeconfig) -> anyhow::Re
         screen.story(number + 1, step.story)?;
         screen.command(&step.act.command(step.who))?;
         match step.act.send(&client).await? {
-            Outcome::Seen(lines) => {
+            StepResult::Seen(lines) => {
                 for line in lines {
                     screen.done(&line)?;
                 }
             }
-            Outcome::Answered(Answer::Done { object, warnings }) => {
+            StepResult::Answered(Answer::Done { object, warnings }) => {
                 screen.warnings(&warnings)?;
                 screen.done(&step.act.result(&object))?;
                 if let Some(pointer) = step.shows {
@@ -45,7 +45,7 @@ pub(super) async fn play(screen: &Screen, kubeconfig: &Kubeconfig) -> anyhow::Re
                     "the hub let pass what it should have refused"
                 );
             }
-            Outcome::Answered(Answer::Refused {
+            StepResult::Answered(Answer::Refused {
                 reason,
                 message,
                 warnings,

@@ -9,7 +9,7 @@ mod client;
 
 use std::sync::LazyLock;
 
-use berth_devhub::Hub;
+use berth_devhub::DevHub;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use futures::{StreamExt, stream};
@@ -27,7 +27,7 @@ static WORLD: LazyLock<World> = LazyLock::new(World::new);
 struct World {
     runtime: Runtime,
     /// Serves for as long as it is here.
-    _hub: Hub,
+    _hub: DevHub,
     client: Client,
 }
 

@@ -46,7 +46,7 @@ const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kub
 
 /// A hub that serves until it is shut down or dropped.
 #[derive(Debug)]
-pub struct Hub {
+pub struct DevHub {
     world: Arc<World>,
     address: SocketAddr,
     ca_pem: String,
@@ -79,7 +79,7 @@ pub enum StartError {
     Tls(#[from] rustls::Error),
 }
 
-impl Hub {
+impl DevHub {
     /// Starts a hub: ready when this returns. Needs a tokio runtime.
     ///
     /// # Errors

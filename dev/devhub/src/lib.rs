@@ -28,6 +28,6 @@ pub mod user;
 mod world;
 pub mod writes;
 
-pub use hub::{Hub, StartError};
+pub use hub::{DevHub, StartError};
 pub use options::{Options, Services};
 pub use world::World;

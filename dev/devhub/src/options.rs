@@ -8,7 +8,7 @@ use berth_certs::issue::Authority;
 
 use crate::user::User;
 
-/// How a [`Hub`](crate::Hub) is to be.
+/// How a [`DevHub`](crate::DevHub) is to be.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where it listens; port 0 for any free one.

@@ -24,14 +24,14 @@ const AT_ONCE: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(900);
 
 /// A hub.
-pub(crate) struct Hub {
+pub(crate) struct FleetHub {
     pub(crate) kubeconfig: PathBuf,
     client: Client,
     /// Stops when dropped.
-    _devhub: Option<berth_devhub::Hub>,
+    _devhub: Option<berth_devhub::DevHub>,
 }
 
-impl Hub {
+impl FleetHub {
     /// Connects to the hub of this kubeconfig, or starts a devhub; installs Berth's CRDs if they are missing.
     pub(crate) async fn open(kubeconfig: Option<&Path>, folder: &Path) -> Result<Self> {
         let own = folder.join("hub.kubeconfig");
@@ -41,7 +41,7 @@ impl Hub {
                 None
             }
             None => {
-                let devhub = berth_devhub::Hub::start(Options::default()).await?;
+                let devhub = berth_devhub::DevHub::start(Options::default()).await?;
                 std::fs::write(&own, devhub.kubeconfig("admin", &["system:masters"])?)?;
                 Some(devhub)
             }

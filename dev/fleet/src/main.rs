@@ -24,7 +24,7 @@ use clap::Parser;
 use serde::Serialize;
 use tokio::time::sleep;
 
-use hub::Hub;
+use hub::FleetHub;
 
 #[derive(Parser)]
 #[command(
@@ -117,7 +117,7 @@ async fn main() -> ExitCode {
 
 async fn measure(args: &Args) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let hub = Hub::open(args.kubeconfig.as_deref(), folder.path()).await?;
+    let hub = FleetHub::open(args.kubeconfig.as_deref(), folder.path()).await?;
     let controller = start(args, &hub.kubeconfig)?;
     let pid = controller.0.id();
     say("waiting for the controller");

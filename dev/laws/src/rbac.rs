@@ -3,7 +3,7 @@
 mod made_up;
 
 use arbitrary::{Arbitrary, Unstructured};
-use berth_rbac::{Grant, Kind, Policy, Request, Subject, Verdict, implied_groups, not_covered};
+use berth_rbac::{Grant, Policy, RbacKind, Request, Subject, Verdict, implied_groups, not_covered};
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -142,7 +142,7 @@ fn the_grant_is_enough(
     };
     let rules = Some(rules);
     let added = match role.kind {
-        Kind::Role => alone.upsert_role(Role { metadata, rules }),
+        RbacKind::Role => alone.upsert_role(Role { metadata, rules }),
         _ => alone.upsert_cluster_role(ClusterRole {
             metadata,
             rules,

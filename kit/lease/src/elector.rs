@@ -103,7 +103,7 @@ struct Elector {
 
 /// Why a request achieved nothing.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+enum LeaseFailure {
     #[error("the answer has no resourceVersion")]
     NoVersion,
     #[error(transparent)]
@@ -177,7 +177,7 @@ impl Elector {
         }
     }
 
-    async fn look(&mut self) -> Result<(), Failure> {
+    async fn look(&mut self) -> Result<(), LeaseFailure> {
         let call = Call::get(format!("{}/{}", self.path, self.params.name));
         let answer = self.call(call, self.deadline()).await;
         self.learn(optional(answer)?)?;
@@ -201,7 +201,7 @@ impl Elector {
     }
 
     /// Creates or replaces the Lease with a record of ours. If that succeeds we lead, counted from before it was sent.
-    async fn write(&mut self) -> Result<(), Failure> {
+    async fn write(&mut self) -> Result<(), LeaseFailure> {
         let now = Timestamp::now();
         let previous = self.seen.as_ref().and_then(|seen| seen.record.as_ref());
         let record = match previous {
@@ -235,7 +235,7 @@ impl Elector {
     }
 
     /// Writes the record over what was seen, and over nothing else.
-    async fn put(&mut self, record: &Record, deadline: Instant) -> Result<(), Failure> {
+    async fn put(&mut self, record: &Record, deadline: Instant) -> Result<(), LeaseFailure> {
         let stored = match self.seen.as_ref().map(|seen| &seen.version) {
             Some(Version::At(_)) => self.object.clone(),
             _ => None,
@@ -279,7 +279,7 @@ impl Elector {
     }
 
     /// Remembers an answer. One without resourceVersion could only be replaced blindly.
-    fn learn(&mut self, answer: Option<Value>) -> Result<(), Failure> {
+    fn learn(&mut self, answer: Option<Value>) -> Result<(), LeaseFailure> {
         let observed = match &answer {
             Some(object) => {
                 let version = object["metadata"]["resourceVersion"]
@@ -287,7 +287,7 @@ impl Elector {
                     .filter(|version| !version.is_empty());
                 Some((
                     Record::read(&object["spec"]),
-                    version.ok_or(Failure::NoVersion)?.to_owned(),
+                    version.ok_or(LeaseFailure::NoVersion)?.to_owned(),
                 ))
             }
             None => None,
@@ -354,7 +354,7 @@ impl Elector {
     }
 
     /// When to go on after a failure: at once after a first conflict, then later and later up to the retry period.
-    fn pause_after(&mut self, failure: &Failure) -> Instant {
+    fn pause_after(&mut self, failure: &LeaseFailure) -> Instant {
         self.failures = self.failures.saturating_add(1);
         // Nothing proves a Lease absent but looking: while we could not, somebody may have made it, and lost it again.
         if let Some(seen) = &mut self.seen
@@ -455,9 +455,9 @@ impl Elector {
     }
 }
 
-// === impl Failure ===
+// === impl LeaseFailure ===
 
-impl Failure {
+impl LeaseFailure {
     fn is_conflict(&self) -> bool {
         // 404: what was to be replaced is gone, as good as changed.
         matches!(self, Self::Refused(error) if error.is_conflict() || error.is_absent())

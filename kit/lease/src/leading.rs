@@ -133,7 +133,7 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
-    use crate::testing::Hub;
+    use crate::testing::FakeLeaseApi;
 
     fn params(identity: &str) -> LeaseParams {
         LeaseParams::new("hub", "lock", identity)
@@ -163,7 +163,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_work_runs_in_a_term_and_the_lease_is_released() {
-        let (hub, stop, told) = (Hub::default(), CancellationToken::new(), Arc::default());
+        let (hub, stop, told) = (
+            FakeLeaseApi::default(),
+            CancellationToken::new(),
+            Arc::default(),
+        );
         let task = tokio::spawn(works(
             hub.client("one"),
             WhenLost::StandAgain,
@@ -187,7 +191,11 @@ mod tests {
                 &["Working", "Waiting", "Working", "Stopped"][..],
             ),
         ] {
-            let (hub, stop, told) = (Hub::default(), CancellationToken::new(), Arc::default());
+            let (hub, stop, told) = (
+                FakeLeaseApi::default(),
+                CancellationToken::new(),
+                Arc::default(),
+            );
             let task = tokio::spawn(works(
                 hub.client("one"),
                 when_lost,
@@ -210,7 +218,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn failed_work_releases_the_lease_and_is_told() {
-        let hub = Hub::default();
+        let hub = FakeLeaseApi::default();
         let work = |_| async { Err("it broke") };
         let stop = CancellationToken::new();
         let api = hub.client("one");

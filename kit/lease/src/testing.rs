@@ -59,7 +59,7 @@ struct Watched {
 }
 
 #[derive(Clone, Default)]
-pub(crate) struct Hub(Arc<Mutex<State>>);
+pub(crate) struct FakeLeaseApi(Arc<Mutex<State>>);
 
 /// An elector that stands.
 pub(crate) struct Standing {
@@ -70,9 +70,9 @@ pub(crate) struct Standing {
     writing: Arc<Mutex<bool>>,
 }
 
-// === impl Hub ===
+// === impl FakeLeaseApi ===
 
-impl Hub {
+impl FakeLeaseApi {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
     }
@@ -122,7 +122,8 @@ impl Hub {
                     .requests
                     .push((Instant::now(), who, head.method.clone()));
                 let write = head.method != Method::GET;
-                let done = move |hub: Hub| hub.answer(&head.method, head.uri.path(), &body);
+                let done =
+                    move |hub: FakeLeaseApi| hub.answer(&head.method, head.uri.path(), &body);
                 sleep(Duration::from_millis(fastrand::u64(1..10))).await;
                 let (code, body) = match fault {
                     Fault::None => done(hub),

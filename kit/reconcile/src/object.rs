@@ -31,7 +31,7 @@ pub struct Item<'a> {
 
 /// An object that a call was answered with.
 #[derive(Clone, Debug)]
-pub struct Object {
+pub struct RawObject {
     /// What every object has.
     pub meta: Meta,
     /// The whole object, as JSON.
@@ -102,9 +102,9 @@ impl<'a> Item<'a> {
     }
 }
 
-// === impl Object ===
+// === impl RawObject ===
 
-impl Object {
+impl RawObject {
     /// Reads what every object has.
     ///
     /// # Errors

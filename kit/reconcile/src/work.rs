@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use berth_api::Now;
-use berth_api::plan::{Action, Event, Failure, Target, Write};
+use berth_api::plan::{Action, Event, Target, Write, WriteFailure};
 use futures::future::join_all;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::events::{Events, Regarding};
 use crate::metrics::{Counted, Metrics};
-use crate::object::{Item, Meta, Object};
+use crate::object::{Item, Meta, RawObject};
 use crate::queue::{self, Done, Queue};
 use crate::seen::{Seen, Source};
 use crate::watched::Watched;
@@ -63,13 +63,13 @@ pub struct Locked<'a, W: World>(MutexGuard<'a, State<W>>);
 
 /// What came of writes.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum WriteOutcome {
     /// Nothing was due.
     Nothing,
     /// All of it was written.
     Written,
     /// Some of it was not.
-    Failed(Vec<(Failure, Refusal)>),
+    Failed(Vec<(WriteFailure, Refusal)>),
 }
 
 // === impl Work ===
@@ -167,39 +167,39 @@ impl<W: World> Work<W> {
     ///
     /// # Errors
     /// The writes that failed.
-    pub async fn attempt(&self, key: &W::Key) -> Result<Done, Vec<(Failure, Refusal)>> {
+    pub async fn attempt(&self, key: &W::Key) -> Result<Done, Vec<(WriteFailure, Refusal)>> {
         let mut wrote = false;
         for _ in 0..ROUNDS {
             let plan = self.world().decide(key, now());
             match self.carry_out(plan.writes).await {
-                Outcome::Nothing => {
+                WriteOutcome::Nothing => {
                     return Ok(Done::Settled {
                         again: plan.again,
                         pause: wrote.then(|| queue::now() + W::pause(key)),
                     });
                 }
-                Outcome::Written => wrote = true,
-                Outcome::Failed(failures) => return Err(failures),
+                WriteOutcome::Written => wrote = true,
+                WriteOutcome::Failed(failures) => return Err(failures),
             }
         }
         Ok(never_settled(key))
     }
 
     /// Writes all of it, and has the world see what came of it.
-    pub async fn carry_out(&self, writes: Vec<Write>) -> Outcome {
+    pub async fn carry_out(&self, writes: Vec<Write>) -> WriteOutcome {
         if writes.is_empty() {
-            return Outcome::Nothing;
+            return WriteOutcome::Nothing;
         }
         let outcomes = writes.iter().map(|write| self.write(write));
         let failures: Vec<_> = join_all(outcomes).await.into_iter().flatten().collect();
         if failures.is_empty() {
-            Outcome::Written
+            WriteOutcome::Written
         } else {
-            Outcome::Failed(failures)
+            WriteOutcome::Failed(failures)
         }
     }
 
-    async fn write(&self, write: &Write) -> Option<(Failure, Refusal)> {
+    async fn write(&self, write: &Write) -> Option<(WriteFailure, Refusal)> {
         let server = W::server(write);
         let Some(writer) = self.writers.get(server) else {
             tracing::error!(
@@ -284,7 +284,7 @@ impl<W: World> Work<W> {
     }
 
     /// An object was read by a question: it is as current as one that a watch reports.
-    pub fn observed(&self, kind: W::Kind, object: &Object) {
+    pub fn observed(&self, kind: W::Kind, object: &RawObject) {
         let row = self.rows().get(&kind).cloned();
         if let Some(row) = row {
             self.see(kind, &row.watched, &object.item(), Source::Read);
@@ -495,7 +495,7 @@ pub fn now() -> Now {
 }
 
 /// Some of the writes failed. It is tried again with what the API server is like then.
-pub fn failed(failures: &[(Failure, Refusal)]) -> Done {
+pub fn failed(failures: &[(WriteFailure, Refusal)]) -> Done {
     let waits = failures
         .iter()
         .filter_map(|(_, refusal)| refusal.retry_after);
@@ -517,7 +517,7 @@ pub fn never_settled(key: &impl std::fmt::Debug) -> Done {
 }
 
 /// Nothing held the object any more but what this write took away: it is gone with it.
-fn takes_last_finalizer(write: &Write, answer: &Object) -> bool {
+fn takes_last_finalizer(write: &Write, answer: &RawObject) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Metadata {
@@ -544,11 +544,11 @@ fn takes_last_finalizer(write: &Write, answer: &Object) -> bool {
 }
 
 /// Expected refusals (conflict, throttling) are logged at debug.
-fn is_expected(failure: &Failure) -> bool {
+fn is_expected(failure: &WriteFailure) -> bool {
     failure.is_transient() && !matches!(failure.code, 0 | 500..)
 }
 
-fn log_failure(failure: &Failure) {
+fn log_failure(failure: &WriteFailure) {
     let target = &failure.target;
     let namespace = target.namespace.as_deref().unwrap_or_default();
     let words = "not written, tried again";

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use berth_api::plan::{Action, Failure, Target, Write};
+use berth_api::plan::{Action, Target, Write, WriteFailure};
 use berth_hub::{APPLY_PATCH, Answer, Call, CallError, Cause, HubApi, MERGE_PATCH, METADATA_LIST};
 use berth_lease::Term;
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use crate::limit::Limit;
-use crate::object::{Item, Object};
+use crate::object::{Item, RawObject};
 use crate::scan::{Found, Items};
 use crate::watched::encoded;
 
@@ -50,7 +50,7 @@ pub struct Writer {
 #[derive(Debug)]
 pub enum Written {
     /// It is like this now.
-    Object(Object),
+    Object(RawObject),
     /// It does not exist.
     Gone,
 }
@@ -114,7 +114,7 @@ impl Writer {
     ///
     /// # Errors
     /// It was refused, or there was no response in time; then it may have been written all the same.
-    pub(crate) async fn write(&self, write: &Write) -> Result<Written, (Failure, Refusal)> {
+    pub(crate) async fn write(&self, write: &Write) -> Result<Written, (WriteFailure, Refusal)> {
         let target = &write.target;
         let mut answer = self.call(self.call_of(target, &write.action)).await;
         let exists = matches!(&answer, Err(refusal) if refusal.code == 409);
@@ -144,7 +144,7 @@ impl Writer {
             Ok(answer) => object_in(answer).map(Written::Object),
         };
         written.map_err(|refusal| {
-            let failure = Failure {
+            let failure = WriteFailure {
                 reconciler: write.reconciler,
                 target: target.clone(),
                 code: refusal.code,
@@ -191,7 +191,7 @@ impl Writer {
     ///
     /// # Errors
     /// There is none, or it cannot be read.
-    pub async fn read(&self, target: &Target) -> Result<(Object, Duration), Refusal> {
+    pub async fn read(&self, target: &Target) -> Result<(RawObject, Duration), Refusal> {
         let answer = self.call(Call::get(path(target, None))).await?;
         let took = answer.took;
         Ok((object_in(answer)?, took))
@@ -201,7 +201,7 @@ impl Writer {
     ///
     /// # Errors
     /// The kind cannot be listed.
-    pub async fn find(&self, target: &Target) -> Result<Option<Object>, Refusal> {
+    pub async fn find(&self, target: &Target) -> Result<Option<RawObject>, Refusal> {
         let path = format!(
             "{}?fieldSelector=metadata.name%3D{}",
             path(&all_of(target), None),
@@ -215,7 +215,7 @@ impl Writer {
         };
         self.page(Call::get(path), &mut take).await?;
         found
-            .map(|json| Object::read(json).map_err(no_object))
+            .map(|json| RawObject::read(json).map_err(no_object))
             .transpose()
     }
 
@@ -405,8 +405,8 @@ fn no_object(error: serde_json::Error) -> Refusal {
     Refusal::without_response(format!("the response is no object: {error}"))
 }
 
-fn object_in(answer: Answer) -> Result<Object, Refusal> {
-    Object::read(answer.body).map_err(no_object)
+fn object_in(answer: Answer) -> Result<RawObject, Refusal> {
+    RawObject::read(answer.body).map_err(no_object)
 }
 
 /// Whether the response to a deletion is a Status, and not the object that waits for its finalizers.

@@ -2,7 +2,7 @@
 //!
 //! Labels are closed lists: no names of objects or users, no error texts.
 
-use berth_certs::serving::{Outcome, Part, ServingTls};
+use berth_certs::serving::{Part, ReloadOutcome, ServingTls};
 use jiff::Timestamp;
 use prometheus::core::Collector;
 use prometheus::{
@@ -205,18 +205,18 @@ impl CertificateMetrics {
     }
 
     /// For [`ServingTls::new`]: counts its reloads, and notes until when the certificate is valid.
-    pub fn observer(&self) -> impl Fn(Part, &Outcome) + Send + Sync + use<> {
+    pub fn observer(&self) -> impl Fn(Part, &ReloadOutcome) + Send + Sync + use<> {
         let metrics = self.clone();
         move |part, outcome| {
             let outcome = match outcome {
-                Outcome::Unchanged => return,
-                Outcome::Reloaded { not_after } => {
+                ReloadOutcome::Unchanged => return,
+                ReloadOutcome::Reloaded { not_after } => {
                     if part == Part::Certificate {
                         metrics.note(*not_after);
                     }
                     "reloaded"
                 }
-                Outcome::Failed { .. } => "failed",
+                ReloadOutcome::Failed { .. } => "failed",
             };
             metrics
                 .reloads

@@ -26,7 +26,7 @@ use crate::names::{self, managers};
 use crate::removal::{self, Works};
 use crate::roles;
 use crate::status::{self, Owner, Wanted};
-use berth_api::plan::{Action, Event, Failure, Write};
+use berth_api::plan::{Action, Event, Write, WriteFailure};
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "acceptance";
@@ -74,7 +74,7 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
 /// a row), but not for a cluster that was accepted before: its agent would stop because of the condition.
 pub fn report(
     facts: &ClusterFacts<'_>,
-    failures: &[Failure],
+    failures: &[WriteFailure],
     lasted: Duration,
     now: Now,
     plan: &mut ClusterPlan,
@@ -86,7 +86,7 @@ pub fn report(
         return;
     }
     let was_accepted = cluster.condition_status(HUB_ACCEPTED) == Some(conditions::TRUE);
-    let told: Vec<&Failure> = failures
+    let told: Vec<&WriteFailure> = failures
         .iter()
         .filter(|failure| failure.reconciler == NAME && failure.is_told_after(lasted))
         .filter(|failure| !was_accepted || !failure.is_transient())

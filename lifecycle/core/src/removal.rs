@@ -27,7 +27,7 @@ use crate::names::managers;
 use crate::roles;
 use crate::status::{self, Owner, Wanted};
 use berth_api::GroupVersionResource;
-use berth_api::plan::{Action, Event, Failure, Target, Write};
+use berth_api::plan::{Action, Event, Target, Write, WriteFailure};
 
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "removal";
@@ -110,7 +110,7 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
 /// `lasted`: how long this cluster's writes have failed in a row.
 pub fn report(
     facts: &ClusterFacts<'_>,
-    failures: &[Failure],
+    failures: &[WriteFailure],
     lasted: Duration,
     now: Now,
     plan: &mut ClusterPlan,
@@ -118,7 +118,7 @@ pub fn report(
     if !facts.cluster.is_some_and(|cluster| cluster.deleting) {
         return;
     }
-    let told: Vec<&Failure> = failures
+    let told: Vec<&WriteFailure> = failures
         .iter()
         .filter(|failure| failure.reconciler == NAME && failure.is_told_after(lasted))
         .collect();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::cluster_plan::ClusterPlan;
 use crate::facts::{ClusterFacts, Now};
 use berth_api::GroupVersionResource;
-use berth_api::plan::{Action, Event, Failure, Target, Write};
+use berth_api::plan::{Action, Event, Target, Write, WriteFailure};
 
 /// Longest message that is written, in bytes. A condition may hold 32 KiB, but a person has to read it.
 const MESSAGE_MAX: usize = 2000;
@@ -117,7 +117,7 @@ pub(crate) fn shortened(mut text: String, max: usize) -> String {
 }
 
 /// The failed writes and their errors, sorted, at most as many as a person reads.
-pub fn describe(failures: &[&Failure]) -> String {
+pub fn describe(failures: &[&WriteFailure]) -> String {
     const TOLD: usize = 5;
     const EACH: usize = 380;
     let mut lines: Vec<String> = failures

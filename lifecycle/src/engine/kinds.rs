@@ -5,7 +5,7 @@ use berth_api::{GroupVersionResource, labels};
 use berth_reconcile::{Item, Keep, LabelKeys, Watched};
 use serde_json::Value;
 
-use super::object::{Object, Renewal};
+use super::object::{PartialObject, Renewal};
 
 /// Objects of a cluster, without those of its add-ons.
 const OF_CLUSTERS: &str =
@@ -35,8 +35,8 @@ pub(crate) enum Kind {
 /// What is kept of an object on its way to the view.
 #[derive(Debug)]
 pub(crate) enum Fact {
-    Object(Object),
-    Renewal(Object<Renewal>),
+    Object(PartialObject),
+    Renewal(PartialObject<Renewal>),
 }
 
 impl Kind {
@@ -150,7 +150,7 @@ fn read(kind: Kind, item: &Item<'_>, labels: &LabelKeys) -> Result<Fact, serde_j
         }
     };
     let value = item.trimmed(&keep)?;
-    Ok(Fact::Object(Object::new(meta, value)))
+    Ok(Fact::Object(PartialObject::new(meta, value)))
 }
 
 /// Annotations of ManagedClusters that decide. Their values are short, whatever a requester writes there.
@@ -210,5 +210,5 @@ fn csr(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
     if is_large {
         value["spec"]["request"] = Value::from("A".repeat(REQUEST));
     }
-    Ok(Fact::Object(Object::new(&item.meta, value)))
+    Ok(Fact::Object(PartialObject::new(&item.meta, value)))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// What is kept of an object while it is on its way. What it holds is read by the view.
 #[derive(Clone, Debug)]
-pub(crate) struct Object<V = Value> {
+pub(crate) struct PartialObject<V = Value> {
     /// What every object has.
     pub(crate) metadata: Meta,
     /// What is kept of the rest.
@@ -21,9 +21,9 @@ pub(crate) struct Renewal {
     pub(crate) time: Option<Timestamp>,
 }
 
-// === impl Object ===
+// === impl PartialObject ===
 
-impl<V> Object<V> {
+impl<V> PartialObject<V> {
     pub(crate) fn name(&self) -> &str {
         &self.metadata.name
     }
@@ -33,7 +33,7 @@ impl<V> Object<V> {
     }
 }
 
-impl Object {
+impl PartialObject {
     pub(crate) fn new(metadata: &Meta, value: Value) -> Self {
         Self {
             metadata: metadata.clone(),
@@ -62,7 +62,7 @@ impl Object {
     }
 }
 
-impl<'de> Deserialize<'de> for Object {
+impl<'de> Deserialize<'de> for PartialObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         let metadata = Meta::deserialize(&value["metadata"]).map_err(serde::de::Error::custom)?;
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Object {
 }
 
 /// A Lease is of a type that the hub knows, so that its fields are what they ought to be.
-impl<'de> Deserialize<'de> for Object<Renewal> {
+impl<'de> Deserialize<'de> for PartialObject<Renewal> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -125,12 +125,12 @@ mod tests {
                 },
                 "spec": spec,
             });
-            let lease: Object<Renewal> = serde_json::from_value(text.clone()).unwrap();
+            let lease: PartialObject<Renewal> = serde_json::from_value(text.clone()).unwrap();
             assert_eq!((lease.name(), lease.namespace()), ("a", "b"), "{sentence}");
             assert_eq!(lease.metadata.version(), Some(7), "{sentence}");
             let expected = expected.map(|time| time.parse().unwrap());
             assert_eq!(lease.value.time, expected, "{sentence}");
-            let whole: Object = serde_json::from_value(text).unwrap();
+            let whole: PartialObject = serde_json::from_value(text).unwrap();
             assert_eq!(lease.value.time, whole.renew_time(), "{sentence}");
         }
     }

@@ -7,7 +7,7 @@
 )]
 
 use berth_rules::{
-    Answer, Answers, Change, Decision, Namespace, Outcome, Question, Rules, Settings,
+    Answer, Answers, Change, Decision, DecisionOutcome, Namespace, Question, Rules, Settings,
 };
 use serde_json::{Value, json};
 
@@ -81,8 +81,8 @@ pub fn decided<'o, R: Rules>(
 /// A decision in short: `allow`, or the code and the reasons; `~` and the number of warnings behind it.
 pub fn short(decision: &Decision) -> String {
     let outcome = match &decision.outcome {
-        Outcome::Allowed => "allow".to_owned(),
-        Outcome::Malformed(faults) => {
+        DecisionOutcome::Allowed => "allow".to_owned(),
+        DecisionOutcome::Malformed(faults) => {
             format!(
                 "400 {}",
                 faults
@@ -92,7 +92,7 @@ pub fn short(decision: &Decision) -> String {
                     .join(" ")
             )
         }
-        Outcome::Denied(denials) => {
+        DecisionOutcome::Denied(denials) => {
             format!(
                 "403 {}",
                 denials
@@ -102,7 +102,7 @@ pub fn short(decision: &Decision) -> String {
                     .join(" ")
             )
         }
-        Outcome::Undecided(open) => format!("500 x{}", open.len()),
+        DecisionOutcome::Undecided(open) => format!("500 x{}", open.len()),
     };
     match decision.warnings.len() {
         0 => outcome,

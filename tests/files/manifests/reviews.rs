@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use berth_review::{FilesAnswerer, Gate, HubFiles, Verdict, Webhook};
-use berth_rules::{FeatureGates, Outcome};
+use berth_rules::{DecisionOutcome, FeatureGates};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -120,7 +120,7 @@ fn concern(verdict: &Verdict<'_>) -> Option<String> {
     if !verdict.answers.is_empty() {
         concerns.push(format!("asks {:?}", verdict.answers));
     }
-    if decision.outcome != Outcome::Allowed {
+    if decision.outcome != DecisionOutcome::Allowed {
         concerns.push(format!("refuses: {}", verdict.message()));
     }
     if !decision.patch.0.is_empty() {

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use berth_certs::issue::Authority;
-use berth_certs::serving::Outcome;
+use berth_certs::serving::ReloadOutcome;
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -73,7 +73,7 @@ async fn a_new_certificate_is_served_and_a_spoilt_one_is_not() {
     swap(volume, "..1", &first.certificate_pem, &first.key_pem);
     assert!(matches!(
         server.tls.reload_once(Timestamp::now()).certificate,
-        Outcome::Reloaded { .. }
+        ReloadOutcome::Reloaded { .. }
     ));
     assert!(same(
         &served(server.address, &server.authority).await,
@@ -83,7 +83,7 @@ async fn a_new_certificate_is_served_and_a_spoilt_one_is_not() {
     assert_eq!(server.metric(NOT_AFTER), first.not_after.as_second() as f64);
     assert_eq!(
         server.tls.reload_once(Timestamp::now()).certificate,
-        Outcome::Unchanged
+        ReloadOutcome::Unchanged
     );
 
     for (generation, certificate, key, problem) in [
@@ -107,7 +107,8 @@ async fn a_new_certificate_is_served_and_a_spoilt_one_is_not() {
         ),
     ] {
         swap(volume, generation, certificate, key);
-        let Outcome::Failed { error } = server.tls.reload_once(Timestamp::now()).certificate else {
+        let ReloadOutcome::Failed { error } = server.tls.reload_once(Timestamp::now()).certificate
+        else {
             panic!("{problem}")
         };
         assert!(

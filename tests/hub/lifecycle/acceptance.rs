@@ -4,8 +4,8 @@ use berth_lifecycle_core::roles;
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{
-    ACCEPTED, Hub, cluster_path, condition, config, lease_path, namespace_path, owned_paths,
-    rbac_path,
+    ACCEPTED, HubWithReconcilers, cluster_path, condition, config, lease_path, namespace_path,
+    owned_paths, rbac_path,
 };
 use berth_testkit::cluster::fresh;
 
@@ -15,7 +15,7 @@ fn labels(cluster: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_accepted_cluster_has_all_it_needs() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("accepted");
     let object = hub.accepted(&name).await;
     assert_eq!(
@@ -71,7 +71,7 @@ async fn an_accepted_cluster_has_all_it_needs() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_that_nobody_accepted_gets_nothing() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("waiting");
     hub.cluster(&name, json!({"hubAcceptsClient": false})).await;
     // It is seen: it has the taint.
@@ -88,7 +88,7 @@ async fn a_cluster_that_nobody_accepted_gets_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_denied_cluster_keeps_the_right_to_see_itself_and_may_come_back() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("denied");
     hub.accepted(&name).await;
     let accept = |accepts: bool| json!({"spec": {"hubAcceptsClient": accepts}});
@@ -131,7 +131,7 @@ async fn a_denied_cluster_keeps_the_right_to_see_itself_and_may_come_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_edited_or_deleted_by_hand_is_put_right() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("edited");
     hub.accepted(&name).await;
     let paths = owned_paths(&name);
@@ -163,7 +163,7 @@ async fn what_is_edited_or_deleted_by_hand_is_put_right() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_namespace_made_in_advance_is_adopted() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("prepared");
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"team": "a"}},
@@ -178,7 +178,7 @@ async fn a_namespace_made_in_advance_is_adopted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_cluster_takes_over_a_namespace_of_the_hub_or_of_a_team() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let workspace = fresh("workspace");
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": workspace}});
@@ -217,7 +217,7 @@ async fn no_cluster_takes_over_a_namespace_of_the_hub_or_of_a_team() {
 /// As another hub's controller has left it: what is bound to the agents of this cluster is bound to all agents.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_whose_group_is_that_of_all_agents_loses_all_rights() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let (name, config) = ("managed-clusters", config());
     let role = roles::cluster_role(&config, name, true);
     let namespace = roles::namespace(&config, name);
@@ -249,7 +249,7 @@ async fn a_cluster_whose_group_is_that_of_all_agents_loses_all_rights() {
 /// Also what others start with: nothing is written twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hub_that_is_as_it_should_be_is_left_alone() {
-    let mut hub = Hub::private(config()).await;
+    let mut hub = HubWithReconcilers::private(config()).await;
     let names: Vec<_> = (0..5).map(|_| fresh("steady")).collect();
     for name in &names {
         hub.accepted(name).await;

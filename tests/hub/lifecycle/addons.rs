@@ -4,12 +4,12 @@ use std::ops::Deref;
 
 use serde_json::{Value, json};
 
-use crate::lifecycle::hub::{AVAILABLE, Hub, cluster_path, condition, taints};
+use crate::lifecycle::hub::{AVAILABLE, HubWithReconcilers, cluster_path, condition, taints};
 use berth_testkit::cluster::{Cluster, fresh};
 
 const PREFIX: &str = "feature.open-cluster-management.io/addon-";
 
-impl<C: Deref<Target = Cluster>> Hub<C> {
+impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
     /// The agent tells whether an add-on works.
     async fn addon_is(&self, addon: &str, status: &str) {
         let since = "2026-01-02T03:04:05Z";
@@ -41,7 +41,7 @@ impl<C: Deref<Target = Cluster>> Hub<C> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn add_ons_are_shown_and_unknown_with_their_cluster() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("featured");
     let path = cluster_path(&name);
     hub.accepted_with(&name, json!({"leaseDurationSeconds": 1}))
@@ -122,7 +122,7 @@ async fn add_ons_are_shown_and_unknown_with_their_cluster() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_add_on_with_any_name_harms_nobody() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("hostile");
     hub.accepted(&name).await;
     let fits = "a".repeat(63 - "addon-".len());

@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use serde_json::{Value, json};
 
-use crate::lifecycle::hub::{Hub, cluster_path, lease_path};
+use crate::lifecycle::hub::{HubWithReconcilers, cluster_path, lease_path};
 use berth_testkit::cluster::{Cluster, Credentials, Person, rule};
 pub use berth_testkit::csr::{Asked, Csr, groups_of, user_of};
 
-impl<C: Deref<Target = Cluster>> Hub<C> {
+impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
     /// The agent renews its lease.
     pub async fn renew(&self, cluster: &str) {
         self.renew_at(cluster, Timestamp::now()).await;

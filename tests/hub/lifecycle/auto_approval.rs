@@ -6,7 +6,8 @@ use berth_lifecycle_core::config::{Config, Gates};
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{
-    ACCEPTED, AVAILABLE, CLUSTERS, Hub, cluster_path, config, namespace_path, owned_paths,
+    ACCEPTED, AVAILABLE, CLUSTERS, HubWithReconcilers, cluster_path, config, namespace_path,
+    owned_paths,
 };
 use berth_testkit::cluster::{Person, Private, fresh};
 use berth_testkit::csr::Csr;
@@ -22,26 +23,26 @@ fn gates(auto_rebootstrap: bool) -> Gates {
 }
 
 /// A hub on which this user brings clusters.
-async fn hub() -> (Hub<Private>, Person, Config) {
+async fn hub() -> (HubWithReconcilers<Private>, Person, Config) {
     let user = fresh("listed");
     let config = Config {
         gates: gates(false),
         auto_approved_users: BTreeSet::from([user.clone()]),
         ..config()
     };
-    let hub = Hub::private(config.clone()).await;
+    let hub = HubWithReconcilers::private(config.clone()).await;
     let listed = hub.cluster.user(&user, &[]).await;
     hub.may_send(&listed).await;
     (hub, listed, config)
 }
 
-async fn is_let_in(hub: &Hub<Private>, name: &str) -> Value {
+async fn is_let_in(hub: &HubWithReconcilers<Private>, name: &str) -> Value {
     hub.condition(name, ACCEPTED, "True", "HubClusterAdminAccepted")
         .await
 }
 
 /// The request is left to a person, whom it tells why; and the cluster is not accepted.
-async fn is_left(hub: &Hub<Private>, csr: &Csr, name: &str, why: &str) {
+async fn is_left(hub: &HubWithReconcilers<Private>, csr: &Csr, name: &str, why: &str) {
     let (kind, note) = hub.left(csr).await;
     assert_eq!(kind, "Warning", "{note}");
     assert!(note.contains(why), "{note}");
@@ -49,7 +50,7 @@ async fn is_left(hub: &Hub<Private>, csr: &Csr, name: &str, why: &str) {
     assert_ne!(cluster.ok()["spec"]["hubAcceptsClient"], true);
 }
 
-async fn end(mut hub: Hub<Private>, names: &[&String]) {
+async fn end(mut hub: HubWithReconcilers<Private>, names: &[&String]) {
     for name in names {
         hub.delete(&cluster_path(name)).await;
         hub.gone(&cluster_path(name)).await;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::lifecycle::agent::{Asked, Csr, groups_of, user_of};
 use crate::lifecycle::hub::{
-    ACCEPTED, AVAILABLE, CSRS, Hub, cluster_path, condition, config, lease_path,
+    ACCEPTED, AVAILABLE, CSRS, HubWithReconcilers, cluster_path, condition, config, lease_path,
 };
 use berth_testkit::cluster::fresh;
 use berth_testkit::{eventually, when};
@@ -17,7 +17,7 @@ const AUTO_ACCEPTED_ON: &str = "open-cluster-management.io/automatically-accepte
 /// From the first request to the renewed certificate.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_joins_by_the_double_opt_in() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("joining");
     let bootstrap = hub.cluster.user(&fresh("bootstrap"), &[]).await;
     hub.may_send(&bootstrap).await;
@@ -78,7 +78,7 @@ async fn a_cluster_joins_by_the_double_opt_in() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_renews_while_its_cluster_is_accepted_and_not_before_or_after() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("renewal");
     let agent = hub.agent(&name, "agent1").await;
     hub.may_send(&agent).await;
@@ -121,7 +121,7 @@ async fn an_agent_renews_while_its_cluster_is_accepted_and_not_before_or_after()
 /// All of them sent by an agent that may renew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_gets_more_than_an_agents_certificate() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let [name, other] = [fresh("attacker"), fresh("victim")];
     hub.accepted(&name).await;
     hub.accepted(&other).await;
@@ -251,7 +251,7 @@ async fn nobody_gets_more_than_an_agents_certificate() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn listed_users_bring_clusters_that_are_new_or_silent_and_no_others() {
     let [listed, unlisted] = [fresh("listed"), fresh("unlisted")];
-    let mut hub = Hub::private(Config {
+    let mut hub = HubWithReconcilers::private(Config {
         gates: Gates {
             auto_approval: true,
             auto_rebootstrap: true,

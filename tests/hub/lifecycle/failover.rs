@@ -11,7 +11,9 @@ use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::lifecycle::hub::{AVAILABLE, Hub, cluster_path, condition, owned_paths, taints};
+use crate::lifecycle::hub::{
+    AVAILABLE, HubWithReconcilers, cluster_path, condition, owned_paths, taints,
+};
 use crate::lifecycle::killed::{KINDS, live, state};
 use crate::lifecycle::proxy::{Asked, Line, Proxy};
 use berth_testkit::cluster::http::Answer;
@@ -19,7 +21,7 @@ use berth_testkit::cluster::{Private, fresh};
 use berth_testkit::process::{Controller, holder};
 use berth_testkit::{eventually, when};
 
-type Own = Hub<Private>;
+type Own = HubWithReconcilers<Private>;
 
 /// Short, and yet long enough for a machine that has much else to do.
 const ELECTION: [&str; 3] = [
@@ -234,7 +236,7 @@ async fn led(count: usize, disturb: impl AsyncFnOnce(&Own, &mut Vec<Replica>, &m
     // They measure time, and so not each other's.
     static ONE: Mutex<()> = Mutex::const_new(());
     let _alone = ONE.lock().await;
-    let hub = Hub::private_without_reconcilers().await;
+    let hub = HubWithReconcilers::private_without_reconcilers().await;
     // All at once: who is first is for them to decide.
     let mut replicas = join_all((0..count).map(|_| Replica::start(&hub))).await;
     let calm = KINDS.map(|kind| (fresh(&format!("calm-{kind}")), kind));

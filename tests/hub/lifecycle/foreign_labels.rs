@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::lifecycle::hub::{Hub, account, config, rbac_path};
+use crate::lifecycle::hub::{HubWithReconcilers, account, config, rbac_path};
 use berth_testkit::cluster::fresh;
 use berth_testkit::csr::Csr;
 use berth_testkit::{eventually, when};
@@ -16,7 +16,7 @@ fn labels(csr: &Value) -> &Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_with_the_label_of_another_cluster_than_its_agents_loses_it() {
-    let mut hub = Hub::private(config()).await;
+    let mut hub = HubWithReconcilers::private(config()).await;
     let [name, victim] = ["attacker", "victim"].map(fresh);
     hub.accepted(&name).await;
     hub.accepted(&victim).await;
@@ -64,7 +64,7 @@ async fn a_request_with_the_label_of_another_cluster_than_its_agents_loses_it() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_the_hub_may_not_take_the_label_it_says_so_and_renews_on() {
-    let mut hub = Hub::private(config()).await;
+    let mut hub = HubWithReconcilers::private(config()).await;
     // As OCM's account, which may not patch CSRs.
     let path = rbac_path("clusterroles/open-cluster-management:berth-registration:controller");
     let granted = hub.get(&path).await.body["rules"].clone();

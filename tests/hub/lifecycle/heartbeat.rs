@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{
-    ACCEPTED, AVAILABLE, CLOCK_SYNCED, Hub, UNAVAILABLE, UNREACHABLE, cluster_path, condition,
-    config, lease_path, taints,
+    ACCEPTED, AVAILABLE, CLOCK_SYNCED, HubWithReconcilers, UNAVAILABLE, UNREACHABLE, cluster_path,
+    condition, config, lease_path, taints,
 };
 use berth_testkit::cluster::fresh;
 
@@ -31,7 +31,7 @@ fn not_tainted(cluster: &Value) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_renews_is_not_doubted() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("renewing");
     hub.accepted_with(&name, impatient()).await;
     hub.report_available(&name, "True").await;
@@ -54,7 +54,7 @@ async fn an_agent_that_renews_is_not_doubted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silence_is_told_once_and_only_the_agent_takes_it_back() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("silent");
     let path = cluster_path(&name);
     let own = json!([
@@ -123,7 +123,7 @@ async fn silence_is_told_once_and_only_the_agent_takes_it_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_that_does_not_work_is_tainted_otherwise_than_a_silent_one() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("sick");
     let path = cluster_path(&name);
     hub.accepted_with(&name, impatient()).await;
@@ -145,7 +145,7 @@ async fn a_cluster_that_does_not_work_is_tainted_otherwise_than_a_silent_one() {
 /// The lease of both is an hour old by its agent's clock, and the hub knows that one of the clocks is right.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_leader_believes_the_age_of_a_lease_only_where_the_clock_is_right() {
-    let mut hub = Hub::private(config()).await;
+    let mut hub = HubWithReconcilers::private(config()).await;
     let (wrong, right) = (fresh("wrongclock"), fresh("rightclock"));
     let hour_ago = || Timestamp::now() - SignedDuration::from_hours(1);
     for name in [&wrong, &right] {
@@ -179,7 +179,7 @@ async fn a_new_leader_believes_the_age_of_a_lease_only_where_the_clock_is_right(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_denied_cluster_is_watched_all_the_same() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("evicted");
     hub.accepted_with(&name, impatient()).await;
     hub.report_available(&name, "True").await;
@@ -192,7 +192,7 @@ async fn a_denied_cluster_is_watched_all_the_same() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_that_is_gone_is_made_anew_and_none_for_a_cluster_that_leaves() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("leaseless");
     let object = hub.accepted(&name).await;
     hub.report_available(&name, "True").await;
@@ -236,7 +236,7 @@ async fn a_lease_that_is_gone_is_made_anew_and_none_for_a_cluster_that_leaves() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_that_was_there_before_is_adopted_as_it_is() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     for labels in [
         json!({"mine": "yes"}),
         json!({"mine": "yes", LABEL: "other"}),
@@ -273,7 +273,7 @@ async fn a_lease_that_was_there_before_is_adopted_as_it_is() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_absurd_lease_duration_makes_nobody_silent() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let mut paths = Vec::new();
     for seconds in [-1, i32::MIN, 0, i32::MAX, 429_496_730] {
         let name = fresh("absurd");
@@ -294,7 +294,7 @@ async fn an_absurd_lease_duration_makes_nobody_silent() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_that_says_nothing_harms_nobody() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     for empty in [
         json!({"spec": null}),
         json!({"spec": {"renewTime": null}}),
@@ -320,7 +320,7 @@ async fn a_lease_that_says_nothing_harms_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clock_that_is_off_is_told_and_silences_nobody() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let two_hours = SignedDuration::from_hours(2);
     for off in [two_hours, -two_hours] {
         let name = fresh("clock");

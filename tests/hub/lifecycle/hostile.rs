@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::lifecycle::agent::{Csr, user_of};
 use crate::lifecycle::hub::{
-    ACCEPTED, Hub, cluster_path, condition, config, owned_paths, rbac_path,
+    ACCEPTED, HubWithReconcilers, cluster_path, condition, config, owned_paths, rbac_path,
 };
 use berth_testkit::cluster::{Cluster, Person, fresh};
 use berth_testkit::filled::fill;
@@ -23,7 +23,12 @@ const STRANGE_TIMES: [&str; 6] = [
 const READABLE: &str = "ManagedClusterReadable";
 
 /// The agent adds a condition with this time to its own status.
-async fn hides<C: Deref<Target = Cluster>>(hub: &Hub<C>, agent: &Person, name: &str, time: &str) {
+async fn hides<C: Deref<Target = Cluster>>(
+    hub: &HubWithReconcilers<C>,
+    agent: &Person,
+    name: &str,
+    time: &str,
+) {
     let path = cluster_path(name);
     loop {
         let object = agent.get(&path).await.unwrap().ok().clone();
@@ -60,7 +65,7 @@ fn accept(accepts: bool) -> Value {
 }
 
 /// Its agent has no rights but to see its ManagedCluster.
-async fn is_turned_out<C: Deref<Target = Cluster>>(hub: &Hub<C>, name: &str) {
+async fn is_turned_out<C: Deref<Target = Cluster>>(hub: &HubWithReconcilers<C>, name: &str) {
     hub.condition(name, ACCEPTED, "False", "HubClusterAdminDenied")
         .await;
     let paths = owned_paths(name);
@@ -72,7 +77,7 @@ async fn is_turned_out<C: Deref<Target = Cluster>>(hub: &Hub<C>, name: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_time_that_cannot_be_read_keeps_an_agent_nothing() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     for time in STRANGE_TIMES {
         let name = fresh("hidden");
         hub.accepted(&name).await;
@@ -110,7 +115,7 @@ async fn a_time_that_cannot_be_read_keeps_an_agent_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_that_is_right_again_is_renewed() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("mended");
     hub.accepted(&name).await;
     let agent = hub.agent(&name, "agent1").await;
@@ -125,7 +130,7 @@ async fn a_cluster_that_is_right_again_is_renewed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_taint_that_cannot_be_read_does_not_hold_a_deleted_cluster() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("tainted");
     hub.accepted(&name).await;
     let path = cluster_path(&name);
@@ -155,7 +160,7 @@ async fn a_taint_that_cannot_be_read_does_not_hold_a_deleted_cluster() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_roles_of_all_agents_outlive_the_only_cluster_that_can_be_read() {
-    let mut hub = Hub::private(config()).await;
+    let mut hub = HubWithReconcilers::private(config()).await;
     let name = fresh("only");
     hub.accepted(&name).await;
     let roles = ["registration", "work"].map(|role| {
@@ -179,7 +184,7 @@ async fn the_roles_of_all_agents_outlive_the_only_cluster_that_can_be_read() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_object_is_turned_out_and_goes() {
-    let mut hub = Hub::private(config()).await;
+    let mut hub = HubWithReconcilers::private(config()).await;
     let [denied, deleted] = ["denied", "deleted"].map(fresh);
     for name in [&denied, &deleted] {
         hub.accepted(name).await;
@@ -216,7 +221,7 @@ async fn a_full_object_is_turned_out_and_goes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_holds_its_works_keeps_no_right_after_a_denial_now() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("now");
     hub.accepted(&name).await;
     let work = hub

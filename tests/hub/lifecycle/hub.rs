@@ -26,7 +26,7 @@ use berth_testkit::process::once;
 use berth_testkit::{eventually, when};
 
 /// A hub, and reconcilers that run on it.
-pub struct Hub<C> {
+pub struct HubWithReconcilers<C> {
     pub cluster: C,
     pub admin: Person,
     pub reconcilers: Reconcilers,
@@ -40,7 +40,7 @@ pub struct Reconcilers {
     pub registry: Registry,
 }
 
-impl Hub<&'static Cluster> {
+impl HubWithReconcilers<&'static Cluster> {
     /// The hub that all tests of this process share.
     pub async fn shared() -> Self {
         static SHARED: OnceCell<Reconcilers> = OnceCell::const_new();
@@ -57,7 +57,7 @@ impl Hub<&'static Cluster> {
     }
 }
 
-impl Hub<Private> {
+impl HubWithReconcilers<Private> {
     /// A hub for this test alone.
     pub async fn private(config: Config) -> Self {
         let cluster = Cluster::private().await;
@@ -156,7 +156,7 @@ async fn without_kind(admin: &Person, definition: &Value) {
     .await;
 }
 
-impl<C: Deref<Target = Cluster>> Hub<C> {
+impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
     /// Makes an object.
     pub async fn create(&self, collection: &str, object: &Value) -> Value {
         let answer = self.admin.post(collection, object).await.unwrap();

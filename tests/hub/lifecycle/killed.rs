@@ -5,7 +5,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::lifecycle::hub::{ACCEPTED, Hub, Reconcilers, cluster_path, config, owned_paths};
+use crate::lifecycle::hub::{
+    ACCEPTED, HubWithReconcilers, Reconcilers, cluster_path, config, owned_paths,
+};
 use berth_testkit::cluster::Private;
 
 /// So often.
@@ -17,7 +19,7 @@ const SHORTEST: Duration = Duration::from_millis(25);
 /// Clusters that are accepted; accepted and denied; accepted, denied and accepted again; accepted and deleted; deleted.
 pub const KINDS: [&str; 5] = ["in", "out", "back", "left", "never"];
 
-type Own = Hub<Private>;
+type Own = HubWithReconcilers<Private>;
 
 /// What a person does with a cluster of a kind, each time when the last has come to its end.
 pub async fn live(hub: &Own, name: &str, kind: &str) {
@@ -85,7 +87,7 @@ pub fn forget(value: &mut Value) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_a_hundred_times_it_ends_in_the_same_objects() {
-    let mut hub = Hub::private(config()).await;
+    let mut hub = HubWithReconcilers::private(config()).await;
     for kind in KINDS {
         live(&hub, &format!("calm-{kind}"), kind).await;
     }

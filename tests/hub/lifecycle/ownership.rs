@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::lifecycle::hub::{ACCEPTED, CLUSTERS, Hub, cluster_path, rbac_path};
+use crate::lifecycle::hub::{ACCEPTED, CLUSTERS, HubWithReconcilers, cluster_path, rbac_path};
 use berth_testkit::cluster::fresh;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -34,7 +34,7 @@ fn foreign(kind: &str, namespace: Option<&str>, name: &str, label: &str) -> (Str
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn objects_of_others_stay_whatever_label_they_bear() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let [name, absent, orphan] = ["owned", "absent", "orphan"].map(fresh);
     hub.accepted(&name).await;
     let [viewer, lost] = [role_of(&format!("{name}:viewer")), role_of(&absent)];
@@ -102,7 +102,7 @@ async fn objects_of_others_stay_whatever_label_they_bear() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_role_of_all_agents_outlives_the_denial_of_a_cluster_with_its_name() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let witness = fresh("witness");
     hub.accepted(&witness).await;
     let path = rbac_path(&format!("clusterroles/{}", role_of("registration")));

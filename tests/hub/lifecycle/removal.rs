@@ -7,7 +7,8 @@ use berth_lifecycle_core::config::{Config, Gates};
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{
-    ACCEPTED, Hub, account, cluster_path, condition, config, namespace_path, owned_paths,
+    ACCEPTED, HubWithReconcilers, account, cluster_path, condition, config, namespace_path,
+    owned_paths,
 };
 use berth_testkit::cluster::{Cluster, fresh, rule};
 
@@ -28,7 +29,7 @@ fn is_leaving(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-impl<C: Deref<Target = Cluster>> Hub<C> {
+impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
     /// The cluster, once its condition `Deleting` says so.
     async fn deleting(&self, cluster: &str, status: &str, reason: &str, message: &str) -> Value {
         let what = format!("{DELETING}={status} ({reason}): {message}");
@@ -87,7 +88,7 @@ impl<C: Deref<Target = Cluster>> Hub<C> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_leaves_in_order() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("leaving");
     hub.accepted(&name).await;
     hub.hold(&name).await;
@@ -152,7 +153,7 @@ async fn a_cluster_leaves_in_order() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_that_was_never_accepted_leaves_and_takes_nothing_along() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("stranger");
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     hub.create("/api/v1/namespaces", &namespace).await;
@@ -177,7 +178,7 @@ async fn a_cluster_that_was_never_accepted_leaves_and_takes_nothing_along() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_denial_takes_effect_when_the_work_is_taken_down() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let name = fresh("busy");
     let path = cluster_path(&name);
     let accept = |accepts: bool| json!({"spec": {"hubAcceptsClient": accepts}});
@@ -232,7 +233,7 @@ async fn a_denial_takes_effect_when_the_work_is_taken_down() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_namespace_that_is_deleted_comes_back() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     if !hub.cluster.has_background_work() {
         berth_testkit::cluster::say_skipped("namespaces do not go away here");
         return;
@@ -259,7 +260,7 @@ async fn a_namespace_that_is_deleted_comes_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_namespace_that_is_stuck_is_told_and_left_alone_until_it_is_gone() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     if !hub.cluster.has_background_work() {
         berth_testkit::cluster::say_skipped("namespaces do not go away here");
         return;
@@ -307,7 +308,7 @@ async fn what_is_cleaned_up_is_the_admins_to_say() {
         version: version.to_owned(),
         resource: resource.to_owned(),
     };
-    let mut hub = Hub::private(config()).await;
+    let mut hub = HubWithReconcilers::private(config()).await;
 
     // The gate was on when the cluster came, and is off when it goes.
     let name = fresh("stranded");

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use serde_json::{Value, json};
 
-use crate::lifecycle::hub::{ACCEPTED, Hub, cluster_path, condition};
+use crate::lifecycle::hub::{ACCEPTED, HubWithReconcilers, cluster_path, condition};
 use berth_testkit::cluster::{Cluster, fresh};
 
 const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
@@ -24,7 +24,7 @@ fn by_selector(selector: Value) -> Value {
     json!({"selectorType": "LabelSelector", "labelSelector": selector})
 }
 
-impl<C: Deref<Target = Cluster>> Hub<C> {
+impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
     async fn set(&self, name: &str, spec: Value) -> Value {
         let set = json!({
             "apiVersion": "cluster.open-cluster-management.io/v1beta2",
@@ -110,7 +110,7 @@ impl<C: Deref<Target = Cluster>> Hub<C> {
 /// No other test touches these two.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_default_and_the_global_set_are_kept() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let edited = by_selector(
         json!({"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "Exists"}]}),
     );
@@ -158,7 +158,7 @@ async fn the_default_and_the_global_set_are_kept() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_knows_how_many_belong_to_it() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let [first, second, selecting, nobody] = ["first", "second", "selecting", "nobody"].map(fresh);
     hub.set(&first, json!({"clusterSelector": by_label()}))
         .await;
@@ -212,7 +212,7 @@ async fn a_set_knows_how_many_belong_to_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_invalid_selector_concerns_its_set_alone() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let [invalid, valid, cluster] = ["invalid", "valid", "selected"].map(fresh);
     let spec = json!({
         "clusterSelector": by_selector(json!({"matchLabels": {"team": invalid}})),
@@ -267,7 +267,7 @@ async fn an_invalid_selector_concerns_its_set_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_binding_follows_its_set_and_holds_in_no_clusters_namespace() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     let [set, workspace, cluster] = ["bound", "workspace", "bound-cluster"].map(fresh);
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": workspace}});
@@ -303,7 +303,7 @@ async fn a_binding_follows_its_set_and_holds_in_no_clusters_namespace() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn namespaces_are_managed_while_the_cluster_belongs_to_the_set() {
-    let hub = Hub::shared().await;
+    let hub = HubWithReconcilers::shared().await;
     // In this order.
     let prefix = fresh("ns");
     let [one, two] = [format!("{prefix}-a"), format!("{prefix}-b")];

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::lifecycle::hub::{
-    ACCEPTED, CLUSTERS, Hub, cluster_path, condition, config, owned_paths,
+    ACCEPTED, CLUSTERS, HubWithReconcilers, cluster_path, condition, config, owned_paths,
 };
 use berth_testkit::cluster::{CRDS, documents_of, fresh};
 use berth_testkit::{eventually, when};
@@ -13,7 +13,7 @@ const GROUP: &str = "cluster.open-cluster-management.io";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_read_disturbs_nobody() {
-    let mut hub = Hub::private(config()).await;
+    let mut hub = HubWithReconcilers::private(config()).await;
     let mut definitions: Vec<Value> = CRDS.iter().flat_map(|file| documents_of(file)).collect();
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     for definition in &mut definitions {
@@ -81,7 +81,7 @@ async fn what_cannot_be_read_disturbs_nobody() {
         strange.push(format!("{collection}/{name}"));
     }
     let name_of = |path: &str| path.rsplit_once('/').unwrap().1.to_owned();
-    let named = async |hub: &Hub<_>, path: &str, field: &str| {
+    let named = async |hub: &HubWithReconcilers<_>, path: &str, field: &str| {
         let cluster = hub
             .condition(&name_of(path), READABLE, "False", "UnreadableFields")
             .await;
@@ -149,7 +149,7 @@ async fn what_cannot_be_read_disturbs_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kinds_may_come_after_the_reconcilers() {
-    let mut hub = Hub::private_before_its_kinds(config()).await;
+    let mut hub = HubWithReconcilers::private_before_its_kinds(config()).await;
     let name = fresh("late");
     hub.accepted(&name).await;
     hub.delete(&cluster_path(&name)).await;

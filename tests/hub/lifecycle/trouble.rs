@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::lifecycle::hub::{
-    ACCEPTED, AVAILABLE, CLOCK_SYNCED, Hub, Reconcilers, account, cluster_path, condition, config,
-    lease_path, namespace_path, owned_paths, rbac_path, taints,
+    ACCEPTED, AVAILABLE, CLOCK_SYNCED, HubWithReconcilers, Reconcilers, account, cluster_path,
+    condition, config, lease_path, namespace_path, owned_paths, rbac_path, taints,
 };
 use crate::lifecycle::killed::{forget, state};
 use crate::lifecycle::proxy::{Asked, Fault, Line, Proxy};
@@ -19,7 +19,7 @@ use berth_testkit::{eventually, when};
 
 const STOPPED: &str = "ManagedClusterLeaseUpdateStopped";
 
-type Own = Hub<Private>;
+type Own = HubWithReconcilers<Private>;
 
 /// With a silence of five seconds it is over.
 fn impatient() -> Value {
@@ -64,7 +64,7 @@ async fn end_as_one_without_trouble(
     faults: &[Fault],
     others: Fault,
 ) -> (Vec<(String, Fault)>, Vec<Asked>) {
-    let (hub, proxy) = Hub::behind_a_proxy(config()).await;
+    let (hub, proxy) = HubWithReconcilers::behind_a_proxy(config()).await;
     let clusters = troubled(&proxy, faults, others);
     join_all(
         clusters
@@ -149,7 +149,7 @@ async fn a_write_whose_answer_is_lost_is_not_written_otherwise_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clusters_are_removed_though_each_write_fails_once() {
-    let (hub, proxy) = Hub::behind_a_proxy(config()).await;
+    let (hub, proxy) = HubWithReconcilers::behind_a_proxy(config()).await;
     let faults = [409, 500, 503, 429].map(Fault::Answer);
     let faults = [&faults[..], &[Fault::CutAfter, Fault::CutBefore]].concat();
     let names: Vec<_> = faults.iter().map(|_| fresh("troubled")).collect();
@@ -175,7 +175,7 @@ async fn clusters_are_removed_though_each_write_fails_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_happens_while_watches_are_cut_all_the_time_is_seen() {
-    let (hub, proxy) = Hub::behind_a_proxy(config()).await;
+    let (hub, proxy) = HubWithReconcilers::behind_a_proxy(config()).await;
     let calm = fresh("calm");
     hub.accepted(&calm).await;
     let denied = fresh("denied");
@@ -236,7 +236,7 @@ async fn what_happens_while_watches_are_cut_all_the_time_is_seen() {
 
 /// The hub is gone for longer than an agent may be silent.
 async fn gone_for_long(line: Line) {
-    let (hub, proxy) = Hub::behind_a_proxy(config()).await;
+    let (hub, proxy) = HubWithReconcilers::behind_a_proxy(config()).await;
     let (lively, silent) = (fresh("lively"), fresh("silent"));
     for name in [&lively, &silent] {
         hub.accepted_with(name, json!({"leaseDurationSeconds": 1}))
@@ -297,7 +297,7 @@ async fn nobody_is_silent_because_the_watch_of_leases_has_bookmarks_only() {
 
 /// The watch of leases is up, and tells of no renewal.
 async fn leases_are_not_told(fault: Fault) {
-    let (mut hub, proxy) = Hub::behind_a_proxy(config()).await;
+    let (mut hub, proxy) = HubWithReconcilers::behind_a_proxy(config()).await;
     let (lively, silent) = (fresh("lively"), fresh("silent"));
     for name in [&lively, &silent] {
         hub.accepted_with(name, json!({"leaseDurationSeconds": 1}))
@@ -329,7 +329,7 @@ async fn leases_are_not_told(fault: Fault) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_write_that_is_never_answered_keeps_nobody_else_waiting() {
-    let (hub, proxy) = Hub::behind_a_proxy(config()).await;
+    let (hub, proxy) = HubWithReconcilers::behind_a_proxy(config()).await;
     hub.accepted(&fresh("first")).await;
     let stuck: Vec<_> = (0..6).map(|_| fresh("stuck")).collect();
     let held = stuck.clone();
@@ -371,7 +371,7 @@ async fn a_write_that_is_never_answered_keeps_nobody_else_waiting() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_write_that_is_refused_for_good_is_told_and_keeps_nobody_else_waiting() {
-    let (hub, proxy) = Hub::behind_a_proxy(config()).await;
+    let (hub, proxy) = HubWithReconcilers::behind_a_proxy(config()).await;
     let (refused, free) = (fresh("refused"), fresh("free"));
     let name = refused.clone();
     proxy.rule(move |asked| {
@@ -425,7 +425,7 @@ async fn a_write_that_is_refused_for_good_is_told_and_keeps_nobody_else_waiting(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_may_pass_by_itself_is_told_when_it_lasts() {
-    let (hub, proxy) = Hub::behind_a_proxy(config()).await;
+    let (hub, proxy) = HubWithReconcilers::behind_a_proxy(config()).await;
     let faults = [Fault::Answer(503), Fault::Answer(409), Fault::CutBefore];
     let troubled = faults.map(|fault| (fresh("lasting"), fault));
     let of = troubled.clone();
@@ -458,7 +458,7 @@ async fn what_may_pass_by_itself_is_told_when_it_lasts() {
 /// Berth's own account may bind them, and may neither make nor mend them. OCM's account may, and does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn that_the_roles_of_all_agents_are_missing_is_told_of_each_cluster_that_waits() {
-    let hub = Hub::private(config()).await;
+    let hub = HubWithReconcilers::private(config()).await;
     let common = ["work", "registration"].map(|role| {
         rbac_path(&format!(
             "clusterroles/open-cluster-management:managedcluster:{role}"

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use berth_rules::object::Object;
+use berth_rules::object::GuardedObject;
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -48,7 +48,7 @@ struct Spec<'a> {
 
 /// Notes at each list of the new object whether all that is in it is stored. Lists that are held whole on both sides need no
 /// note.
-pub(crate) fn compare<'a, O: Object<'a>>(body: &[u8], new: &mut O, old: &mut O) {
+pub(crate) fn compare<'a, O: GuardedObject<'a>>(body: &[u8], new: &mut O, old: &mut O) {
     if new.is_whole() && old.is_whole() {
         return;
     }

@@ -9,7 +9,7 @@
 //! bounded ([`berth_rules::object::List`]), and what a decoder quotes is cut.
 
 use berth_rules::display::Quoted;
-use berth_rules::object::{FromObject, Object, Text, boolean, required};
+use berth_rules::object::{FromObject, GuardedObject, Text, boolean, required};
 use serde::de::{Deserialize, Deserializer};
 
 use crate::Webhook;
@@ -101,7 +101,7 @@ pub(crate) struct NotReceived<'a> {
 }
 
 /// Decodes a request, checks that this webhook serves it, and takes it apart.
-pub(crate) fn receive<'a, O: Object<'a>>(
+pub(crate) fn receive<'a, O: GuardedObject<'a>>(
     body: &'a [u8],
     webhook: Webhook,
 ) -> Result<Received<'a, O>, NotReceived<'a>> {
@@ -137,7 +137,7 @@ pub(crate) fn receive<'a, O: Object<'a>>(
     }
 }
 
-fn decode<'a, O: Object<'a>>(body: &'a [u8]) -> Result<Envelope<'a, O>, NotReceived<'a>> {
+fn decode<'a, O: GuardedObject<'a>>(body: &'a [u8]) -> Result<Envelope<'a, O>, NotReceived<'a>> {
     // Decoders of structs take a list of the fields' values, too.
     if let Some(first) = body.trim_ascii_start().first()
         && *first != b'{'
@@ -197,7 +197,7 @@ fn has_uid<'a, O>(
 }
 
 /// Checks that the review is about what the webhook serves: a wrong registration must not look like a decision.
-fn serves<'a, O: Object<'a>>(
+fn serves<'a, O: GuardedObject<'a>>(
     webhook: Webhook,
     request: Request<'a, O>,
 ) -> Result<Request<'a, O>, Refusal> {
@@ -242,7 +242,11 @@ fn serves<'a, O: Object<'a>>(
     Ok(request)
 }
 
-fn is_of_kind<'a>(webhook: Webhook, field: &str, object: &impl Object<'a>) -> Result<(), Refusal> {
+fn is_of_kind<'a>(
+    webhook: Webhook,
+    field: &str,
+    object: &impl GuardedObject<'a>,
+) -> Result<(), Refusal> {
     let (group, version) = object.api_version().split_once('/').unwrap_or_default();
     if (group, version, object.kind()) == (webhook.group(), webhook.version(), webhook.kind()) {
         return Ok(());
@@ -261,7 +265,7 @@ fn is_of_kind<'a>(webhook: Webhook, field: &str, object: &impl Object<'a>) -> Re
 type Objects<O> = Option<(O, Option<O>)>;
 
 /// Takes a request apart: who wants to do what, on whose behalf, and the objects.
-fn take_apart<'a, O: Object<'a>>(
+fn take_apart<'a, O: GuardedObject<'a>>(
     webhook: Webhook,
     request: Request<'a, O>,
 ) -> Result<(Subject<'a>, UserInfo<'a>, Objects<O>), Refusal> {
@@ -318,7 +322,7 @@ fn take_apart<'a, O: Object<'a>>(
 }
 
 /// Says what is wrong with a body that does not decode, and saves its uid if it can.
-fn explain<'a, O: Object<'a>>(body: &'a [u8], error: &serde_json::Error) -> NotReceived<'a> {
+fn explain<'a, O: GuardedObject<'a>>(body: &'a [u8], error: &serde_json::Error) -> NotReceived<'a> {
     let header = salvage(body);
     let message = if body.len() > LARGEST_EXPLAINED {
         error.to_string()
@@ -340,7 +344,7 @@ fn explain<'a, O: Object<'a>>(body: &'a [u8], error: &serde_json::Error) -> NotR
 
 // === impl Request ===
 
-impl<'a, O: Object<'a>> Request<'a, O> {
+impl<'a, O: GuardedObject<'a>> Request<'a, O> {
     /// The name of the object: its own, which the API server has filled in by the time it matters, even from
     /// `generateName`. If the request has a name too, it is the same.
     fn object_name(&self) -> Result<Text<'a>, Refusal> {

@@ -7,7 +7,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use berth_rules::display::cut_bytes;
-use berth_rules::{Annotations, Answers, Decision, Denial, Outcome};
+use berth_rules::{Annotations, Answers, Decision, DecisionOutcome, Denial};
 use serde::Serialize;
 
 use crate::Verdict;
@@ -72,14 +72,14 @@ impl Verdict<'_> {
         let mut details = None;
         let reason = match &self.result {
             Ok(Decision {
-                outcome: Outcome::Denied(denials),
+                outcome: DecisionOutcome::Denied(denials),
                 ..
             }) => {
                 details = denials.first().map(Details::of);
                 "Forbidden"
             }
             Ok(Decision {
-                outcome: Outcome::Undecided(_),
+                outcome: DecisionOutcome::Undecided(_),
                 ..
             }) => {
                 details = Some(Details::retry());

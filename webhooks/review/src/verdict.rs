@@ -1,7 +1,7 @@
 //! What came of a review, for logs, metrics, users and the response.
 
 use berth_rules::object::Text;
-use berth_rules::{Answer, Change, Decision, Outcome, Question};
+use berth_rules::{Answer, Change, Decision, DecisionOutcome, Question};
 
 use crate::header::Header;
 use crate::salvage::salvage;
@@ -153,7 +153,7 @@ impl<'a> Verdict<'a> {
     pub fn reason(&self) -> &'static str {
         match &self.result {
             Ok(Decision {
-                outcome: Outcome::Undecided(_),
+                outcome: DecisionOutcome::Undecided(_),
                 ..
             }) => "unanswered",
             Ok(decision) => decision
@@ -166,17 +166,17 @@ impl<'a> Verdict<'a> {
 
     /// Whether it is admitted.
     pub fn is_allowed(&self) -> bool {
-        matches!(&self.result, Ok(decision) if decision.outcome == Outcome::Allowed)
+        matches!(&self.result, Ok(decision) if decision.outcome == DecisionOutcome::Allowed)
     }
 
     /// The code of the answer's status: 200, 400, 403, 413, 429 or 500.
     pub fn code(&self) -> u16 {
         match &self.result {
             Ok(decision) => match decision.outcome {
-                Outcome::Allowed => 200,
-                Outcome::Malformed(_) => 400,
-                Outcome::Denied(_) => 403,
-                Outcome::Undecided(_) => 500,
+                DecisionOutcome::Allowed => 200,
+                DecisionOutcome::Malformed(_) => 400,
+                DecisionOutcome::Denied(_) => 403,
+                DecisionOutcome::Undecided(_) => 500,
             },
             Err(refusal) => refusal.kind.code().0,
         }
@@ -195,14 +195,16 @@ impl<'a> Verdict<'a> {
     fn whole_message(&self) -> String {
         match &self.result {
             Ok(decision) => match &decision.outcome {
-                Outcome::Allowed => String::new(),
-                Outcome::Malformed(faults) => {
+                DecisionOutcome::Allowed => String::new(),
+                DecisionOutcome::Malformed(faults) => {
                     lines(faults.iter().map(|fault| fault.message.as_str()))
                 }
-                Outcome::Denied(denials) => {
+                DecisionOutcome::Denied(denials) => {
                     lines(denials.iter().map(|denial| denial.message.as_str()))
                 }
-                Outcome::Undecided(open) => lines(open.iter().map(|open| open.message.as_str())),
+                DecisionOutcome::Undecided(open) => {
+                    lines(open.iter().map(|open| open.message.as_str()))
+                }
             },
             Err(refusal) => refusal.message.clone(),
         }

@@ -5,7 +5,7 @@ use berth_lifecycle_core::names::AGENT_ROLES_MANIFEST;
 use berth_lifecycle_core::roles;
 
 use crate::doctor::facts::Facts;
-use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::finding::{Check, Finding, FindingObject};
 
 const CHECK: Check = Check::AgentRoles;
 
@@ -15,7 +15,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (shipped, found) in shipped.iter().zip(&facts.agent_roles) {
         let name = shipped["metadata"]["name"].as_str().unwrap_or_default();
-        let object = Object::new("clusterrole", name);
+        let object = FindingObject::new("clusterrole", name);
         let finding = match found {
             Err(unread) => CHECK.unknown("what it grants", unread),
             Ok(None) => {

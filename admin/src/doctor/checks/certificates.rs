@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::writes;
 use crate::doctor::facts::{Endpoint, Fact, Facts, Unread, endpoint};
-use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::finding::{Check, Finding, FindingObject};
 use crate::doctor::installation::{self, CONTROLLER, OWN_SECRET, WEBHOOK};
 
 const CHECK: Check = Check::WebhookCertificate;
@@ -21,7 +21,7 @@ const CHECK: Check = Check::WebhookCertificate;
 const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Writes a CA into a registration.
-fn patch(object: &Object) -> String {
+fn patch(object: &FindingObject) -> String {
     format!(
         "write the CA of the certificate into it: kubectl patch {} {} --type=json -p \
          \"[{{\\\"op\\\":\\\"add\\\",\\\"path\\\":\\\"/webhooks/0/clientConfig/caBundle\\\",\\\"value\\\":\\\"$(base64 < \
@@ -35,7 +35,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     // What is wrong with a certificate is told once, whoever calls its server.
     let mut told = BTreeSet::new();
     for (webhook, registration) in facts.registered() {
-        let object = Object::new(webhook.registration_kind(), webhook.name);
+        let object = FindingObject::new(webhook.registration_kind(), webhook.name);
         for config in &registration.webhooks {
             let (of_registration, of_server) = one(facts, webhook, config, &object);
             findings.extend(of_registration.into_iter().map(|it| it.of(object.clone())));
@@ -55,7 +55,7 @@ fn one(
     facts: &Facts,
     webhook: &'static ShippedWebhook,
     config: &Value,
-    object: &Object,
+    object: &FindingObject,
 ) -> (Vec<Finding>, Vec<Finding>) {
     let works = writes::works(facts, webhook);
     let Some(endpoint) = endpoint(config) else {
@@ -151,11 +151,11 @@ fn kept(facts: &Facts) -> Option<Finding> {
             )),
         Some(_) => return None,
     };
-    Some(finding.of(Object::within("secret", namespace, name)))
+    Some(finding.of(FindingObject::within("secret", namespace, name)))
 }
 
 /// What is served there, and what that is to be called; or why that is not known.
-fn served(facts: &Facts, endpoint: &Endpoint) -> Fact<(Result<Chain, String>, Object)> {
+fn served(facts: &Facts, endpoint: &Endpoint) -> Fact<(Result<Chain, String>, FindingObject)> {
     let (namespace, name) = match endpoint {
         Endpoint::Address { .. } => {
             let not_asked = || Err(Unread::Why("it was not looked at".to_owned()));
@@ -172,7 +172,7 @@ fn served(facts: &Facts, endpoint: &Endpoint) -> Fact<(Result<Chain, String>, Ob
         .called
         .get(&(namespace.clone(), name.clone()))
         .ok_or_else(not_asked)?;
-    let object = Object::within("secret", namespace, &called.secret_name);
+    let object = FindingObject::within("secret", namespace, &called.secret_name);
     let secret = match &called.secret {
         Ok(Some(secret)) => secret,
         Ok(None) => {
@@ -197,16 +197,16 @@ fn served(facts: &Facts, endpoint: &Endpoint) -> Fact<(Result<Chain, String>, Ob
 }
 
 /// What is served there, where nothing that is stored holds it.
-fn about(endpoint: &Endpoint) -> Object {
-    Object::new("certificate", endpoint.to_string())
+fn about(endpoint: &Endpoint) -> FindingObject {
+    FindingObject::new("certificate", endpoint.to_string())
 }
 
 fn told(
     judgement: &Judgement,
     name: &str,
     now: Timestamp,
-    registration: &Object,
-    served: &Object,
+    registration: &FindingObject,
+    served: &FindingObject,
 ) -> (Vec<Finding>, Vec<Finding>) {
     let (mut of_registration, mut of_server) = (Vec::new(), Vec::new());
     let leaf = judgement.leaf.as_ref();
@@ -309,7 +309,7 @@ fn names(leaf: Option<&Leaf>) -> String {
     }
 }
 
-fn renew(served: &Object) -> String {
+fn renew(served: &FindingObject) -> String {
     match &served.namespace {
         Some(namespace) if served.name == OWN_SECRET => format!(
             "Berth renews it by itself: see in the logs why it did not; who is to is in kubectl -n {namespace} get lease \
@@ -434,7 +434,7 @@ mod tests {
         assert_eq!(shown(&findings, &expected), expected);
         assert_eq!(
             findings[0].object,
-            Some(Object::within(
+            Some(FindingObject::within(
                 "secret",
                 "open-cluster-management-hub",
                 "registration-webhook-serving-cert"

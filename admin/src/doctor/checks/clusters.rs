@@ -10,7 +10,7 @@ use berth_rules::display::ShellWord;
 use super::requests::why_not_approved;
 use super::sets::is_new;
 use crate::doctor::facts::Facts;
-use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::finding::{Check, Finding, FindingObject};
 use crate::hub::Item;
 use crate::print::plain;
 use kube::ResourceExt;
@@ -32,7 +32,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut silent = Vec::new();
     for item in clusters {
         let name = item.name();
-        let object = Object::new("managedcluster", &name);
+        let object = FindingObject::new("managedcluster", &name);
         let cluster = Cluster::from(item.object.clone());
         let found = if let Some(why) = &item.unreadable {
             let message = format!("it cannot be read: {}", plain(why));

@@ -7,7 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::{Value, json};
 
 use crate::doctor::facts::Facts;
-use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::finding::{Check, Finding, FindingObject};
 
 const CHECK: Check = Check::Crds;
 
@@ -48,7 +48,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     for crd in expected() {
         let name = name(&crd);
-        let object = || Object::new("customresourcedefinition", &name);
+        let object = || FindingObject::new("customresourcedefinition", &name);
         let found = match facts.crds.get(&name) {
             Some(Ok(Some(stored))) => compare(&json!(crd), stored),
             Some(Ok(None)) => vec![
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert_eq!(
             findings[0].object,
-            Some(Object::new("customresourcedefinition", missing))
+            Some(FindingObject::new("customresourcedefinition", missing))
         );
         assert_eq!(findings[0].remedy.as_deref(), Some(REMEDY));
     }

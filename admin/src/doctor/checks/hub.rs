@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
 use crate::doctor::facts::Facts;
-use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::finding::{Check, Finding, FindingObject};
 use crate::doctor::installation;
 use crate::hub::Answered;
 
@@ -54,7 +54,7 @@ fn controller(facts: &Facts) -> Vec<Finding> {
         return vec![CHECK.skipped(why)];
     }
     let namespace = &facts.namespace;
-    let object = Object::within("lease", namespace, installation::LOCK);
+    let object = FindingObject::within("lease", namespace, installation::LOCK);
     let run = "run berth hub, or berth controller: kubectl apply -k manifests/server";
     let lease = match &facts.lease {
         Ok(Some(lease)) => lease,

@@ -4,7 +4,7 @@ use berth_api::groups;
 use berth_manifests::webhooks::{self, WEBHOOKS};
 
 use crate::doctor::facts::{Facts, Registration, endpoint, path};
-use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::finding::{Check, Finding, FindingObject};
 use crate::doctor::installation::{self, OCMS_CONTROLLER, WEBHOOK};
 
 const CHECK: Check = Check::OcmLeftovers;
@@ -40,7 +40,10 @@ fn registrations(facts: &Facts) -> Vec<Finding> {
         findings.push(
             CHECK
                 .warning(message)
-                .of(Object::new(registration.kind, registration.name.clone()))
+                .of(FindingObject::new(
+                    registration.kind,
+                    registration.name.clone(),
+                ))
                 .remedy(format!(
                     "kubectl delete {} {}",
                     registration.kind, registration.name
@@ -78,7 +81,11 @@ fn webhook(facts: &Facts) -> Option<Finding> {
     (elsewhere && installation::is_operators(deployment)).then(|| {
         CHECK
             .warning("it runs, and no registration calls it: they all name a URL")
-            .of(Object::within("deployment", &facts.namespace, WEBHOOK))
+            .of(FindingObject::within(
+                "deployment",
+                &facts.namespace,
+                WEBHOOK,
+            ))
             .remedy(scale(&facts.namespace, WEBHOOK))
     })
 }
@@ -107,7 +114,7 @@ fn controller(facts: &Facts) -> Option<Finding> {
     Some(
         CHECK
             .warning(message)
-            .of(Object::within(
+            .of(FindingObject::within(
                 "deployment",
                 &facts.namespace,
                 OCMS_CONTROLLER,

@@ -5,7 +5,7 @@ use berth_manifests::webhooks::WEBHOOKS;
 use serde_json::{Value, json};
 
 use crate::doctor::facts::{Facts, Registration, path};
-use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::finding::{Check, Finding, FindingObject};
 
 const CHECK: Check = Check::Registrations;
 
@@ -44,7 +44,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
             }
         };
         for webhook in WEBHOOKS.iter().filter(|it| it.mutates == mutates) {
-            let object = Object::new(webhook.registration_kind(), webhook.name);
+            let object = FindingObject::new(webhook.registration_kind(), webhook.name);
             let found = registrations.iter().find(|it| it.name == webhook.name);
             let found = match found {
                 Some(registration) => compare(webhook, registration, &facts.namespace),

@@ -6,7 +6,7 @@ use berth_lifecycle_core::facts::Cluster;
 
 use super::sets::is_new;
 use crate::doctor::facts::{Facts, Pending};
-use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::finding::{Check, Finding, FindingObject};
 use crate::print::plain;
 use berth_rules::display::ShellWord;
 
@@ -28,7 +28,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         };
         let request = &pending.request;
         let name = &request.cluster;
-        let object = Object::new("certificatesigningrequest", request.name.clone());
+        let object = FindingObject::new("certificatesigningrequest", request.name.clone());
         let message = format!("the agent of the accepted ManagedCluster {name:?} waits: {why}");
         findings.push(CHECK.warning(message).of(object).remedy(format!(
             "berth accept {} (approves what is truly this cluster's); to see it: kubectl describe csr {}",

@@ -1,7 +1,7 @@
 //! Whether the accounts of gate and controller may do what the manifests grant them.
 
 use crate::doctor::facts::{Fact, Facts, Rights};
-use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::finding::{Check, Finding, FindingObject};
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = of_account(
@@ -38,7 +38,7 @@ fn of_account(
 fn one(check: Check, rights: &Rights, else_what: &str, remedy: &str) -> Vec<Finding> {
     const SHOWN: usize = 8;
     let mut findings = Vec::new();
-    let object = Object::new("user", &rights.account);
+    let object = FindingObject::new("user", &rights.account);
     let missing: Vec<String> = rights
         .asked
         .iter()

@@ -5,7 +5,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::writes;
 use crate::doctor::facts::{Called, Endpoint, Facts, endpoint};
-use crate::doctor::finding::{Check, Finding, Object, Severity};
+use crate::doctor::finding::{Check, Finding, FindingObject, Severity};
 
 const CHECK: Check = Check::WebhookService;
 
@@ -30,7 +30,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         let Some(called) = facts.called.get(&(namespace.clone(), name.clone())) else {
             continue;
         };
-        let object = Object::within("service", &namespace, &name);
+        let object = FindingObject::within("service", &namespace, &name);
         let mut found = one(facts, &namespace, &name, port, called);
         if is_reached(facts, &called_here) {
             // The dry run has shown what could not be read.

@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 use kube::ResourceExt;
 
 use crate::doctor::facts::Facts;
-use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::finding::{Check, Finding, FindingObject};
 use crate::doctor::installation;
 use crate::hub::Item;
 use crate::print::plain;
@@ -43,8 +43,8 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-fn set_object(name: &str) -> Object {
-    Object::new("managedclusterset", name)
+fn set_object(name: &str) -> FindingObject {
+    FindingObject::new("managedclusterset", name)
 }
 
 fn default_set(name: &str, sets: &[Item<ManagedClusterSet>]) -> Option<Finding> {
@@ -168,7 +168,7 @@ fn bindings(facts: &Facts) -> Vec<Finding> {
     };
     for item in bindings {
         let (namespace, name) = (item.object.namespace().unwrap_or_default(), item.name());
-        let object = Object::within("managedclustersetbinding", &namespace, &name);
+        let object = FindingObject::within("managedclustersetbinding", &namespace, &name);
         let delete = format!("kubectl -n {namespace} delete managedclustersetbinding {name}");
         if accepted.contains(&namespace) {
             let message = format!(

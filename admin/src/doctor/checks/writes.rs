@@ -9,7 +9,7 @@ use kube::core::response::Status;
 use serde_json::Value;
 
 use crate::doctor::facts::{Facts, Registration, Unread, endpoint};
-use crate::doctor::finding::{Check, Finding, Object};
+use crate::doctor::finding::{Check, Finding, FindingObject};
 use crate::doctor::rights::needed;
 use crate::hub::Tried;
 use crate::print::plain;
@@ -132,7 +132,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         if let Ok(None) = registration {
             continue;
         }
-        let object = Object::new(webhook.registration_kind(), webhook.name);
+        let object = FindingObject::new(webhook.registration_kind(), webhook.name);
         let finding = match tried {
             Err(unread) => CHECK.unknown(&question(webhook, probe), unread),
             Ok(tried) => match finding(webhook, probe, verdict(webhook, probe, tried)) {
@@ -152,14 +152,17 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
 }
 
 /// The registration with the webhook that a finding says could not be called.
-fn named(facts: &Facts, finding: &Finding) -> Option<Object> {
+fn named(facts: &Facts, finding: &Finding) -> Option<FindingObject> {
     let (_, rest) = finding.message.split_once(NOT_CALLED)?;
     let (name, _) = rest.strip_prefix('"')?.split_once('"')?;
     let has = |it: &&Registration| it.webhooks.iter().any(|webhook| webhook["name"] == name);
     let all = [&facts.mutating, &facts.validating];
     let mut all = all.into_iter().flatten().flatten();
     let registration = all.find(has)?;
-    Some(Object::new(registration.kind, registration.name.clone()))
+    Some(FindingObject::new(
+        registration.kind,
+        registration.name.clone(),
+    ))
 }
 
 const NOT_CALLED: &str = "the API server cannot call the webhook ";
@@ -357,7 +360,7 @@ mod tests {
         assert_eq!(told(&findings, &expected), expected);
         assert_eq!(
             findings[0].object,
-            Some(Object::new("mutatingwebhookconfiguration", name))
+            Some(FindingObject::new("mutatingwebhookconfiguration", name))
         );
         assert!(
             findings[0]

@@ -12,7 +12,7 @@ use super::{Named, get, read};
 use crate::doctor::facts::{Fact, Rights, Unread};
 use crate::doctor::installation;
 use crate::doctor::rights::{self, Right};
-use crate::hub::{DryRun, Filter, Hub};
+use crate::hub::{DryRun, Filter, HubConnection};
 
 /// So many questions about rights are asked at a time: a hub has better things to do.
 const AT_ONCE: usize = 8;
@@ -27,7 +27,7 @@ pub(super) struct Accounts {
 }
 
 /// Reads them, and asks.
-pub(super) async fn deployments(hub: &Hub, namespace: &str) -> Accounts {
+pub(super) async fn deployments(hub: &HubConnection, namespace: &str) -> Accounts {
     let within = Some(namespace);
     let reading = async {
         let items = hub.list::<Deployment>(within, &Filter::default()).await?;
@@ -89,7 +89,7 @@ pub(super) async fn deployments(hub: &Hub, namespace: &str) -> Accounts {
 }
 
 /// Which of these rights a service account has.
-async fn may(hub: &Hub, namespace: &str, account: &str, rights: Vec<Right>) -> Rights {
+async fn may(hub: &HubConnection, namespace: &str, account: &str, rights: Vec<Right>) -> Rights {
     let user = format!("system:serviceaccount:{namespace}:{account}");
     let groups = [
         "system:serviceaccounts".to_owned(),
@@ -109,7 +109,7 @@ async fn may(hub: &Hub, namespace: &str, account: &str, rights: Vec<Right>) -> R
 
 /// Asks a few at a time, and no more once one is not answered: so it would be with the others.
 pub(super) async fn ask_all<T>(
-    hub: &Hub,
+    hub: &HubConnection,
     questions: impl IntoIterator<Item = (T, SubjectAccessReviewSpec)>,
 ) -> Vec<(T, Fact<bool>)> {
     let trouble = RefCell::new(None::<Unread>);
@@ -130,7 +130,7 @@ pub(super) async fn ask_all<T>(
     stream::iter(asking).buffered(AT_ONCE).collect().await
 }
 
-async fn allowed(hub: &Hub, question: SubjectAccessReviewSpec) -> Fact<bool> {
+async fn allowed(hub: &HubConnection, question: SubjectAccessReviewSpec) -> Fact<bool> {
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",

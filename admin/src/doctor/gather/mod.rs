@@ -28,8 +28,8 @@ use super::checks::{crds, writes};
 use super::facts::{Fact, Facts, Pending, Unread};
 use super::installation;
 use super::rights::needed;
-use crate::failure::Failure;
-use crate::hub::{Answered, Filter, Hub, Item, Tried};
+use crate::failure::CommandError;
+use crate::hub::{Answered, Filter, HubConnection, Item, Tried};
 use accounts::ask_all;
 
 /// In this time, a holder of the Lease renews it, unless it is told otherwise.
@@ -41,7 +41,7 @@ const MOST_RENEWALS: usize = 50;
 ///
 /// # Errors
 /// The hub does not answer, does not know who asks, or lets them read nothing of it; or it is none.
-pub(super) async fn gather(hub: &Hub, namespace: &str) -> Result<Facts, Failure> {
+pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts, CommandError> {
     // Who cannot be reached is not asked for the rest.
     let answered = hub.answers().await?;
     let everything = futures::join!(
@@ -89,7 +89,7 @@ pub(super) async fn gather(hub: &Hub, namespace: &str) -> Result<Facts, Failure>
         requests,
     };
     if facts.crds.values().all(|crd| *crd == Ok(None)) {
-        return Err(Failure::NoHub {
+        return Err(CommandError::NoHub {
             resource: "managedclusters, managedclustersets nor managedclustersetbindings"
                 .to_owned(),
             api: berth_api::groups::CLUSTER.to_owned(),
@@ -97,11 +97,11 @@ pub(super) async fn gather(hub: &Hub, namespace: &str) -> Result<Facts, Failure>
     }
     match nothing_read(&facts) {
         None => Ok(facts),
-        Some(Unread::Needs(_)) => Err(Failure::Config(format!(
+        Some(Unread::Needs(_)) => Err(CommandError::Config(format!(
             "you may read nothing of the hub at {} that is to be looked at; docs/doctor.md has the ClusterRole that it takes",
             hub.server()
         ))),
-        Some(Unread::Why(why)) => Err(Failure::Config(format!(
+        Some(Unread::Why(why)) => Err(CommandError::Config(format!(
             "nothing of the hub at {} could be read: {why}",
             hub.server()
         ))),
@@ -139,20 +139,24 @@ async fn read<T>(
     verb: &str,
     (resource, group): Named,
     namespace: Option<&str>,
-    reading: impl Future<Output = Result<T, Failure>>,
+    reading: impl Future<Output = Result<T, CommandError>>,
 ) -> Fact<T> {
     reading.await.map_err(|failure| match failure {
-        Failure::Api(status) if status.code == 403 => {
+        CommandError::Api(status) if status.code == 403 => {
             Unread::Needs(needed(verb, resource, group, namespace))
         }
-        Failure::NoHub { resource, api } => {
+        CommandError::NoHub { resource, api } => {
             Unread::Why(format!("the API server has no {resource} in {api}"))
         }
         failure => Unread::Why(failure.to_string()),
     })
 }
 
-async fn get<K>(hub: &Hub, namespace: Option<&str>, name: &str) -> Result<Option<K>, Failure>
+async fn get<K>(
+    hub: &HubConnection,
+    namespace: Option<&str>,
+    name: &str,
+) -> Result<Option<K>, CommandError>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned + Default,
 {
@@ -160,14 +164,14 @@ where
     Ok(item.map(|item| item.object))
 }
 
-async fn list<K>(hub: &Hub, named: Named) -> Fact<Vec<Item<K>>>
+async fn list<K>(hub: &HubConnection, named: Named) -> Fact<Vec<Item<K>>>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned + Default,
 {
     read("list", named, None, hub.list::<K>(None, &Filter::default())).await
 }
 
-async fn definitions(hub: &Hub) -> BTreeMap<String, Fact<Option<Value>>> {
+async fn definitions(hub: &HubConnection) -> BTreeMap<String, Fact<Option<Value>>> {
     let named = ("customresourcedefinitions", "apiextensions.k8s.io");
     let each = crds::expected().map(|crd| async move {
         let name = crds::name(&crd);
@@ -181,7 +185,7 @@ async fn definitions(hub: &Hub) -> BTreeMap<String, Fact<Option<Value>>> {
     join_all(each).await.into_iter().collect()
 }
 
-async fn agent_roles(hub: &Hub) -> [Fact<Option<Value>>; 2] {
+async fn agent_roles(hub: &HubConnection) -> [Fact<Option<Value>>; 2] {
     let named = ("clusterroles", "rbac.authorization.k8s.io");
     let one = async |name: &str| {
         let reading = async {
@@ -194,7 +198,11 @@ async fn agent_roles(hub: &Hub) -> [Fact<Option<Value>>; 2] {
 }
 
 /// The Lease of the election; and whether it was renewed between two looks, where it seems that it is not.
-async fn lease(hub: &Hub, namespace: &str, answered: Answered) -> (Fact<Option<Lease>>, bool) {
+async fn lease(
+    hub: &HubConnection,
+    namespace: &str,
+    answered: Answered,
+) -> (Fact<Option<Lease>>, bool) {
     let within = Some(namespace);
     let look = || {
         let getting = get::<Lease>(hub, within, installation::LOCK);
@@ -219,7 +227,7 @@ async fn lease(hub: &Hub, namespace: &str, answered: Answered) -> (Fact<Option<L
     (second, renewed)
 }
 
-async fn tried(hub: &Hub) -> HashMap<&'static str, Fact<Tried>> {
+async fn tried(hub: &HubConnection) -> HashMap<&'static str, Fact<Tried>> {
     let unique = format!("{:x}", Timestamp::now().as_nanosecond());
     let unique = unique.as_str();
     let each = writes::tried().map(|(webhook, probe)| async move {
@@ -233,7 +241,7 @@ async fn tried(hub: &Hub) -> HashMap<&'static str, Fact<Tried>> {
 }
 
 /// The requests of agents that nobody has decided about.
-async fn requests(hub: &Hub) -> Fact<Vec<Pending>> {
+async fn requests(hub: &HubConnection) -> Fact<Vec<Pending>> {
     let named = ("certificatesigningrequests", "certificates.k8s.io");
     let filter = Filter::labels(berth_api::labels::CLUSTER_NAME);
     let listing = hub.list::<CertificateSigningRequest>(None, &filter);

@@ -16,7 +16,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use super::{get, list, read};
 use crate::doctor::facts::{Called, Endpoint, Fact, Registration, Unread, endpoint};
 use crate::doctor::installation;
-use crate::hub::{Filter, Hub};
+use crate::hub::{Filter, HubConnection};
 
 /// How long a webhook may take to show its certificate.
 const HANDSHAKE: Duration = Duration::from_secs(5);
@@ -30,7 +30,7 @@ pub(super) struct Registrations {
 }
 
 /// Reads them all.
-pub(super) async fn registrations(hub: &Hub, namespace: &str) -> Registrations {
+pub(super) async fn registrations(hub: &HubConnection, namespace: &str) -> Registrations {
     const GROUP: &str = "admissionregistration.k8s.io";
     let (mutating, validating) = futures::join!(
         list::<MutatingWebhookConfiguration>(hub, ("mutatingwebhookconfigurations", GROUP)),
@@ -83,7 +83,7 @@ pub(super) async fn registrations(hub: &Hub, namespace: &str) -> Registrations {
     }
 }
 
-async fn called(hub: &Hub, namespace: &str, name: &str, installed_in: &str) -> Called {
+async fn called(hub: &HubConnection, namespace: &str, name: &str, installed_in: &str) -> Called {
     let within = Some(namespace);
     let slices = Filter::labels(format!("kubernetes.io/service-name={name}"));
     let slices = async {

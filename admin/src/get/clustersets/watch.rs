@@ -13,10 +13,10 @@ use kube::Resource;
 use serde::de::DeserializeOwned;
 
 use super::{ReadAt, Sets, facts};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::get::find::{Asked, Found, warn};
 use crate::get::screen::Screen;
-use crate::hub::{Change, Filter, Hub, Item};
+use crate::hub::{Change, Filter, HubConnection, Item};
 
 /// What is known, and where it is shown.
 struct Board<W> {
@@ -27,7 +27,7 @@ struct Board<W> {
 
 /// Shows what changes, until it cannot be shown any more.
 pub(super) async fn watch<W: Write>(
-    hub: &Hub,
+    hub: &HubConnection,
     asked: &Asked,
     view: Sets,
     screen: Screen<W>,
@@ -61,7 +61,7 @@ pub(super) async fn watch<W: Write>(
 
 /// A watch of what is only shown besides: without it there is still something to see.
 async fn aside<K>(
-    hub: &Hub,
+    hub: &HubConnection,
     version: Option<String>,
     what: &str,
     mut tell: impl FnMut(Change<K>) -> io::Result<()>,
@@ -77,7 +77,7 @@ where
         tell(change).map_err(anyhow::Error::from)
     });
     match watched.await {
-        Err(error) => match error.downcast::<Failure>() {
+        Err(error) => match error.downcast::<CommandError>() {
             Ok(why) => {
                 warn(&format!("changes of {what}"), &why);
                 Ok(())

@@ -43,9 +43,9 @@ struct Objects {
 }
 
 #[derive(Clone)]
-struct Hub(Arc<Mutex<Objects>>);
+struct FakeHub(Arc<Mutex<Objects>>);
 
-impl Hub {
+impl FakeHub {
     fn new() -> Self {
         let registration = |name: &str| {
             json!({"metadata": {"name": name, "resourceVersion": "0"}, "webhooks": [{"clientConfig":
@@ -223,8 +223,8 @@ async fn eventually(what: &str, mut is: impl FnMut() -> bool) {
 }
 
 /// A hub with certificates, whose authority is due for renewal by the next keeper.
-async fn begun() -> (Hub, String) {
-    let hub = Hub::new();
+async fn begun() -> (FakeHub, String) {
+    let hub = FakeHub::new();
     let kept = hub.keep(100 * HOUR);
     eventually("certificates are made and published", || {
         !hub.leaf().is_empty() && hub.roots() == [1, 1]

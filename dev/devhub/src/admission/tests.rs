@@ -12,7 +12,7 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A hub with nothing but registrations.
-struct Hub {
+struct DevHub {
     authority: Authority,
     certificate: Issued,
     store: Store,
@@ -28,7 +28,7 @@ struct Done {
     warnings: Vec<String>,
 }
 
-impl Hub {
+impl DevHub {
     fn new() -> Self {
         let authority = authority();
         Self {
@@ -176,7 +176,7 @@ fn trace(done: &Done) -> &str {
 
 #[tokio::test]
 async fn mutating_webhooks_are_called_by_name_of_registration_then_in_order() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let servers = [
         hub.server(|request| appends(request, "a")).await,
         hub.server(|request| appends(request, "b")).await,
@@ -195,7 +195,7 @@ async fn mutating_webhooks_are_called_by_name_of_registration_then_in_order() {
 
 #[tokio::test]
 async fn a_webhook_that_asks_for_it_sees_what_others_changed_after_it() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let servers = [
         hub.server(|request| appends(request, "a")).await,
         hub.server(|request| appends(request, "b")).await,
@@ -211,7 +211,7 @@ async fn a_webhook_that_asks_for_it_sees_what_others_changed_after_it() {
 
 #[tokio::test]
 async fn a_webhook_that_does_not_ask_for_it_is_called_once() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let servers = [
         hub.server(|request| appends(request, "a")).await,
         hub.server(|request| appends(request, "b")).await,
@@ -228,7 +228,7 @@ async fn a_webhook_that_does_not_ask_for_it_is_called_once() {
 
 #[tokio::test]
 async fn registrations_count_from_the_next_write_on() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let server = hub.server(|_| json!({ "allowed": false })).await;
     assert_eq!(hub.create().await.result, Ok(()));
     hub.validating("x", vec![hub.webhook(&server.url(), json!({}))]);
@@ -240,7 +240,7 @@ async fn registrations_count_from_the_next_write_on() {
 
 #[tokio::test]
 async fn of_several_denials_the_first_registrations_counts_and_all_warn() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let slow = hub
         .server(|_| {
             std::thread::sleep(Duration::from_millis(100));
@@ -270,9 +270,9 @@ async fn of_several_denials_the_first_registrations_counts_and_all_warn() {
 
 #[tokio::test]
 async fn the_failure_policy_decides_about_failed_calls() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let url = "https://127.0.0.1:1/x";
-    for register in [Hub::mutating, Hub::validating] {
+    for register in [DevHub::mutating, DevHub::validating] {
         register(&hub, "x", vec![hub.webhook(url, json!({}))]);
         let error = hub.create().await.result.expect_err("nobody is there");
         assert_eq!(
@@ -294,11 +294,11 @@ async fn the_failure_policy_decides_about_failed_calls() {
 
 #[tokio::test]
 async fn denials_count_whatever_the_failure_policy() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let server = hub
         .server(|_| json!({ "allowed": false, "status": { "message": "no" } }))
         .await;
-    for register in [Hub::mutating, Hub::validating] {
+    for register in [DevHub::mutating, DevHub::validating] {
         register(
             &hub,
             "x",
@@ -316,7 +316,7 @@ async fn denials_count_whatever_the_failure_policy() {
 
 #[tokio::test]
 async fn a_call_takes_no_longer_than_its_own_timeout_or_the_requests() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let server = Server::misbehaving(&hub.certificate, |stream| async move {
         std::future::pending::<()>().await;
         drop(stream);
@@ -355,7 +355,7 @@ async fn a_call_takes_no_longer_than_its_own_timeout_or_the_requests() {
 
 #[tokio::test]
 async fn dry_runs_call_only_what_has_no_side_effects_in_them() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let server = hub.server(|_| json!({ "allowed": true })).await;
     let dry = async |effects: &str| {
         let fields = json!({ "sideEffects": effects, "failurePolicy": "Ignore" });
@@ -379,7 +379,7 @@ async fn dry_runs_call_only_what_has_no_side_effects_in_them() {
 
 #[tokio::test]
 async fn patches_that_cannot_be_applied_stop_the_write() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let rows = [
         (
             patched(json!([{ "op": "replace", "path": "/spec/a/b", "value": 1 }])),
@@ -417,7 +417,7 @@ async fn patches_that_cannot_be_applied_stop_the_write() {
 
 #[tokio::test]
 async fn a_deletion_has_no_object_to_patch() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let server = hub.server(|request| appends(request, "a")).await;
     hub.mutating("x", vec![hub.webhook(&server.url(), json!({}))]);
     let done = hub.write(Operation::Delete, "v1", false, SECOND * 10).await;
@@ -435,7 +435,7 @@ async fn a_deletion_has_no_object_to_patch() {
 
 #[tokio::test]
 async fn a_webhook_for_another_version_is_called_with_that_and_its_patch_comes_back() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let server = hub.server(|request| appends(request, "a")).await;
     hub.mutating("x", vec![hub.webhook(&server.url(), json!({}))]);
     let done = hub
@@ -458,7 +458,7 @@ async fn a_webhook_for_another_version_is_called_with_that_and_its_patch_comes_b
 
 #[tokio::test]
 async fn registrations_themselves_are_shown_to_nobody() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     hub.validating("x", vec![hub.webhook("https://127.0.0.1:1/x", json!({}))]);
     let registrations = resource(
         "admissionregistration.k8s.io",
@@ -493,7 +493,7 @@ async fn registrations_themselves_are_shown_to_nobody() {
 
 #[tokio::test]
 async fn a_registration_that_cannot_be_read_stops_writes_until_it_is_gone() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     hub.validating("x", vec![json!({ "name": 1 })]);
     let error = hub.create().await.result.expect_err("spoilt");
     assert_eq!(

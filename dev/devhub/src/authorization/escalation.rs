@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_rbac::{Kind, MissingRole, ObjectRef, Request, compact, describe, not_covered};
+use berth_rbac::{MissingRole, ObjectRef, RbacKind, Request, compact, describe, not_covered};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::{GROUP, SUPERUSERS};
@@ -12,7 +12,12 @@ use crate::user::User;
 
 /// Whether the user may give whatever they like: a superuser, or somebody with the verb `escalate` (or `bind`) on the role.
 /// The name is empty for a role that is being created.
-pub(crate) fn is_exempt(world: &World, user: &User, verb: &str, role: (Kind, &str, &str)) -> bool {
+pub(crate) fn is_exempt(
+    world: &World,
+    user: &User,
+    verb: &str,
+    role: (RbacKind, &str, &str),
+) -> bool {
     if user.groups.iter().any(|group| group == SUPERUSERS) {
         return true;
     }
@@ -21,7 +26,7 @@ pub(crate) fn is_exempt(world: &World, user: &User, verb: &str, role: (Kind, &st
         verb,
         api_group: GROUP,
         resource: match kind {
-            Kind::Role => "roles",
+            RbacKind::Role => "roles",
             _ => "clusterroles",
         },
         subresource: "",
@@ -65,7 +70,7 @@ pub(crate) fn rules_of(world: &World, role: &ObjectRef) -> Option<Vec<PolicyRule
 /// Here kube-apiserver uses the plural.
 fn not_found(missing: &MissingRole) -> String {
     let resource = match missing.role.kind {
-        Kind::Role => "roles",
+        RbacKind::Role => "roles",
         _ => "clusterroles",
     };
     format!("{resource}.{GROUP} {:?} not found", missing.role.name)

@@ -58,7 +58,7 @@ impl Authorizer {
 fn aggregated(policy: &berth_rbac::Policy) -> Vec<(String, Vec<PolicyRule>)> {
     let roles = policy.aggregated().map(|name| {
         let role = ObjectRef {
-            kind: berth_rbac::Kind::ClusterRole,
+            kind: berth_rbac::RbacKind::ClusterRole,
             namespace: None,
             name: name.to_owned(),
         };

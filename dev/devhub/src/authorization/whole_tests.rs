@@ -26,7 +26,7 @@ use crate::writes::{FieldValidation, Patch, WriteOptions, Writer, create, patch,
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
-struct Hub {
+struct DevHub {
     world: World,
     now: Timestamp,
 }
@@ -34,7 +34,7 @@ struct Hub {
 /// A resource, or a part of one: `("v1", "serviceaccounts/token")`.
 type Place<'a> = (&'a str, &'a str, &'a str);
 
-impl Hub {
+impl DevHub {
     fn new() -> Self {
         let now = Timestamp::now();
         let clients = Authority::new("clients", Duration::from_secs(86_400), now).unwrap();
@@ -189,7 +189,7 @@ fn words(result: Result<Object, ApiError>) -> (u16, String) {
 
 #[tokio::test]
 async fn a_role_is_written_by_those_who_hold_its_rights() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     hub.grant("dev", json!([pods(&["get"])]));
     let roles: Place<'_> = (RBAC, "roles", "app");
     let cluster_roles: Place<'_> = (RBAC, "clusterroles", "");
@@ -242,7 +242,7 @@ async fn a_role_is_written_by_those_who_hold_its_rights() {
 
 #[tokio::test]
 async fn a_role_is_bound_by_those_who_hold_its_rights() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     hub.grant("dev", json!([pods(&["get"])]));
     let bindings: Place<'_> = (RBAC, "rolebindings", "app");
     let binding = |name: &str, role: &str| {
@@ -287,7 +287,7 @@ async fn a_role_is_bound_by_those_who_hold_its_rights() {
 
 #[tokio::test]
 async fn aggregated_roles_have_the_rules_they_select() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let roles: Place<'_> = (RBAC, "clusterroles", "");
     let rules = |name: &str| {
         let role = hub.stored(RBAC, "ClusterRole", "", name);
@@ -321,7 +321,7 @@ async fn aggregated_roles_have_the_rules_they_select() {
 
 #[tokio::test]
 async fn reviews_say_whether_and_why() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     hub.grant("dev", json!([pods(&["get"])]));
     let reviews: Place<'_> = ("authorization.k8s.io/v1", "subjectaccessreviews", "");
     let ask = async |user: &str, groups: &[&str], verb: &str| {
@@ -398,7 +398,7 @@ fn bearer(token: &str) -> HeaderMap {
 
 #[tokio::test]
 async fn a_token_that_was_asked_for_lets_in() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let account = json!({
         "apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": { "name": "bot", "namespace": "app", "uid": "u1" },
@@ -473,7 +473,7 @@ fn request_for(groups: &str) -> String {
 
 #[tokio::test]
 async fn a_signing_request_is_approved_by_those_who_may() {
-    let hub = Hub::new();
+    let hub = DevHub::new();
     let version = "certificates.k8s.io/v1";
     let requests: Place<'_> = (version, "certificatesigningrequests", "");
     let signer = "kubernetes.io/kube-apiserver-client";

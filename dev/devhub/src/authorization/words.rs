@@ -121,12 +121,12 @@ fn sanitized(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use berth_rbac::{Kind, MissingRole};
+    use berth_rbac::{MissingRole, RbacKind};
     use serde_json::json;
 
     use super::*;
 
-    fn object(kind: Kind, namespace: Option<&str>, name: &str) -> ObjectRef {
+    fn object(kind: RbacKind, namespace: Option<&str>, name: &str) -> ObjectRef {
         ObjectRef {
             kind,
             namespace: namespace.map(str::to_owned),
@@ -143,15 +143,15 @@ mod tests {
                 subject,
             })
         };
-        let cluster_role = || object(Kind::ClusterRole, None, "r");
+        let cluster_role = || object(RbacKind::ClusterRole, None, "r");
         let missing = |name: &str| MissingRole {
-            binding: object(Kind::ClusterRoleBinding, None, "b"),
-            role: object(Kind::ClusterRole, None, name),
+            binding: object(RbacKind::ClusterRoleBinding, None, "b"),
+            role: object(RbacKind::ClusterRole, None, name),
         };
         let rows = [
             (
                 by(
-                    object(Kind::ClusterRoleBinding, None, "b"),
+                    object(RbacKind::ClusterRoleBinding, None, "b"),
                     cluster_role(),
                     Grantee::User("u".into()),
                 ),
@@ -159,15 +159,15 @@ mod tests {
             ),
             (
                 by(
-                    object(Kind::RoleBinding, Some("ns"), "b"),
-                    object(Kind::Role, Some("ns"), "r"),
+                    object(RbacKind::RoleBinding, Some("ns"), "b"),
+                    object(RbacKind::Role, Some("ns"), "r"),
                     Grantee::Group("g".into()),
                 ),
                 r#"RBAC: allowed by RoleBinding "b/ns" of Role "r" to Group "g""#,
             ),
             (
                 by(
-                    object(Kind::RoleBinding, Some("ns"), "b"),
+                    object(RbacKind::RoleBinding, Some("ns"), "b"),
                     cluster_role(),
                     Grantee::ServiceAccount {
                         namespace: "ci".into(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_devhub::{Hub, Options};
+use berth_devhub::{DevHub, Options};
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 /// Longer than anything here takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(crate) async fn hub(history: usize) -> Hub {
+pub(crate) async fn hub(history: usize) -> DevHub {
     let options = Options {
         history,
         ..Options::default()
     };
-    Hub::start(options).await.unwrap()
+    DevHub::start(options).await.unwrap()
 }
 
 /// Somebody who asks.
@@ -43,12 +43,12 @@ pub(crate) struct Answer {
 
 impl Client {
     /// A superuser.
-    pub(crate) fn admin(hub: &Hub) -> Self {
+    pub(crate) fn admin(hub: &DevHub) -> Self {
         Self::new(hub, Some(("root", &["system:masters"])), false)
     }
 
     /// A user in groups, or nobody.
-    pub(crate) fn new(hub: &Hub, user: Option<(&str, &[&str])>, http2: bool) -> Self {
+    pub(crate) fn new(hub: &DevHub, user: Option<(&str, &[&str])>, http2: bool) -> Self {
         let mut roots = RootCertStore::empty();
         let ca = CertificateDer::from_pem_slice(hub.ca_pem().as_bytes()).unwrap();
         roots.add(ca).unwrap();

@@ -69,7 +69,7 @@ async fn a_port_that_is_taken_is_an_error() {
         bind: address(&hub.url()).parse().unwrap(),
         ..berth_devhub::Options::default()
     };
-    let error = berth_devhub::Hub::start(options).await.unwrap_err();
+    let error = berth_devhub::DevHub::start(options).await.unwrap_err();
     assert!(
         error.to_string().starts_with("cannot listen on 127.0.0.1:"),
         "{error}"

@@ -1,7 +1,7 @@
 //! Generates RBAC objects and questions from few words, so that they often match, and sometimes from any text.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use berth_rbac::{Kind, Policy, Request, Subject};
+use berth_rbac::{Policy, RbacKind, Request, Subject};
 use k8s_openapi::api::rbac::v1::{
     AggregationRule, ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef,
     Subject as BoundSubject,
@@ -182,13 +182,13 @@ impl RbacObject {
     }
 
     /// Kind, namespace and name.
-    pub(super) fn id(&self) -> (Kind, &str, &str) {
+    pub(super) fn id(&self) -> (RbacKind, &str, &str) {
         let (Word(name), Word(namespace)) = (&self.name, &self.namespace);
         match self.shape {
-            Shape::ClusterRole | Shape::Aggregated(_) => (Kind::ClusterRole, "", name),
-            Shape::Role => (Kind::Role, namespace, name),
-            Shape::ClusterRoleBinding => (Kind::ClusterRoleBinding, "", name),
-            Shape::RoleBinding(_) => (Kind::RoleBinding, namespace, name),
+            Shape::ClusterRole | Shape::Aggregated(_) => (RbacKind::ClusterRole, "", name),
+            Shape::Role => (RbacKind::Role, namespace, name),
+            Shape::ClusterRoleBinding => (RbacKind::ClusterRoleBinding, "", name),
+            Shape::RoleBinding(_) => (RbacKind::RoleBinding, namespace, name),
         }
     }
 

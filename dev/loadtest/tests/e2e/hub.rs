@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use berth_devhub::{Hub, Options};
+use berth_devhub::{DevHub, Options};
 use berth_manifests::files::CRDS;
 use berth_manifests::{Manifest, ShippedWebhook, webhooks};
 use http::Request;
@@ -31,7 +31,7 @@ struct Guarded {
     gate: Option<Gate>,
     client: Client,
     folder: TempDir,
-    _hub: Hub,
+    _hub: DevHub,
     runtime: Runtime,
 }
 
@@ -39,7 +39,7 @@ impl Guarded {
     fn start() -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let (gate, runtime) = (Gate::start(), runtime());
-        let hub = runtime.block_on(Hub::start(Options::default())).unwrap();
+        let hub = runtime.block_on(DevHub::start(Options::default())).unwrap();
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("kubeconfig");
         std::fs::write(&file, hub.kubeconfig("admin", &["system:masters"]).unwrap()).unwrap();

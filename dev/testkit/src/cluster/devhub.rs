@@ -1,12 +1,12 @@
 //! devhub, in this process.
 
-use berth_devhub::{Hub, Options};
+use berth_devhub::{DevHub, Options};
 use tokio::runtime::{Builder, Runtime};
 
 /// It outlives the test that starts it, so that it has a runtime of its own.
 pub(crate) struct Devhub {
     /// `None` once it is being dropped.
-    running: Option<(Hub, Runtime)>,
+    running: Option<(DevHub, Runtime)>,
 }
 
 impl Devhub {
@@ -17,13 +17,17 @@ impl Devhub {
             .enable_all()
             .build()
             .unwrap();
-        let hub = runtime.spawn(Hub::start(options)).await.unwrap().unwrap();
+        let hub = runtime
+            .spawn(DevHub::start(options))
+            .await
+            .unwrap()
+            .unwrap();
         Self {
             running: Some((hub, runtime)),
         }
     }
 
-    pub(crate) fn hub(&self) -> &Hub {
+    pub(crate) fn hub(&self) -> &DevHub {
         &self.running.as_ref().expect("it is not dropped yet").0
     }
 }

@@ -3,15 +3,15 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{Fault, Hub, Standing};
+use crate::testing::{FakeLeaseApi, Fault, Standing};
 
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
 /// Two electors, of which the first leads and the second has seen that.
-async fn two() -> (Hub, Standing, Standing) {
-    let hub = Hub::default();
+async fn two() -> (FakeLeaseApi, Standing, Standing) {
+    let hub = FakeLeaseApi::default();
     let one = hub.stand("one");
     hub.leads_within("one", secs(1)).await;
     let two = hub.stand("two");
@@ -23,7 +23,7 @@ async fn two() -> (Hub, Standing, Standing) {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_on_a_new_hub_leads_at_once_and_renews_with_one_request() {
-    let hub = Hub::default();
+    let hub = FakeLeaseApi::default();
     let start = Instant::now();
     let one = hub.stand("one");
     hub.leads_within("one", secs(1)).await;
@@ -57,7 +57,7 @@ async fn the_first_on_a_new_hub_leads_at_once_and_renews_with_one_request() {
 
 #[tokio::test(start_paused = true)]
 async fn a_term_is_counted_from_before_its_request_was_sent() {
-    let hub = Hub::default();
+    let hub = FakeLeaseApi::default();
     let one = hub.stand_with(
         LeaseParams::new("hub", "lock", "one"),
         Fault::SlowAnswer(secs(4)),
@@ -137,7 +137,7 @@ async fn only_ours_is_released() {
 
 #[tokio::test(start_paused = true)]
 async fn an_acquisition_that_shutdown_interrupts_is_released_too() {
-    let hub = Hub::default();
+    let hub = FakeLeaseApi::default();
     let one = hub.stand_with(
         LeaseParams::new("hub", "lock", "one"),
         Fault::SlowAnswer(secs(2)),
@@ -244,7 +244,7 @@ async fn a_short_outage_costs_no_term() {
 
 #[tokio::test(start_paused = true)]
 async fn after_an_outage_of_the_hub_the_old_leader_may_lead_again_in_a_new_term() {
-    let hub = Hub::default();
+    let hub = FakeLeaseApi::default();
     let one = hub.stand("one");
     hub.leads_within("one", secs(1)).await;
     let term = one.term().unwrap();
@@ -319,7 +319,7 @@ async fn a_lease_deleted_under_its_leader_is_made_anew_by_it() {
 
 #[tokio::test(start_paused = true)]
 async fn ocms_controller_is_waited_for_as_long_as_its_record_says() {
-    let hub = Hub::default();
+    let hub = FakeLeaseApi::default();
     hub.put(
         json!({"holderIdentity": "ocm_1", "leaseDurationSeconds": 137, "leaseTransitions": 41,
         "acquireTime": "1970-01-01T00:00:00.000000Z", "renewTime": "1970-01-01T00:00:00.000000Z"}),
@@ -349,7 +349,7 @@ async fn ocms_controller_is_waited_for_as_long_as_its_record_says() {
 
 #[tokio::test(start_paused = true)]
 async fn what_ocms_controller_released_is_taken_at_once() {
-    let hub = Hub::default();
+    let hub = FakeLeaseApi::default();
     hub.put(json!({"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 7}));
     let _one = hub.stand("one");
     hub.leads_within("one", secs(1)).await;
@@ -385,7 +385,7 @@ async fn absurd_records_keep_nobody_from_leading() {
             20,
         ),
     ] {
-        let hub = Hub::default();
+        let hub = FakeLeaseApi::default();
         hub.put(spec);
         let one = hub.stand("one");
         hub.leads_within("one", secs(within)).await;
@@ -395,7 +395,7 @@ async fn absurd_records_keep_nobody_from_leading() {
 
 #[tokio::test(start_paused = true)]
 async fn two_of_one_name_do_not_both_lead() {
-    let hub = Hub::default();
+    let hub = FakeLeaseApi::default();
     let one = hub.stand("twin");
     hub.leads_within("twin", secs(1)).await;
     let two = hub.stand("twin");
@@ -407,7 +407,7 @@ async fn two_of_one_name_do_not_both_lead() {
 
 #[tokio::test(start_paused = true)]
 async fn somebody_who_blanks_the_holder_ends_the_term() {
-    let hub = Hub::default();
+    let hub = FakeLeaseApi::default();
     let one = hub.stand("one");
     hub.leads_within("one", secs(1)).await;
     let term = one.term().unwrap();
@@ -419,7 +419,7 @@ async fn somebody_who_blanks_the_holder_ends_the_term() {
 
 #[tokio::test(start_paused = true)]
 async fn what_client_go_refuses_is_not_even_started() {
-    let hub = Hub::default();
+    let hub = FakeLeaseApi::default();
     let params = LeaseParams {
         lease_duration: secs(10),
         ..LeaseParams::new("hub", "lock", "one")
@@ -501,7 +501,7 @@ fn survive(outages: &[Outage], stops: &[(usize, u64)], deletions: &[u64], seed: 
         .build()
         .unwrap();
     runtime.block_on(async {
-        let hub = Hub::default();
+        let hub = FakeLeaseApi::default();
         let mut standing: Vec<_> = (0..3)
             .map(|who| hub.stand(&format!("elector-{who}")))
             .collect();

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::*;
 use crate::testing::{Values, engine, patch, server, status, target, values, work};
 
-fn object(json: Value) -> Object {
-    Object::read(Bytes::from(json.to_string())).unwrap()
+fn object(json: Value) -> RawObject {
+    RawObject::read(Bytes::from(json.to_string())).unwrap()
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn expected_refusals_are_logged_at_debug() {
         (target("a"), 404, false),
         (target("a"), 0, false),
     ] {
-        let failure = Failure {
+        let failure = WriteFailure {
             reconciler: "tests",
             target,
             code,

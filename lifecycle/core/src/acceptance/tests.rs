@@ -1,7 +1,7 @@
 use super::*;
 use crate::cluster_plan::ClusterChanges;
 use crate::names;
-use crate::testing::{ADDONS, Hub, Stored, WORKS, again_after, condition, kind};
+use crate::testing::{ADDONS, FakeHub, Stored, WORKS, again_after, condition, kind};
 use berth_api::plan::Target;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -49,7 +49,7 @@ fn said(write: &Write) -> String {
     format!("{verb} {} {short}", resource.resource)
 }
 
-fn decided(hub: &Hub) -> ClusterPlan {
+fn decided(hub: &FakeHub) -> ClusterPlan {
     hub.with_facts(true, |facts| {
         let mut plan = ClusterPlan::default();
         decide(facts, hub.now(), &mut plan);
@@ -57,23 +57,23 @@ fn decided(hub: &Hub) -> ClusterPlan {
     })
 }
 
-fn due(hub: &Hub) -> Vec<String> {
+fn due(hub: &FakeHub) -> Vec<String> {
     decided(hub).writes.iter().map(said).collect()
 }
 
-fn reasons(hub: &Hub) -> Vec<&'static str> {
+fn reasons(hub: &FakeHub) -> Vec<&'static str> {
     hub.events.iter().map(|event| event.reason).collect()
 }
 
-fn hub_accepted(hub: &Hub) -> Option<(&str, &str, &str)> {
+fn hub_accepted(hub: &FakeHub) -> Option<(&str, &str, &str)> {
     hub.condition("HubAcceptedManagedCluster")
 }
 
-fn role_of(hub: &Hub) -> Option<&Stored> {
+fn role_of(hub: &FakeHub) -> Option<&Stored> {
     hub.object("clusterroles", "open-cluster-management:managedcluster:c1")
 }
 
-fn rule_count(hub: &Hub) -> usize {
+fn rule_count(hub: &FakeHub) -> usize {
     let rules = role_of(hub).and_then(|role| role.body["rules"].as_array());
     rules.map_or(0, Vec::len)
 }
@@ -83,13 +83,13 @@ const WORK: &str = "open-cluster-management:managedcluster:c1:work";
 
 #[test]
 fn a_new_cluster_that_nobody_accepted_gets_nothing() {
-    let hub = Hub::new("c1");
+    let hub = FakeHub::new("c1");
     assert_eq!(decided(&hub), ClusterPlan::default());
 }
 
 #[test]
 fn acceptance_takes_four_rounds_and_seven_writes() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.cluster().accepted = true;
 
     let plan = hub.decide();
@@ -144,7 +144,7 @@ fn acceptance_takes_four_rounds_and_seven_writes() {
 
 #[test]
 fn role_bindings_wait_for_the_roles_that_all_agents_share() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.cluster().accepted = true;
     hub.common_roles = false;
     hub.run();
@@ -166,7 +166,7 @@ fn role_bindings_wait_for_the_roles_that_all_agents_share() {
 
 #[test]
 fn that_the_roles_of_all_agents_cannot_be_written_is_told_by_those_that_wait_for_them() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.cluster().accepted = true;
     hub.common_roles = false;
     hub.common_roles_failure = Some("clusterroles \"r\" cannot be written: no".to_owned());
@@ -194,7 +194,7 @@ fn that_the_roles_of_all_agents_cannot_be_written_is_told_by_those_that_wait_for
 
 #[test]
 fn the_status_is_applied_alone() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.cluster().accepted = true;
     hub.run();
     let Some(Write {
@@ -223,7 +223,7 @@ fn the_status_is_applied_alone() {
 
 #[test]
 fn nothing_inside_a_namespace_is_made_before_the_finalizer_is_there() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.cluster().accepted = true;
     let plan = hub.decide();
     for write in plan.writes {
@@ -239,7 +239,7 @@ fn nothing_inside_a_namespace_is_made_before_the_finalizer_is_there() {
 
 #[test]
 fn what_is_edited_or_deleted_is_put_right_again() {
-    type Edit = fn(&mut Hub);
+    type Edit = fn(&mut FakeHub);
     let rows: [(&str, Edit, &[&str]); 9] = [
         (
             "the ClusterRole is gone",
@@ -319,7 +319,7 @@ fn what_is_edited_or_deleted_is_put_right_again() {
         ),
     ];
     for (row, edit, expected) in rows {
-        let mut hub = Hub::accepted("c1");
+        let mut hub = FakeHub::accepted("c1");
         let before = hub.portrait();
         edit(&mut hub);
         assert_eq!(due(&hub), expected, "{row}");
@@ -342,7 +342,7 @@ fn names_role() -> String {
 
 #[test]
 fn a_cluster_that_ocm_accepted_is_taken_over_without_a_write() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     for body in [
         roles::namespace(&hub.config, "c1"),
         roles::cluster_role(&hub.config, "c1", true),
@@ -366,7 +366,7 @@ fn a_cluster_that_ocm_accepted_is_taken_over_without_a_write() {
 
 #[test]
 fn an_ordinary_namespace_made_in_advance_is_adopted() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     let body = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "c1", "labels": { "x": "y" } },
     });
@@ -440,7 +440,7 @@ fn what_is_reserved_or_a_workspace_is_refused() {
         ),
     ];
     for (name, labelled, bindings, expected) in rows {
-        let mut hub = Hub::new(name);
+        let mut hub = FakeHub::new(name);
         hub.cluster().accepted = true;
         hub.bindings = bindings.iter().map(|&name| name.to_owned()).collect();
         if labelled {
@@ -486,7 +486,7 @@ fn names_of_shared_groups_and_roles_are_refused_always() {
         ("work", "one that all agents share"),
         ("openshift-x", "begin with \"openshift-\""),
     ] {
-        let mut hub = Hub::new(name);
+        let mut hub = FakeHub::new(name);
         hub.cluster().accepted = true;
         hub.run();
         let (status, reason, message) = hub_accepted(&hub).expect("it is told");
@@ -499,7 +499,7 @@ fn names_of_shared_groups_and_roles_are_refused_always() {
 #[test]
 fn a_cluster_that_was_accepted_before_its_name_was_reserved_is_kept_with_a_warning() {
     for name in ["default", "kube-system", "hub", "registration", "work"] {
-        let mut hub = Hub::accepted("c1");
+        let mut hub = FakeHub::accepted("c1");
         // As another hub has made it.
         hub.name = name.to_owned();
         hub.objects.clear();
@@ -534,7 +534,7 @@ fn a_cluster_that_was_accepted_before_its_name_was_reserved_is_kept_with_a_warni
 fn the_cluster_whose_group_is_that_of_all_agents_loses_all_rights_at_once() {
     let name = "managed-clusters";
     for (accepted, deleting) in [(true, false), (false, false), (true, true)] {
-        let mut hub = Hub::accepted("c1");
+        let mut hub = FakeHub::accepted("c1");
         hub.name = name.to_owned();
         hub.objects.clear();
         for body in [
@@ -567,7 +567,7 @@ fn the_cluster_whose_group_is_that_of_all_agents_loses_all_rights_at_once() {
 
 #[test]
 fn a_refused_cluster_is_accepted_when_the_reason_is_gone_and_else_forgotten() {
-    let mut hub = Hub::new("team");
+    let mut hub = FakeHub::new("team");
     hub.cluster().accepted = true;
     hub.bindings.push("prod".to_owned());
     hub.run();
@@ -589,7 +589,7 @@ fn a_refused_cluster_is_accepted_when_the_reason_is_gone_and_else_forgotten() {
 
 #[test]
 fn nothing_is_written_into_a_namespace_that_terminates() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.cluster().accepted = true;
     hub.insert(roles::namespace(&hub.config, "c1")).deleting = true;
     assert_eq!(due(&hub), ["status managedclusters c1"]);
@@ -614,7 +614,7 @@ fn nothing_is_written_into_a_namespace_that_terminates() {
 
 #[test]
 fn a_namespace_that_terminates_is_not_held_by_the_work_binding_when_the_works_are_gone() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.put(WORKS, "w", None, true);
     hub.object_mut("namespaces", "c1").deleting = true;
     hub.object_mut("rolebindings", WORK).deleting = true;
@@ -640,7 +640,7 @@ fn a_namespace_that_terminates_is_not_held_by_the_work_binding_when_the_works_ar
 
 #[test]
 fn denial_reduces_the_role_and_takes_the_role_bindings() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.cluster().accepted = false;
     assert_eq!(
         due(&hub),
@@ -668,7 +668,7 @@ fn denial_reduces_the_role_and_takes_the_role_bindings() {
 
 #[test]
 fn a_denial_waits_for_the_works() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.put(WORKS, "w1", None, true);
     hub.put(WORKS, "w2", None, true);
     hub.put(ADDONS, "a", None, false);
@@ -734,8 +734,8 @@ fn a_denial_waits_for_the_works() {
 }
 
 /// A denied cluster whose agent holds a work, and which nobody looked at since.
-fn denied_with_work() -> Hub {
-    let mut hub = Hub::accepted("c1");
+fn denied_with_work() -> FakeHub {
+    let mut hub = FakeHub::accepted("c1");
     hub.put(WORKS, "w", None, true);
     hub.cluster().accepted = false;
     hub
@@ -815,7 +815,7 @@ fn the_annotation_counts_only_while_acceptance_is_off() {
 
 #[test]
 fn nothing_is_concluded_from_works_that_nobody_asked_for() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.cluster().accepted = false;
     let plan = hub.decide();
     hub.carry_out(plan);
@@ -829,7 +829,7 @@ fn nothing_is_concluded_from_works_that_nobody_asked_for() {
 
 #[test]
 fn only_our_finalizer_is_taken_from_the_work_binding() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.object_mut("rolebindings", WORK)
         .finalizers
         .push("example.com/keep".to_owned());
@@ -860,7 +860,7 @@ fn only_our_finalizer_is_taken_from_the_work_binding() {
 
 #[test]
 fn a_denied_cluster_comes_back() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     let before = hub.portrait();
     hub.cluster().accepted = false;
     hub.run();
@@ -875,7 +875,7 @@ fn a_denied_cluster_comes_back() {
 
 #[test]
 fn a_denial_taken_back_while_works_are_left_keeps_them() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.put(WORKS, "w", None, true);
     hub.cluster().accepted = false;
     hub.run();
@@ -906,11 +906,11 @@ fn a_denial_taken_back_while_works_are_left_keeps_them() {
 
 #[test]
 fn permissions_are_taken_however_far_the_acceptance_had_got() {
-    let complete = Hub::accepted("c1");
+    let complete = FakeHub::accepted("c1");
     // Killed after any number of its objects were there; and the admin changed her mind.
     for stop in 0..=complete.objects.len() {
         for condition_there in [None, Some(("False", "Error", "failed"))] {
-            let mut hub = Hub::new("c1");
+            let mut hub = FakeHub::new("c1");
             hub.objects = complete.objects.clone().into_iter().take(stop).collect();
             if let Some((status, reason, message)) = condition_there {
                 hub.cluster().conditions = vec![condition(HUB_ACCEPTED, status, reason, message)];
@@ -931,7 +931,7 @@ fn permissions_are_taken_however_far_the_acceptance_had_got() {
 
 #[test]
 fn a_denied_role_that_grants_more_is_reduced_again() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.cluster().accepted = false;
     hub.run();
     hub.events.clear();
@@ -946,7 +946,7 @@ fn a_denied_role_that_grants_more_is_reduced_again() {
 
 #[test]
 fn a_role_that_somebody_holds_back_from_deletion_is_reduced_as_well() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     let role = hub.object_mut("clusterroles", &names_role());
     role.finalizers.push("example.com/keep".to_owned());
     role.deleting = true;
@@ -958,7 +958,7 @@ fn a_role_that_somebody_holds_back_from_deletion_is_reduced_as_well() {
 
 #[test]
 fn what_is_held_back_from_deletion_is_told_if_the_cluster_waits_for_it() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.cluster().accepted = true;
     let body = roles::registration_binding(&hub.config, "c1");
     let held = hub.insert(body);
@@ -983,9 +983,9 @@ fn what_is_held_back_from_deletion_is_told_if_the_cluster_waits_for_it() {
 #[test]
 fn denying_one_of_two_clusters_leaves_the_labels_of_each() {
     // OCM renders one cluster's objects with another's name here.
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.config.labels.insert("team".to_owned(), "a".to_owned());
-    let mut other = Hub::new("c2");
+    let mut other = FakeHub::new("c2");
     other.config = hub.config.clone();
     other.cluster().accepted = true;
     other.run();
@@ -1095,7 +1095,7 @@ fn clusters_are_accepted_automatically_once_and_only_for_trusted_senders() {
         ),
     ];
     for (row, gate, trusted, accepted, shown, annotated, (accepts, annotates)) in rows {
-        let mut hub = Hub::new("c1");
+        let mut hub = FakeHub::new("c1");
         hub.config.gates.auto_approval = gate;
         hub.trusted_request = trusted;
         hub.insert(roles::namespace(&hub.config, "c1"));
@@ -1122,7 +1122,7 @@ fn clusters_are_accepted_automatically_once_and_only_for_trusted_senders() {
 
 #[test]
 fn an_automatic_acceptance_ends_like_any_other_and_a_denial_stands() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.config.gates.auto_approval = true;
     hub.trusted_request = true;
     hub.run();
@@ -1136,13 +1136,13 @@ fn an_automatic_acceptance_ends_like_any_other_and_a_denial_stands() {
 #[test]
 fn no_reserved_name_is_accepted_automatically() {
     for name in ["default", "kube-system", "hub", "kube-x", "team"] {
-        let mut hub = Hub::new(name);
+        let mut hub = FakeHub::new(name);
         hub.config.gates.auto_approval = true;
         hub.trusted_request = true;
         hub.bindings.push("prod".to_owned());
         assert_eq!(decided(&hub), ClusterPlan::default(), "{name}");
     }
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.config.gates.auto_approval = true;
     hub.trusted_request = true;
     hub.insert(roles::namespace(&hub.config, "c1")).deleting = true;
@@ -1155,7 +1155,7 @@ fn no_reserved_name_is_accepted_automatically() {
 
 #[test]
 fn a_cluster_that_is_deleted_or_gone_is_not_looked_at() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.objects.clear();
     let mut deleted = hub.clone();
     deleted.cluster().deleting = true;
@@ -1167,8 +1167,8 @@ fn a_cluster_that_is_deleted_or_gone_is_not_looked_at() {
 
 // Failures.
 
-fn failure(object: &Value, code: u16, message: &str) -> Failure {
-    Failure {
+fn failure(object: &Value, code: u16, message: &str) -> WriteFailure {
+    WriteFailure {
         reconciler: NAME,
         target: roles::target(object),
         code,
@@ -1177,11 +1177,11 @@ fn failure(object: &Value, code: u16, message: &str) -> Failure {
 }
 
 /// What is told of failures that have lasted.
-fn reported(hub: &Hub, failures: &[Failure]) -> ClusterPlan {
+fn reported(hub: &FakeHub, failures: &[WriteFailure]) -> ClusterPlan {
     reported_after(hub, failures, Duration::from_secs(10))
 }
 
-fn reported_after(hub: &Hub, failures: &[Failure], lasted: Duration) -> ClusterPlan {
+fn reported_after(hub: &FakeHub, failures: &[WriteFailure], lasted: Duration) -> ClusterPlan {
     hub.with_facts(true, |facts| {
         let mut plan = ClusterPlan::default();
         report(facts, failures, lasted, hub.now(), &mut plan);
@@ -1191,7 +1191,7 @@ fn reported_after(hub: &Hub, failures: &[Failure], lasted: Duration) -> ClusterP
 
 #[test]
 fn a_failure_is_told_with_the_object_and_the_reason() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.cluster().accepted = true;
     let role = roles::cluster_role(&hub.config, "c1", true);
     let binding = roles::work_binding(&hub.config, "c1");
@@ -1230,7 +1230,7 @@ fn a_failure_is_told_with_the_object_and_the_reason() {
 
 #[test]
 fn what_may_pass_by_itself_is_told_when_it_has_lasted_and_never_of_a_running_cluster() {
-    let config = Hub::new("c1").config;
+    let config = FakeHub::new("c1").config;
     let namespace = roles::namespace(&config, "c1");
     let binding = roles::work_binding(&config, "c1");
     let moment = Duration::from_millis(9_999);
@@ -1255,7 +1255,7 @@ fn what_may_pass_by_itself_is_told_when_it_has_lasted_and_never_of_a_running_clu
         ("an invalid object", &namespace, 422, true, true, true),
         ("an invalid request", &binding, 400, true, true, true),
     ] {
-        let mut hub = Hub::new("c1");
+        let mut hub = FakeHub::new("c1");
         hub.cluster().accepted = true;
         let failures = [failure(object, code, "no")];
         for (lasted, told) in [
@@ -1267,14 +1267,14 @@ fn what_may_pass_by_itself_is_told_when_it_has_lasted_and_never_of_a_running_clu
             let plan = reported_after(&hub, &failures, lasted);
             assert_eq!(!plan.is_empty(), told, "{row}, after {lasted:?}");
         }
-        let plan = reported(&Hub::accepted("c1"), &failures);
+        let plan = reported(&FakeHub::accepted("c1"), &failures);
         assert_eq!(!plan.is_empty(), running, "{row}, running");
     }
 }
 
 #[test]
 fn what_is_refused_for_good_is_told_without_what_may_pass_beside_it() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.cluster().accepted = true;
     let busy = failure(&roles::namespace(&hub.config, "c1"), 503, "starting");
     let refused = failure(&roles::work_binding(&hub.config, "c1"), 403, "no");
@@ -1287,36 +1287,36 @@ fn what_is_refused_for_good_is_told_without_what_may_pass_beside_it() {
 
 #[test]
 fn what_others_failed_at_or_is_told_otherwise_is_not_told() {
-    let body = roles::namespace(&Hub::new("c1").config, "c1");
+    let body = roles::namespace(&FakeHub::new("c1").config, "c1");
     let failures = [failure(&body, 403, "no")];
-    let mut waiting = Hub::new("c1");
+    let mut waiting = FakeHub::new("c1");
     waiting.cluster().accepted = true;
-    let others = Failure {
+    let others = WriteFailure {
         reconciler: "heartbeat",
         ..failures[0].clone()
     };
     assert_eq!(reported(&waiting, &[others]), ClusterPlan::default());
     assert_eq!(reported(&waiting, &[]), ClusterPlan::default());
 
-    let mut denied = Hub::accepted("c1");
+    let mut denied = FakeHub::accepted("c1");
     denied.cluster().accepted = false;
     assert_eq!(reported(&denied, &failures), ClusterPlan::default());
-    let mut deleted = Hub::accepted("c1");
+    let mut deleted = FakeHub::accepted("c1");
     deleted.cluster().deleting = true;
     assert_eq!(reported(&deleted, &failures), ClusterPlan::default());
-    let mut terminating = Hub::accepted("c1");
+    let mut terminating = FakeHub::accepted("c1");
     terminating.object_mut("namespaces", "c1").deleting = true;
     assert_eq!(reported(&terminating, &failures), ClusterPlan::default());
-    let mut refused = Hub::new("default");
+    let mut refused = FakeHub::new("default");
     refused.cluster().accepted = true;
     assert_eq!(reported(&refused, &failures), ClusterPlan::default());
 }
 
 #[test]
 fn a_message_is_bounded_whatever_failed() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.cluster().accepted = true;
-    let failures: Vec<Failure> = (0..10_000)
+    let failures: Vec<WriteFailure> = (0..10_000)
         .map(|at| {
             let mut body = roles::work_binding(&hub.config, "c1");
             body["metadata"]["name"] = json!(format!("{at}"));
@@ -1338,7 +1338,7 @@ fn a_binding_to_another_role_is_made_anew() {
         ("rolebindings", WORK.to_owned()),
     ] {
         for works in [0, 1] {
-            let mut hub = Hub::accepted("c1");
+            let mut hub = FakeHub::accepted("c1");
             let before = hub.portrait()["objects"].clone();
             for _ in 0..works {
                 hub.put(WORKS, "w", None, true);
@@ -1359,7 +1359,7 @@ fn a_binding_to_another_role_is_made_anew() {
 
 #[test]
 fn what_is_invalid_for_another_reason_is_not_deleted() {
-    let hub = Hub::accepted("c1");
+    let hub = FakeHub::accepted("c1");
     let binding = roles::work_binding(&hub.config, "c1");
     let plan = reported(
         &hub,
@@ -1375,7 +1375,7 @@ fn what_is_invalid_for_another_reason_is_not_deleted() {
 #[test]
 fn denying_a_name_of_all_agents_takes_what_it_has_and_writes_nothing_to_the_shared_roles() {
     for name in ["registration", "work", "managed-clusters"] {
-        let mut hub = Hub::new(name);
+        let mut hub = FakeHub::new(name);
         let config = hub.config.clone();
         hub.cluster().conditions =
             vec![condition(HUB_ACCEPTED, ACCEPTED.0, ACCEPTED.1, ACCEPTED.2)];

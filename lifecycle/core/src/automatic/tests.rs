@@ -6,19 +6,19 @@ use serde_json::{Value, json};
 use super::*;
 use crate::facts::ClusterSet;
 use crate::names;
-use crate::testing::{Hub, condition};
+use crate::testing::{FakeHub, condition};
 
 const HUB_ACCEPTED: &str = conditions::cluster::HUB_ACCEPTED;
 
 /// One with a listed user's request, and nothing in its way.
-fn asked() -> Hub {
-    let mut hub = Hub::new("c1");
+fn asked() -> FakeHub {
+    let mut hub = FakeHub::new("c1");
     hub.config.gates.auto_approval = true;
     hub.trusted_request = true;
     hub
 }
 
-fn why(hub: &Hub) -> Option<&'static str> {
+fn why(hub: &FakeHub) -> Option<&'static str> {
     hub.with_facts(true, obstacle)
         .map(|obstacle| obstacle.reason)
 }
@@ -97,7 +97,7 @@ fn a_denied_request_speaks_against_its_cluster_when_it_is_gone_too() {
         hub.delete_cluster();
         hub.settle();
         assert!(hub.cluster.is_none());
-        hub.cluster = Hub::new("c1").cluster;
+        hub.cluster = FakeHub::new("c1").cluster;
         hub.run();
         assert!(hub.cluster().accepted);
     }
@@ -105,7 +105,7 @@ fn a_denied_request_speaks_against_its_cluster_when_it_is_gone_too() {
 
 #[test]
 fn nothing_is_noted_where_nobody_is_let_in_without_a_person() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.cluster().conditions = vec![condition(
         HUB_ACCEPTED,
         "False",
@@ -228,9 +228,9 @@ fn a_namespace_is_made_or_bears_the_label_before_the_cluster_is_let_in() {
 
 #[test]
 fn the_hub_is_asked_for_a_namespace_when_it_matters_and_else_not() {
-    let asks = |hub: &Hub| hub.with_facts(true, asks_for_namespace);
+    let asks = |hub: &FakeHub| hub.with_facts(true, asks_for_namespace);
     assert!(asks(&asked()));
-    type Change = fn(&mut Hub);
+    type Change = fn(&mut FakeHub);
     let changes: [(&str, Change); 7] = [
         ("the gate is off", |hub| {
             hub.config.gates.auto_approval = false

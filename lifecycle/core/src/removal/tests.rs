@@ -1,12 +1,12 @@
 use super::*;
-use crate::testing::{ADDONS, Hub, WORKS, again_after, condition, kind};
+use crate::testing::{ADDONS, FakeHub, WORKS, again_after, condition, kind};
 use proptest::prelude::*;
 
 const NO_RESOURCE: (&str, &str, &str) =
     ("True", "NoResource", "No cleaned resource in cluster ns.");
 const WORK: &str = "open-cluster-management:managedcluster:c1:work";
 
-fn decided(hub: &Hub) -> ClusterPlan {
+fn decided(hub: &FakeHub) -> ClusterPlan {
     hub.with_facts(true, |facts| {
         let mut plan = ClusterPlan::default();
         decide(facts, hub.now(), &mut plan);
@@ -30,21 +30,21 @@ fn deleted(plan: &ClusterPlan) -> Vec<&str> {
         .collect()
 }
 
-fn deleting(hub: &Hub) -> Option<(&str, &str, &str)> {
+fn deleting(hub: &FakeHub) -> Option<(&str, &str, &str)> {
     hub.condition("Deleting")
 }
 
-fn reasons(hub: &Hub) -> Vec<&'static str> {
+fn reasons(hub: &FakeHub) -> Vec<&'static str> {
     hub.events.iter().map(|event| event.reason).collect()
 }
 
-fn asked(hub: &Hub) -> Vec<GroupVersionResource> {
+fn asked(hub: &FakeHub) -> Vec<GroupVersionResource> {
     hub.with_facts(true, questions)
 }
 
 /// One whose cluster was accepted, and is being deleted now.
-fn going() -> Hub {
-    let mut hub = Hub::accepted("c1");
+fn going() -> FakeHub {
+    let mut hub = FakeHub::accepted("c1");
     hub.delete_cluster();
     hub
 }
@@ -52,7 +52,7 @@ fn going() -> Hub {
 #[test]
 fn a_cluster_that_stays_gets_the_finalizer_accepted_or_not() {
     for accepted in [false, true] {
-        let mut hub = Hub::new("c1");
+        let mut hub = FakeHub::new("c1");
         hub.cluster().accepted = accepted;
         let plan = decided(&hub);
         assert_eq!(plan.changes.add_finalizers, [labels::RESOURCE_CLEANUP]);
@@ -67,12 +67,12 @@ fn a_cluster_that_stays_gets_the_finalizer_accepted_or_not() {
 
 #[test]
 fn without_the_gate_there_is_no_finalizer_and_none_is_stranded() {
-    let mut hub = Hub::new("c1");
+    let mut hub = FakeHub::new("c1");
     hub.config.gates.resource_cleanup = false;
     assert_eq!(decided(&hub), ClusterPlan::default());
 
     // OCM's would hang: the finalizer was added while the gate was on.
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.put(ADDONS, "a", None, false);
     hub.config.gates.resource_cleanup = false;
     assert_eq!(
@@ -134,7 +134,7 @@ fn a_deleted_cluster_without_anything_left_loses_both_finalizers_in_one_patch() 
     assert_eq!(asked(&hub), []);
 
     // When both are due at the same time, there is one patch.
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.objects.clear();
     hub.delete_cluster();
     let plan = hub.decide();
@@ -357,7 +357,7 @@ fn nothing_is_left_behind_whichever_finalizer_holds_the_cluster() {
 #[test]
 fn what_does_not_bear_our_label_is_not_touched() {
     // A ManagedCluster named like somebody's namespace, never accepted, and deleted again.
-    let mut hub = Hub::new("kube-system");
+    let mut hub = FakeHub::new("kube-system");
     hub.put(WORKS, "w", None, false);
     hub.insert(
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "kube-system" } }),
@@ -409,7 +409,7 @@ fn finalizers_of_others_are_theirs_to_wait_for() {
 
 #[test]
 fn a_cluster_deleted_while_it_is_denied_leaves_as_well() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.put(WORKS, "w", None, true);
     hub.cluster().accepted = false;
     hub.run();
@@ -445,7 +445,7 @@ fn with_other_kinds_to_clean_up_works_are_asked_for_all_the_same() {
 
 #[test]
 fn what_a_gone_cluster_left_behind_goes_too() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.put(ADDONS, "a", None, false);
     hub.put(WORKS, "w", None, true);
     hub.cluster = None;
@@ -481,7 +481,7 @@ fn what_a_gone_cluster_left_behind_goes_too() {
 /// The clusters of a hub that is restored from a backup may come last.
 #[test]
 fn what_is_there_of_a_cluster_that_was_never_seen_is_not_cleaned_up() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.put(WORKS, "w", None, false);
     let cluster = hub.cluster.take();
     hub.was_there = false;
@@ -494,7 +494,7 @@ fn what_is_there_of_a_cluster_that_was_never_seen_is_not_cleaned_up() {
 
 #[test]
 fn a_gone_cluster_without_permissions_left_leaves_its_namespace_alone() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.put(WORKS, "w", None, false);
     hub.cluster = None;
     hub.objects
@@ -505,7 +505,7 @@ fn a_gone_cluster_without_permissions_left_leaves_its_namespace_alone() {
 
 #[test]
 fn a_cluster_made_again_with_the_name_of_a_gone_one_keeps_what_is_there() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     let objects = hub.objects.clone();
     let cluster = hub.cluster();
     cluster.uid = "another".to_owned();
@@ -529,7 +529,7 @@ fn many_objects_are_deleted_in_portions() {
 // Failures.
 
 /// What is told of failures in a row for so long.
-fn reported(hub: &Hub, failures: &[Failure], lasted: Duration) -> ClusterPlan {
+fn reported(hub: &FakeHub, failures: &[WriteFailure], lasted: Duration) -> ClusterPlan {
     hub.with_facts(true, |facts| {
         let mut plan = ClusterPlan::default();
         report(facts, failures, lasted, hub.now(), &mut plan);
@@ -537,8 +537,8 @@ fn reported(hub: &Hub, failures: &[Failure], lasted: Duration) -> ClusterPlan {
     })
 }
 
-fn failure(code: u16) -> Failure {
-    Failure {
+fn failure(code: u16) -> WriteFailure {
+    WriteFailure {
         reconciler: NAME,
         target: Target {
             resource: kind(ADDONS),
@@ -596,7 +596,7 @@ fn only_failures_that_matter_are_told() {
             assert_eq!(!plan.is_empty(), told, "{code}, after {lasted} s");
         }
     }
-    let others = Failure {
+    let others = WriteFailure {
         reconciler: "taints",
         ..failure(403)
     };
@@ -605,7 +605,7 @@ fn only_failures_that_matter_are_told() {
         ClusterPlan::default()
     );
     assert_eq!(
-        reported(&Hub::accepted("c1"), &[failure(403)], Duration::MAX),
+        reported(&FakeHub::accepted("c1"), &[failure(403)], Duration::MAX),
         ClusterPlan::default()
     );
     let mut gone = going();
@@ -626,7 +626,7 @@ fn a_failure_to_take_back_permissions_does_not_alternate_with_progress() {
         plan.writes.retain(|write| write.target != role);
         hub.carry_out(plan);
         hub.others_act();
-        let failure = Failure {
+        let failure = WriteFailure {
             target: role.clone(),
             ..failure(403)
         };
@@ -673,7 +673,7 @@ proptest! {
 #[test]
 fn a_cluster_that_is_gone_loses_its_permissions_and_a_reserved_namespace_none() {
     for (name, left) in [("c1", 0), ("default", 2), ("kube-system", 2), ("hub", 2)] {
-        let mut hub = Hub::new(name);
+        let mut hub = FakeHub::new(name);
         hub.cluster = None;
         let config = hub.config.clone();
         hub.insert(roles::cluster_role(&config, name, true));
@@ -685,11 +685,11 @@ fn a_cluster_that_is_gone_loses_its_permissions_and_a_reserved_namespace_none() 
 
 #[test]
 fn a_deleted_cluster_that_takes_no_write_any_more_goes_all_the_same() {
-    let mut hub = Hub::accepted("c1");
+    let mut hub = FakeHub::accepted("c1");
     hub.objects.clear();
     hub.delete_cluster();
     let decided =
-        |hub: &Hub| hub.with_facts(true, |facts| crate::clusters::decide(facts, hub.now()));
+        |hub: &FakeHub| hub.with_facts(true, |facts| crate::clusters::decide(facts, hub.now()));
     assert_eq!(decided(&hub).changes.remove_finalizers, [] as [&str; 0]);
     hub.full = true;
     let plan = decided(&hub);
@@ -702,7 +702,7 @@ fn a_deleted_cluster_that_takes_no_write_any_more_goes_all_the_same() {
 
 #[test]
 fn that_an_object_is_too_large_does_not_pass_by_itself() {
-    let too_large = Failure {
+    let too_large = WriteFailure {
         message: "etcdserver: request is too large".to_owned(),
         ..failure(500)
     };

@@ -18,14 +18,14 @@ use crate::facts::{
 };
 use crate::{acceptance, names, removal, roles};
 use berth_api::GroupVersionResource;
-use berth_api::plan::{Action, Event, Failure, Target, Write};
+use berth_api::plan::{Action, Event, Target, Write, WriteFailure};
 
 pub(crate) const ADDONS: &str = "addon.open-cluster-management.io/v1beta1/managedclusteraddons";
 pub(crate) const WORKS: &str = "work.open-cluster-management.io/v1/manifestworks";
 
 /// The hub.
 #[derive(Clone, Debug)]
-pub(crate) struct Hub {
+pub(crate) struct FakeHub {
     pub(crate) config: Config,
     pub(crate) name: String,
     pub(crate) cluster: Option<Cluster>,
@@ -89,9 +89,9 @@ pub(crate) fn condition(type_: &str, status: &str, reason: &str, message: &str) 
     }
 }
 
-// === impl Hub ===
+// === impl FakeHub ===
 
-impl Hub {
+impl FakeHub {
     /// One with a cluster that waits to be accepted.
     pub(crate) fn new(name: &str) -> Self {
         Self {
@@ -289,7 +289,7 @@ impl Hub {
         panic!("it writes for ever: {:#?}", self.decide());
     }
 
-    /// As [`Hub::run`], and agents and namespace controller do their part whenever nothing else is due.
+    /// As [`FakeHub::run`], and agents and namespace controller do their part whenever nothing else is due.
     pub(crate) fn settle(&mut self) {
         for _ in 0..200 {
             let rounds = self.run();
@@ -302,7 +302,7 @@ impl Hub {
     }
 
     /// Writes the plan, and returns what failed.
-    pub(crate) fn carry_out(&mut self, plan: ClusterPlan) -> Vec<Failure> {
+    pub(crate) fn carry_out(&mut self, plan: ClusterPlan) -> Vec<WriteFailure> {
         let mut failures = Vec::new();
         if plan.changes != ClusterChanges::default() {
             self.change(plan.changes);
@@ -343,7 +343,7 @@ impl Hub {
     }
 
     /// One write.
-    pub(crate) fn write(&mut self, write: Write) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, write: Write) -> Result<(), WriteFailure> {
         self.writes.push(write.clone());
         assert!(
             write.events.is_empty() || write.target.resource.resource == "managedclusters",
@@ -374,7 +374,7 @@ impl Hub {
                 self.events.extend(write.events);
                 Ok(())
             }
-            Err((code, message)) => Err(Failure {
+            Err((code, message)) => Err(WriteFailure {
                 reconciler: write.reconciler,
                 target: write.target,
                 code,

@@ -4,5 +4,5 @@ mod hub;
 mod merge_patch;
 pub(crate) mod scene;
 
-pub(crate) use hub::{ADDONS, Hub, Stored, WORKS, again_after, condition, kind};
+pub(crate) use hub::{ADDONS, FakeHub, Stored, WORKS, again_after, condition, kind};
 pub(crate) use merge_patch::patched;

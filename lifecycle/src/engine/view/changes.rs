@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::objects::{is_owned, owned};
 use super::{Blind, Key, Source, View};
 use crate::engine::kinds::Kind;
-use crate::engine::object::{Object, Renewal};
+use crate::engine::object::{PartialObject, Renewal};
 use crate::facts::Now;
 
 /// A watch that has not failed for so long works: longer than it waits between two tries.
@@ -90,7 +90,7 @@ impl View {
     }
 
     /// An object is there, or has changed.
-    pub(crate) fn apply(&mut self, kind: Kind, object: &Object, source: Source, now: Now) {
+    pub(crate) fn apply(&mut self, kind: Kind, object: &PartialObject, source: Source, now: Now) {
         let namespace: Arc<str> = object.namespace().into();
         let name: Arc<str> = object.name().into();
         match kind {
@@ -108,7 +108,7 @@ impl View {
     }
 
     /// A Lease is there, or has changed.
-    pub(crate) fn apply_lease(&mut self, lease: &Object<Renewal>, source: Source, now: Now) {
+    pub(crate) fn apply_lease(&mut self, lease: &PartialObject<Renewal>, source: Source, now: Now) {
         self.lease_changed(lease, lease.value.time, source, now);
     }
 

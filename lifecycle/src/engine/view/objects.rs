@@ -10,14 +10,14 @@ use super::index::owner;
 use super::{Entry, Key, Source, View};
 use crate::config::Config;
 use crate::engine::kinds::Kind;
-use crate::engine::object::Object;
+use crate::engine::object::PartialObject;
 use crate::facts::{
     Addon, Binding, CertificateRequest, Cluster, ClusterSet, Lease, Now, Owned, Standing,
 };
 use crate::{clock, csrs, heartbeat, names, roles};
 
 impl View {
-    pub(super) fn cluster_changed(&mut self, name: &Arc<str>, object: &Object) {
+    pub(super) fn cluster_changed(&mut self, name: &Arc<str>, object: &PartialObject) {
         let new = Cluster::read(&object.value);
         let entry = self.clusters.entry(name.clone()).or_default();
         let mut old = entry.cluster.take();
@@ -83,7 +83,7 @@ impl View {
         }
     }
 
-    pub(super) fn set_changed(&mut self, name: Arc<str>, object: &Object) {
+    pub(super) fn set_changed(&mut self, name: Arc<str>, object: &PartialObject) {
         let set = match lenient::with_conditions::<ManagedClusterSet>(&object.value) {
             Ok(set) => ClusterSet::from(set.object),
             Err(error) => {
@@ -154,7 +154,12 @@ impl View {
         }
     }
 
-    pub(super) fn binding_changed(&mut self, namespace: Arc<str>, name: Arc<str>, object: &Object) {
+    pub(super) fn binding_changed(
+        &mut self,
+        namespace: Arc<str>,
+        name: Arc<str>,
+        object: &PartialObject,
+    ) {
         let binding = match lenient::with_conditions::<ManagedClusterSetBinding>(&object.value) {
             Ok(binding) => Binding::from(binding.object),
             Err(error) => {
@@ -173,7 +178,7 @@ impl View {
         self.wakes.push(Key::Binding(namespace, name));
     }
 
-    pub(super) fn addon_changed(&mut self, namespace: &str, name: &str, object: &Object) {
+    pub(super) fn addon_changed(&mut self, namespace: &str, name: &str, object: &PartialObject) {
         let addon = match Addon::read(&object.value) {
             Ok(addon) => addon,
             Err(error) => {
@@ -193,7 +198,7 @@ impl View {
 
     pub(super) fn lease_changed<V>(
         &mut self,
-        object: &Object<V>,
+        object: &PartialObject<V>,
         renew_time: Option<Timestamp>,
         source: Source,
         now: Now,
@@ -236,7 +241,7 @@ impl View {
         }
     }
 
-    pub(super) fn request_changed(&mut self, name: Arc<str>, object: &Object) {
+    pub(super) fn request_changed(&mut self, name: Arc<str>, object: &PartialObject) {
         let request = match object.read::<CertificateSigningRequest>() {
             Ok(request) => request,
             Err(error) => {
@@ -371,7 +376,7 @@ impl View {
 
 /// Whether the hub keeps this object for a cluster: it has exactly the name of one of the cluster's objects, and the
 /// cluster's label. The ClusterRoles that all agents share are told by their names.
-pub(super) fn is_owned(kind: Kind, object: &Object) -> bool {
+pub(super) fn is_owned(kind: Kind, object: &PartialObject) -> bool {
     let (namespace, name) = (object.namespace(), object.name());
     let shared =
         kind == Kind::ClusterRole && [names::REGISTRATION_ROLE, names::WORK_ROLE].contains(&name);
@@ -380,7 +385,7 @@ pub(super) fn is_owned(kind: Kind, object: &Object) -> bool {
             .is_some_and(|cluster| object.label(labels::CLUSTER_NAME) == cluster)
 }
 
-pub(super) fn owned(config: &Config, object: &Object) -> Owned {
+pub(super) fn owned(config: &Config, object: &PartialObject) -> Owned {
     let metadata = &object.value["metadata"];
     let finalizers = metadata["finalizers"].as_array().into_iter().flatten();
     let finalizers = finalizers.filter_map(|finalizer| finalizer.as_str());

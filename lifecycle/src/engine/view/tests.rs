@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::engine::kinds::Kind;
-use crate::engine::object::{Object, Renewal};
+use crate::engine::object::{PartialObject, Renewal};
 
 fn now() -> Now {
     Now {
@@ -43,14 +43,14 @@ impl Seeing {
         }
     }
 
-    fn apply(&mut self, kind: Kind, object: &Object, source: Source, now: Now) {
+    fn apply(&mut self, kind: Kind, object: &PartialObject, source: Source, now: Now) {
         if self.seen.is_news(kind, &object.metadata, source) {
             self.lists_leases = kind == Kind::Lease && self.seen.is_listing(kind);
             self.view.apply(kind, object, source, now);
         }
     }
 
-    fn gone(&mut self, kind: Kind, object: &Object, _: Source) {
+    fn gone(&mut self, kind: Kind, object: &PartialObject, _: Source) {
         if self.seen.is_gone(kind, &object.metadata) {
             self.view.remove(kind, object.namespace(), object.name());
         }
@@ -73,7 +73,7 @@ impl Seeing {
     fn confirms_silence(
         &mut self,
         cluster: &str,
-        lease: &Object,
+        lease: &PartialObject,
         known: Option<Timestamp>,
         now: Now,
     ) -> bool {
@@ -97,11 +97,11 @@ impl std::ops::DerefMut for Seeing {
     }
 }
 
-fn object(value: Value) -> Object {
+fn object(value: Value) -> PartialObject {
     serde_json::from_value(value).unwrap()
 }
 
-fn cluster(name: &str, version: u64, spec: Value) -> Object {
+fn cluster(name: &str, version: u64, spec: Value) -> PartialObject {
     object(json!({
         "apiVersion": "cluster.open-cluster-management.io/v1",
         "kind": "ManagedCluster",
@@ -114,7 +114,7 @@ fn cluster(name: &str, version: u64, spec: Value) -> Object {
 }
 
 /// One whose agent is watched.
-fn accepted_cluster(name: &str, version: u64) -> Object {
+fn accepted_cluster(name: &str, version: u64) -> PartialObject {
     let mut object = cluster(name, version, json!({"hubAcceptsClient": true}));
     object.value["status"] = json!({"conditions": [{
         "type": "HubAcceptedManagedCluster", "status": "True", "reason": "r", "message": "",
@@ -123,7 +123,7 @@ fn accepted_cluster(name: &str, version: u64) -> Object {
     object
 }
 
-fn lease(cluster: &str, version: u64, renewed: Timestamp) -> Object {
+fn lease(cluster: &str, version: u64, renewed: Timestamp) -> PartialObject {
     object(json!({
         "metadata": {
             "name": "managed-cluster-lease", "namespace": cluster, "resourceVersion": version.to_string(),
@@ -134,8 +134,8 @@ fn lease(cluster: &str, version: u64, renewed: Timestamp) -> Object {
 }
 
 /// The watch tells of this lease.
-fn watched(view: &mut Seeing, lease: Object, now: Now) {
-    let lease: Object<Renewal> = serde_json::from_value(lease.value).unwrap();
+fn watched(view: &mut Seeing, lease: PartialObject, now: Now) {
+    let lease: PartialObject<Renewal> = serde_json::from_value(lease.value).unwrap();
     if view
         .seen
         .is_news(Kind::Lease, &lease.metadata, Source::Watch)
@@ -145,7 +145,7 @@ fn watched(view: &mut Seeing, lease: Object, now: Now) {
     }
 }
 
-fn set(name: &str, version: u64, selector: Value) -> Object {
+fn set(name: &str, version: u64, selector: Value) -> PartialObject {
     object(json!({
         "metadata": {"name": name, "resourceVersion": version.to_string()},
         "spec": {"clusterSelector": selector},

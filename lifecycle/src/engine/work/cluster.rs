@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use berth_api::{labels, room};
 use berth_reconcile::queue::Done;
-use berth_reconcile::{Outcome, ROUNDS, Refusal, Work, Writer, failed, never_settled, now};
+use berth_reconcile::{ROUNDS, Refusal, Work, WriteOutcome, Writer, failed, never_settled, now};
 use futures::future::join_all;
 use serde_json::{Map, Value, json};
 
 use crate::cluster_plan::{ClusterChanges, ClusterPlan};
 use crate::engine::kinds::Kind;
-use crate::engine::object::{Object, Renewal};
+use crate::engine::object::{PartialObject, Renewal};
 use crate::engine::remaining::remaining;
 use crate::engine::view::Key;
 use crate::engine::world::Lifecycle;
 use crate::facts::{Cluster, Now};
 use crate::{acceptance, automatic, clusters, heartbeat, names, removal, roles, status};
-use berth_api::plan::{Action, Event, Failure, Write};
+use berth_api::plan::{Action, Event, Write, WriteFailure};
 
 /// An agent whose hub takes so long to answer may be as late with its renewals.
 const SLOW: Duration = Duration::from_secs(1);
@@ -50,17 +50,17 @@ impl Round<'_> {
             let silenced = silenced.map(|write| write.target.clone());
             let outcome = self.on.carry_out(writes).await;
             let failures = match &outcome {
-                Outcome::Failed(failures) => &failures[..],
-                Outcome::Nothing | Outcome::Written => &[],
+                WriteOutcome::Failed(failures) => &failures[..],
+                WriteOutcome::Nothing | WriteOutcome::Written => &[],
             };
             if silenced.is_some_and(|it| failures.iter().all(|(of, _)| of.target != it)) {
                 self.on.world().metrics().expired();
             }
             match outcome {
-                Outcome::Nothing => return Done::Settled { again, pause: None },
-                Outcome::Written => {}
-                Outcome::Failed(failures) if self.makes_room(&failures).await => {}
-                Outcome::Failed(failures) => {
+                WriteOutcome::Nothing => return Done::Settled { again, pause: None },
+                WriteOutcome::Written => {}
+                WriteOutcome::Failed(failures) if self.makes_room(&failures).await => {}
+                WriteOutcome::Failed(failures) => {
                     let refused = failures.iter().map(|(failure, _)| failure.clone());
                     self.report(&refused.collect::<Vec<_>>()).await;
                     return failed(&failures);
@@ -74,11 +74,12 @@ impl Round<'_> {
     /// Returns whether it is worthwhile to decide again.
     ///
     /// An accepted cluster's agent would write it again; and the rights are not in the ManagedCluster.
-    async fn makes_room(&self, failures: &[(Failure, Refusal)]) -> bool {
+    async fn makes_room(&self, failures: &[(WriteFailure, Refusal)]) -> bool {
         let name = self.name;
         let target = status::cluster_target(name);
-        let is_full =
-            |(failure, _): &(Failure, Refusal)| failure.target == target && failure.is_too_large();
+        let is_full = |(failure, _): &(WriteFailure, Refusal)| {
+            failure.target == target && failure.is_too_large()
+        };
         let leaves = |it: &Cluster| it.deleting || !it.accepted;
         let is_leaving = || (self.on.world().view().cluster(name)).is_some_and(leaves);
         if !failures.iter().any(is_full) || !is_leaving() {
@@ -122,7 +123,7 @@ impl Round<'_> {
                 namespace: None,
             }],
         };
-        matches!(self.on.carry_out(vec![write]).await, Outcome::Written)
+        matches!(self.on.carry_out(vec![write]).await, WriteOutcome::Written)
     }
 
     async fn plan(&self, now: Now) -> ClusterPlan {
@@ -204,7 +205,7 @@ impl Round<'_> {
         match self.hub.read(&heartbeat::lease(name)).await {
             Ok((lease, took)) => {
                 self.on.observed(Kind::Lease, &lease);
-                let answered: Object<Renewal> = match lease.parse() {
+                let answered: PartialObject<Renewal> = match lease.parse() {
                     Ok(lease) => lease,
                     Err(_) => return true,
                 };
@@ -230,7 +231,7 @@ impl Round<'_> {
     }
 
     /// Tells of failures in the cluster's status. If that fails, too, the log has told.
-    async fn report(&self, failures: &[Failure]) {
+    async fn report(&self, failures: &[WriteFailure]) {
         let now = now();
         let key = Key::Cluster(self.name.into());
         let lasted = self.on.failing_for(&key, now.instant);

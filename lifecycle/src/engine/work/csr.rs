@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use berth_reconcile::queue::Done;
-use berth_reconcile::{Outcome, ROUNDS, Reference, Refusal, Regarding, Work, failed, now};
+use berth_reconcile::{ROUNDS, Reference, Refusal, Regarding, Work, WriteOutcome, failed, now};
 use serde_json::{Value, json};
 
 use crate::automatic;
@@ -82,8 +82,8 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
             }
             Decision::Approve(write) => {
                 return match on.carry_out(vec![*write]).await {
-                    Outcome::Failed(failures) => failed(&failures),
-                    Outcome::Nothing | Outcome::Written => {
+                    WriteOutcome::Failed(failures) => failed(&failures),
+                    WriteOutcome::Nothing | WriteOutcome::Written => {
                         on.world().metrics().request_decided("approved");
                         SETTLED
                     }
@@ -104,7 +104,9 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
             }
             Decision::Unlabel { write, kept } => {
                 return match on.carry_out(vec![*write]).await {
-                    Outcome::Failed(failures) if failures.iter().all(|(it, _)| it.code == 403) => {
+                    WriteOutcome::Failed(failures)
+                        if failures.iter().all(|(it, _)| it.code == 403) =>
+                    {
                         if told(on, name, kept.reason) {
                             tracing::warn!(csr = name, note = kept.note, "event");
                             on.world().metrics().request_decided("label_kept");
@@ -115,8 +117,8 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
                             pause: None,
                         }
                     }
-                    Outcome::Failed(failures) => failed(&failures),
-                    Outcome::Nothing | Outcome::Written => {
+                    WriteOutcome::Failed(failures) => failed(&failures),
+                    WriteOutcome::Nothing | WriteOutcome::Written => {
                         on.world().metrics().request_decided("label_removed");
                         SETTLED
                     }

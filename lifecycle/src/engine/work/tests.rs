@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use berth_hub::{HubApi, RequestBody};
-use berth_reconcile::Object;
+use berth_reconcile::RawObject;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::engine::kinds::Kind;
 use crate::engine::{Engine, Metrics};
 
-fn request(uid: &str, version: u64, user_uid: &str) -> Object {
+fn request(uid: &str, version: u64, user_uid: &str) -> RawObject {
     let request = json!({
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
@@ -32,7 +32,7 @@ fn request(uid: &str, version: u64, user_uid: &str) -> Object {
             "usages": ["client auth"],
         },
     });
-    Object::read(Bytes::from(request.to_string())).unwrap()
+    RawObject::read(Bytes::from(request.to_string())).unwrap()
 }
 
 /// The reconcilers on a hub that answers to bodies so.

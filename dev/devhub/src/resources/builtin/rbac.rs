@@ -1,6 +1,6 @@
 //! What is special about RBAC's kinds: what is valid, and who may hand on which rights.
 
-use berth_rbac::{Kind, ObjectRef};
+use berth_rbac::{ObjectRef, RbacKind};
 use k8s_openapi::api::rbac::v1::{PolicyRule, RoleRef};
 use serde_json::{Value, json};
 
@@ -280,8 +280,8 @@ fn authorize_role(
     };
     let namespace = write.key.namespace.as_str();
     let kind = match write.resource.namespaced {
-        true => Kind::Role,
-        false => Kind::ClusterRole,
+        true => RbacKind::Role,
+        false => RbacKind::ClusterRole,
     };
     // Whoever creates names no object yet.
     let name = old.map_or("", |_| write.key.name.as_str());
@@ -314,12 +314,12 @@ fn authorize_binding(
     let RoleRef { kind, name, .. } = role_ref(binding);
     let role = match kind.as_str() {
         "Role" => ObjectRef {
-            kind: Kind::Role,
+            kind: RbacKind::Role,
             namespace: Some(namespace.to_owned()),
             name,
         },
         _ => ObjectRef {
-            kind: Kind::ClusterRole,
+            kind: RbacKind::ClusterRole,
             namespace: None,
             name,
         },

@@ -167,12 +167,12 @@ mod lifecycle {
         }
     }
 
-    struct Hub {
+    struct DevHub {
         world: World,
         user: User,
     }
 
-    impl Hub {
+    impl DevHub {
         async fn create(
             &self,
             group: &str,
@@ -239,8 +239,8 @@ mod lifecycle {
             .collect()
     }
 
-    fn hub() -> Hub {
-        Hub {
+    fn hub() -> DevHub {
+        DevHub {
             world: world(),
             user: User::default(),
         }

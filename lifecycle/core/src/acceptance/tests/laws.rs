@@ -65,8 +65,8 @@ prop_compose! {
 }
 
 impl Start {
-    fn hub(&self) -> Hub {
-        let mut hub = Hub::new("c1");
+    fn hub(&self) -> FakeHub {
+        let mut hub = FakeHub::new("c1");
         let bodies = [
             roles::namespace(&hub.config, "c1"),
             roles::cluster_role(&hub.config, "c1", self.accepted),
@@ -141,7 +141,7 @@ impl Start {
 }
 
 /// Writes only so many of what is due, in an order that `seed` makes, and then stops as if killed.
-fn killed_after(hub: &mut Hub, mut budget: usize, seed: u64) {
+fn killed_after(hub: &mut FakeHub, mut budget: usize, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     for _ in 0..20 {
         let mut plan = hub.decide();
@@ -168,7 +168,7 @@ fn killed_after(hub: &mut Hub, mut budget: usize, seed: u64) {
 }
 
 /// What must be true in the end.
-fn check(hub: &Hub) {
+fn check(hub: &FakeHub) {
     let work = hub.object("rolebindings", WORK);
     let permissions = [
         role_of(hub),
@@ -233,7 +233,7 @@ fn check(hub: &Hub) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// [`Hub::settle`] panics if that takes more than ten rounds, or a write is refused.
+    /// [`FakeHub::settle`] panics if that takes more than ten rounds, or a write is refused.
     #[test]
     fn from_any_start_it_comes_to_rest(start in start()) {
         let mut hub = start.hub();
@@ -263,7 +263,7 @@ proptest! {
     /// Whatever an admin does, and when: in the end it is as she last said.
     #[test]
     fn the_last_word_counts(words in prop::collection::vec((any::<bool>(), 0usize..8, any::<u64>()), 1..6)) {
-        let mut hub = Hub::new("c1");
+        let mut hub = FakeHub::new("c1");
         for &(accepted, budget, seed) in &words {
             hub.cluster().accepted = accepted;
             killed_after(&mut hub, budget, seed);
