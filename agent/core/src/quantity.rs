@@ -1,0 +1,318 @@
+//! Sums of Kubernetes quantities (`4`, `1500m`, `16384256Ki`), in the format that Go's `resource.Quantity` gives them.
+//!
+//! A sum takes the format (binary, decimal, exponent) of its first summand that is not zero, as with `Quantity.Add`.
+//! The syntax and the canonical form are documented at
+//! <https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/>.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Units of the fixed point number: Kubernetes keeps nothing smaller than 10^-9.
+const NANOS: i128 = 1_000_000_000;
+
+/// The largest amount: 2^63 - 1. Kubernetes caps larger ones.
+const LARGEST: i128 = i64::MAX as i128 * NANOS;
+
+/// Decimal suffixes by their power of ten.
+const DECIMAL: [(&str, i32); 10] = [
+    ("n", -9),
+    ("u", -6),
+    ("m", -3),
+    ("", 0),
+    ("k", 3),
+    ("M", 6),
+    ("G", 9),
+    ("T", 12),
+    ("P", 15),
+    ("E", 18),
+];
+
+/// Binary suffixes by their power of 1024.
+const BINARY: [(&str, u32); 6] = [
+    ("Ki", 1),
+    ("Mi", 2),
+    ("Gi", 3),
+    ("Ti", 4),
+    ("Pi", 5),
+    ("Ei", 6),
+];
+
+/// A quantity, exact to 10^-9.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity {
+    nanos: i128,
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// `16Gi`
+    Binary,
+    /// `1500m`
+    Decimal,
+    /// `15e2`
+    Exponent,
+}
+
+/// The text is not a quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidQuantity;
+
+// === impl Quantity ===
+
+impl Quantity {
+    /// Nothing, in decimal format.
+    pub const ZERO: Self = Self {
+        nanos: 0,
+        format: Format::Decimal,
+    };
+
+    /// The sum, at most 2^63 - 1.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let format = if self.nanos == 0 {
+            other.format
+        } else {
+            self.format
+        };
+        let nanos = (self.nanos + other.nanos).clamp(-LARGEST, LARGEST);
+        Self { nanos, format }
+    }
+}
+
+/// Two quantities of the same amount are equal, whatever their format.
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+impl FromStr for Quantity {
+    type Err = InvalidQuantity;
+
+    fn from_str(text: &str) -> Result<Self, InvalidQuantity> {
+        let (sign, unsigned) = match text.as_bytes().first() {
+            Some(b'-') => (-1, &text[1..]),
+            Some(b'+') => (1, &text[1..]),
+            _ => (1, text),
+        };
+        let end = unsigned
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(unsigned.len());
+        let (number, suffix) = unsigned.split_at(end);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
+            return Err(InvalidQuantity);
+        }
+        let (format, factor, power) = scale(suffix)?;
+        let nanos = amount(whole, fraction, factor, power);
+        Ok(Self {
+            nanos: sign * nanos,
+            format,
+        })
+    }
+}
+
+impl fmt::Display for Quantity {
+    /// The canonical form: no fraction, the largest suffix that needs none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nanos, format } = *self;
+        if nanos == 0 {
+            return f.write_str("0");
+        }
+        let is_small = nanos.abs() < 1024 * NANOS;
+        if format == Format::Binary && !is_small && nanos % NANOS == 0 {
+            let mut number = nanos / NANOS;
+            let mut suffix = "";
+            for (larger, _) in BINARY {
+                if number % 1024 != 0 {
+                    break;
+                }
+                number /= 1024;
+                suffix = larger;
+            }
+            return write!(f, "{number}{suffix}");
+        }
+        let (mut number, mut power) = (nanos, -9);
+        while number % 1000 == 0 && power < 18 {
+            number /= 1000;
+            power += 3;
+        }
+        match format {
+            Format::Exponent if power != 0 => write!(f, "{number}e{power}"),
+            Format::Exponent => write!(f, "{number}"),
+            Format::Binary | Format::Decimal => {
+                let suffix = DECIMAL.iter().find(|(_, it)| *it == power);
+                write!(f, "{number}{}", suffix.map_or("", |(suffix, _)| suffix))
+            }
+        }
+    }
+}
+
+/// The format that a suffix stands for, its factor, and its power of ten.
+fn scale(suffix: &str) -> Result<(Format, i128, i32), InvalidQuantity> {
+    if let Some((_, power)) = BINARY.iter().find(|(it, _)| *it == suffix) {
+        return Ok((Format::Binary, 1024_i128.pow(*power), 0));
+    }
+    if let Some((_, power)) = DECIMAL.iter().find(|(it, _)| *it == suffix) {
+        return Ok((Format::Decimal, 1, *power));
+    }
+    let exponent = suffix.strip_prefix(['e', 'E']).ok_or(InvalidQuantity)?;
+    let power: i32 = exponent.parse().map_err(|_| InvalidQuantity)?;
+    Ok((Format::Exponent, 1, power))
+}
+
+/// The amount in nanos, rounded up, and at most [`LARGEST`]. Digits after the nineteenth significant one are rounded up, too.
+fn amount(whole: &str, fraction: &str, factor: i128, power: i32) -> i128 {
+    let mut mantissa: i128 = 0;
+    let mut exponent = i64::from(power) + 9;
+    let mut is_cut = false;
+    let whole = whole.bytes().map(|digit| (digit, 0));
+    for (digit, after_the_point) in whole.chain(fraction.bytes().map(|digit| (digit, 1))) {
+        let digit = i128::from(digit - b'0');
+        if mantissa < 10_i128.pow(18) {
+            mantissa = mantissa * 10 + digit;
+            exponent -= after_the_point;
+        } else {
+            is_cut |= digit != 0;
+            exponent += 1 - after_the_point;
+        }
+    }
+    if mantissa == 0 {
+        return 0;
+    }
+    // At most 19 digits and 60 bits: below 2^124.
+    let scaled = (mantissa + i128::from(is_cut)) * factor;
+    let ten_to = |exponent: i64| {
+        u32::try_from(exponent)
+            .ok()
+            .and_then(|it| 10_i128.checked_pow(it))
+    };
+    let nanos = if exponent >= 0 {
+        ten_to(exponent).and_then(|ten| scaled.checked_mul(ten))
+    } else {
+        // Below the smallest unit: rounded up to one.
+        Some(ten_to(-exponent).map_or(1, |ten| (scaled - 1) / ten + 1))
+    };
+    nanos.map_or(LARGEST, |nanos| nanos.min(LARGEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sum(summands: &[&str]) -> String {
+        let parse = |text: &&str| text.parse::<Quantity>().unwrap();
+        let sum = summands
+            .iter()
+            .map(parse)
+            .fold(Quantity::ZERO, Quantity::plus);
+        sum.to_string()
+    }
+
+    #[test]
+    fn canonical_forms_are_those_of_kubernetes() {
+        for (text, canonical) in [
+            ("0", "0"),
+            ("0Ki", "0"),
+            ("4", "4"),
+            ("4000", "4k"),
+            ("1500m", "1500m"),
+            ("1.5", "1500m"),
+            ("2000m", "2"),
+            ("-1500m", "-1500m"),
+            ("+3", "3"),
+            (".5", "500m"),
+            ("5.", "5"),
+            ("100n", "100n"),
+            ("0.1n", "1n"),
+            ("1e3", "1e3"),
+            ("1E3", "1e3"),
+            ("12e-1", "1200e-3"),
+            ("1E", "1E"),
+            ("1024", "1024"),
+            ("1024Ki", "1Mi"),
+            ("1000Ki", "1000Ki"),
+            ("16384256Ki", "16384256Ki"),
+            ("16Gi", "16Gi"),
+            ("1.5Gi", "1536Mi"),
+            // Below 1024 the binary format is given up.
+            ("0.5Ki", "512"),
+            // As is what has no whole number of bytes.
+            ("1.00001Ki", "1024010240u"),
+            ("9223372036854775807", "9223372036854775807"),
+            ("9223372036854775808", "9223372036854775807"),
+            ("100E", "9223372036854775807"),
+            ("1e999999999", "9223372036854775807e0"),
+        ] {
+            let canonical = canonical.trim_end_matches("e0");
+            assert_eq!(sum(&[text]), canonical, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_sum_has_the_format_of_its_first_summand() {
+        for (summands, expected) in [
+            (&["4", "8"][..], "12"),
+            (&["3920m", "80m"], "4"),
+            (&["16384256Ki", "16384256Ki"], "32768512Ki"),
+            (&["0", "8Gi"], "8Gi"),
+            (&["1k", "24Ki"], "25576"),
+            (&["24Ki", "1k"], "25576"),
+            (&["1Gi", "1024"], "1048577Ki"),
+            (&["9223372036854775807", "1"], "9223372036854775807"),
+            (&[], "0"),
+        ] {
+            assert_eq!(sum(summands), expected, "{summands:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused() {
+        for text in [
+            "",
+            ".",
+            "-",
+            "m",
+            "1.2.3",
+            "1 Gi",
+            "1gi",
+            "1KI",
+            "1K",
+            "0x10",
+            "e3",
+            "1e",
+            "1e3k",
+            "1e99999999999",
+            "--1",
+            "½",
+        ] {
+            assert_eq!(text.parse::<Quantity>(), Err(InvalidQuantity), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_canonical_form_says_the_same_amount(
+            number in -1_000_000_000_000_i64..1_000_000_000_000,
+            suffix in prop::sample::select(vec!["n", "u", "m", "", "k", "M", "Ki", "Mi", "e2", "e-3"]),
+        ) {
+            let quantity: Quantity = format!("{number}{suffix}").parse().unwrap();
+            let again: Quantity = quantity.to_string().parse().unwrap();
+            prop_assert_eq!(quantity, again);
+            prop_assert_eq!(again.to_string(), quantity.to_string());
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "[-+0-9.eEKMGinumk]{0,60}") {
+            if let Ok(quantity) = text.parse::<Quantity>() {
+                let again: Quantity = quantity.to_string().parse().unwrap();
+                prop_assert_eq!(quantity, again);
+            }
+        }
+    }
+}
