@@ -9,12 +9,9 @@ use berth_lifecycle_core::facts::CertificateRequest;
 use berth_manifests::ShippedWebhook;
 use berth_manifests::webhooks::WEBHOOKS;
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Secret, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::Value;
 
+use super::objects::{Deployment, EndpointSlice, Lease, Secret, Service};
 use super::rights::Right;
 use crate::hub::{Answered, Item, Tried};
 
@@ -154,8 +151,7 @@ impl Facts {
     pub(crate) fn deployment(&self, name: &str) -> Option<&Deployment> {
         let of_name = |it: &&Deployment| it.metadata.name.as_deref() == Some(name);
         let deployment = self.deployments.as_ref().ok()?.iter().find(of_name)?;
-        let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas);
-        (replicas != Some(0)).then_some(deployment)
+        (deployment.spec.replicas != Some(0)).then_some(deployment)
     }
 }
 

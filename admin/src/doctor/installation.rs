@@ -1,9 +1,7 @@
 //! What the Deployments say of how the hub is installed: Berth's own, or OCM's operator's with Berth's image.
 
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Container, PodSpec};
-
 use super::facts::Facts;
+use super::objects::{Container, Deployment, PodSpec};
 
 /// The Deployment of the gate, and OCM's of its webhook: they have one name.
 pub(crate) const WEBHOOK: &str = "cluster-manager-registration-webhook";
@@ -35,12 +33,12 @@ pub(crate) enum Runs {
     Other,
 }
 
-fn pod(deployment: &Deployment) -> Option<&PodSpec> {
-    deployment.spec.as_ref()?.template.spec.as_ref()
+fn pod(deployment: &Deployment) -> &PodSpec {
+    &deployment.spec.template.spec
 }
 
 fn container(deployment: &Deployment) -> Option<&Container> {
-    pod(deployment)?.containers.first()
+    pod(deployment).containers.first()
 }
 
 /// Command and arguments.
@@ -73,8 +71,8 @@ pub(crate) fn is_operators(deployment: &Deployment) -> bool {
 
 /// The name of the service account that its pods have.
 pub(crate) fn account(deployment: &Deployment) -> String {
-    let account = pod(deployment).and_then(|pod| pod.service_account_name.clone());
-    account.unwrap_or_else(|| "default".to_owned())
+    let account = &pod(deployment).service_account_name;
+    account.clone().unwrap_or_else(|| "default".to_owned())
 }
 
 /// The name of the Secret with the serving certificate.
@@ -84,9 +82,7 @@ pub(crate) fn secret(deployment: Option<&Deployment>) -> String {
         let named = flag(&words, "--certificate-secret");
         return named.unwrap_or(OWN_SECRET).to_owned();
     }
-    let volumes = deployment
-        .and_then(pod)
-        .and_then(|pod| pod.volumes.as_ref());
+    let volumes = deployment.and_then(|it| pod(it).volumes.as_ref());
     let volume = volumes.and_then(|volumes| volumes.iter().find(|it| it.name == VOLUME));
     let secret = volume.and_then(|volume| volume.secret.as_ref());
     secret

@@ -8,6 +8,7 @@ mod facts;
 mod finding;
 mod gather;
 mod installation;
+mod objects;
 mod report;
 mod rights;
 

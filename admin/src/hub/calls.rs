@@ -78,7 +78,7 @@ impl Filter {
 // === impl HubConnection ===
 
 impl HubConnection {
-    /// One object. None: there is none of this name.
+    /// Returns an object, or None if it does not exist.
     pub(crate) async fn get<K>(
         &self,
         namespace: Option<&str>,
@@ -87,15 +87,26 @@ impl HubConnection {
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
     {
+        let value = self.get_value::<K>(namespace, name).await?;
+        Ok(value.map(Item::of))
+    }
+
+    /// Returns an object as the hub sent it, or None if it does not exist.
+    pub(crate) async fn get_value<K>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Value>, CommandError>
+    where
+        K: Resource<DynamicType = ()>,
+    {
         if !are_names(namespace, Some(name)) {
             return Ok(None);
         }
         let request = urls::<K>(namespace).get(name, &GetParams::default());
         let answer = self.call(call(request)?).await;
-        match optional(answer).map_err(|error| self.failure(&error))? {
-            Some(answer) => Ok(Some(Item::of(self.read(&answer)?))),
-            None => Ok(None),
-        }
+        let answer = optional(answer).map_err(|error| self.failure(&error))?;
+        answer.map(|answer| self.read(&answer)).transpose()
     }
 
     /// All objects that the filter lets through, of one namespace or of all, sorted by namespace and name; and the
@@ -133,6 +144,20 @@ impl HubConnection {
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
     {
         Ok(self.list_at(namespace, filter).await?.0)
+    }
+
+    /// Returns all objects of a cluster-scoped kind as the hub sent them.
+    pub(crate) async fn list_values<K>(&self) -> Result<Vec<Value>, CommandError>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let mut values = Vec::new();
+        self.pages::<K>(None, ListParams::default(), None, |page| match page {
+            Some(page) => values.extend(page),
+            None => values.clear(),
+        })
+        .await?;
+        Ok(values)
     }
 
     /// The names of all objects, and nothing else of them.

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use berth_api::crds;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use serde_json::{Value, json};
+use berth_manifests::files;
+use serde_json::Value;
 
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Check, Finding, FindingObject};
@@ -30,18 +29,20 @@ const NEEDED: [&str; 12] = [
     "status.conditions",
 ];
 
-/// The CRDs of a hub, by the types.
-pub(crate) fn expected() -> [CustomResourceDefinition; 3] {
-    [
-        crds::managed_cluster(),
-        crds::managed_cluster_set(),
-        crds::managed_cluster_set_binding(),
-    ]
+/// Returns the shipped CRDs of a hub. A test keeps them equal to those that are generated from the types.
+pub(crate) fn expected() -> Vec<Value> {
+    files::CRDS
+        .iter()
+        .flat_map(|manifest| manifest.documents())
+        .collect()
 }
 
-/// `managedclusters.cluster.open-cluster-management.io`
-pub(crate) fn name(crd: &CustomResourceDefinition) -> String {
-    format!("{}.{}", crd.spec.names.plural, crd.spec.group)
+/// Returns the name of a CRD, such as `managedclusters.cluster.open-cluster-management.io`.
+pub(crate) fn name(crd: &Value) -> String {
+    crd["metadata"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
@@ -50,7 +51,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         let name = name(&crd);
         let object = || FindingObject::new("customresourcedefinition", &name);
         let found = match facts.crds.get(&name) {
-            Some(Ok(Some(stored))) => compare(&json!(crd), stored),
+            Some(Ok(Some(stored))) => compare(&crd, stored),
             Some(Ok(None)) => vec![
                 CHECK
                     .fault("it is not there: the hub does not know the kind")
@@ -248,11 +249,17 @@ fn shown(value: Option<&Value>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::doctor::checks::testing::{told, with};
 
+    fn managed_cluster() -> Value {
+        files::CRD_CLUSTERS.documents().remove(0)
+    }
+
     fn stored(change: impl Fn(&mut Value)) -> Value {
-        let mut stored = json!(crds::managed_cluster());
+        let mut stored = managed_cluster();
         stored["status"]["conditions"] = json!([
             {"type": "NamesAccepted", "status": "True"},
             {"type": "Established", "status": "True"},
@@ -353,14 +360,14 @@ mod tests {
             ),
         ];
         for (sentence, change, expected) in table {
-            let findings = compare(&json!(crds::managed_cluster()), &stored(change));
+            let findings = compare(&managed_cluster(), &stored(change));
             assert_eq!(told(&findings, expected), expected, "{sentence}");
         }
     }
 
     #[test]
     fn one_that_is_not_there_is_a_fault_with_its_name() {
-        let missing = name(&crds::managed_cluster());
+        let missing = name(&managed_cluster());
         let facts = with(|facts| drop(facts.crds.insert(missing.clone(), Ok(None))));
         let findings = check(&facts);
         assert_eq!(findings.len(), 1, "{findings:?}");
@@ -374,8 +381,7 @@ mod tests {
     #[test]
     fn every_needed_field_is_one_of_the_types() {
         let mut all = Difference::default();
-        for crd in expected() {
-            let ours = json!(crd);
+        for ours in expected() {
             all.compare(
                 &json!({}),
                 &ours["spec"]["versions"][0]["schema"]["openAPIV3Schema"],

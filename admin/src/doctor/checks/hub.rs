@@ -1,11 +1,11 @@
 //! The hub itself: its clock, and whether somebody carries clusters through their life.
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::coordination::v1::LeaseSpec;
 
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Check, Finding, FindingObject};
 use crate::doctor::installation;
+use crate::doctor::objects::LeaseSpec;
 use crate::hub::Answered;
 
 /// Clocks that differ by more are told of.
@@ -71,9 +71,9 @@ fn controller(facts: &Facts) -> Vec<Finding> {
             ];
         }
     };
-    let spec = lease.spec.clone().unwrap_or_default();
+    let spec = &lease.spec;
     let hub_time = facts.answered.its_time.unwrap_or_else(|| facts.now());
-    let silent = silent_for(&spec, hub_time).filter(|_| !facts.lease_renewed);
+    let silent = silent_for(spec, hub_time).filter(|_| !facts.lease_renewed);
     let Some(silent) = silent else {
         return Vec::new();
     };
@@ -167,20 +167,18 @@ mod tests {
         for (sentence, holder, ago, expected) in table {
             let facts = with(|facts| {
                 let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
-                lease.spec = Some(LeaseSpec {
+                lease.spec = LeaseSpec {
                     holder_identity: Some(holder.to_owned()),
                     lease_duration_seconds: Some(15),
                     renew_time: Some(MicroTime(NOW - SignedDuration::from_secs(ago))),
-                    ..LeaseSpec::default()
-                });
+                };
             });
             assert_eq!(told(&check(&facts), expected), expected, "{sentence}");
         }
         // The holder's clock may be wrong: who renews is there.
         let mut facts = with(|facts| {
             let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
-            lease.spec.as_mut().unwrap().renew_time =
-                Some(MicroTime(NOW - SignedDuration::from_hours(1)));
+            lease.spec.renew_time = Some(MicroTime(NOW - SignedDuration::from_hours(1)));
         });
         assert_eq!(check(&facts).len(), 1);
         facts.lease_renewed = true;

@@ -103,7 +103,7 @@ fn controller(facts: &Facts) -> Option<Finding> {
         .as_ref()
         .ok()
         .and_then(Option::as_ref)
-        .and_then(|lease| lease.spec.as_ref()?.holder_identity.clone())
+        .and_then(|lease| lease.spec.holder_identity.clone())
         .unwrap_or_default();
     let acts = if holder.starts_with(OCMS_CONTROLLER) {
         format!("it holds the Lease ({holder:?}), so that Berth's does not act")
@@ -129,11 +129,11 @@ fn scale(namespace: &str, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::apps::v1::Deployment;
     use serde_json::{Value, json};
 
     use super::*;
     use crate::doctor::checks::testing::{container, told, with};
+    use crate::doctor::objects::Deployment;
 
     fn deployment(name: &str, replicas: i32, command: &[&str]) -> Deployment {
         serde_json::from_value(json!({
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(check(&renamed), []);
         let mut facts = with_controller(1, "hub");
         let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
-        lease.spec.as_mut().unwrap().holder_identity = Some(format!("{OCMS_CONTROLLER}-1_x"));
+        lease.spec.holder_identity = Some(format!("{OCMS_CONTROLLER}-1_x"));
         let expected = ["warning: OCM's controller runs beside Berth's: it holds"];
         assert_eq!(told(&check(&facts), &expected), expected);
     }

@@ -1,11 +1,9 @@
 //! The Services that the registrations name: there, with the port, and with somebody behind it.
 
-use k8s_openapi::api::core::v1::{Service, ServicePort};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-
 use super::writes;
 use crate::doctor::facts::{Called, Endpoint, Facts, endpoint};
 use crate::doctor::finding::{Check, Finding, FindingObject, Severity};
+use crate::doctor::objects::{EndpointSlice, Service, ServicePort};
 
 const CHECK: Check = Check::WebhookService;
 
@@ -63,8 +61,7 @@ fn one(facts: &Facts, namespace: &str, name: &str, port: i32, called: &Called) -
         }
         Err(unread) => return vec![CHECK.unknown("whether the Service is there", unread)],
     };
-    let spec = service.spec.as_ref();
-    if spec.and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
+    if service.spec.type_.as_deref() == Some("ExternalName") {
         // Somebody elsewhere: the dry run shows whether they answer.
         return Vec::new();
     }
@@ -99,7 +96,7 @@ fn why_nobody(facts: &Facts, namespace: &str, name: &str) -> String {
 }
 
 fn port_of(service: &Service, number: i32) -> Option<&ServicePort> {
-    let ports = service.spec.as_ref()?.ports.as_ref()?;
+    let ports = service.spec.ports.as_ref()?;
     ports.iter().find(|port| {
         let protocol = port.protocol.as_deref().unwrap_or("TCP");
         port.port == number && protocol == "TCP"
@@ -113,10 +110,11 @@ fn is_somebody_ready(slices: &[EndpointSlice], port: Option<&str>) -> bool {
             it.name.as_deref().unwrap_or_default() == port.unwrap_or_default() && it.port.is_some()
         });
         has_port
-            && slice.endpoints.iter().any(|endpoint| {
+            && slice.endpoints.iter().flatten().any(|endpoint| {
                 let conditions = endpoint.conditions.as_ref();
-                // Not known is as good as ready.
-                conditions.and_then(|it| it.ready) != Some(false) && !endpoint.addresses.is_empty()
+                let mut addresses = endpoint.addresses.iter().flatten();
+                // An unknown state counts as ready.
+                conditions.and_then(|it| it.ready) != Some(false) && addresses.next().is_some()
             })
     })
 }
@@ -188,7 +186,7 @@ mod tests {
                 "another port",
                 |it| {
                     let service = it.service.as_mut().unwrap().as_mut().unwrap();
-                    service.spec.as_mut().unwrap().ports.as_mut().unwrap()[0].port = 443;
+                    service.spec.ports.as_mut().unwrap()[0].port = 443;
                 },
                 &["fault: it has no port 9443"],
             ),
@@ -196,7 +194,7 @@ mod tests {
                 "elsewhere",
                 |it| {
                     let service = it.service.as_mut().unwrap().as_mut().unwrap();
-                    service.spec.as_mut().unwrap().type_ = Some("ExternalName".to_owned());
+                    service.spec.type_ = Some("ExternalName".to_owned());
                     it.slices = Ok(Vec::new());
                 },
                 &[],

@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 
 use futures::{StreamExt, stream};
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authorization::v1::{SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use serde_json::json;
 
-use super::{Named, get, read};
+use super::{Named, read};
 use crate::doctor::facts::{Fact, Rights, Unread};
 use crate::doctor::installation;
+use crate::doctor::objects::Deployment;
 use crate::doctor::rights::{self, Right};
 use crate::hub::{DryRun, Filter, HubConnection};
 
@@ -45,7 +45,7 @@ pub(super) async fn deployments(hub: &HubConnection, namespace: &str) -> Account
         (None, Err(unread)) => Err(unread.clone()),
         // What runs outside of the hub may have the account of the manifests, or none that is known here.
         (None, Ok(_)) => {
-            let getting = get::<ServiceAccount>(hub, within, installation::ACCOUNT);
+            let getting = hub.get_value::<ServiceAccount>(within, installation::ACCOUNT);
             let account = read("get", ("serviceaccounts", ""), within, getting).await;
             account.map(|account| account.map(|_| installation::ACCOUNT.to_owned()))
         }
@@ -59,7 +59,7 @@ pub(super) async fn deployments(hub: &HubConnection, namespace: &str) -> Account
         // As above; with one process for both there is no account of its own.
         (None, None, Ok(_)) => {
             let own = installation::CONTROLLER_ACCOUNT;
-            let getting = get::<ServiceAccount>(hub, within, own);
+            let getting = hub.get_value::<ServiceAccount>(within, own);
             let found = read("get", ("serviceaccounts", ""), within, getting).await;
             match found {
                 Ok(Some(_)) => Ok(Some(own.to_owned())),

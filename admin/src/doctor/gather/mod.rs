@@ -16,7 +16,6 @@ use berth_lifecycle_core::names;
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Resource;
@@ -27,6 +26,7 @@ use super::checks::hub::silent_for;
 use super::checks::{crds, writes};
 use super::facts::{Fact, Facts, Pending, Unread};
 use super::installation;
+use super::objects::Lease;
 use super::rights::needed;
 use crate::failure::CommandError;
 use crate::hub::{Answered, Filter, HubConnection, Item, Tried};
@@ -173,12 +173,9 @@ where
 
 async fn definitions(hub: &HubConnection) -> BTreeMap<String, Fact<Option<Value>>> {
     let named = ("customresourcedefinitions", "apiextensions.k8s.io");
-    let each = crds::expected().map(|crd| async move {
+    let each = crds::expected().into_iter().map(|crd| async move {
         let name = crds::name(&crd);
-        let reading = async {
-            let item = hub.get::<CustomResourceDefinition>(None, &name).await?;
-            Ok(item.map(|item| item.value))
-        };
+        let reading = hub.get_value::<CustomResourceDefinition>(None, &name);
         let found = read("get", named, None, reading).await;
         (name, found)
     });
@@ -188,10 +185,7 @@ async fn definitions(hub: &HubConnection) -> BTreeMap<String, Fact<Option<Value>
 async fn agent_roles(hub: &HubConnection) -> [Fact<Option<Value>>; 2] {
     let named = ("clusterroles", "rbac.authorization.k8s.io");
     let one = async |name: &str| {
-        let reading = async {
-            let item = hub.get::<ClusterRole>(None, name).await?;
-            Ok(item.map(|item| item.value))
-        };
+        let reading = hub.get_value::<ClusterRole>(None, name);
         read("get", named, None, reading).await
     };
     futures::join!(one(names::REGISTRATION_ROLE), one(names::WORK_ROLE)).into()
@@ -210,10 +204,7 @@ async fn lease(
     };
     let first = look().await;
     let now = answered.its_time.unwrap_or(answered.ours.1);
-    let is_silent = |lease: &Lease| {
-        let spec = lease.spec.clone().unwrap_or_default();
-        silent_for(&spec, now).is_some()
-    };
+    let is_silent = |lease: &Lease| silent_for(&lease.spec, now).is_some();
     if !matches!(&first, Ok(Some(lease)) if is_silent(lease)) {
         return (first, false);
     }

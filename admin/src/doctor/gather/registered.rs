@@ -9,13 +9,11 @@ use futures::future::join_all;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Secret, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use super::{get, list, read};
+use super::{get, read};
 use crate::doctor::facts::{Called, Endpoint, Fact, Registration, Unread, endpoint};
 use crate::doctor::installation;
+use crate::doctor::objects::{Deployment, EndpointSlice, Secret, Service};
 use crate::hub::{Filter, HubConnection};
 
 /// How long a webhook may take to show its certificate.
@@ -33,17 +31,27 @@ pub(super) struct Registrations {
 pub(super) async fn registrations(hub: &HubConnection, namespace: &str) -> Registrations {
     const GROUP: &str = "admissionregistration.k8s.io";
     let (mutating, validating) = futures::join!(
-        list::<MutatingWebhookConfiguration>(hub, ("mutatingwebhookconfigurations", GROUP)),
-        list::<ValidatingWebhookConfiguration>(hub, ("validatingwebhookconfigurations", GROUP)),
+        read(
+            "list",
+            ("mutatingwebhookconfigurations", GROUP),
+            None,
+            hub.list_values::<MutatingWebhookConfiguration>(),
+        ),
+        read(
+            "list",
+            ("validatingwebhookconfigurations", GROUP),
+            None,
+            hub.list_values::<ValidatingWebhookConfiguration>(),
+        ),
     );
     let mutating = mutating.map(|all| {
         all.iter()
-            .map(|it| Registration::of("mutatingwebhookconfiguration", &it.value))
+            .map(|it| Registration::of("mutatingwebhookconfiguration", it))
             .collect::<Vec<_>>()
     });
     let validating = validating.map(|all| {
         all.iter()
-            .map(|it| Registration::of("validatingwebhookconfiguration", &it.value))
+            .map(|it| Registration::of("validatingwebhookconfiguration", it))
             .collect::<Vec<_>>()
     });
     let ours: BTreeSet<Endpoint> = [&mutating, &validating]
