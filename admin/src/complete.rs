@@ -14,7 +14,6 @@ use clap_complete::engine::{CompletionCandidate, complete};
 use clap_complete::env::{CompleteEnv, Shells};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Resource;
-use serde::de::DeserializeOwned;
 use tokio::runtime::Builder;
 
 use crate::hub::{HubArgs, HubConnection, Wait};
@@ -108,7 +107,7 @@ pub(crate) fn contexts() -> Vec<CompletionCandidate> {
 }
 
 /// Names from the hub that the flags typed so far name; none if it does not tell.
-fn names<K: Resource<DynamicType = ()> + DeserializeOwned + Default>() -> Vec<CompletionCandidate> {
+fn names<K: Resource<DynamicType = ()>>() -> Vec<CompletionCandidate> {
     let args = typed(env::args_os());
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
         return Vec::new();

@@ -94,7 +94,7 @@ pub(super) async fn bind(
     write: &WriteArgs,
 ) -> anyhow::Result<ExitCode> {
     let namespace = args.which.namespace.as_str();
-    match hub.get::<Namespace>(None, namespace).await {
+    match hub.get_value::<Namespace>(None, namespace).await {
         Ok(Some(_)) => {}
         Ok(None) => return Err(no_such_namespace(hub, namespace).await.into()),
         // Whoever may bind there need not be able to read it; the hub says whether it is there.

@@ -6,22 +6,13 @@ use berth_hub::{Answer, Call, CallError, MERGE_PATCH, METADATA_LIST, optional};
 use http::{Method, Request};
 use kube::Resource;
 use kube::core::Request as Urls;
-use kube::core::params::{
-    DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions,
-};
+use kube::core::params::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{HubConnection, Item};
 use crate::failure::CommandError;
-
-/// Objects are listed in pages of this many.
-const PAGE: u32 = 250;
-/// The byte bound of a page: as many objects of the 1.5 MiB that etcd takes at most.
-const LONGEST_PAGE: usize = 384 << 20;
-/// How often a list is begun again whose next page the hub has forgotten.
-const MOST_RESTARTS: usize = 3;
 
 /// Whether something is written, as kubectl's `--dry-run`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -35,15 +26,6 @@ pub(crate) enum DryRun {
     Server,
 }
 
-/// Which objects of a kind.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Filter {
-    /// A label selector.
-    pub(crate) labels: Option<String>,
-    /// A field selector.
-    pub(crate) fields: Option<String>,
-}
-
 // === impl DryRun ===
 
 impl DryRun {
@@ -54,24 +36,6 @@ impl DryRun {
             Self::Client => " (dry run)",
             Self::Server => " (server dry run)",
         }
-    }
-}
-
-// === impl Filter ===
-
-impl Filter {
-    pub(crate) fn labels(selector: impl Into<String>) -> Self {
-        Self {
-            labels: Some(selector.into()),
-            fields: None,
-        }
-    }
-
-    pub(super) fn params(&self) -> ListParams {
-        let mut params = ListParams::default();
-        params.label_selector.clone_from(&self.labels);
-        params.field_selector.clone_from(&self.fields);
-        params
     }
 }
 
@@ -107,129 +71,6 @@ impl HubConnection {
         let answer = self.call(call(request)?).await;
         let answer = optional(answer).map_err(|error| self.failure(&error))?;
         answer.map(|answer| self.read(&answer)).transpose()
-    }
-
-    /// All objects that the filter lets through, of one namespace or of all, sorted by namespace and name; and the
-    /// resourceVersion they are of.
-    pub(crate) async fn list_at<K>(
-        &self,
-        namespace: Option<&str>,
-        filter: &Filter,
-    ) -> Result<(Vec<Item<K>>, String), CommandError>
-    where
-        K: Resource<DynamicType = ()> + DeserializeOwned + Default,
-    {
-        checked::<K>(namespace, None)?;
-        let mut items = Vec::new();
-        let version = self
-            .pages::<K>(namespace, filter.params(), None, |page| match page {
-                Some(page) => items.extend(page.into_iter().map(Item::<K>::of)),
-                None => items.clear(),
-            })
-            .await?;
-        items.sort_by_cached_key(|item| {
-            let meta = item.object.meta();
-            (meta.namespace.clone(), meta.name.clone())
-        });
-        Ok((items, version))
-    }
-
-    /// The same without the resourceVersion.
-    pub(crate) async fn list<K>(
-        &self,
-        namespace: Option<&str>,
-        filter: &Filter,
-    ) -> Result<Vec<Item<K>>, CommandError>
-    where
-        K: Resource<DynamicType = ()> + DeserializeOwned + Default,
-    {
-        Ok(self.list_at(namespace, filter).await?.0)
-    }
-
-    /// Returns all objects of a cluster-scoped kind as the hub sent them.
-    pub(crate) async fn list_values<K>(&self) -> Result<Vec<Value>, CommandError>
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        let mut values = Vec::new();
-        self.pages::<K>(None, ListParams::default(), None, |page| match page {
-            Some(page) => values.extend(page),
-            None => values.clear(),
-        })
-        .await?;
-        Ok(values)
-    }
-
-    /// The names of all objects, and nothing else of them.
-    pub(crate) async fn names<K>(
-        &self,
-        namespace: Option<&str>,
-    ) -> Result<Vec<String>, CommandError>
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        checked::<K>(namespace, None)?;
-        let mut names = Vec::new();
-        self.pages::<K>(
-            namespace,
-            ListParams::default(),
-            Some(METADATA_LIST),
-            |page| match page {
-                Some(page) => names.extend(page.iter().filter_map(|item| {
-                    let name = item["metadata"]["name"].as_str();
-                    name.map(str::to_owned)
-                })),
-                None => names.clear(),
-            },
-        )
-        .await?;
-        Ok(names)
-    }
-
-    /// Lists in pages, each given to `take` before the next one is asked for; `None`: the hub has forgotten the next page,
-    /// and all begins again. Returns the resourceVersion.
-    async fn pages<K>(
-        &self,
-        namespace: Option<&str>,
-        params: ListParams,
-        accept: Option<&'static str>,
-        mut take: impl FnMut(Option<Vec<Value>>),
-    ) -> Result<String, CommandError>
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        let mut params = params.limit(PAGE);
-        let mut restarts = 0;
-        loop {
-            let mut page = call(urls::<K>(namespace).list(&params))?.at_most(LONGEST_PAGE);
-            if let Some(accept) = accept {
-                page = page.accept(accept);
-            }
-            let mut page = match self.ask(page).await {
-                Err(CommandError::Api(status))
-                    if status.code == 410
-                        && params.continue_token.is_some()
-                        && restarts < MOST_RESTARTS =>
-                {
-                    restarts += 1;
-                    take(None);
-                    params.continue_token = None;
-                    continue;
-                }
-                page => page?,
-            };
-            if let Value::Array(more) = page["items"].take() {
-                take(Some(more));
-            }
-            let metadata = &page["metadata"];
-            match metadata["continue"].as_str().filter(|it| !it.is_empty()) {
-                Some(token) => params.continue_token = Some(token.to_owned()),
-                None => {
-                    let version = metadata["resourceVersion"].as_str();
-                    return Ok(version.unwrap_or_default().to_owned());
-                }
-            }
-        }
     }
 
     /// Makes an object, and returns it as the hub has it. Under [`DryRun::Client`] nothing is sent.
@@ -405,7 +246,7 @@ fn are_names(namespace: Option<&str>, name: Option<&str>) -> bool {
 
 /// # Errors
 /// There is nothing under these names, which no object can have.
-fn checked<K: Resource<DynamicType = ()>>(
+pub(super) fn checked<K: Resource<DynamicType = ()>>(
     namespace: Option<&str>,
     name: Option<&str>,
 ) -> Result<(), CommandError> {

@@ -5,6 +5,7 @@ mod args;
 mod calls;
 mod connect;
 mod item;
+mod lists;
 mod probe;
 mod watch;
 
@@ -14,8 +15,9 @@ use berth_hub::HubApi;
 
 pub use args::HubArgs;
 pub(crate) use args::{Wait, wait};
-pub(crate) use calls::{DryRun, Filter};
+pub(crate) use calls::DryRun;
 pub(crate) use item::Item;
+pub(crate) use lists::Filter;
 pub(crate) use probe::{Answered, Tried};
 pub(crate) use watch::Change;
 
