@@ -13,11 +13,11 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Resource, ResourceExt};
 
-use super::find::Asked;
+use super::query::{Query, ShowArgs};
 use super::screen::View;
-use super::{ShowArgs, UNREADABLE, age_of, condition};
+use super::{UNREADABLE, age_of, condition};
 use crate::complete;
-use crate::hub::{Filter, HubArgs, HubConnection, Item};
+use crate::hub::{HubArgs, Item};
 use crate::print::{Format, Node};
 
 /// Show where sets are bound: which namespaces may place workloads on which sets
@@ -58,15 +58,6 @@ pub(super) struct Args {
     /// Those in all namespaces, as without a flag
     #[arg(short = 'A', long)]
     all_namespaces: bool,
-    /// How they are shown: table, wide, tree, json, yaml or name [default: table]
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        hide_possible_values = true
-    )]
-    output: Option<Format>,
     #[command(flatten)]
     show: ShowArgs,
 }
@@ -86,22 +77,14 @@ struct Bindings {
 }
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
-    let format = args.show.format(args.output, Format::Table);
-    let hub = HubConnection::of(hub).await?;
-    let filter = Filter {
-        labels: args.show.selector.clone(),
-        fields: None,
-    };
+    let mut query = Query::new(hub, &args.names, &args.show, Format::Table).await?;
+    query.asked.namespace.clone_from(&args.namespace);
+    query.asked.everywhere = args.namespace.is_none();
     let view = Bindings {
-        wide: format == Format::Wide,
+        wide: query.format == Format::Wide,
         namespace: args.namespace.clone(),
     };
-    let asked = Asked {
-        namespace: args.namespace.clone(),
-        everywhere: args.namespace.is_none(),
-        ..Asked::new(&args.names, filter)
-    };
-    super::show(&hub, &view, &asked, &args.show, format).await
+    query.run(&view).await
 }
 
 // === impl Bindings ===

@@ -16,11 +16,12 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Resource, ResourceExt};
 
-use super::find::{Asked, names_of, no_such};
+use super::find::{names_of, no_such};
+use super::query::{Query, ShowArgs};
 use super::screen::View;
-use super::{ShowArgs, UNREADABLE, age_of, condition};
+use super::{UNREADABLE, age_of, condition};
 use crate::complete;
-use crate::hub::{Filter, HubArgs, HubConnection, Item};
+use crate::hub::{HubArgs, HubConnection, Item};
 use crate::print::{Format, Node};
 
 /// Show clusters: whether they are accepted and available, their set, capacity and version
@@ -50,15 +51,6 @@ pub(super) struct Args {
         add = ArgValueCandidates::new(complete::sets)
     )]
     clusterset: Option<String>,
-    /// How they are shown: table, wide, tree, json, yaml or name [default: table]
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        hide_possible_values = true
-    )]
-    output: Option<Format>,
     #[command(flatten)]
     show: ShowArgs,
 }
@@ -70,32 +62,27 @@ struct Clusters {
 }
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
-    let format = args.show.format(args.output, Format::Table);
-    let hub = HubConnection::of(hub).await?;
-    let mut filter = Filter {
-        labels: args.show.selector.clone(),
-        fields: None,
-    };
+    let mut query = Query::new(hub, &args.names, &args.show, Format::Table).await?;
     let mut set = None;
     if let Some(name) = &args.clusterset {
-        let selector = selector_of(&hub, name).await?;
+        let selector = selector_of(&query.hub, name).await?;
         let members = match Membership::new(name, &selector) {
             Ok(members) => members,
-            Err(mistakes) => bail!("nobody can tell who is in the set {name:?}: {mistakes}"),
+            Err(mistakes) => bail!("the members of set {name:?} are unknown: {mistakes}"),
         };
-        // So that the hub sends no others.
+        // Then the hub sends only these.
         if let Some(label) = exclusive_label(name, &selector) {
-            let others = filter.labels.take().into_iter();
-            filter.labels = Some(others.chain([label]).collect::<Vec<_>>().join(","));
+            let labels = &mut query.asked.filter.labels;
+            let others = labels.take().into_iter();
+            *labels = Some(others.chain([label]).collect::<Vec<_>>().join(","));
         }
         set = Some((name.clone(), members));
     }
     let view = Clusters {
-        wide: format == Format::Wide,
+        wide: query.format == Format::Wide,
         set,
     };
-    let asked = Asked::new(&args.names, filter);
-    super::show(&hub, &view, &asked, &args.show, format).await
+    query.run(&view).await
 }
 
 async fn selector_of(hub: &HubConnection, set: &str) -> anyhow::Result<ManagedClusterSelector> {

@@ -17,9 +17,10 @@ use futures::future::OptionFuture;
 use jiff::Timestamp;
 use kube::Resource;
 
-use super::find::{Asked, warn};
+use super::find::warn;
+use super::query::{Query, ShowArgs};
 use super::screen::View;
-use super::{ShowArgs, UNREADABLE, age_of, condition};
+use super::{UNREADABLE, age_of, condition};
 use crate::complete;
 use crate::hub::{Filter, HubArgs, HubConnection, Item};
 use crate::print::{Format, Node};
@@ -36,6 +37,9 @@ use facts::Facts;
         "mclset",
         "managedclustersets.cluster.open-cluster-management.io",
     ],
+    mut_arg("output", |arg| {
+        arg.help("Output format: table, wide, tree, json, yaml or name [default: tree; with --watch: table]")
+    }),
     after_help = "\
 Examples:
   berth get clustersets
@@ -46,15 +50,6 @@ pub(super) struct Args {
     /// Those of these names only
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::sets))]
     names: Vec<String>,
-    /// How they are shown: table, wide, tree, json, yaml or name [default: tree, with --watch table]
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        hide_possible_values = true
-    )]
-    output: Option<Format>,
     #[command(flatten)]
     show: ShowArgs,
 }
@@ -73,44 +68,19 @@ struct ReadAt {
 }
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
-    let format = args.show.format(args.output, Format::Tree);
-    let hub = HubConnection::of(hub).await?;
-    let filter = Filter {
-        labels: args.show.selector.clone(),
-        fields: None,
-    };
-    let asked = Asked::new(&args.names, filter);
-    let sets = async {
-        if args.show.watch {
-            asked.list::<ManagedClusterSet>(&hub).await
-        } else {
-            asked.find(&hub).await
-        }
-    };
-    let (found, (facts, at)) = futures::join!(sets, read(&hub, format));
+    let query = Query::new(hub, &args.names, &args.show, Format::Tree).await?;
+    let sets = query.find::<ManagedClusterSet>();
+    let (found, (facts, at)) = futures::join!(sets, read(&query.hub, query.format));
     let found = found?;
     let view = Sets {
-        wide: format == Format::Wide,
+        wide: query.format == Format::Wide,
         facts,
     };
-    let mut screen = args.show.screen(format);
-    let now = Timestamp::now();
-    if !args.show.watch {
-        screen.write_all(&view, &found.items, asked.is_for_one(), now)?;
-        return Ok(super::end(
-            &view,
-            &asked,
-            &found.items,
-            &found.failures,
-            format,
-        ));
+    let mut screen = query.screen();
+    let code = query.show(&mut screen, &view, &found)?;
+    if query.goes_on(&found) {
+        watch::watch(&query.hub, &query.asked, view, screen, found, at).await?;
     }
-    screen.begin(&view, &found.items, now)?;
-    let code = super::end(&view, &asked, &found.items, &found.failures, format);
-    if found.items.is_empty() && !asked.names.is_empty() {
-        return Ok(code);
-    }
-    watch::watch(&hub, &asked, view, screen, found, at).await?;
     Ok(code)
 }
 

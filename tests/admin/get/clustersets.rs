@@ -211,7 +211,7 @@ $ berth get clustersets -l get={l}
 $ berth get bindings -n {c} --no-headers
 {good}   {good}       False   NamespaceBelongsToCluster   [..]s
 $ berth get clusters --clusterset {bad}
-Error: nobody can tell who is in the set \"{bad}\": spec.clusterSelector.labelSelector.matchExpressions[0].operator: Invalid value: \"Like\": not a valid selector operator
+Error: the members of set \"{bad}\" are unknown: spec.clusterSelector.labelSelector.matchExpressions[0].operator: Invalid value: \"Like\": not a valid selector operator
 ? 1
 ",
         )
