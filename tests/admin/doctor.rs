@@ -885,7 +885,7 @@ async fn what_is_no_hub_is_told_so() {
     assert!(
         output
             .stderr
-            .starts_with("Error: this is no hub of Open Cluster Management"),
+            .starts_with("Error: the API server does not serve managedclusters"),
         "{output:?}"
     );
 }

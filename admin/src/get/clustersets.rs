@@ -1,7 +1,7 @@
 //! `berth get clustersets`.
 //!
-//! A set does not know where it is bound and who belongs to it: bindings and clusters do. They are read once for all sets. Who may
-//! not read them is shown the rest.
+//! A set does not list its bindings and members, so bindings and clusters are read as well, once for all sets. A user who may
+//! not read them gets the other columns.
 
 mod facts;
 #[cfg(test)]
@@ -26,7 +26,7 @@ use crate::hub::{Filter, HubArgs, HubConnection, Item};
 use crate::print::{Format, Node};
 use facts::Facts;
 
-/// Show cluster sets: where they are bound, their clusters, and the namespaces they manage
+/// Show cluster sets: bound namespaces, clusters, and managed namespaces
 #[derive(Debug, clap::Args)]
 #[command(
     visible_alias = "clusterset",
@@ -47,20 +47,20 @@ Examples:
   berth get clustersets -o name"
 )]
 pub(super) struct Args {
-    /// Those of these names only
+    /// Only sets of these names
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::sets))]
     names: Vec<String>,
     #[command(flatten)]
     show: ShowArgs,
 }
 
-/// Sets, with what others say of them.
+/// The view of sets, with the facts from bindings and clusters.
 struct Sets {
     wide: bool,
     facts: Facts,
 }
 
-/// Where the watches of what was read go on; None: it was not.
+/// The resourceVersions at which the watches start. None: the objects were not read.
 #[derive(Debug, Default)]
 struct ReadAt {
     bindings: Option<String>,
@@ -84,7 +84,7 @@ pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> 
     Ok(code)
 }
 
-/// Reads what this format shows of bindings and clusters.
+/// Reads the bindings and clusters that this format needs.
 async fn read(hub: &HubConnection, format: Format) -> (Facts, ReadAt) {
     let all = Filter::default();
     let bindings = matches!(format, Format::Table | Format::Wide | Format::Tree);
@@ -96,7 +96,7 @@ async fn read(hub: &HubConnection, format: Format) -> (Facts, ReadAt) {
     let (mut facts, mut at) = (Facts::default(), ReadAt::default());
     match bindings {
         None => {}
-        Some(Err(why)) => warn("where the sets are bound", &why),
+        Some(Err(why)) => warn("bound namespaces", &why),
         Some(Ok((items, version))) => {
             facts.bindings_are(&items);
             at.bindings = Some(version);
@@ -104,7 +104,7 @@ async fn read(hub: &HubConnection, format: Format) -> (Facts, ReadAt) {
     }
     match clusters {
         None => {}
-        Some(Err(why)) => warn("which clusters are in the sets", &why),
+        Some(Err(why)) => warn("clusters of sets", &why),
         Some(Ok((items, version))) => {
             facts.clusters_are(&items);
             at.clusters = Some(version);
@@ -179,7 +179,7 @@ impl Sets {
     }
 }
 
-/// What the hub says of the set.
+/// Returns the message of the set's condition.
 fn status(item: &Item<ManagedClusterSet>) -> String {
     if item.unreadable.is_some() {
         return UNREADABLE.to_owned();

@@ -1,4 +1,4 @@
-//! Reads and writes. Every one ends in time, and tells what went wrong in the words of [`CommandError`].
+//! Reads and writes of objects. Each has a timeout, and each error is a [`CommandError`].
 
 use std::io::{self, Write};
 
@@ -14,22 +14,22 @@ use serde_json::Value;
 use super::{HubConnection, Item};
 use crate::failure::CommandError;
 
-/// Whether something is written, as kubectl's `--dry-run`.
+/// The mode of writes, as kubectl's `--dry-run`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum DryRun {
-    /// Yes.
+    /// The object is written.
     #[default]
     None,
-    /// No, and the hub is not asked.
+    /// Nothing is sent to the hub.
     Client,
-    /// No, but the hub decides about it as if it were.
+    /// The hub decides about the write, but stores nothing.
     Server,
 }
 
 // === impl DryRun ===
 
 impl DryRun {
-    /// What follows a line about something that was done, or would be.
+    /// Returns the suffix of a line about a write.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Self::None => "",
@@ -73,7 +73,7 @@ impl HubConnection {
         answer.map(|answer| self.read(&answer)).transpose()
     }
 
-    /// Makes an object, and returns it as the hub has it. Under [`DryRun::Client`] nothing is sent.
+    /// Creates an object, and returns it as the hub sent it. With [`DryRun::Client`] nothing is sent.
     pub(crate) async fn create<K>(
         &self,
         namespace: Option<&str>,
@@ -93,7 +93,7 @@ impl HubConnection {
         self.ask(call(request)?).await
     }
 
-    /// Changes an object, or one of its subresources, by a merge patch. Under [`DryRun::Client`] nothing is sent.
+    /// Changes an object or one of its subresources by a merge patch. With [`DryRun::Client`] nothing is sent.
     pub(crate) async fn merge<K>(
         &self,
         namespace: Option<&str>,
@@ -122,7 +122,7 @@ impl HubConnection {
         self.ask(call(request)?).await.map(drop)
     }
 
-    /// Puts a subresource of an object in the place of what is there. Under [`DryRun::Client`] nothing is sent.
+    /// Replaces a subresource of an object. With [`DryRun::Client`] nothing is sent.
     pub(crate) async fn replace_subresource<K>(
         &self,
         name: &str,
@@ -143,8 +143,8 @@ impl HubConnection {
         self.ask(call(request)?).await.map(drop)
     }
 
-    /// Deletes an object; false: there was none. With a uid, only if it is still that object. Under [`DryRun::Client`]
-    /// nothing is sent.
+    /// Deletes an object, if its uid is the given one. Returns false if it does not exist. With [`DryRun::Client`] nothing is
+    /// sent.
     pub(crate) async fn delete<K>(
         &self,
         namespace: Option<&str>,
@@ -176,19 +176,19 @@ impl HubConnection {
         Ok(answer.is_some())
     }
 
-    /// The objects of a list by its path, with nothing but their metadata.
+    /// Lists the metadata of the objects at a path.
     pub(crate) async fn metadata(&self, path: &str) -> Result<Value, CommandError> {
         self.ask(Call::get(path.to_owned()).accept(METADATA_LIST))
             .await
     }
 
-    /// Makes a call, and reads the answer.
+    /// Makes a call, and decodes the response.
     async fn ask(&self, call: Call) -> Result<Value, CommandError> {
         let answer = self.call(call).await;
         self.read(&answer.map_err(|error| self.failure(&error))?)
     }
 
-    /// Makes a call, within the time that a user waits. The hub's warnings go to standard error, as kubectl has it.
+    /// Makes a call within the timeout of requests. Warnings of the hub go to standard error, as in kubectl.
     pub(super) async fn call(&self, call: Call) -> Result<Answer, CallError> {
         let answer = self.api.call(call.within(self.wait)).await?;
         for warning in answer.warnings() {
@@ -200,7 +200,7 @@ impl HubConnection {
                 }
             };
             let warning: String = warning.chars().map(plain).collect();
-            // With nowhere to write it to, the command goes on.
+            // An error of standard error does not stop the command.
             let _ = writeln!(io::stderr(), "Warning: {warning}");
         }
         Ok(answer)
@@ -215,7 +215,7 @@ impl HubConnection {
     }
 }
 
-/// A request as kube makes them, as a call. Patches are merge patches.
+/// Converts a request of kube to a call. Patches are merge patches.
 pub(super) fn call(
     request: Result<Request<Vec<u8>>, kube::core::request::Error>,
 ) -> Result<Call, CommandError> {
@@ -236,8 +236,8 @@ pub(super) fn urls<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -> Ur
     Urls::new(K::url_path(&(), namespace))
 }
 
-/// Whether each of these can be one part of a path, as it is; others would reach another path. (Names of most kinds are
-/// narrower; a CSR's is not.)
+/// Returns true if each name can stand in a path as it is; another name could change the path. (Most kinds allow fewer
+/// names, but CSRs do not.)
 fn are_names(namespace: Option<&str>, name: Option<&str>) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:!$&'()*+,;=@".contains(&byte);
     let is_name = |name: &str| !["", ".", ".."].contains(&name) && name.bytes().all(is_plain);
@@ -245,7 +245,7 @@ fn are_names(namespace: Option<&str>, name: Option<&str>) -> bool {
 }
 
 /// # Errors
-/// There is nothing under these names, which no object can have.
+/// No object can have one of these names.
 pub(super) fn checked<K: Resource<DynamicType = ()>>(
     namespace: Option<&str>,
     name: Option<&str>,

@@ -17,7 +17,7 @@ use crate::failure::CommandError;
 /// Number of objects on a page.
 const PAGE: u32 = 250;
 /// Byte bound of a page.
-const LONGEST_PAGE: usize = 32 << 20;
+pub(super) const LONGEST_PAGE: usize = 32 << 20;
 /// Smallest number of objects on a page.
 const FEWEST: u32 = 8;
 /// Limit on how often a list starts again after its continue token expired.
@@ -142,7 +142,7 @@ impl HubConnection {
         let mut params = params.limit(size);
         let mut restarts = 0;
         loop {
-            let mut page = call(urls.list(&params))?.at_most(LONGEST_PAGE);
+            let mut page = call(urls.list(&params))?.at_most(self.longest_page);
             if let Some(accept) = accept {
                 page = page.accept(accept);
             }
@@ -225,20 +225,24 @@ mod tests {
             };
             let list =
                 json!({"metadata": {"continue": next, "resourceVersion": "7"}, "items": items});
-            asked.lock().unwrap().push(query);
+            asked
+                .lock()
+                .unwrap()
+                .push(query.trim_start_matches('&').to_owned());
             let body = Full::new(list.to_string().into());
             std::future::ready(Response::builder().body(body))
         });
         HubConnection {
             api: HubApi::new(service),
             wait: Duration::from_secs(30),
+            longest_page: 1 << 20,
         }
     }
 
     #[tokio::test]
     async fn a_page_above_the_byte_bound_is_read_again_with_fewer_objects() {
         let asked = Arc::default();
-        let hub = hub(200, 200 << 10, &asked);
+        let hub = hub(200, 6 << 10, &asked);
         let (items, version) = hub
             .list_at::<ManagedCluster>(None, &Filter::default())
             .await
@@ -255,10 +259,10 @@ mod tests {
     #[tokio::test]
     async fn a_page_that_stays_above_the_byte_bound_is_an_error() {
         let asked = Arc::default();
-        let hub = hub(8, 5 << 20, &asked);
+        let hub = hub(8, 200 << 10, &asked);
         let listed = hub.list::<ManagedCluster>(None, &Filter::default()).await;
         let error = listed.unwrap_err().to_string();
-        assert!(error.contains("longer than 32 MiB"), "{error}");
+        assert!(error.contains("longer than 1 MiB"), "{error}");
         assert_eq!(asked.lock().unwrap().len(), 6);
     }
 }

@@ -1,5 +1,4 @@
-//! The hub as the admin's commands see it: objects read and written, each call within a time, each failure told so that a
-//! person knows what to do.
+//! Calls to the hub by the commands. Each call has a timeout, and each error says what the user can do.
 
 mod args;
 mod calls;
@@ -21,9 +20,12 @@ pub(crate) use lists::Filter;
 pub(crate) use probe::{Answered, Tried};
 pub(crate) use watch::Change;
 
-/// A hub, and as whom we speak to it.
+/// A connection to a hub, as the user that the flags name.
 #[derive(Clone)]
 pub(crate) struct HubConnection {
     api: HubApi,
+    /// Timeout of a request.
     wait: Duration,
+    /// Byte bound of a page of a list.
+    longest_page: usize,
 }

@@ -249,8 +249,8 @@ $ berth get clustersets {set}
     ├── <Status> No ManagedCluster selected
     ├── <Clusters> <unreadable>
     └── <ManagedNamespaces> []
-Warning: where the sets are bound cannot be shown: managedclustersetbindings.cluster.open-cluster-management.io is forbidden: User \"{dev}\" cannot list resource \"managedclustersetbindings\" in API group \"cluster.open-cluster-management.io\" at the cluster scope (Forbidden)
-Warning: which clusters are in the sets cannot be shown: managedclusters.cluster.open-cluster-management.io is forbidden: User \"{dev}\" cannot list resource \"managedclusters\" in API group \"cluster.open-cluster-management.io\" at the cluster scope (Forbidden)
+Warning: bound namespaces cannot be shown: managedclustersetbindings.cluster.open-cluster-management.io is forbidden: User \"{dev}\" cannot list resource \"managedclustersetbindings\" in API group \"cluster.open-cluster-management.io\" at the cluster scope (Forbidden)
+Warning: clusters of sets cannot be shown: managedclusters.cluster.open-cluster-management.io is forbidden: User \"{dev}\" cannot list resource \"managedclusters\" in API group \"cluster.open-cluster-management.io\" at the cluster scope (Forbidden)
 $ berth get clustersets {set} -o name
 managedclusterset.cluster.open-cluster-management.io/{set}
 $ berth get clustersets -o name
