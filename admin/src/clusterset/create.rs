@@ -219,7 +219,7 @@ mod tests {
         let failure = there("prod", &leaving, None).unwrap_err().to_string();
         assert_eq!(
             failure,
-            "Clusterset prod is being deleted: create it when it is gone"
+            "Clusterset prod is being deleted: create it after the deletion"
         );
     }
 }
