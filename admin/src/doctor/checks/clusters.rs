@@ -235,13 +235,13 @@ mod tests {
             (
                 "not set up",
                 cluster("c1", true, &[]),
-                &["warning: it is accepted, and the hub has not given it"],
+                &["warning: it is accepted, but not set up yet"],
             ),
             ("accepted just now", new, &[]),
             (
                 "accepted again, and nobody has seen it",
                 cluster("c1", true, &[denied]),
-                &["warning: it is accepted, and the hub has not given it"],
+                &["warning: it is accepted, but not set up yet"],
             ),
             (
                 "in trouble",

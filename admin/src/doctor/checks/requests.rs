@@ -164,7 +164,7 @@ mod tests {
             (
                 "a renewal that nobody can ask about",
                 renewal(Err(Unread::Needs("x".to_owned()))),
-                Some("whether the hub lets it renew could not be checked: you need x"),
+                Some("its right to renew could not be checked: you need x"),
             ),
             ("a renewal of just now", new, None),
             ("of another signer", other, None),
