@@ -218,7 +218,7 @@ async fn the_denial_of_a_cluster_that_waits_is_noted_once() {
     house.managed_cluster(&name, &[]).await;
     let noted = async || {
         let cluster = house.admin.get(&cluster_path(&name)).await.unwrap();
-        cluster.ok()["metadata"]["annotations"]["open-cluster-management.io/denied-on"].clone()
+        cluster.ok()["metadata"]["annotations"][DENIED_ON].clone()
     };
     house
         .stage()
@@ -246,7 +246,9 @@ hubAcceptsClient is not set for managed cluster {c}
     assert_eq!(noted().await, since);
 }
 
-/// The annotation of a denial that takes effect at once.
+/// The record of a denial.
+const DENIED_ON: &str = "open-cluster-management.io/denied-on";
+/// The annotation of a denial that takes effect immediately.
 const NOW: &str = "open-cluster-management.io/deny-now";
 
 #[tokio::test]
@@ -268,14 +270,16 @@ hubAcceptsClient is not set for managed cluster {c}
 ",
         )
         .await;
-    let annotation = async || {
+    let annotation = async |key: &str| {
         let object = house.admin.get(&cluster_path(&name)).await.unwrap();
-        object.ok()["metadata"]["annotations"][NOW].clone()
+        object.ok()["metadata"]["annotations"][key].clone()
     };
-    assert_eq!(annotation().await, "true");
+    assert_eq!(annotation(NOW).await, "true");
     house.berth(&format!("accept {name}")).await.ok();
     assert!(is_accepted(&house, &name).await);
-    assert!(annotation().await.is_null());
+    assert!(annotation(NOW).await.is_null());
+    // The record stays: automatic approval of CSRs stays off for this cluster.
+    assert!(annotation(DENIED_ON).await.is_string());
 }
 
 #[tokio::test]

@@ -343,7 +343,7 @@ mod tests {
         NOW - SignedDuration::from_hours(24 * days)
     }
 
-    /// A leaf of this name, made so many days ago, for so many.
+    /// A leaf certificate of this name: issued `days_ago`, valid for `days`.
     fn leaf(name: &str, days_ago: i64, days: u32) -> (Authority, Issued) {
         let authority = Authority::new("the CA", DAY * 3650, before(days_ago)).unwrap();
         let issued = authority

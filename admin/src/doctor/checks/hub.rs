@@ -175,7 +175,7 @@ mod tests {
             });
             assert_eq!(told(&check(&facts), expected), expected, "{sentence}");
         }
-        // The holder's clock may be wrong: who renews is there.
+        // The holder's clock may be wrong: a holder that renews the Lease is active.
         let mut facts = with(|facts| {
             let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
             lease.spec.renew_time = Some(MicroTime(NOW - SignedDuration::from_hours(1)));

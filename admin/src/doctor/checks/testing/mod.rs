@@ -49,7 +49,7 @@ pub(crate) fn told(findings: &[Finding], expected: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// What runs in the gate's pods.
+/// Returns the container of the gate.
 pub(crate) fn container(facts: &mut Facts) -> &mut Container {
     let deployment = &mut facts.deployments.as_mut().unwrap()[0];
     &mut deployment.spec.template.spec.containers[0]
@@ -169,7 +169,7 @@ fn read() -> Facts {
     }
 }
 
-/// What Berth answers.
+/// Returns the response of Berth to a dry run.
 fn answer(webhook: &ShippedWebhook, probe: &Probe) -> Tried {
     let words = match probe.shows {
         Shows::Filled { .. } => {
