@@ -1,4 +1,4 @@
-//! The flags of managed certificates, and what they come to: the gate reads the Secret, the controller keeps it.
+//! The flags of managed certificates. The gate reads the Secret, and the controller manages it.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,75 +11,75 @@ use berth_manifests::webhooks::WEBHOOKS;
 use clap::ValueEnum;
 use jiff::SignedDuration;
 
-/// Where the gate's certificate comes from.
+/// The source of the gate's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Source {
-    /// Files in --certdir, which somebody else renews
+    /// Files in --certdir, which another tool renews
     Folder,
-    /// A Secret that the controller fills, renews and publishes
+    /// A Secret that the controller fills and renews
     Secret,
 }
 
-/// The flag of the gate.
+/// The flag `--certificate-source` of the gate.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SourceArgs {
-    /// Where the certificate comes from: the files in --certdir, or a Secret that 'berth controller --keep-certificates' or
-    /// 'berth hub' fills and renews
+    /// Source of the certificate: the files in --certdir, or a Secret that 'berth controller --keep-certificates' or 'berth
+    /// hub' fills and renews
     #[arg(long, value_enum, default_value_t = Source::Folder, hide_possible_values = true, value_name = "folder|secret")]
     certificate_source: Source,
 }
 
-/// Which Secret it is.
+/// The flags that name the Secret.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SecretArgs {
-    /// The Secret of managed certificates, and the Lease of the process that keeps them
+    /// Name of the Secret of managed certificates, and of the Lease of the process that manages them
     #[arg(
         long,
         value_name = "NAME",
         default_value = "berth-webhook-certificates"
     )]
     certificate_secret: String,
-    /// The namespace of both, and of the Service
-    /// [default: the one this runs in, else open-cluster-management-hub]
+    /// Namespace of both, and of the Service
+    /// [default: the namespace that this runs in, else open-cluster-management-hub]
     #[arg(long, value_name = "NAMESPACE")]
     certificate_namespace: Option<String>,
 }
 
-/// How the certificates of the Secret are kept.
+/// The flags of the process that manages the certificates.
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeeperArgs {
-    /// The Service that the registrations call; its name is in the kept certificate
+    /// Service that the registrations call; the managed certificate contains its name
     #[arg(
         long,
         value_name = "NAME",
         default_value = "cluster-manager-registration-webhook"
     )]
     certificate_service: String,
-    /// More DNS names and IP addresses for the kept certificate
+    /// Additional DNS names and IP addresses for the managed certificate
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     certificate_names: Vec<String>,
-    /// How long a kept authority is valid
+    /// Lifetime of a managed certificate authority
     #[arg(long, value_name = "DURATION", default_value = "8760h")]
     ca_validity: SignedDuration,
-    /// How long a kept certificate is valid; it is renewed when a fifth is left
+    /// Lifetime of a managed certificate; it is renewed when a fifth is left
     #[arg(long, value_name = "DURATION", default_value = "720h")]
     leaf_validity: SignedDuration,
-    /// How long a new authority is in all registrations before its certificate is served
+    /// How long the registrations contain a new authority before its certificate is served
     #[arg(long, value_name = "DURATION", default_value = "60s")]
     ca_settle: SignedDuration,
 }
 
-/// The hub whose registrations are looked after.
+/// The hub of the Secret and the registrations.
 pub(crate) struct OnHub {
     pub(crate) api: HubApi,
-    /// Where the hub's components are.
+    /// The namespace of the hub's components.
     pub(crate) namespace: String,
 }
 
 // === impl SourceArgs ===
 
 impl SourceArgs {
-    /// Where the certificate comes from.
+    /// Returns the source of the certificate.
     pub(crate) fn source(&self) -> Source {
         self.certificate_source
     }
@@ -88,19 +88,19 @@ impl SourceArgs {
 // === impl SecretArgs ===
 
 impl SecretArgs {
-    /// Where the Secret is; without a flag in this namespace.
+    /// Returns namespace and name of the Secret. `namespace` is the default.
     ///
     /// # Errors
-    /// Names the flag, and what is wrong with its value.
+    /// A flag has an invalid value; the message names it.
     fn place(&self, namespace: &str) -> anyhow::Result<Place> {
         let namespace = match &self.certificate_namespace {
-            Some(namespace) => valid("--certificate-namespace", namespace.clone(), "namespace")?,
+            Some(namespace) => valid("--certificate-namespace", namespace.clone(), "Namespace")?,
             None => namespace.to_owned(),
         };
         let problems = berth_api::names::dns1123_subdomain(&self.certificate_secret);
         if !problems.is_empty() {
             bail!(
-                "--certificate-secret: {:?} is no name of a Secret: {}",
+                "--certificate-secret: {:?} is not a valid name of a Secret: {}",
                 self.certificate_secret,
                 problems.join("; ")
             );
@@ -111,10 +111,10 @@ impl SecretArgs {
         })
     }
 
-    /// The certificates of the Secret, to be served.
+    /// Returns the certificates of the Secret, for a gate.
     ///
     /// # Errors
-    /// Names the flag, and what is wrong with its value.
+    /// A flag has an invalid value; the message names it.
     pub(crate) fn read(&self, hub: OnHub, observer: Observer) -> anyhow::Result<Managed> {
         let place = self.place(&hub.namespace)?;
         Ok(Managed::reader(hub.api, place, observer))
@@ -124,10 +124,10 @@ impl SecretArgs {
 // === impl KeeperArgs ===
 
 impl KeeperArgs {
-    /// The certificates of the Secret, to be kept.
+    /// Returns the certificates of the Secret, for the process that manages them.
     ///
     /// # Errors
-    /// Names the flags, and what is wrong with their values.
+    /// A flag has an invalid value; the message names it.
     pub(crate) fn keep(
         &self,
         secret: &SecretArgs,
@@ -172,7 +172,10 @@ impl KeeperArgs {
 fn valid(flag: &str, name: String, what: &str) -> anyhow::Result<String> {
     let problems = berth_api::names::dns1123_label(&name);
     if !problems.is_empty() {
-        bail!("{flag}: {name:?} is no {what}: {}", problems.join("; "));
+        bail!(
+            "{flag}: {name:?} is not a valid name of a {what}: {}",
+            problems.join("; ")
+        );
     }
     Ok(name)
 }

@@ -18,12 +18,12 @@ Examples:
   # In ~/.bashrc, or ~/.zshrc with zsh
   source <(berth completion bash)
 
-  # For kubectl berth: both programs are berth by another name, on the PATH
+  # For kubectl berth: link berth under two other names on the PATH
   ln -s $(command -v berth) /usr/local/bin/kubectl-berth
   ln -s $(command -v berth) /usr/local/bin/kubectl_complete-berth";
 
-/// The registration hub of Open Cluster Management: the gate that decides which clusters a hub lets in, which set they
-/// join, and where sets are bound; and the controller that carries them through their life.
+/// The registration hub of Open Cluster Management: an admission gate that decides which clusters a hub accepts, which sets
+/// they join, and where sets are bound; and a controller that manages clusters from acceptance to removal.
 #[derive(Debug, Parser)]
 #[command(
     name = "berth",
@@ -33,7 +33,7 @@ Examples:
 )]
 #[command(after_help = "Run 'berth COMMAND --help' for examples.")]
 pub(crate) struct Cli {
-    // For those who are used to writing them before the command, as kubectl allows. What is written after it wins.
+    // Flags before the command, as kubectl allows. Flags after the command win.
     #[command(flatten)]
     hub: HubArgs,
     #[command(subcommand)]
@@ -52,7 +52,8 @@ enum Command {
     Demo(demo::Args),
     /// Print a completion script for a shell
     ///
-    /// Commands, flags, and names of clusters, sets and namespaces, which are asked of the hub that the command line names.
+    /// It completes commands, flags, and names of clusters, sets and namespaces. Names come from the hub that the command line
+    /// selects.
     #[command(after_help = COMPLETION)]
     Completion {
         /// The shell
@@ -60,7 +61,7 @@ enum Command {
     },
 }
 
-/// Runs the command that was typed. An error is told in one line on standard error.
+/// Runs the command. Prints an error as one line on standard error.
 pub(crate) fn run() -> ExitCode {
     match complete::answer(command) {
         Ok(false) => {}
@@ -74,14 +75,14 @@ pub(crate) fn run() -> ExitCode {
     let (result, failure) = match cli.command {
         Command::Admin(command) => (command.run(), 1),
         _ if cli.hub.any() => {
-            let why = "--kubeconfig, --context, --as, --as-group and --request-timeout before the command are for those \
-                       that people type at a hub; write the command's own flags after it";
+            let why = "--kubeconfig, --context, --as, --as-group and --request-timeout before the command work only with \
+                       the commands of hub admins; write the flags of this command after it";
             (Err(anyhow::anyhow!(why)), 2)
         }
         Command::Hub(args) => (hub::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::WebhookServer(args) => (webhook_server::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::Controller(args) => (controller::run(&args).map(|()| ExitCode::SUCCESS), 1),
-        // 1 says that something was denied.
+        // Exit code 1 means denied.
         Command::Review(args) => (decide(&args), 2),
         #[cfg(feature = "devhub")]
         Command::Demo(args) => (demo::run(&args), 1),
@@ -92,10 +93,10 @@ pub(crate) fn run() -> ExitCode {
     };
     result.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {
-            // Who read has seen enough. A shell shows the same code for a program that SIGPIPE ends.
+            // The reader closed the pipe. Shells show the same code for a program that SIGPIPE ends.
             return ExitCode::from(141);
         }
-        // With nowhere left to write to, the exit code must do.
+        // An error of standard error is ignored: the exit code has to do.
         let error = format!("{error:#}");
         let _ = writeln!(io::stderr(), "Error: {}", Lines(&error));
         ExitCode::from(failure)
@@ -107,7 +108,7 @@ fn decide(args: &review::Args) -> anyhow::Result<ExitCode> {
     review::run(args, gates.webhooks)
 }
 
-/// The whole command line. The hub's flags are not shown where they are for some commands only.
+/// Returns the command line. The help of the program hides the hub's flags, since only some commands have them.
 fn command() -> clap::Command {
     let command = Cli::command().mut_args(|arg| arg.global(false).hide(true));
     match complete::called_as() {

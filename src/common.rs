@@ -10,12 +10,12 @@ use tokio::runtime::Builder;
 use crate::logging::{self, Format};
 use crate::open_files;
 
-/// Where a pod finds the namespace it runs in.
+/// The file with the namespace of a pod.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 /// The namespace that OCM installs its hub in.
 pub(crate) const DEFAULT_NAMESPACE: &str = "open-cluster-management-hub";
 
-/// The namespace of the hub's components, unless a flag says otherwise: the one this runs in, or OCM's.
+/// Returns the default namespace of the hub's components: the one that this runs in, or OCM's.
 pub(crate) fn install_namespace() -> String {
     match std::fs::read_to_string(NAMESPACE_FILE) {
         Ok(namespace) => namespace.trim().to_owned(),
@@ -25,10 +25,10 @@ pub(crate) fn install_namespace() -> String {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CommonArgs {
-    /// Kubeconfig of the hub [default: the files of $KUBECONFIG, else the cluster this runs in]
+    /// Kubeconfig of the hub [default: the files of $KUBECONFIG, else the cluster that this runs in]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Lowest TLS version: VersionTLS12 or VersionTLS13. Older ones are not served
+    /// Minimum TLS version: VersionTLS12 or VersionTLS13
     #[arg(
         long,
         value_name = "VERSION",
@@ -36,13 +36,13 @@ pub(crate) struct CommonArgs {
         hide_default_value = true
     )]
     tls_min_version: String,
-    /// Cipher suites of TLS 1.2 by their IANA names, separated by commas [default: all that are secure]
+    /// Cipher suites of TLS 1.2 by their IANA names, separated by commas [default: all secure ones]
     #[arg(long, value_name = "SUITES")]
     tls_cipher_suites: Vec<String>,
-    /// How log lines look
+    /// Log format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     log_format: Format,
-    /// Log verbosity, as klog's: 4 and more for debugging
+    /// Log verbosity as in klog: 4 or more for debugging
     #[arg(
         short = 'v',
         long = "v",
@@ -57,7 +57,7 @@ pub(crate) struct CommonArgs {
     ignored: Ignored,
 }
 
-/// Flags of all of OCM's components that are taken and have no meaning here.
+/// Flags of all components of OCM that are accepted and ignored.
 #[derive(Debug, clap::Args)]
 struct Ignored {
     #[arg(long, hide = true)]
@@ -69,15 +69,15 @@ struct Ignored {
 // === impl CommonArgs ===
 
 impl CommonArgs {
-    /// The hub that the flag, `$KUBECONFIG`, or the cluster in which this runs names.
+    /// Connects to the hub of the flag, of `$KUBECONFIG`, or of the cluster that this runs in.
     ///
     /// # Errors
-    /// No hub is named, or its kubeconfig cannot be used.
+    /// No kubeconfig was found, or it cannot be used.
     pub(crate) async fn hub(&self) -> Result<HubApi, ConnectError> {
         HubApi::connect(&Access::of_server(self.kubeconfig.clone())).await
     }
 
-    /// Begins to log, and runs a command to its end.
+    /// Starts logging, and runs a command to its end.
     ///
     /// # Errors
     /// Those of the command.
@@ -91,10 +91,10 @@ impl CommonArgs {
         runtime.enable_all().build()?.block_on(command)
     }
 
-    /// What the TLS flags say, and sentences for the log.
+    /// Returns the values of the TLS flags, and warnings for the log.
     ///
     /// # Errors
-    /// A value that is none.
+    /// A value is invalid.
     pub(crate) fn tls(&self) -> anyhow::Result<(TlsOptions, Vec<String>)> {
         Ok(TlsOptions::parse(
             &self.tls_min_version,
@@ -102,7 +102,7 @@ impl CommonArgs {
         )?)
     }
 
-    /// Sentences for the log about flags that have no meaning here.
+    /// Returns warnings about ignored flags.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let ignored = &self.ignored;
         ignored_flags(&[
@@ -112,10 +112,10 @@ impl CommonArgs {
     }
 }
 
-/// A sentence for each flag that was given.
+/// Returns a warning for each flag that is set.
 pub(crate) fn ignored_flags(flags: &[(&str, bool)]) -> Vec<String> {
     let given = flags.iter().filter(|(_, given)| *given);
     given
-        .map(|(flag, _)| format!("--{flag} has no meaning here and is ignored"))
+        .map(|(flag, _)| format!("--{flag} is not supported and is ignored"))
         .collect()
 }

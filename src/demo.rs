@@ -12,28 +12,28 @@ use crate::signals;
 
 const EXAMPLES: &str = "\
 Examples:
-  # The play, then a hub to look around on, until Ctrl-C
+  # Play the scenario, then keep the hub running until Ctrl-C
   berth demo
 
-  # The play alone; exits with 1 if the hub does anything else than it should
+  # Only play the scenario; the exit code is 1 if the hub does not behave as expected
   berth demo --exit
 
-Nothing is left behind: the hub lives in this process, and its kubeconfig in a folder for temporary
-files, which is removed in the end.";
+Nothing is left behind: the hub runs in this process, and its kubeconfig is in a temporary folder,
+which is removed at the end.";
 
 /// Show what Berth does, on a hub in this process
 ///
-/// Starts a Kubernetes-compatible hub for development, the gate and the lifecycle, installs the manifests, creates three people and an agent, and plays how a cluster is let in, put into a set, bound, falls silent, is turned out and leaves. Then it stays up and says how to look around with kubectl. Needs no cluster.
+/// Starts a Kubernetes-compatible hub for development, the gate and the lifecycle, installs the manifests, and creates three users and an agent. It plays a scenario: a cluster is accepted, added to a set, bound, falls silent, is denied and deleted. Then it keeps running and prints how to explore the hub with kubectl. Needs no cluster.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// End after the play
+    /// Exit after the scenario
     #[arg(long)]
     exit: bool,
-    /// Port of the hub on 127.0.0.1; 'auto' for any free one
+    /// Port of the hub on 127.0.0.1; 'auto' for any free port
     #[arg(long, default_value = "auto")]
     port: Port,
-    /// Log what hub and gate do: 1 for denials and the like, 4 and more for debugging
+    /// Log verbosity of hub and gate: 1 for denials and other information, 4 or more for debugging
     #[arg(
         short = 'v',
         long = "v",
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     verbosity: u8,
 }
 
-/// Plays, and stays up until a signal.
+/// Plays the scenario, and runs until a signal.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match args.verbosity {
         0 => logging::init_quiet(Format::Text),
@@ -61,10 +61,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let played = async {
         let shutdown = CancellationToken::new();
-        let told_twice = signals::told_twice(shutdown.clone())?;
+        let second_signal = signals::second_signal(shutdown.clone())?;
         tokio::select! {
             played = demo.run(shutdown) => played.map(|()| ExitCode::SUCCESS),
-            () = told_twice => anyhow::bail!("told to stop a second time: stopped at once"),
+            () = second_signal => anyhow::bail!("second signal: stopped immediately"),
         }
     };
     Builder::new_multi_thread()

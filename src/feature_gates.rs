@@ -1,9 +1,9 @@
-//! `--feature-gates`, as Kubernetes' components take it: `Gate=true,Other=false`, and the flag may be repeated.
+//! `--feature-gates`, with the syntax of Kubernetes' components: `Gate=true,Other=false` (repeatable).
 
 use berth_lifecycle_core::config::Gates;
 use berth_rules::FeatureGates;
 
-/// Gates of OCM's hub registration that have no counterpart here.
+/// Gates of OCM's hub registration that Berth does not implement.
 const NOT_SUPPORTED: [&str; 5] = [
     "AllAlpha",
     "AllBeta",
@@ -12,28 +12,28 @@ const NOT_SUPPORTED: [&str; 5] = [
     "V1beta1CSRAPICompatibility",
 ];
 
-/// Whose gates they are.
+/// The component of the gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     Webhooks,
     Controller,
-    /// Both of them in one process.
+    /// Both in one process.
     Hub,
 }
 
-/// What the flag said.
+/// The parsed value of the flag.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Parsed {
     pub(crate) webhooks: FeatureGates,
     pub(crate) lifecycle: Gates,
-    /// Sentences for the log.
+    /// Warnings for the log.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads all values of the flag, in order; a later one wins.
+/// Parses all values of the flag, in order. Later values win.
 ///
 /// # Errors
-/// The value that is not `Gate=true` or `Gate=false` of a known gate.
+/// A value is not `Gate=true` or `Gate=false` of a known gate.
 pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
     let mut parsed = Parsed {
         webhooks: FeatureGates::default(),
@@ -88,11 +88,11 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
                         "feature gate {gate} is not supported and stays off"
                     ));
                 }
-                // What it is about is no business of the webhooks, in OCM neither.
+                // These gates do not concern the webhooks, as in OCM.
                 Of::Controller
             }
             gate => anyhow::bail!(
-                "--feature-gates: {gate:?} is not known; the gates of {} are {}",
+                "--feature-gates: unknown gate {gate:?}; the gates of {} are {}",
                 of.name(),
                 of.gates()
             ),
@@ -247,7 +247,7 @@ mod tests {
         assert!(
             gates(&["DefaultClusterset=true"])
                 .unwrap_err()
-                .contains("\"DefaultClusterset\" is not known")
+                .contains("unknown gate \"DefaultClusterset\"")
         );
         assert!(
             gates(&["DefaultClusterSet"])

@@ -1,4 +1,4 @@
-//! `berth hub`: the gate and the lifecycle in one process, for small hubs: its account has the rights of both.
+//! `berth hub`: the gate and the lifecycle in one process, for small hubs. Its account has the rights of both.
 
 use std::sync::Arc;
 
@@ -18,19 +18,19 @@ Examples:
   # In a pod
   berth hub --feature-gates=ManagedClusterAutoApproval=true --auto-approved-csr-users=alice
 
-  # In a pod, with a certificate that it makes, renews and publishes itself
+  # In a pod, with a certificate that it creates, renews and publishes itself
   berth hub --certificate-source=secret
 
   # Outside of the hub's cluster
   berth hub --kubeconfig ~/.kube/hub --certdir /etc/berth/tls
 
-Every replica is a gate. One of them carries clusters through their life: who holds the Lease registration-controller-lock.
+Every replica serves the gate. One of them runs the controller: the holder of the Lease registration-controller-lock.
 
-Signals: SIGTERM and SIGINT hand the Lease on, drain and end it, the second one at once.";
+Signals: the first SIGTERM or SIGINT releases the Lease, drains connections and stops the process; the second one stops it immediately.";
 
-/// Serve the admission webhooks and carry clusters through their life
+/// Serve the admission webhooks and run the controller
 ///
-/// What 'berth webhook-server' and 'berth controller --keep-certificates' do, in one process: the gate on every replica, the controller on one. The account behind the port of the webhooks has the controller's rights, too. All metrics are on the metrics port; who loses the Lease goes on as a gate.
+/// Runs 'berth webhook-server' and 'berth controller --keep-certificates' in one process: the gate on every replica, the controller on one. So the account that serves the webhooks also has the rights of the controller. All metrics are on the metrics port. A replica that loses the Lease continues as a gate.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub(crate) struct Args {
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     lifecycle: LifecycleArgs,
 }
 
-/// Serves and works until a signal, and returns when everything has drained.
+/// Runs until a signal, and returns after connections have drained.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     args.gate
         .common
@@ -71,18 +71,22 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     };
     let decides = async move || Ok((answerer, Some(hub)));
     let gate = Prepared::new(&args.gate, gates.webhooks, Some(&args.keeper), decides).await?;
-    let (tls, _told_by_the_gate) = common.tls()?;
+    // The gate has logged the warnings.
+    let (tls, _) = common.tls()?;
     let registry = gate.registry();
     let lifecycle = Lifecycle::new(settings, tls, registry, api, WhenLost::StandAgain).await?;
     let controller = lifecycle.address()?;
 
     let stop = CancellationToken::new();
-    let told_twice = signals::told_twice(stop.clone())?;
-    // Whichever ends by itself takes the other one with it, in order.
+    let second_signal = signals::second_signal(stop.clone())?;
+    // If one of the two ends, the other one is stopped in an orderly way.
     let lifecycle = async {
         let ended = lifecycle.run(stop.clone()).await;
         if let Err(error) = &ended {
-            tracing::error!(error = format!("{error:#}"), "the lifecycle failed: ending");
+            tracing::error!(
+                error = format!("{error:#}"),
+                "the lifecycle failed: stopping"
+            );
         }
         stop.cancel();
         ended
@@ -97,6 +101,6 @@ async fn work(args: &Args) -> anyhow::Result<()> {
             gate.context("the gate failed")?;
             lifecycle.context("the lifecycle failed")
         }
-        () = told_twice => anyhow::bail!("told to stop a second time: stopped at once, without draining"),
+        () = second_signal => anyhow::bail!("second signal: stopped immediately, without draining"),
     }
 }

@@ -1,7 +1,7 @@
 //! Logs, on standard error.
 //!
-//! Whatever a field holds, no line of a log has a character in it that a terminal obeys or that hides or reorders text
-//! ([`is_plain`] says which these are).
+//! Log lines contain no control characters and no characters that hide or reorder text ([`is_plain`]), whatever the fields
+//! contain.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -13,16 +13,16 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::time::SystemTime;
 use tracing_subscriber::prelude::*;
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people; in colour on a terminal
+    /// Text, in colour on a terminal
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
-/// Begins to log. `RUST_LOG` wins over `verbosity`, which counts as klog's does: 4 and more for debugging.
+/// Starts logging. `RUST_LOG` wins over `verbosity`, which is klog's: 4 or more for debugging.
 pub(crate) fn init(format: Format, verbosity: u8) {
     let level = match verbosity {
         0..=3 => LevelFilter::INFO,
@@ -32,7 +32,7 @@ pub(crate) fn init(format: Format, verbosity: u8) {
     init_at(format, level);
 }
 
-/// Begins to log warnings and errors only, unless `RUST_LOG` says otherwise.
+/// Starts logging with warnings and errors only, unless `RUST_LOG` is set.
 #[cfg(feature = "devhub")]
 pub(crate) fn init_quiet(format: Format) {
     init_at(format, LevelFilter::WARN);
@@ -67,11 +67,11 @@ fn init_at(format: Format, level: LevelFilter) {
     }
 }
 
-/// Escapes what is not plain in the lines that are written through it.
+/// A writer that escapes characters that are not plain.
 struct Escaping<W> {
     out: W,
     format: Format,
-    /// The lines have colours, which begin with an escape character. (Those of fields are escaped before.)
+    /// True if lines contain colour codes, which begin with an escape character. The formatter escapes those of fields.
     colours: bool,
 }
 
@@ -104,7 +104,7 @@ impl<W: Write> Write for Escaping<W> {
             Ok(text) if !text.chars().all(|c| self.is_left(c)) => {
                 self.out.write_all(self.escaped(text).as_bytes())?;
             }
-            // The formatter writes whole lines, and these are text.
+            // The formatter writes whole lines of text.
             _ => self.out.write_all(bytes)?,
         }
         Ok(bytes.len())

@@ -1,23 +1,22 @@
-//! How many files, connections among them, this process may have open.
+//! The limit on open files, which include connections.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Kept back for everything that is no client's connection: the hub, health, metrics, certificates.
+/// Files reserved for other uses than connections of clients: the hub, health, metrics, certificates.
 const OWN: usize = 256;
 
-/// Asks for as many open files as the process may have, as programs in Go do: what it is given by default is meant for
-/// programs of the last century, and is 1,024 in many containers.
+/// Raises the limit on open files to its maximum, as programs in Go do. The default is 1,024 in many containers.
 pub(crate) fn ask_for_all() {
     let limit = getrlimit(Resource::Nofile);
     let all = Rlimit {
         current: limit.maximum,
         ..limit
     };
-    // If not, the number of connections is smaller.
+    // After an error, the limit on connections is lower.
     let _ = setrlimit(Resource::Nofile, all);
 }
 
-/// As many connections as are wanted, or as leave enough files for everything else.
+/// Returns the wanted number of connections, or a lower one that leaves enough files for other uses.
 pub(crate) fn connections(wanted: usize) -> usize {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     bounded(wanted, usize::try_from(files).unwrap_or(usize::MAX))

@@ -1,4 +1,4 @@
-//! The port flags, with OCM's meaning, and the opening of ports.
+//! The flags for ports, with OCM's meaning.
 
 use std::fmt;
 use std::io;
@@ -11,11 +11,11 @@ use tokio::net::TcpListener;
 /// The value of a port flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Port {
-    /// This one.
+    /// This port.
     Number(u16),
-    /// Zero or less: OCM's way to say "the default", or "none", depending on the flag.
+    /// Zero or less: in OCM, the default port or no port, depending on the flag.
     Unset,
-    /// Any free one.
+    /// Any free port.
     Auto,
 }
 
@@ -30,7 +30,7 @@ impl FromStr for Port {
             Ok(..=0) => Ok(Self::Unset),
             Ok(number) => u16::try_from(number)
                 .map(Self::Number)
-                .map_err(|_| "ports end at 65535".to_owned()),
+                .map_err(|_| "the highest port is 65535".to_owned()),
             Err(_) => Err("expected a port number, or 'auto' for any free port".to_owned()),
         }
     }
@@ -47,7 +47,7 @@ impl fmt::Display for Port {
 }
 
 impl Port {
-    /// With a default for [`Port::Unset`].
+    /// Replaces [`Port::Unset`] by a default.
     pub(crate) fn or(self, default: u16) -> Self {
         if self == Self::Unset {
             Self::Number(default)
@@ -56,10 +56,10 @@ impl Port {
         }
     }
 
-    /// Opens it; nothing when it is unset.
+    /// Opens the port, unless it is unset.
     ///
     /// # Errors
-    /// Names the flag and the address.
+    /// The port cannot be opened; the message names the flag and the address.
     pub(crate) async fn open(
         self,
         flag: &str,
@@ -86,7 +86,7 @@ impl Port {
     }
 }
 
-/// The value of a flag that names address and port at once: `IP:PORT`, `:PORT`, and `auto` for the port.
+/// The value of a flag with address and port: `IP:PORT` or `:PORT`; the port may be `auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     ip: IpAddr,
@@ -124,13 +124,13 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Opens it.
+    /// Opens the port.
     ///
     /// # Errors
-    /// Names the flag and the address.
+    /// The port cannot be opened; the message names the flag and the address.
     pub(crate) async fn open(self, flag: &str) -> anyhow::Result<TcpListener> {
         let listener = self.port.open(flag, self.ip).await?;
-        listener.with_context(|| format!("{flag}: there must be a port"))
+        listener.with_context(|| format!("{flag}: a port is required"))
     }
 }
 

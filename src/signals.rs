@@ -1,27 +1,27 @@
-//! How the process is told to stop.
+//! Signals that stop the process.
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// The first SIGTERM or SIGINT cancels `shutdown`, which asks for an orderly end. The future is done at the second one,
-/// which asks for an end at once; it must be polled for either to be noticed.
+/// Handles SIGTERM and SIGINT. The first one cancels `shutdown`, for an orderly stop. The future completes at the second one, for
+/// an immediate stop. Signals are handled only while the future is polled.
 ///
 /// # Errors
-/// When signals cannot be listened to.
-pub(crate) fn told_twice(shutdown: CancellationToken) -> io::Result<impl Future<Output = ()>> {
+/// The signal handlers cannot be installed.
+pub(crate) fn second_signal(shutdown: CancellationToken) -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(async move {
-        let mut told = async || {
+        let mut next = async || {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
         };
-        told().await;
+        next().await;
         shutdown.cancel();
-        told().await;
+        next().await;
     })
 }

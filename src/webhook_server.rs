@@ -1,4 +1,4 @@
-//! `berth webhook-server`: the gate, served.
+//! `berth webhook-server`: serves the gate.
 
 use std::fs::Permissions;
 use std::io::{self, Write};
@@ -34,35 +34,35 @@ use crate::open_files;
 use crate::ports::Port;
 use crate::signals;
 
-/// How long a certificate of `--self-signed` is valid.
+/// Lifetime of a certificate of `--self-signed`.
 const SELF_SIGNED_VALIDITY: Duration = Duration::from_secs(30 * 24 * 3600);
 
 const EXAMPLES: &str = "\
 Examples:
-  # Without a hub: rules from files, a certificate of its own
+  # Without a hub: RBAC objects from files, and a self-signed certificate
   berth webhook-server --hub-files examples/hub --self-signed --bind-address 127.0.0.1
 
   # In a pod, as OCM's operator starts it
   berth webhook-server --port=9443 --feature-gates=DefaultClusterSet=true
 
-  # In a pod, with the certificate that 'berth controller --keep-certificates' makes, renews and publishes
+  # In a pod, with the certificate that 'berth controller --keep-certificates' creates, renews and publishes
   berth webhook-server --certificate-source=secret
 
   # Outside of the hub's cluster
   berth webhook-server --kubeconfig ~/.kube/hub --certdir /etc/berth/tls
 
-Signals: SIGTERM and SIGINT drain and end it, the second one at once.";
+Signals: the first SIGTERM or SIGINT drains connections and stops the process; the second one stops it immediately.";
 
 /// Serve the admission webhooks
 ///
-/// Serves them over TLS, and health and metrics in plain HTTP beside them. Who may do what is asked of the hub of --kubeconfig or $KUBECONFIG, of the hub it runs in, or of the files of --hub-files.
+/// Serves the webhooks over TLS, and health and metrics over plain HTTP on other ports. Permissions are checked by the hub of --kubeconfig or $KUBECONFIG, by the hub that this runs in, or with the files of --hub-files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     gate: GateArgs,
     /// YAML or JSON file, or folder of such files, with the RBAC objects, Namespaces, ManagedClusters, sets and bindings
-    /// to decide by instead of a hub's (repeatable)
+    /// to use instead of a hub (repeatable)
     #[arg(long, value_name = "PATH", conflicts_with = "kubeconfig")]
     hub_files: Vec<PathBuf>,
     /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), GuardedSelectors (on),
@@ -71,47 +71,47 @@ pub(crate) struct Args {
     feature_gates: Vec<String>,
 }
 
-/// The flags of the gate, wherever it runs.
+/// The flags of the gate, in `berth webhook-server` and `berth hub`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GateArgs {
-    /// Port of the webhooks; 0 means 9443, 'auto' any free one
+    /// Port of the webhooks; 0 means 9443, 'auto' any free port
     #[arg(long, default_value = "9443", allow_negative_numbers = true)]
     port: Port,
-    /// Port of /metrics, in plain HTTP; 0 for none, 'auto' for any free one
+    /// Port of /metrics, over plain HTTP; 0 for no port, 'auto' for any free port
     #[arg(long, default_value = "8080", allow_negative_numbers = true)]
     metrics_port: Port,
-    /// Port of /healthz and /readyz of the webhooks, in plain HTTP; 0 for none, 'auto' for any free one
+    /// Port of /healthz and /readyz of the webhooks, over plain HTTP; 0 for no port, 'auto' for any free port
     #[arg(long, default_value = "8000", allow_negative_numbers = true)]
     health_probe_port: Port,
-    /// Address that these ports are opened on; by default every address of the host
+    /// Address of these ports; by default all addresses of the host
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V6(Ipv6Addr::UNSPECIFIED), hide_default_value = true)]
     bind_address: IpAddr,
-    /// Folder with tls.crt and tls.key, reloaded when they change
-    /// [default: k8s-webhook-server/serving-certs in the system's folder for temporary files]
+    /// Folder with tls.crt and tls.key, which are reloaded when they change
+    /// [default: k8s-webhook-server/serving-certs in the system's temporary folder]
     #[arg(long, value_name = "DIR")]
     certdir: Option<PathBuf>,
-    /// Make a CA and a certificate for localhost, 127.0.0.1 and ::1, in --certdir or a new folder, and print how to use
-    /// it. A valid certificate that is there already is used on
+    /// Create a CA and a certificate for localhost, 127.0.0.1 and ::1, in --certdir or a temporary folder, and print how to
+    /// use them. An existing valid certificate is kept
     #[arg(long)]
     self_signed: bool,
     #[command(flatten)]
     source: SourceArgs,
     #[command(flatten)]
     secret: SecretArgs,
-    /// CA certificates (PEM): clients must present a certificate of one of these
+    /// CA certificates (PEM); clients must present a certificate that one of them signed
     #[arg(long, value_name = "FILE")]
     client_ca_file: Option<PathBuf>,
-    /// Names that clients' certificates may have, as common name or DNS name; needs --client-ca-file
+    /// Allowed names of client certificates, as common name or DNS name; requires --client-ca-file
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     client_names: Vec<String>,
-    /// How long to serve on, not ready, after being told to stop, such as 10s or 1m
+    /// How long to keep serving, but not ready, after the first signal, such as 10s or 1m
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     shutdown_delay: SignedDuration,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
 
-/// Serves until a signal, and returns when everything has drained.
+/// Serves until a signal, and returns after connections have drained.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     args.gate
         .common
@@ -126,17 +126,17 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
     let decides = async || decides(args).await;
     let prepared = Prepared::new(&args.gate, gates.webhooks, None, decides).await?;
     let shutdown = CancellationToken::new();
-    let told_twice = signals::told_twice(shutdown.clone())?;
+    let second_signal = signals::second_signal(shutdown.clone())?;
     tokio::select! {
         served = prepared.run(None, shutdown) => served,
-        () = told_twice => anyhow::bail!("told to stop a second time: stopped at once, without draining"),
+        () = second_signal => anyhow::bail!("second signal: stopped immediately, without draining"),
     }
 }
 
-/// What decides, and the hub that it decides for, if there is one.
+/// The answerer of the gate, and the hub, if it has one.
 pub(crate) type Decides = (Arc<dyn Answerer>, Option<OnHub>);
 
-/// A gate, ready to serve: what can fail at start has been done.
+/// A gate that is ready to serve. Everything that can fail at the start is done.
 pub(crate) struct Prepared {
     gate: Gate,
     metrics_port: Option<TcpListener>,
@@ -147,15 +147,15 @@ pub(crate) struct Prepared {
     door: Door,
 }
 
-/// What the webhooks are served with, and where.
+/// The certificate and the port of the webhooks.
 enum Door {
-    /// With a folder's certificate, on an open port.
+    /// The certificate of a folder, and an open port.
     Folder {
         open: Open,
         certificates: Certificates,
         self_signed: bool,
     },
-    /// With one that may have to be made first.
+    /// The certificate of a Secret, which may not exist yet. The port is opened later.
     Secret {
         managed: Box<Managed>,
         port: Port,
@@ -164,7 +164,7 @@ enum Door {
     },
 }
 
-/// How TLS is served, whatever the certificate.
+/// The TLS options for any certificate.
 struct Serving {
     options: TlsOptions,
     client_auth: Option<ClientAuth>,
@@ -172,11 +172,11 @@ struct Serving {
 }
 
 impl Prepared {
-    /// Reads the flags and opens the ports. Sentences for the log are told. With `keeper`, the certificates of the Secret are
-    /// kept here, too.
+    /// Reads the flags, logs their warnings, and opens the ports. With `keeper`, this process also manages the certificates of the
+    /// Secret.
     ///
     /// # Errors
-    /// Names the flag, and what is wrong with its value.
+    /// A flag has an invalid value, or a port cannot be opened; the message names the flag.
     pub(crate) async fn new(
         args: &GateArgs,
         gates: FeatureGates,
@@ -203,7 +203,7 @@ impl Prepared {
             folder = Some((tls.with(from)?, certificates));
         } else if args.certdir.is_some() || args.self_signed {
             anyhow::bail!(
-                "--certificate-source=secret: --certdir and --self-signed are for the source folder, leave them away"
+                "--certificate-source=secret: cannot be combined with --certdir or --self-signed"
             );
         }
         let (answerer, hub) = decides().await?;
@@ -226,7 +226,7 @@ impl Prepared {
             },
             None => {
                 let hub = hub.context(
-                    "--certificate-source=secret: there must be a hub, --hub-files is none",
+                    "--certificate-source=secret: requires a hub; cannot be combined with --hub-files",
                 )?;
                 let observer = certificate_metrics(metrics.registry());
                 let managed = match keeper {
@@ -262,21 +262,22 @@ impl Prepared {
         })
     }
 
-    /// Where metrics are registered.
+    /// Returns the registry of the metrics.
     pub(crate) fn registry(&self) -> &Registry {
         self.metrics.registry()
     }
 
-    /// Serves until `shutdown` is cancelled, and until all has drained. `controller`: the address of what runs beside it.
+    /// Serves until `shutdown` is cancelled and connections have drained. `controller` is the address of the controller in the same
+    /// process, for the log.
     ///
     /// # Errors
-    /// A part of it ended that never does, or there was nothing to serve with.
+    /// A task that should run forever ended, or no certificate could be loaded.
     pub(crate) async fn run(
         self,
         controller: Option<SocketAddr>,
         shutdown: CancellationToken,
     ) -> anyhow::Result<()> {
-        let told = Told {
+        let addresses = Addresses {
             metrics: address(self.metrics_port.as_ref()),
             health: address(self.health_port.as_ref()),
             controller,
@@ -288,11 +289,11 @@ impl Prepared {
                 self_signed,
             } => {
                 let folder = certificates.folder.clone();
-                told.serving(&open, &folder.display().to_string())?;
+                addresses.serving(&open, &folder.display().to_string())?;
                 if self_signed {
                     let port = open.webhooks.local_addr()?.port();
-                    // A trial goes on when nobody reads how it could be used.
-                    let _ = tell_how_to_use(&folder, port, told.metrics);
+                    // An error of standard output does not stop the gate.
+                    let _ = tell_how_to_use(&folder, port, addresses.metrics);
                 }
                 let opening = Opening::at_once(open.webhooks, open.tls);
                 (opening, None, Some(certificates))
@@ -311,7 +312,7 @@ impl Prepared {
                         webhooks: open(port, address).await?,
                         tls: Arc::new(tls.with(pair)?),
                     };
-                    told.serving(&open, &secret)?;
+                    addresses.serving(&open, &secret)?;
                     Ok::<_, anyhow::Error>(open)
                 };
                 let opening = Opening::when(async {
@@ -332,7 +333,7 @@ impl Prepared {
         let Some(managed) = managed else {
             return Ok(server.run(shutdown).await?);
         };
-        // Whichever ends by itself takes the other one with it.
+        // If one of the two ends, the other one is stopped.
         let stop = shutdown.child_token();
         let server = async {
             let ended = server.run(stop.clone()).await;
@@ -353,7 +354,7 @@ impl Prepared {
 // === impl Serving ===
 
 impl Serving {
-    /// With this certificate.
+    /// Returns the TLS configuration with this certificate.
     fn with(&self, source: impl PairSource + 'static) -> anyhow::Result<ServingTls> {
         Ok(ServingTls::new(
             source,
@@ -365,16 +366,16 @@ impl Serving {
     }
 }
 
-/// What the log is told of addresses.
+/// The addresses for the log.
 #[derive(Clone, Copy)]
-struct Told {
+struct Addresses {
     metrics: Option<SocketAddr>,
     health: Option<SocketAddr>,
     controller: Option<SocketAddr>,
 }
 
-impl Told {
-    /// One line.
+impl Addresses {
+    /// Logs that the gate serves.
     fn serving(&self, open: &Open, certificates: &str) -> anyhow::Result<()> {
         let or_none = |address: Option<SocketAddr>| {
             address.map_or("none".to_owned(), |address| address.to_string())
@@ -395,17 +396,17 @@ impl Told {
 /// Opens the port of the webhooks.
 async fn open(port: Port, address: IpAddr) -> anyhow::Result<TcpListener> {
     let listener = port.or(9443).open("--port", address).await?;
-    listener.context("--port: there must be one")
+    listener.context("--port: a port is required")
 }
 
 fn address(listener: Option<&TcpListener>) -> Option<SocketAddr> {
     listener.and_then(|listener| listener.local_addr().ok())
 }
 
-/// Where certificates are.
+/// The folder of the certificates.
 struct Certificates {
     folder: PathBuf,
-    /// Removed in the end, if nobody named a folder.
+    /// The temporary folder, if no flag names a folder. It is removed at the end.
     _temporary: Option<TempDir>,
 }
 
@@ -416,12 +417,12 @@ fn certificates(args: &GateArgs, now: Timestamp) -> anyhow::Result<Certificates>
             .join("k8s-webhook-server")
             .join("serving-certs"),
         (None, true) => {
-            // Nobody guesses its name, and nobody else may enter it.
+            // The name is random, and only this user may enter the folder.
             let temporary = tempfile::Builder::new()
                 .prefix("berth-")
                 .permissions(Permissions::from_mode(0o700))
                 .tempdir()
-                .context("a folder for certificates cannot be made; name one by --certdir")?;
+                .context("cannot create a temporary folder for certificates; name a folder with --certdir")?;
             write_self_signed(temporary.path(), SELF_SIGNED_VALIDITY, now)?;
             return Ok(Certificates {
                 folder: temporary.path().to_owned(),
@@ -432,7 +433,7 @@ fn certificates(args: &GateArgs, now: Timestamp) -> anyhow::Result<Certificates>
     if args.self_signed && Folder::new(&folder).load(now).is_err() {
         if folder.join("tls.crt").exists() && !folder.join("ca.crt").exists() {
             anyhow::bail!(
-                "{}: holds a tls.crt that --self-signed did not make and that cannot be served; name another --certdir",
+                "{}: contains an invalid tls.crt that --self-signed did not create; name another --certdir",
                 folder.display()
             );
         }
@@ -448,7 +449,7 @@ async fn decides(args: &Args) -> anyhow::Result<Decides> {
     if args.hub_files.is_empty() {
         let api = match args.gate.common.hub().await {
             Err(error @ ConnectError::NoKubeconfig { .. }) => {
-                anyhow::bail!("{error}, or decide without one by --hub-files PATH")
+                anyhow::bail!("{error}, or decide without a hub with --hub-files PATH")
             }
             api => api?,
         };
@@ -470,7 +471,7 @@ fn tell_how_to_use(folder: &Path, port: u16, metrics: Option<SocketAddr>) -> io:
     let mut out = io::stdout().lock();
     writeln!(
         out,
-        "The gate is open. Its certificate authority: {}/ca.crt",
+        "The gate is serving. Its certificate authority: {}/ca.crt",
         folder.display()
     )?;
     writeln!(out, "Send it an AdmissionReview:\n")?;

@@ -1,16 +1,16 @@
-//! Questions to who sits at the terminal.
+//! Questions to the user at the terminal.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-/// Answers are read up to this length: who sends more has not understood the question.
+/// Byte bound of an answer.
 const LONGEST_ANSWER: u64 = 100;
 
-/// Whether somebody is there to be asked.
-pub(crate) fn somebody_is_there() -> bool {
+/// Returns true if the user can be asked: standard input and standard error are a terminal.
+pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks, and returns whether the answer is yes. Anything but a clear yes is no.
+/// Asks a question. Returns true only for `y` and `yes`.
 pub(crate) fn confirmed(question: &str) -> io::Result<bool> {
     ask(&mut io::stdin().lock(), &mut io::stderr(), question)
 }
@@ -21,7 +21,7 @@ fn ask(input: &mut impl BufRead, out: &mut impl Write, question: &str) -> io::Re
     let mut answer = String::new();
     io::Read::take(input, LONGEST_ANSWER).read_line(&mut answer)?;
     if !answer.ends_with('\n') {
-        // Who ended the input left the cursor behind the question.
+        // The input ended without a line break, so the cursor is still behind the question.
         writeln!(out)?;
     }
     Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))

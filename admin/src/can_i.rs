@@ -1,7 +1,7 @@
-//! `berth can-i`: whether somebody may do what the gate guards, and what would let them.
+//! `berth can-i`: checks the permissions that the gate asks for, and prints the RBAC objects that grant them.
 //!
-//! It asks exactly what the gate asks, of the same authorizer. `kubectl auth can-i` cannot do so for acceptance: the group of
-//! that permission is not in discovery.
+//! It sends the same questions as the gate to the same authorizer. `kubectl auth can-i` cannot ask for the acceptance of a
+//! cluster, since the API group of that permission is not in discovery.
 
 mod grant;
 
@@ -25,63 +25,64 @@ use grant::Grant;
 
 const EXAMPLES: &str = "\
 Examples:
-  # May I let this cluster in, or turn it out?
+  # May I accept or deny this cluster?
   berth can-i accept cluster1
 
-  # May somebody else put clusters into this set, or take them out?
+  # May another user add clusters to this set, or remove them?
   berth can-i join prod --as dev --as-group developers
 
-  # Let them
+  # Grant a permission to another user
   berth can-i bind prod --as dev -o yaml | kubectl apply -f -";
 
-/// Say whether you may accept a cluster, or join or bind a set
+/// Check whether you may accept a cluster, or join or bind a set
 ///
-/// Asks for the permission that the gate asks for, and prints yes or no, as 'kubectl auth can-i' does; the exit code is 0 for
-/// yes and 1 for no. After a no it says what is missing, and what would grant it. To move a cluster from one set to another,
-/// the gate asks for the permission to join both.
+/// Checks the permission that the gate asks for, and prints yes or no, as 'kubectl auth can-i' does. The exit code is 0 for yes
+/// and 1 for no. If the answer is no, it also prints the missing permission and RBAC objects that grant it. To move a cluster
+/// from one set to another, a user needs the permission to join both sets.
 ///
-/// With -o only what would grant it is printed, to be applied, whether it is needed or not; the exit code is then 0.
+/// With -o it prints only the RBAC objects that grant the permission, even if you already have it. The exit code is then 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// What to do
+    /// The action to check
     what: What,
-    /// The name of the cluster, or of the set
+    /// Name of the cluster or of the set
     #[arg(value_name = "NAME", required_unless_present = "all", add = ArgValueCandidates::new(complete::guarded))]
     name: Option<String>,
-    /// Ask for all clusters, or for all sets: to widen a set's selector, the gate asks for the permission to join all sets
+    /// Check the permission for all clusters or all sets. To widen the selector of a set, a user needs the permission to join
+    /// all sets
     #[arg(long, conflicts_with = "name")]
     all: bool,
-    /// Print nothing but the ClusterRole and the ClusterRoleBinding that grant it
+    /// Print only the ClusterRole and the ClusterRoleBinding that grant the permission
     #[arg(short, long, value_name = "json|yaml", hide_possible_values = true)]
     output: Option<OutcomeFormat>,
     #[command(flatten)]
     hub: HubArgs,
 }
 
-/// What the gate guards.
+/// An action that the gate guards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum What {
-    /// Accept a cluster, or take the acceptance back
+    /// Accept or deny a cluster
     Accept,
-    /// Put clusters into a set, or take them out
+    /// Add clusters to a set, or remove them
     Join,
     /// Bind a set to a namespace
     Bind,
 }
 
-/// What the hub answered.
+/// The answer of the hub.
 #[derive(Debug, Default)]
 struct Answer {
     allowed: bool,
-    /// What it said about a no.
+    /// The reasons for a denial.
     why: Vec<String>,
 }
 
 // === impl What ===
 
 impl What {
-    /// The permission for the object of this name, or for all.
+    /// Returns the permission for the object of this name, or for all objects.
     fn permission(self, name: Option<&str>) -> Permission {
         let of = name.unwrap_or_default();
         let permission = match self {
@@ -105,7 +106,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let permission = args.what.permission(args.name.as_deref());
     let answer = ask(&hub, &permission).await?;
     if let Some(note) = missing_object(&hub, &permission).await {
-        // With nowhere to write it to, the command goes on.
+        // An error of standard error does not stop the command.
         let _ = writeln!(io::stderr(), "Note: {}", Lines(&note));
     }
     let mut out = io::stdout().lock();
@@ -121,7 +122,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     writeln!(out, "no")?;
-    // Said at once: the rest may take a moment.
+    // The rest needs another request.
     out.flush()?;
     let user = who(&hub, args).await;
     let you = match &user {
@@ -135,17 +136,17 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match user {
         Ok(user) => {
             let command = command(args, &user);
-            writeln!(out, "Who may grant it does so by: {command}")?;
+            writeln!(out, "To grant it, an admin runs: {command}")?;
             let grant = Grant::new(&permission, &user);
             out.write_all(grant.written(OutcomeFormat::Yaml)?.as_bytes())?;
         }
-        Err(failure) => writeln!(out, "Who you are cannot be told: {failure}")?,
+        Err(failure) => writeln!(out, "Your user name cannot be determined: {failure}")?,
     }
     out.flush()?;
     Ok(ExitCode::FAILURE)
 }
 
-/// Asks as the gate does: any of the verbs will do.
+/// Asks for each verb, as the gate does, until one is allowed.
 async fn ask(hub: &HubConnection, permission: &Permission) -> Result<Answer, CommandError> {
     let mut answer = Answer::default();
     for verb in permission.verbs {
@@ -199,7 +200,7 @@ fn needed(permission: &Permission) -> String {
     format!("{verb} on {resource}/{subresource} in API group {group}, {of}")
 }
 
-/// The command that grants it.
+/// Returns the command that grants the permission.
 fn command(args: &Args, user: &str) -> String {
     let what = match args.what {
         What::Accept => "accept",
@@ -219,7 +220,7 @@ fn command(args: &Args, user: &str) -> String {
     }
 }
 
-/// Says so when what the permission names is not there: it can be held all the same. What cannot be found out is not said.
+/// Returns a note if the object of the permission does not exist. A permission can be held nevertheless.
 async fn missing_object(hub: &HubConnection, permission: &Permission) -> Option<String> {
     let name = permission.name.as_ref()?;
     let resource = format!("{}.{}", permission.resource, groups::CLUSTER);
@@ -245,7 +246,7 @@ fn is_not_there<K>(found: &Result<Option<K>, CommandError>) -> bool {
     matches!(found, Ok(None) | Err(CommandError::NoHub { .. }))
 }
 
-/// The user that the hub takes us for.
+/// Returns the user that the hub authenticates.
 async fn who(hub: &HubConnection, args: &Args) -> Result<String, CommandError> {
     if let Some((user, _)) = args.hub.acting_as() {
         return Ok(user.to_owned());

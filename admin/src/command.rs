@@ -1,4 +1,4 @@
-//! The commands that talk to a hub.
+//! The commands that connect to a hub.
 
 use std::process::ExitCode;
 
@@ -7,11 +7,11 @@ use tokio::runtime::Builder;
 
 use crate::{accept, can_i, clusterset, deny, doctor, get};
 
-/// A command that talks to a hub, with its arguments.
+/// A command that connects to a hub, with its arguments.
 #[derive(Debug, Subcommand)]
 #[expect(
     missing_docs,
-    reason = "clap would show it in place of what the arguments say"
+    reason = "clap would show it instead of the documentation of the arguments"
 )]
 pub enum Command {
     Get(get::Args),
@@ -24,7 +24,7 @@ pub enum Command {
     Doctor(doctor::Args),
 }
 
-/// Make a cluster set
+/// Create cluster sets
 #[derive(Debug, clap::Args)]
 pub struct Create {
     #[command(subcommand)]
@@ -51,7 +51,7 @@ enum DeleteWhat {
 // === impl Command ===
 
 impl Command {
-    /// Runs the command to its end, in a runtime of its own, and returns its exit code.
+    /// Runs the command in a runtime of its own, and returns its exit code.
     ///
     /// # Errors
     /// The hub cannot be used, or the output cannot be written.

@@ -1,7 +1,7 @@
-//! Completion: the shell asks the program what could follow, so that names come from the hub.
+//! Shell completion. The shell runs the program to get candidates, so names come from the hub.
 //!
-//! `berth completion bash` prints what makes a shell ask. As a kubectl plugin (under the name `kubectl-berth`) it is kubectl
-//! that asks a program named `kubectl_complete-berth`, which may be this one, too.
+//! `berth completion bash` prints the script that makes a shell do so. For the kubectl plugin (`kubectl-berth`), kubectl runs
+//! `kubectl_complete-berth`, which can be a link to this program.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,26 +14,25 @@ use clap_complete::engine::{CompletionCandidate, complete};
 use clap_complete::env::{CompleteEnv, Shells};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Resource;
-use serde::de::DeserializeOwned;
 use tokio::runtime::Builder;
 
 use crate::hub::{HubArgs, HubConnection, Wait};
 
-/// Set by the script while it asks.
+/// The variable that the script sets.
 const VARIABLE: &str = "BERTH_COMPLETE";
-/// What kubectl runs to complete `kubectl berth`.
+/// The program that kubectl runs to complete `kubectl berth`.
 const KUBECTL_COMPLETE: &str = "kubectl_complete-berth";
-/// kubectl's plugin.
+/// The name of the kubectl plugin.
 pub const KUBECTL_PLUGIN: &str = "kubectl-berth";
-/// Nobody waits longer for a name.
+/// Timeout of the requests for names.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// In the words of kubectl's completion (cobra's): no file names in place of names.
+/// A directive of cobra, for kubectl: do not complete file names instead.
 const NO_FILES: &str = ":4";
 
-/// Answers a shell or kubectl that asks for completions. False: nobody does, the command is to be run.
+/// Prints completions, if a shell or kubectl asks for them. Returns false if the program was started to run a command.
 ///
 /// # Errors
-/// The shell is unknown, or the answer cannot be written.
+/// The shell is unknown, or the output cannot be written.
 pub fn answer(command: fn() -> clap::Command) -> anyhow::Result<bool> {
     if called_as() == Some(KUBECTL_COMPLETE) {
         let args: Vec<OsString> = std::iter::once("berth".into())
@@ -53,10 +52,10 @@ pub fn answer(command: fn() -> clap::Command) -> anyhow::Result<bool> {
         .try_complete(env::args_os(), here.as_deref())?)
 }
 
-/// Writes the script that makes a shell ask `berth`.
+/// Prints the completion script of a shell.
 ///
 /// # Errors
-/// It cannot be written.
+/// The shell is unknown, or the output cannot be written.
 pub fn script(shell: &str) -> anyhow::Result<()> {
     let shells = Shells::builtins();
     let completer = shells
@@ -68,7 +67,7 @@ pub fn script(shell: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The name this program was started under, if it is one of kubectl's.
+/// Returns the name that this program was started with, if it is one of the kubectl plugin's.
 pub fn called_as() -> Option<&'static str> {
     let first = env::args_os().next()?;
     let name = Path::new(&first).file_stem()?.to_str()?;
@@ -87,7 +86,7 @@ pub(crate) fn sets() -> Vec<CompletionCandidate> {
     names::<ManagedClusterSet>()
 }
 
-/// Names of what `berth can-i` is asked about: clusters after `accept`, sets after the others.
+/// Names for `berth can-i`: clusters after `accept`, sets after the other verbs.
 pub(crate) fn guarded() -> Vec<CompletionCandidate> {
     let mut words = env::args_os().skip_while(|word| word != "can-i");
     if words.any(|word| word == "accept") {
@@ -102,13 +101,13 @@ pub(crate) fn namespaces() -> Vec<CompletionCandidate> {
     names::<Namespace>()
 }
 
-/// Names of contexts, of the kubeconfig that was named, or is found.
+/// Names of the contexts in the kubeconfig.
 pub(crate) fn contexts() -> Vec<CompletionCandidate> {
     candidates(berth_hub::contexts(&typed(env::args_os()).access()))
 }
 
-/// Names from the hub that the flags typed so far name; none if it does not tell.
-fn names<K: Resource<DynamicType = ()> + DeserializeOwned + Default>() -> Vec<CompletionCandidate> {
+/// Returns names from the hub that the typed flags name, or no names after an error.
+fn names<K: Resource<DynamicType = ()>>() -> Vec<CompletionCandidate> {
     let args = typed(env::args_os());
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
         return Vec::new();
@@ -117,7 +116,7 @@ fn names<K: Resource<DynamicType = ()> + DeserializeOwned + Default>() -> Vec<Co
         let hub = HubConnection::of(&args).await.ok()?;
         hub.names::<K>(None).await.ok()
     };
-    // Made in the runtime, whose clock it goes by.
+    // The timeout is created in the runtime, since it needs the timer of the runtime.
     let asked = runtime.block_on(async { tokio::time::timeout(PATIENCE, ask).await });
     candidates(asked.ok().flatten().unwrap_or_default())
 }
@@ -126,7 +125,7 @@ fn candidates(names: impl IntoIterator<Item = String>) -> Vec<CompletionCandidat
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// The flags of the hub among the words of an unfinished command line.
+/// Returns the flags of the hub in an unfinished command line.
 fn typed(words: impl Iterator<Item = OsString>) -> HubArgs {
     let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
     let all = |flag: &str| -> Vec<String> {

@@ -1,9 +1,9 @@
-//! `berth deny`: turns clusters out.
+//! `berth deny`: ends the acceptance of clusters.
 //!
-//! The hub then takes back what it gave the clusters' agents. What that is, and what stays, is told first.
+//! The hub then revokes the rights of the clusters' agents. The command first prints what is revoked and what stays.
 //!
-//! A denial is noted on the ManagedCluster ([`labels::DENIED_ON`]): a cluster that waits to be accepted has nothing else that
-//! would keep the hub from accepting it by itself later (`ManagedClusterAutoApproval`).
+//! The denial is recorded on the ManagedCluster ([`labels::DENIED_ON`]): for a pending cluster, only this record keeps the hub
+//! from accepting it automatically later (`ManagedClusterAutoApproval`).
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -15,46 +15,46 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::accept::target::{no_such, requests_of};
-use crate::ask::{confirmed, somebody_is_there};
+use crate::ask::{can_ask, confirmed};
 use crate::failure::CommandError;
 use crate::hub::{DryRun, HubArgs, HubConnection};
 use crate::outcomes::{Outcomes, WriteArgs};
 use crate::retry::deciding_again;
 use crate::targets::ClusterNames;
 
-/// Turn clusters out: they are not accepted any more, and their agents lose their rights on the hub
+/// Deny clusters: end their acceptance and revoke the rights of their agents
 ///
-/// On a terminal it asks first. Elsewhere it does nothing without --yes. The ManagedClusters stay, and nothing that was
-/// deployed is deleted; 'berth accept' lets the clusters in again.
+/// On a terminal the command asks first. Elsewhere it needs --yes. The ManagedClusters stay, and nothing that was deployed is
+/// deleted; 'berth accept' accepts the clusters again.
 ///
-/// A cluster that was never accepted can be turned out, too: then the hub does not accept it by itself later
+/// A cluster that was never accepted can be denied as well: then the hub does not accept it automatically later
 /// (ManagedClusterAutoApproval).
 ///
-/// While ManifestWorks are left in a cluster's namespace, its agent keeps the right to work on them, so that it can take down
-/// what they made. With --now it loses that right at once. Then this stays behind: what the ManifestWorks made stays on the
-/// cluster, its agent can neither update nor remove it any more, and the ManifestWorks keep their finalizers: a ManagedCluster
-/// that is deleted waits for them until somebody takes the finalizers off.
+/// As long as ManifestWorks exist in a cluster's namespace, its agent keeps its rights on them, so that it can remove what they
+/// deployed. --now revokes these rights immediately. Then everything that the ManifestWorks deployed stays on the cluster, and
+/// the agent can neither update nor remove it. The ManifestWorks keep their finalizers, so the deletion of the ManagedCluster
+/// waits until an admin removes these finalizers.
 ///
-/// A ManagedCluster may be as large as the hub stores objects, so that not even its denial fits. Then the command first takes
-/// off what the agent wrote (claims, annotations, what it reports), and says what it took off.
+/// If a ManagedCluster is so large that the hub cannot store its denial, the command first removes what the agent wrote
+/// (claims, annotations, status), and prints what it removed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # Turn out c1
+  # Deny c1
   berth deny c1
 
-  # Turn out c1 and c2 without being asked
+  # Deny c1 and c2 without a question
   berth deny --clusters c1,c2 --yes
 
-  # Turn out c1, and take from its agent the right to its ManifestWorks as well
+  # Deny c1, and revoke the rights of its agent on ManifestWorks as well
   berth deny c1 --now
 
-  # See what would be revoked, and whether the hub lets you
+  # Show what would be revoked, and whether the hub allows it
   berth deny c1 --dry-run=server")]
 pub struct Args {
     #[command(flatten)]
     names: ClusterNames,
-    /// End the agents' right to work on ManifestWorks at once, too; also of clusters that were turned out before
+    /// Also revoke the agents' rights on ManifestWorks immediately; works for clusters that are already denied, too
     #[arg(long)]
     now: bool,
     /// Do not ask
@@ -69,12 +69,12 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// Of output, and of a hub at which nothing can be done for any cluster.
+/// Those of the output, and those of the hub that concern all clusters.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let dry_run = args.write.dry_run;
     let asks = !args.yes && dry_run == DryRun::None;
-    if asks && !somebody_is_there() {
-        let why = "Error: turning clusters out takes away their agents' rights, and nobody is there to be asked: add --yes";
+    if asks && !can_ask() {
+        let why = "Error: a denial revokes the rights of the clusters' agents; without a terminal to confirm it on, add --yes";
         writeln!(io::stderr(), "{why}")?;
         return Ok(ExitCode::from(2));
     }
@@ -97,9 +97,9 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
             joined: cluster.condition_status(conditions::cluster::JOINED) == Some(conditions::TRUE),
             now: args.now,
         };
-        for line in effects.told(name) {
+        for line in effects.lines(name) {
             if asks {
-                // Whoever is asked must know.
+                // The user has to know this before the question.
                 writeln!(io::stderr(), "{line}")?;
             } else {
                 outcomes.progress(&line);
@@ -108,11 +108,11 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if asks && !accepted.is_empty() {
         let question = match &accepted[..] {
-            [(name, _)] => format!("Turn out managed cluster {name}?"),
-            more => format!("Turn out these {} managed clusters?", more.len()),
+            [(name, _)] => format!("Deny managed cluster {name}?"),
+            more => format!("Deny these {} managed clusters?", more.len()),
         };
         if !confirmed(&question)? {
-            writeln!(io::stderr(), "Nothing is changed.")?;
+            writeln!(io::stderr(), "Nothing was changed.")?;
             return Ok(ExitCode::FAILURE);
         }
     }
@@ -128,18 +128,22 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let denied = denial.carry_out(cluster).await;
         for what in denial.spared {
             outcomes.progress(&format!(
-                "{name}: the ManagedCluster is as large as the hub stores objects: took off {what}"
+                "{name}: the ManagedCluster is at the size limit of the hub: removed {what}"
             ));
         }
         match denied {
             Ok(true) if !was_accepted && !args.now => {
                 let words = format!(
-                    "noted the denial of managed cluster {name}: the hub does not accept it by itself"
+                    "recorded the denial of managed cluster {name}: the hub does not accept it automatically"
                 );
                 outcomes.done(&name, words)?;
             }
             Ok(true) => {
-                let now = if args.now { ", with effect now" } else { "" };
+                let now = if args.now {
+                    ", effective immediately"
+                } else {
+                    ""
+                };
                 let words =
                     format!("set hubAcceptsClient to false for managed cluster {name}{now}");
                 outcomes.done(&name, words)?;
@@ -169,29 +173,29 @@ async fn read(hub: &HubConnection, name: &str) -> Result<Cluster, CommandError> 
     }
 }
 
-/// Whether there is something to deny, or a denial to note.
+/// Returns true if the cluster is accepted, or its denial is not recorded yet.
 fn is_due(cluster: &Cluster, now: bool) -> bool {
     cluster.accepted || !cluster.denied || (now && !cluster.denied_now)
 }
 
-/// One cluster that is turned out.
+/// The denial of one cluster.
 struct Denial<'a> {
     hub: &'a HubConnection,
     name: &'a str,
     now: bool,
     dry_run: DryRun,
-    /// What was taken off, as it was too large.
+    /// What was removed to make room.
     spared: Vec<&'static str>,
 }
 
 // === impl Denial ===
 
 impl Denial<'_> {
-    /// False: it was denied already. `cluster`: as it was read.
+    /// Writes the denial of the cluster, which the caller has read. Returns false if it was already denied.
     async fn carry_out(&mut self, cluster: Cluster) -> Result<bool, CommandError> {
-        let mut at_first = Some(cluster);
+        let mut already_read = Some(cluster);
         deciding_again(async || {
-            let cluster = match at_first.take() {
+            let cluster = match already_read.take() {
                 Some(cluster) => cluster,
                 None => read(self.hub, self.name).await?,
             };
@@ -227,8 +231,8 @@ impl Denial<'_> {
             .await
     }
 
-    /// Takes off what the agent wrote, one thing after the other, until the denial fits. What is not in the status goes in
-    /// the same write as the denial, so that an agent that writes on cannot get in between.
+    /// Removes what the agent wrote, field by field, until the denial fits. Fields outside of the status are removed by the
+    /// same write as the denial, so an agent that keeps writing cannot interfere.
     async fn make_room(
         &mut self,
         mut denial: Value,
@@ -237,7 +241,7 @@ impl Denial<'_> {
         let Some(item) = self.hub.get::<ManagedCluster>(None, self.name).await? else {
             return Err(no_such(self.hub, self.name).await);
         };
-        // What is taken off makes another version of it. Nothing here depends on what it was before.
+        // Each removal changes the resourceVersion. The denial does not depend on the earlier state.
         if let Some(metadata) = denial["metadata"].as_object_mut() {
             metadata.remove("resourceVersion");
         }
@@ -266,13 +270,13 @@ impl Denial<'_> {
     }
 }
 
-/// As Kubernetes writes times.
+/// Formats a time as Kubernetes does: without fractions of a second.
 fn to_the_second(time: Timestamp) -> String {
     let seconds = Timestamp::from_second(time.as_second());
     seconds.unwrap_or(time).to_string()
 }
 
-/// Makes one merge patch of two. Where both say something, the first has it.
+/// Adds a merge patch to another one. Where both set a field, the first one wins.
 fn add(patch: &mut Value, other: Value) {
     let (Some(fields), Value::Object(more)) = (patch.as_object_mut(), other) else {
         return;
@@ -287,7 +291,7 @@ fn add(patch: &mut Value, other: Value) {
     }
 }
 
-/// What there is in the cluster's namespace for its agent to do.
+/// Counts the ManifestWorks in the cluster's namespace.
 async fn works(hub: &HubConnection, name: &str) -> Result<usize, CommandError> {
     let path = format!(
         "/apis/work.open-cluster-management.io/v1/namespaces/{name}/manifestworks?limit=500"
@@ -298,13 +302,13 @@ async fn works(hub: &HubConnection, name: &str) -> Result<usize, CommandError> {
             let here = list["items"].as_array().map_or(0, Vec::len);
             Ok(here.saturating_add(usize::try_from(more).unwrap_or(usize::MAX)))
         }
-        // A hub without works.
+        // The hub has no such kind.
         Err(CommandError::NoHub { .. }) => Ok(0),
         Err(failure) => Err(failure),
     }
 }
 
-/// The names of the CSRs that nobody has decided about.
+/// Returns the names of the pending CSRs.
 async fn requests(hub: &HubConnection, name: &str) -> Result<Vec<String>, CommandError> {
     let requests = requests_of(hub, name).await?;
     Ok(requests
@@ -314,11 +318,11 @@ async fn requests(hub: &HubConnection, name: &str) -> Result<Vec<String>, Comman
         .collect())
 }
 
-/// What a denial does to a cluster, and what it leaves.
+/// What a denial revokes, and what it leaves.
 struct Effects {
     works: Result<usize, CommandError>,
     requests: Result<Vec<String>, CommandError>,
-    /// If not, the agent has no rights that it could lose.
+    /// If false, the agent has no rights to lose.
     accepted: bool,
     joined: bool,
     now: bool,
@@ -327,12 +331,12 @@ struct Effects {
 // === impl Effects ===
 
 impl Effects {
-    fn told(&self, name: &str) -> Vec<String> {
+    fn lines(&self, name: &str) -> Vec<String> {
         let mut lines = Vec::new();
         if self.accepted || self.now {
             lines.push(format!(
-                "{name}: its agent loses its rights: the role bindings in namespace {name:?}, and all of ClusterRole \
-                 \"open-cluster-management:managedcluster:{name}\" but to see its ManagedCluster"
+                "{name}: its agent loses its rights: the role bindings in namespace {name:?}, and every right of ClusterRole \
+                 \"open-cluster-management:managedcluster:{name}\" except reading its ManagedCluster"
             ));
         }
         match &self.works {
@@ -344,22 +348,22 @@ impl Effects {
                     count => format!("{count} ManifestWorks are"),
                 };
                 let right = if self.now {
-                    "its agent loses the right to work on them at once; they keep their finalizers, and what they made stays \
-                     on the cluster"
+                    "its agent loses its rights on them immediately; they keep their finalizers, and what they deployed \
+                     stays on the cluster"
                 } else {
-                    "until they are deleted, its agent keeps the right to work on them"
+                    "its agent keeps its rights on them until they are deleted"
                 };
                 lines.push(format!("{name}: {works} in namespace {name:?}: {right}"));
             }
             Err(_) if self.now => {}
             Err(why) => lines.push(format!(
-                "{name}: whether there are ManifestWorks, on which its agent keeps the right to work, is not known: {why}"
+                "{name}: ManifestWorks, on which its agent would keep its rights, cannot be counted: {why}"
             )),
         }
         if self.joined && (self.accepted || self.now) {
             lines.push(format!(
-                "{name}: the certificate of its agent stays valid until it ends, but gives no rights any more; the hub \
-                 does not renew it"
+                "{name}: the certificate of its agent stays valid until it expires, but has no rights; the hub does not \
+                 renew it"
             ));
         }
         match &self.requests {
@@ -367,7 +371,7 @@ impl Effects {
                 for request in requests.iter().take(10) {
                     let request = ShellWord(request);
                     lines.push(format!(
-                        "{name}: CSR {request} is pending, and stays so; to deny it: kubectl certificate deny {request}"
+                        "{name}: CSR {request} stays pending; to deny it: kubectl certificate deny {request}"
                     ));
                 }
                 if requests.len() > 10 {
@@ -375,9 +379,7 @@ impl Effects {
                     lines.push(format!("{name}: {more} more CSRs are pending"));
                 }
             }
-            Err(why) => lines.push(format!(
-                "{name}: whether CSRs are pending is not known: {why}"
-            )),
+            Err(why) => lines.push(format!("{name}: pending CSRs cannot be listed: {why}")),
         }
         lines
     }
@@ -395,7 +397,7 @@ mod tests {
             joined,
             now: false,
         };
-        effects.told("c1").join("\n")
+        effects.lines("c1").join("\n")
     }
 
     #[test]
@@ -411,9 +413,9 @@ mod tests {
             (told(Ok(3), &[], false), "3 ManifestWorks are in"),
             (
                 told(Err(CommandError::Config("no".into())), &[], false),
-                "is not known: no",
+                "cannot be counted: no",
             ),
-            (told(Ok(0), &[], true), "stays valid until it ends"),
+            (told(Ok(0), &[], true), "stays valid until it expires"),
             (
                 told(Ok(0), &["c1-x; reboot"], false),
                 "kubectl certificate deny 'c1-x; reboot'",

@@ -1,4 +1,4 @@
-//! What can go wrong between a person and a hub, in words that say what to do.
+//! Errors of the commands. Their messages name the remedy.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use berth_api::room;
 use berth_hub::{Asked, CallError, Cause, Refusal};
 use kube::core::response::Status;
 
-/// Why something could not be done.
+/// An error of a command.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum CommandError {
-    /// The kubeconfig or a flag.
+    /// The kubeconfig or a flag is wrong.
     #[error("{0}")]
     Config(String),
-    /// Nobody answers at the hub's address, or not as a hub would.
+    /// The hub cannot be reached at its address.
     #[error("the hub at {server} cannot be reached ({ask}): {why}")]
     Unreachable {
         server: String,
         ask: Asked,
         why: String,
     },
-    /// No answer in time.
+    /// The hub did not answer in time.
     #[error(
         "the hub at {server} did not answer in {after:?} ({ask}); --request-timeout sets how long to wait"
     )]
@@ -28,36 +28,36 @@ pub(crate) enum CommandError {
         ask: Asked,
         after: Duration,
     },
-    /// The API is not there.
+    /// The API server does not serve the kinds of a hub.
     #[error(
-        "this is no hub of Open Cluster Management: its API server has no {resource} in {api}; check --context and --kubeconfig, or install the CRDs"
+        "the API server does not serve {resource} in {api}, so it is not a hub of Open Cluster Management: check --context and --kubeconfig, or install the CRDs"
     )]
     NoHub { resource: String, api: String },
-    /// There is no such object.
+    /// The object does not exist.
     #[error("{message}{near}")]
     NotFound {
         message: String,
-        /// What may have been meant, as [`or_nearest`] says it, or nothing.
+        /// A suggestion of [`or_nearest`], or empty.
         near: String,
     },
-    /// The gate, or another webhook or policy, refused it: its own words.
+    /// The gate or another webhook denied it; this is the message of the webhook.
     #[error("{0}")]
     Denied(String),
-    /// It must not be done as things are on the hub.
+    /// The command refuses it in the current state of the hub.
     #[error("{0}")]
     Refused(String),
-    /// The hub refused it, or failed.
+    /// The API server refused it or failed.
     #[error("{}", words(.0))]
     Api(Box<Status>),
-    /// It answered what cannot be read.
-    #[error("the hub's answer cannot be read: {0}")]
+    /// The response cannot be decoded.
+    #[error("the response of the hub cannot be read: {0}")]
     Unreadable(String),
 }
 
 // === impl CommandError ===
 
 impl CommandError {
-    /// What the error of a call to this server means.
+    /// Converts the error of a call to this server.
     pub(crate) fn of(server: &str, error: &CallError) -> Self {
         let (server, ask) = (server.to_owned(), error.asked().clone());
         match error.cause() {
@@ -82,7 +82,7 @@ impl CommandError {
         if let Some(words) = denial(&refusal.message) {
             return Self::Denied(words.to_owned());
         }
-        // A Status without an object is about the resource.
+        // A 404 Status without a name concerns the resource.
         let no_such_resource = error.kind_is_absent()
             || refusal.is_status() && refusal.code == 404 && refusal.details.name.is_empty();
         match &error.asked().resource {
@@ -98,7 +98,7 @@ impl CommandError {
         }
     }
 
-    /// There is no such object; `names`: those there are.
+    /// The error for an object that does not exist. Suggests one of the `names` that do.
     pub(crate) fn no_such<'a>(
         resource: &str,
         name: &str,
@@ -110,7 +110,7 @@ impl CommandError {
         }
     }
 
-    /// The hub's code, where it answered with one.
+    /// Returns the HTTP status code of the hub's response, if it has one.
     pub(crate) fn code(&self) -> Option<u16> {
         match self {
             Self::Api(status) => Some(status.code),
@@ -119,27 +119,27 @@ impl CommandError {
         }
     }
 
-    /// The object would be larger than the hub stores objects.
+    /// Returns true if the object would exceed the size limit of the hub.
     pub(crate) fn is_too_large(&self) -> bool {
         matches!(self, Self::Api(status) if room::is_too_large(status.code, &status.message))
     }
 
-    /// The object is another by now than the one that the write was decided for.
+    /// Returns true if the object has changed since it was read.
     pub(crate) fn is_conflict(&self) -> bool {
         matches!(self, Self::Api(status) if status.reason == "Conflict")
     }
 
-    /// There is an object of this name already.
+    /// Returns true if an object of this name already exists.
     pub(crate) fn is_already_there(&self) -> bool {
         matches!(self, Self::Api(status) if status.reason == "AlreadyExists")
     }
 
-    /// The hub does not let this person: RBAC, not the gate.
+    /// Returns true if RBAC, not the gate, forbids the request.
     pub(crate) fn is_forbidden(&self) -> bool {
         self.code() == Some(403)
     }
 
-    /// Nobody decided: to ask again may help.
+    /// Returns true if the hub did not decide, so that a retry may succeed.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::TimedOut { .. } => true,
@@ -163,7 +163,7 @@ fn in_version(group: &str, version: &str) -> String {
     }
 }
 
-/// A response other than success. What is no Status, a proxy's page, is shown as such.
+/// Converts a refusal to a Status. The page of a proxy becomes the message, cut to 300 characters.
 pub(crate) fn status(refusal: &Refusal) -> Status {
     Status {
         code: refusal.code,
@@ -177,7 +177,7 @@ pub(crate) fn status(refusal: &Refusal) -> Status {
     }
 }
 
-/// What a webhook said, without the API server's words around it.
+/// Returns the message of a webhook without the prefix of the API server.
 fn denial(message: &str) -> Option<&str> {
     let rest = message.strip_prefix("admission webhook \"")?;
     Some(rest.split_once("\" denied the request: ")?.1)
@@ -189,12 +189,12 @@ fn words(status: &Status) -> String {
         reason => reason.to_owned(),
     };
     match status.message.as_str() {
-        "" => format!("the hub answered {reason}"),
+        "" => format!("the hub returned {reason}"),
         message => format!("{message} ({reason})"),
     }
 }
 
-/// `; did you mean "x"?`, if one of the names is near, else nothing.
+/// Returns `; did you mean "x"?` if one of the names is similar, else an empty string.
 pub(crate) fn or_nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let near = names
         .into_iter()
@@ -215,7 +215,7 @@ mod tests {
 
     const CLUSTER: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters/c1";
 
-    /// What is said of a response to a read of c1.
+    /// Returns the message for a response to a read of c1.
     async fn answered(code: u16, body: String) -> String {
         let service = tower::service_fn(move |_| {
             let response = Response::builder().status(code);
@@ -245,7 +245,11 @@ mod tests {
     #[tokio::test]
     async fn what_the_hub_lacks_is_told_from_what_is_not_found() {
         for plain in ["404 page not found\n".to_owned(), body("NotFound", "x", "")] {
-            assert!(answered(404, plain).await.starts_with("this is no hub"));
+            assert!(
+                answered(404, plain)
+                    .await
+                    .starts_with("the API server does not serve managedclusters")
+            );
         }
         let not_found = body("NotFound", "c1 not found", "c1");
         assert_eq!(answered(404, not_found).await, "c1 not found");
@@ -255,9 +259,9 @@ mod tests {
         );
         assert_eq!(
             answered(502, String::new()).await,
-            "the hub answered HTTP 502"
+            "the hub returned HTTP 502"
         );
-        // A page of something between says nothing about the hub.
+        // The page of a proxy says nothing about the hub.
         assert_eq!(
             answered(404, "<h1>Not here</h1>".to_owned()).await,
             "<h1>Not here</h1> (HTTP 404)"

@@ -1,8 +1,8 @@
-//! The commands that people type at a hub: look at it, let clusters in, put them into sets, bind sets to namespaces, and
-//! find out what is wrong; and [`review`], which needs no hub.
+//! The commands of hub admins: show clusters, sets and bindings, accept and deny clusters, manage sets, and diagnose an
+//! installation. [`review`] decides admission reviews without a hub.
 //!
-//! A command reads what it needs (`hub`), decides by plain functions, writes, and says for each target what came of it
-//! (`outcomes`). What cannot be done is a `CommandError`, which names the object and the remedy.
+//! A command reads objects (`hub`), decides with plain functions, writes, and reports an outcome for each target (`outcomes`).
+//! Errors are `CommandError`s, which name the object and the remedy.
 
 mod accept;
 mod ask;

@@ -1,5 +1,5 @@
-//! What came of a command that has several targets: every one is tried, each outcome is a line, and the exit code says
-//! whether all succeeded.
+//! Outcomes of a command with several targets. Each target is tried, each outcome is a line, and the exit code is 0 only if all
+//! succeeded.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::hub::DryRun;
 
-/// How outcomes are told.
+/// The output format of outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OutcomeFormat {
-    /// A JSON list, when all is done: what came of each target.
+    /// A JSON list of all outcomes, at the end of the command.
     Json,
     /// The same as YAML.
     Yaml,
@@ -20,9 +20,9 @@ pub(crate) enum OutcomeFormat {
 
 /// Flags of every command that writes.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "What is written and said")]
+#[command(next_help_heading = "Writes and output")]
 pub(crate) struct WriteArgs {
-    /// Write nothing: 'client' says what would be written, 'server' has the hub decide about it
+    /// Write nothing: 'client' prints what would be written, 'server' also has the hub check it
     #[arg(
         long,
         value_name = "client|server|none",
@@ -36,7 +36,7 @@ pub(crate) struct WriteArgs {
         global = true
     )]
     pub(crate) dry_run: DryRun,
-    /// Tell the outcomes as json or yaml instead of lines
+    /// Print the outcomes as json or yaml instead of lines
     #[arg(
         short,
         long,
@@ -48,11 +48,11 @@ pub(crate) struct WriteArgs {
     pub(crate) output: Option<OutcomeFormat>,
 }
 
-/// The outcomes so far. Lines go out at once, good ones to standard output and others to standard error.
+/// The outcomes so far. Lines are printed immediately: successes to standard output, failures to standard error.
 pub(crate) struct Outcomes {
     format: Option<OutcomeFormat>,
     dry_run: DryRun,
-    told: Vec<TargetResult>,
+    results: Vec<TargetResult>,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,7 +60,7 @@ pub(crate) struct Outcomes {
 struct TargetResult {
     target: String,
     succeeded: bool,
-    /// Whether something was written, or would have been.
+    /// True if something was written, or would have been without a dry run.
     changed: bool,
     message: String,
 }
@@ -72,50 +72,50 @@ impl Outcomes {
         Self {
             format: args.output,
             dry_run: args.dry_run,
-            told: Vec::new(),
+            results: Vec::new(),
         }
     }
 
-    /// Something was written (or would have been).
+    /// Reports that the target was written, or would have been without a dry run.
     pub(crate) fn done(&mut self, target: &str, message: impl Into<String>) -> io::Result<()> {
         let message = format!("{}{}", message.into(), self.dry_run.suffix());
-        self.tell(target, true, true, message)
+        self.report(target, true, true, message)
     }
 
-    /// There was nothing to do.
+    /// Reports that the target needs no change.
     pub(crate) fn unchanged(&mut self, target: &str, message: impl Into<String>) -> io::Result<()> {
-        self.tell(target, true, false, message.into())
+        self.report(target, true, false, message.into())
     }
 
-    /// It could not be done.
+    /// Reports a failure.
     pub(crate) fn failed(&mut self, target: &str, why: impl ToString) -> io::Result<()> {
-        self.tell(target, false, false, why.to_string())
+        self.report(target, false, false, why.to_string())
     }
 
-    /// What is being done, for people only: to standard error.
+    /// Prints a note to standard error, unless the outcomes are JSON or YAML.
     pub(crate) fn progress(&self, message: &str) {
         if self.format.is_none() {
-            // With nowhere to write it to, the command goes on.
+            // An error of standard error does not stop the command.
             let _ = writeln!(io::stderr(), "{}", Lines(message));
         }
     }
 
-    /// Ends the telling. The exit code is 0 if all succeeded, else 1.
+    /// Prints the list of outcomes, if the format asks for one. Returns exit code 0 if all succeeded, else 1.
     pub(crate) fn end(self) -> io::Result<ExitCode> {
         let mut out = io::stdout().lock();
         match self.format {
             None => {}
             Some(OutcomeFormat::Json) => {
-                serde_json::to_writer_pretty(&mut out, &self.told)?;
+                serde_json::to_writer_pretty(&mut out, &self.results)?;
                 writeln!(out)?;
             }
             Some(OutcomeFormat::Yaml) => {
-                let text = serde_saphyr::to_string(&self.told).map_err(io::Error::other)?;
+                let text = serde_saphyr::to_string(&self.results).map_err(io::Error::other)?;
                 out.write_all(text.as_bytes())?;
             }
         }
         out.flush()?;
-        let all = self.told.iter().all(|outcome| outcome.succeeded);
+        let all = self.results.iter().all(|outcome| outcome.succeeded);
         Ok(if all {
             ExitCode::SUCCESS
         } else {
@@ -123,7 +123,7 @@ impl Outcomes {
         })
     }
 
-    fn tell(
+    fn report(
         &mut self,
         target: &str,
         succeeded: bool,
@@ -138,7 +138,7 @@ impl Outcomes {
                 writeln!(io::stderr(), "Error: {target}: {message}")?;
             }
         }
-        self.told.push(TargetResult {
+        self.results.push(TargetResult {
             target: target.to_owned(),
             succeeded,
             changed,

@@ -1,12 +1,12 @@
-//! `--reserved-prefixes`, which the gate and the lifecycle go by alike.
+//! The flag `--reserved-prefixes` of the gate and the lifecycle.
 
 use berth_api::reserved::ReservedPrefixes;
 
-/// The flag.
+/// The flag `--reserved-prefixes`.
 #[derive(Debug, clap::Args)]
 pub struct ReservedArgs {
-    /// Starts of names that are kept from clusters, separated by commas; empty for none. A cluster that has the namespace
-    /// of its name already keeps it. Names such as kube-system are always reserved
+    /// Name prefixes that clusters may not have, separated by commas; may be empty. A cluster that already has the namespace
+    /// of its name keeps it. Names such as kube-system are always reserved
     #[arg(
         long,
         value_name = "PREFIXES",
@@ -19,7 +19,7 @@ pub struct ReservedArgs {
 // === impl ReservedArgs ===
 
 impl ReservedArgs {
-    /// The prefixes.
+    /// Returns the prefixes.
     pub fn prefixes(&self) -> ReservedPrefixes {
         ReservedPrefixes::new(self.reserved_prefixes.iter().map(|it| it.trim()))
     }

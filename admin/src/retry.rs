@@ -1,4 +1,4 @@
-//! To read and decide again, when somebody else wrote in between.
+//! Reads and decides again after a conflict.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use berth_hub::Backoff;
 
 use super::failure::CommandError;
 
-/// How often a write is repeated after a conflict.
+/// Limit on the retries after conflicts.
 const RETRIES: u32 = 4;
 
-/// Does it, and does it again as long as it fails because the object has changed since it was read.
+/// Calls the function, and calls it again while it fails because the object has changed since it was read.
 ///
 /// # Errors
-/// The last one.
+/// The error of the last call.
 pub(crate) async fn deciding_again<T>(
     mut decide_and_write: impl AsyncFnMut() -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {

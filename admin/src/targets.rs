@@ -1,21 +1,21 @@
-//! Which clusters a command is about, as clusteradm's users type it.
+//! Arguments that name clusters, compatible with clusteradm.
 
 use berth_api::names::is_dns1123_subdomain;
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::complete;
 
-/// Names of ManagedClusters, in any of three ways.
+/// Names of ManagedClusters, as arguments or by two flags.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(id = "targets", required = true, multiple = true)]
 pub(crate) struct ClusterNames {
     /// Names of the ManagedClusters
     #[arg(value_name = "NAME", value_parser = name, add = ArgValueCandidates::new(complete::clusters))]
     names: Vec<String>,
-    /// The same, as a flag; may be repeated
+    /// Name of a ManagedCluster (repeatable)
     #[arg(short, long, value_name = "NAME", value_parser = name, add = ArgValueCandidates::new(complete::clusters))]
     cluster: Vec<String>,
-    /// The same, separated by commas
+    /// Names of ManagedClusters, separated by commas
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = name, add = ArgValueCandidates::new(complete::clusters))]
     clusters: Vec<String>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct ClusterNames {
 // === impl ClusterNames ===
 
 impl ClusterNames {
-    /// Each name once, in the order given.
+    /// Returns each name once, in the given order.
     pub(crate) fn each(&self) -> Vec<String> {
         let all = self.names.iter().chain(&self.cluster);
         let each = distinct(all.chain(&self.clusters));
@@ -31,7 +31,7 @@ impl ClusterNames {
     }
 }
 
-/// Each name once, in the order given.
+/// Returns each name once, in the given order.
 pub(crate) fn distinct<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<&'a str> {
     let mut distinct: Vec<&str> = Vec::new();
     for name in names {
@@ -42,7 +42,7 @@ pub(crate) fn distinct<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<&
     distinct
 }
 
-/// A name goes into URLs and selectors: what no object can be called is refused here.
+/// Parses a name. Names become part of URLs and selectors, so a name that no object can have is an error.
 fn name(text: &str) -> Result<String, String> {
     let text = text.trim();
     if is_dns1123_subdomain(text) {

@@ -1,4 +1,4 @@
-//! The flags of the lifecycle, and what they come to.
+//! The flags of the lifecycle, and the settings that they define.
 
 use anyhow::{Context, bail};
 use berth_api::reserved::ReservedPrefixes;
@@ -11,7 +11,7 @@ use super::lists;
 use crate::common::{ignored_flags, install_namespace};
 use crate::ports::Address;
 
-/// client-go's, where a rate is given and no burst.
+/// client-go's default for a rate without a burst.
 const DEFAULT_BURST: u32 = 100;
 
 /// The longest `reportingInstance` an Event may have.
@@ -19,45 +19,46 @@ const LONGEST_INSTANCE: usize = 128;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct LifecycleArgs {
-    /// Address of /healthz, /readyz and /metrics of the controller, over TLS; the port may be 'auto' for any free one.
-    /// The certificate is that in /var/run/secrets/serving-cert, or else a self-signed one
+    /// Address of /healthz, /readyz and /metrics of the controller, over TLS; the port may be 'auto' for any free port.
+    /// The certificate comes from /var/run/secrets/serving-cert, or else it is self-signed
     #[arg(long, value_name = "IP:PORT", default_value = ":8443")]
     listen: Address,
-    /// Namespace of the hub's components, and of the election's Lease
-    /// [default: the one this runs in, else open-cluster-management-hub]
+    /// Namespace of the hub's components, and of the Lease
+    /// [default: the namespace that this runs in, else open-cluster-management-hub]
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// Users whose CSRs are approved, and whose clusters are accepted, by themselves (repeatable); needs the gate
-    /// ManagedClusterAutoApproval. Never for a cluster that a person denied, whose namespace exists without its label, or
-    /// that is in another set than default; for one that has joined only with the gate ManagedClusterAutoRebootstrap
+    /// Users whose CSRs are approved automatically, and whose clusters are accepted automatically (repeatable); requires the
+    /// feature gate ManagedClusterAutoApproval. Excluded are clusters that an admin denied, clusters whose namespace exists
+    /// without their label, and clusters in another set than default. Clusters that have joined also require the feature
+    /// gate ManagedClusterAutoRebootstrap
     #[arg(long, value_name = "USERS")]
     auto_approved_csr_users: Vec<String>,
     /// The former name of --auto-approved-csr-users.
     #[arg(long, hide = true)]
     cluster_auto_approval_users: Vec<String>,
-    /// What is deleted from the namespace of a removed cluster, in this order (repeatable; may be empty)
+    /// Resources to delete from the namespace of a deleted cluster, in this order (repeatable; may be empty)
     /// [default: addon.open-cluster-management.io/v1beta1/managedclusteraddons,work.open-cluster-management.io/v1/manifestworks]
     #[arg(long, value_name = "GROUP/VERSION/RESOURCE")]
     gc_resource_list: Option<Vec<String>>,
-    /// Labels on everything that is made for a cluster (repeatable)
+    /// Labels of all objects that are created for a cluster (repeatable)
     #[arg(long, value_name = "KEY=VALUE")]
     labels: Vec<String>,
-    /// Ways of registration: csr is the only one
+    /// Registration drivers; only csr is supported
     #[arg(long, value_name = "DRIVERS", default_value = "csr")]
     enabled_registration_drivers: Vec<String>,
     #[command(flatten)]
     election: ElectionArgs,
-    /// Requests per second that change the hub [default: no limit; the API server has its own, priority and fairness]
+    /// Limit on write requests per second [default: no limit, since the API server has priority and fairness]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     kube_api_qps: Option<f64>,
-    /// With --kube-api-qps: so many at once after a quiet time [default: 100]
+    /// Limit on write requests at once after an idle time, with --kube-api-qps [default: 100]
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     kube_api_burst: Option<i64>,
     #[command(flatten)]
     ignored: NoMeaning,
 }
 
-/// Flags of OCM's controller that are taken and have no meaning here.
+/// Flags of OCM's controller that are accepted and ignored.
 #[derive(Debug, clap::Args)]
 struct NoMeaning {
     #[arg(long, hide = true)]
@@ -90,27 +91,27 @@ struct NoMeaning {
     terminate_on_files: Option<String>,
 }
 
-/// What the flags come to.
+/// The settings that the flags define.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(super) listen: Address,
     pub(super) config: Config,
-    /// Which of several processes this is, for Events.
+    /// The name of this process, for Events.
     pub(super) instance: String,
-    /// None: there is no election.
+    /// None: no leader election.
     pub(super) election: Option<LeaseParams>,
     limit: Option<(f64, u32)>,
-    /// Sentences for the log.
+    /// Warnings for the log.
     pub(crate) warnings: Vec<String>,
 }
 
 // === impl LifecycleArgs ===
 
 impl LifecycleArgs {
-    /// What the flags come to for this process.
+    /// Returns the settings of this process.
     ///
     /// # Errors
-    /// Names the flag, and what is wrong with its value.
+    /// A flag has an invalid value; the message names it.
     pub(crate) fn settings(
         &self,
         gates: Gates,
@@ -120,9 +121,7 @@ impl LifecycleArgs {
         let mut warnings = self.ignored.warnings();
         for driver in lists::entries(&self.enabled_registration_drivers) {
             if driver != "csr" {
-                bail!(
-                    "--enabled-registration-drivers: {driver:?} is not supported, csr is the only one"
-                );
+                bail!("--enabled-registration-drivers: {driver:?} is not supported; only csr is");
             }
         }
         let namespace = self.namespace()?;
@@ -176,7 +175,7 @@ impl LifecycleArgs {
         let problems = berth_api::names::dns1123_label(&namespace);
         if !problems.is_empty() {
             bail!(
-                "--namespace: {namespace:?} is no namespace: {}",
+                "--namespace: {namespace:?} is not a valid name of a Namespace: {}",
                 problems.join("; ")
             );
         }
@@ -190,7 +189,10 @@ impl LifecycleArgs {
                 .ok()
                 .filter(|burst| *burst > 0)
                 .with_context(|| {
-                    format!("--kube-api-burst: {burst} is not from 1 to {}", u32::MAX)
+                    format!(
+                        "--kube-api-burst: {burst} is not between 1 and {}",
+                        u32::MAX
+                    )
                 })?,
         };
         let Some(rate) = self.kube_api_qps else {
@@ -199,16 +201,18 @@ impl LifecycleArgs {
             }
             return Ok(None);
         };
-        // Less than that, and nothing would ever seem to happen.
+        // A lower rate would look like a standstill.
         if !rate.is_finite() || (rate > 0.0 && rate < 0.01) {
-            bail!("--kube-api-qps: {rate} is no rate: give 0.01 or more, or 0 for no limit");
+            bail!(
+                "--kube-api-qps: {rate} is not a valid rate: use 0.01 or more, or 0 for no limit"
+            );
         }
-        // Zero and less are client-go's words for none.
+        // In client-go, zero and negative rates mean no limit.
         Ok((rate > 0.0).then_some((rate, burst)))
     }
 }
 
-/// What the kubelet calls the pod, where the manifest passes it on; as much of it as fits into an Event.
+/// Returns the name of the pod, if the manifest sets it, cut to the limit of Events.
 fn pod_name() -> Option<String> {
     let name = std::env::var("POD_NAME").ok()?;
     let name: String = name.chars().take(LONGEST_INSTANCE).collect();
@@ -218,12 +222,12 @@ fn pod_name() -> Option<String> {
 // === impl Settings ===
 
 impl Settings {
-    /// The namespace of the hub's components.
+    /// Returns the namespace of the hub's components.
     pub(crate) fn namespace(&self) -> &str {
         &self.config.namespace
     }
 
-    /// A fresh limit of requests, if there is to be one.
+    /// Creates the limit on requests, if one is set.
     pub(super) fn limit(&self) -> Option<Limit> {
         self.limit.and_then(|(rate, burst)| Limit::new(rate, burst))
     }

@@ -6,12 +6,12 @@ use anyhow::Context;
 use berth_lease::LeaseParams;
 use jiff::SignedDuration;
 
-/// The Lease of OCM's controller: by it, its controllers and ours exclude each other.
+/// The Lease of OCM's controller, so that OCM's controllers and ours exclude each other.
 const LEASE: &str = "registration-controller-lock";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ElectionArgs {
-    /// Carry clusters through their life without being elected: nobody else may be there
+    /// Run without leader election; no other replica may run
     #[arg(
         long,
         value_name = "BOOL",
@@ -23,22 +23,22 @@ pub(super) struct ElectionArgs {
         hide_possible_values = true
     )]
     disable_leader_election: bool,
-    /// How long others leave a leader alone that does not renew
+    /// How long other replicas wait for a leader that does not renew the Lease
     #[arg(long, value_name = "DURATION", default_value = "15s")]
     leader_election_lease_duration: SignedDuration,
-    /// How long a leader goes on that cannot renew; shorter than the lease duration
+    /// How long a leader continues that cannot renew the Lease; shorter than the lease duration
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     leader_election_renew_deadline: SignedDuration,
-    /// From one renewal, or one attempt to lead, to the next
+    /// Time between two renewals, or between two attempts to lead
     #[arg(long, value_name = "DURATION", default_value = "2s")]
     leader_election_retry_period: SignedDuration,
 }
 
 impl ElectionArgs {
-    /// As whom to stand for election in this namespace; none, if there is to be no election.
+    /// Returns the parameters of the election in this namespace, or None without an election.
     ///
     /// # Errors
-    /// Names the flag and what is wrong with it.
+    /// A flag has an invalid value; the message names it.
     pub(super) fn params(
         &self,
         namespace: &str,

@@ -1,8 +1,8 @@
-//! Health, readiness and metrics of the lifecycle, under the paths of OCM's controller. Every client may read health, as the
-//! kubelet has no token; metrics are for users that the hub lets read them.
+//! Health, readiness and metrics of the lifecycle, under the paths of OCM's controller. Every client may read health, since the
+//! kubelet has no token; metrics require a permission on the hub.
 //!
-//! The port is served on a thread of its own: health answers however busy the reconcilers are. What the hub is asked, and what
-//! waits for the reconcilers' locks, runs elsewhere.
+//! The port is served on a thread of its own, so health answers however busy the reconcilers are. Requests to the hub, and waits
+//! for locks of the reconcilers, run on other threads.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,16 +30,16 @@ use tokio::time::timeout;
 use super::scrapers::{Scrapers, Verdict};
 use super::standing::Standing;
 
-/// Where OpenShift, and whoever follows it, mounts a certificate for the Service.
+/// The folder that OpenShift, and OCM's operator, mount a serving certificate in.
 const SERVING_CERT: &str = "/var/run/secrets/serving-cert";
 
-/// How long the question who may read metrics may take, when the main runtime is busy, too.
+/// Timeout of the permission check for metrics, including the wait for a busy main runtime.
 const LONGEST_QUESTION: Duration = Duration::from_secs(6);
 
-/// How often a certificate of our own is looked at: it lasts for weeks.
+/// The interval of checks of a self-signed certificate, which is valid for weeks.
 const SELF_SIGNED_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// The TLS side, and how often to look for another certificate: that which is mounted, or one of our own.
+/// Returns the TLS configuration, with the mounted certificate or a self-signed one, and the interval of reloads.
 pub(super) fn tls(options: TlsOptions) -> anyhow::Result<(ServingTls, Duration)> {
     let now = Timestamp::now();
     let unobserved = |_, _: &_| {};
@@ -49,11 +49,11 @@ pub(super) fn tls(options: TlsOptions) -> anyhow::Result<(ServingTls, Duration)>
         return Ok((tls, DEFAULT_INTERVAL));
     }
     let tls = ServingTls::new(SelfSigned::default(), options, None, unobserved, now)
-        .context("no certificate could be made")?;
+        .context("cannot create a certificate")?;
     Ok((tls, SELF_SIGNED_INTERVAL))
 }
 
-/// Tokens of scrapers are long: with the other headers they may have 16 KiB.
+/// Returns the limits of the port. Headers may have 16 KiB, since tokens of scrapers are long.
 pub(super) fn limits() -> Limits {
     Limits {
         http2_headers: 16 * 1024,
@@ -61,16 +61,16 @@ pub(super) fn limits() -> Limits {
     }
 }
 
-/// What the metrics are made of, and who may read them.
+/// The registry of the metrics, and the check of their readers.
 #[derive(Clone)]
 struct Metrics {
     registry: Registry,
     scrapers: Arc<Scrapers>,
-    /// Where the hub is asked: the runtime that its connections belong to.
+    /// The runtime of the connections to the hub.
     main: Handle,
 }
 
-/// The routes. To be called on the runtime on which the hub is called.
+/// Returns the routes. Must be called on the runtime of the connections to the hub.
 pub(super) fn router(standing: Arc<Standing>, registry: Registry, scrapers: Scrapers) -> Router {
     let checks = move || {
         let standing = Arc::clone(&standing);

@@ -1,4 +1,4 @@
-//! The life of the lifecycle: election, reconcilers while elected, release.
+//! Runs the lifecycle: leader election, reconcilers while leading, release of the Lease.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::health;
 use super::scrapers::Scrapers;
 use super::standing::Standing;
 
-/// The lifecycle, ready to run: what can fail at start has been done.
+/// The lifecycle, ready to run. Everything that can fail at the start is done.
 pub(crate) struct Lifecycle {
     api: HubApi,
     settings: Settings,
@@ -29,17 +29,17 @@ pub(crate) struct Lifecycle {
     standing: Arc<Standing>,
     port: TcpListener,
     tls: Arc<ServingTls>,
-    /// How often to look for another certificate.
+    /// The interval of certificate reloads.
     reload: Duration,
 }
 
 // === impl Lifecycle ===
 
 impl Lifecycle {
-    /// Opens the port, and makes what the hub is worked on with.
+    /// Opens the port, and prepares metrics and TLS.
     ///
     /// # Errors
-    /// Names the flag, and what is wrong with its value.
+    /// A port cannot be opened, or no certificate can be loaded; the message names the flag.
     pub(crate) async fn new(
         settings: Settings,
         tls: TlsOptions,
@@ -64,17 +64,17 @@ impl Lifecycle {
         })
     }
 
-    /// Where health and metrics are served.
+    /// Returns the address of health and metrics.
     pub(crate) fn address(&self) -> anyhow::Result<SocketAddr> {
         Ok(self.port.local_addr()?)
     }
 
-    /// Runs until told to stop, or until the leadership is lost, if that is the end.
+    /// Runs until `stop` is cancelled, or until the Lease is lost with [`WhenLost::End`].
     ///
-    /// When it returns nothing is written any more, and the Lease has been released, or its time is over.
+    /// When it returns, no write is in flight, and the Lease is released or has expired.
     ///
     /// # Errors
-    /// A part of it ended that never does.
+    /// A task that should run forever ended.
     pub(crate) async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let Self {
             api,
@@ -103,7 +103,7 @@ impl Lifecycle {
             metrics,
             standing,
         };
-        // What fails beside the work ends it as a signal does, so that the Lease is released all the same.
+        // A failure of another task stops the work as a signal does, so that the Lease is released.
         let stop = stop.child_token();
         let work = work.run(stop.clone());
         let mut work = std::pin::pin!(work);
@@ -128,7 +128,7 @@ impl Lifecycle {
     }
 }
 
-/// What is done for the hub.
+/// The election and the reconcilers.
 struct Work {
     api: HubApi,
     settings: Settings,
@@ -149,7 +149,7 @@ impl Work {
         let standing = &self.standing;
         let tell = |phase| match phase {
             Phase::Waiting => standing.waits(),
-            // Lets go of the term, so that the Lease can be released.
+            // Drops the term, so that the Lease can be released.
             Phase::Stopped => standing.stops(),
         };
         let work = |term| self.reconcile(Some(term), &stop);
@@ -160,7 +160,7 @@ impl Work {
         })
     }
 
-    /// Runs the reconcilers, until told to stop or until the term is over.
+    /// Runs the reconcilers until `stop` is cancelled or the term ends.
     async fn reconcile(&self, term: Option<Term>, stop: &CancellationToken) -> anyhow::Result<()> {
         let engine = Engine::new(
             self.api.clone(),
@@ -171,10 +171,7 @@ impl Work {
             self.metrics.clone(),
         );
         self.standing.leads(engine.progress());
-        tracing::info!(
-            namespace = self.settings.config.namespace,
-            "carrying clusters through their life"
-        );
+        tracing::info!(namespace = self.settings.config.namespace, "reconciling");
         Ok(engine.run(stop.clone()).await?)
     }
 }

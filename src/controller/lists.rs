@@ -1,4 +1,4 @@
-//! Flags that are lists: `--gc-resource-list`, `--labels` and those of names.
+//! Flags with lists: `--gc-resource-list`, `--labels`, and lists of names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,27 +6,27 @@ use anyhow::{bail, ensure};
 use berth_api::GroupVersionResource;
 use berth_api::{labels, names};
 
-/// What is deleted from a removed cluster's namespace if nobody says otherwise: OCM's own list.
+/// The default of `--gc-resource-list`, as in OCM.
 const DEFAULT_GC_RESOURCES: [&str; 2] = [
     "addon.open-cluster-management.io/v1beta1/managedclusteraddons",
     "work.open-cluster-management.io/v1/manifestworks",
 ];
 
-/// The entries of a flag that may be repeated, and whose values are lists themselves.
+/// Returns the entries of a repeatable flag whose values are lists.
 pub(super) fn entries(values: &[String]) -> impl Iterator<Item = &str> {
     let entries = values.iter().flat_map(|value| value.split(','));
     entries.map(str::trim).filter(|entry| !entry.is_empty())
 }
 
-/// The names that a flag lists.
+/// Returns the names in a list.
 pub(super) fn set(values: &[String]) -> BTreeSet<String> {
     entries(values).map(str::to_owned).collect()
 }
 
-/// `--gc-resource-list`, in its order; the default without the flag, nothing if it is empty.
+/// Parses `--gc-resource-list`, in its order. Without the flag, returns the default.
 ///
 /// # Errors
-/// The entry that is no `group/version/resource`, or that is there twice.
+/// An entry is not `group/version/resource`, or is a duplicate.
 pub(super) fn gc_resources(flag: Option<&[String]>) -> anyhow::Result<Vec<GroupVersionResource>> {
     let default = DEFAULT_GC_RESOURCES.map(str::to_owned);
     let mut resources = Vec::new();
@@ -34,7 +34,7 @@ pub(super) fn gc_resources(flag: Option<&[String]>) -> anyhow::Result<Vec<GroupV
         let resource = gc_resource(entry)?;
         ensure!(
             !resources.contains(&resource),
-            "--gc-resource-list: {entry:?} is there twice"
+            "--gc-resource-list: duplicate entry {entry:?}"
         );
         resources.push(resource);
     }
@@ -52,15 +52,15 @@ fn gc_resource(entry: &str) -> anyhow::Result<GroupVersionResource> {
     };
     ensure!(
         group.is_empty() || names::is_dns1123_subdomain(group),
-        "--gc-resource-list: {entry:?}: {group:?} is no API group"
+        "--gc-resource-list: {entry:?}: {group:?} is not a valid API group"
     );
     ensure!(
         is_version(version),
-        "--gc-resource-list: {entry:?}: {version:?} is no API version, such as v1 or v1beta1"
+        "--gc-resource-list: {entry:?}: {version:?} is not a valid API version, such as v1 or v1beta1"
     );
     ensure!(
         names::is_dns1123_label(resource),
-        "--gc-resource-list: {entry:?}: {resource:?} is no resource: the plural name in lower case, such as manifestworks"
+        "--gc-resource-list: {entry:?}: {resource:?} is not a valid resource: use the plural name in lower case, such as manifestworks"
     );
     Ok(GroupVersionResource {
         group: group.to_owned(),
@@ -69,7 +69,7 @@ fn gc_resource(entry: &str) -> anyhow::Result<GroupVersionResource> {
     })
 }
 
-/// `v1`, `v1beta1` and the like.
+/// Returns true for versions such as `v1` and `v1beta1`.
 fn is_version(version: &str) -> bool {
     let is_number = |text: &str| {
         !text.is_empty() && !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -85,10 +85,10 @@ fn is_version(version: &str) -> bool {
         })
 }
 
-/// `--labels`: `key=value,...`; of one key twice the later value counts.
+/// Parses `--labels`: `key=value,...`. If a key occurs twice, the later value counts.
 ///
 /// # Errors
-/// The entry that is no label, or that would belie what is made.
+/// An entry is not a valid label, or has a key that Berth sets itself.
 pub(super) fn labels(values: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
     let mut labels = BTreeMap::new();
     for entry in entries(values) {
@@ -104,7 +104,7 @@ pub(super) fn labels(values: &[String]) -> anyhow::Result<BTreeMap<String, Strin
         );
         ensure!(
             key != labels::CLUSTER_NAME && key != labels::ADDON_NAME,
-            "--labels: {entry:?}: {key} says whose an object is, and cannot be chosen"
+            "--labels: {entry:?}: Berth sets the label {key} itself"
         );
         labels.insert(key.to_owned(), value.to_owned());
     }
@@ -150,22 +150,22 @@ mod tests {
             ("manifestworks", "\"manifestworks\" is not of the form"),
             ("v1/configmaps", "\"/v1/configmaps\""),
             ("a/v1/bs/status", "is not of the form"),
-            ("A/v1/bs", "\"A\" is no API group"),
-            ("a/1/bs", "\"1\" is no API version"),
-            ("a/v01/bs", "\"v01\" is no API version"),
-            ("a/v1beta/bs", "\"v1beta\" is no API version"),
-            ("a/v1gamma1/bs", "\"v1gamma1\" is no API version"),
-            ("a/v/bs", "\"v\" is no API version"),
-            ("a/v1/Bs", "\"Bs\" is no resource"),
-            ("a/v1/", "\"\" is no resource"),
-            ("a/v1/b s", "\"b s\" is no resource"),
+            ("A/v1/bs", "\"A\" is not a valid API group"),
+            ("a/1/bs", "\"1\" is not a valid API version"),
+            ("a/v01/bs", "\"v01\" is not a valid API version"),
+            ("a/v1beta/bs", "\"v1beta\" is not a valid API version"),
+            ("a/v1gamma1/bs", "\"v1gamma1\" is not a valid API version"),
+            ("a/v/bs", "\"v\" is not a valid API version"),
+            ("a/v1/Bs", "\"Bs\" is not a valid resource"),
+            ("a/v1/", "\"\" is not a valid resource"),
+            ("a/v1/b s", "\"b s\" is not a valid resource"),
         ] {
             let error = gc(Some(&["good/v1/ones", entry])).unwrap_err();
             assert!(error.contains(says), "{entry}: {error}");
             assert!(error.starts_with("--gc-resource-list: "), "{error}");
         }
         let twice = gc(Some(&["a/v1/bs,a/v1/bs"])).unwrap_err();
-        assert_eq!(twice, "--gc-resource-list: \"a/v1/bs\" is there twice");
+        assert_eq!(twice, "--gc-resource-list: duplicate entry \"a/v1/bs\"");
     }
 
     #[test]
@@ -185,11 +185,11 @@ mod tests {
             ("a=b c", "\"a=b c\": "),
             (
                 "open-cluster-management.io/cluster-name=x",
-                "cannot be chosen",
+                "Berth sets the label",
             ),
             (
                 "open-cluster-management.io/addon-name=x",
-                "cannot be chosen",
+                "Berth sets the label",
             ),
         ] {
             let error = read(&[entry]).unwrap_err();

@@ -35,14 +35,14 @@ Examples:
   # Outside of the hub's cluster
   berth controller --kubeconfig ~/.kube/hub --listen 127.0.0.1:8443
 
-Of several, one works: who holds the Lease registration-controller-lock. OCM's controller goes by the same.
+Of several replicas one is active: the holder of the Lease registration-controller-lock. OCM's controller uses the same Lease.
 
-Signals: SIGTERM and SIGINT end it, and release the Lease; the second one ends it at once.
-It ends, too, with exit code 0, when it loses the Lease.";
+Signals: the first SIGTERM or SIGINT releases the Lease and stops the process; the second one stops it immediately.
+After the loss of the Lease, it exits with code 0.";
 
-/// Carry clusters through their life
+/// Run the controller of clusters, sets and bindings
 ///
-/// What OCM's registration controller does: gives accepted clusters what they need, approves their agents' certificates, watches their heartbeats, keeps sets and bindings, and clears up after those that leave.
+/// Does the work of OCM's registration controller: sets up accepted clusters, approves certificates of their agents, checks their heartbeats, maintains sets and bindings, and cleans up after deleted clusters.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub(crate) struct Args {
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     feature_gates: Vec<String>,
     #[command(flatten)]
     lifecycle: LifecycleArgs,
-    /// Keep the gate's certificates: make and renew them in the Secret, and publish their authority in the registrations
+    /// Manage the gate's certificates: create and renew them in the Secret, and publish their authority in the registrations
     #[arg(long)]
     keep_certificates: bool,
     #[command(flatten)]
@@ -63,9 +63,9 @@ pub(crate) struct Args {
     keeper: KeeperArgs,
 }
 
-/// Works until a signal, or until another takes over.
+/// Runs until a signal, or until another replica takes over.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    // What it does is waiting for the hub: one thread does for ten thousand clusters, and costs no waking of others.
+    // It mostly waits for the hub: one thread is enough for ten thousand clusters, and avoids wakeups of other threads.
     args.common.run(Builder::new_current_thread(), work(args))
 }
 
@@ -101,9 +101,9 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         "serving",
     );
     let stop = CancellationToken::new();
-    let told_twice = signals::told_twice(stop.clone())?;
-    // Whichever ends by itself takes the other one with it. Each has a Lease of its own: certificates are kept while OCM's
-    // controller has the other.
+    let second_signal = signals::second_signal(stop.clone())?;
+    // If one of the two ends, the other one is stopped. Each has its own Lease: the certificates are managed even while OCM's
+    // controller holds the other Lease.
     let lifecycle = async {
         let ended = lifecycle.run(stop.clone()).await;
         stop.cancel();
@@ -122,7 +122,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     };
     let ended = tokio::select! {
         ended = both => ended,
-        () = told_twice => anyhow::bail!("told to stop a second time: stopped at once, and the Lease not released"),
+        () = second_signal => anyhow::bail!("second signal: stopped immediately, without releasing the Lease"),
     };
     if ended.is_ok() {
         tracing::info!("stopped");

@@ -1,10 +1,10 @@
-//! Who may read `/metrics`: the bearers of a token that the hub knows, if the hub lets them get the path `/metrics`. So it is
-//! with OCM's controller, and with controller-runtime.
+//! Access to `/metrics`: a client needs a token that the hub authenticates, and the permission to get the path `/metrics`, as with
+//! OCM's controller and with controller-runtime.
 //!
-//! # Promises
-//! - Fail closed: without an answer of the hub nobody reads.
-//! - Callers without a token cost the hub nothing; those with wrong tokens cost it at most [`AT_ONCE`] questions at a time.
-//! - What is remembered is bounded in number ([`MOST`]), in size ([`LONGEST_TOKEN`]) and in time ([`FRESH`]).
+//! # Guarantees
+//! - Fail closed: without an answer of the hub, no client may read.
+//! - Clients without a token cause no requests to the hub. Clients with wrong tokens cause at most [`AT_ONCE`] requests at a time.
+//! - The cache of answers is bounded in number ([`MOST`]), in size ([`LONGEST_TOKEN`]) and in time ([`FRESH`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -22,49 +22,49 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
-/// How long an answer of the hub counts; Kubernetes' components have the same.
+/// How long an answer of the hub is cached, as in Kubernetes' components.
 const FRESH: Duration = Duration::from_secs(10);
 
-/// How many answers are remembered.
+/// Upper bound on cached answers.
 const MOST: usize = 64;
 
-/// Longer tokens are refused unseen: those of service accounts have about a kilobyte.
+/// Byte bound of tokens; longer ones are refused. Tokens of service accounts have about a kilobyte.
 const LONGEST_TOKEN: usize = 8 * 1024;
 
-/// How many callers may wait for the hub at a time.
+/// Limit on clients that wait for the hub at a time.
 const AT_ONCE: usize = 4;
 
-/// The longest that the hub may take for both questions.
+/// Timeout of both requests to the hub.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// What the hub says of a token.
+/// The answer of the hub about a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Its bearer may read metrics.
+    /// The user may read metrics.
     Allowed,
-    /// There is no token, or the hub does not know it.
+    /// The token is missing, or the hub does not authenticate it.
     Unknown,
-    /// The hub knows this user, who may not.
+    /// This user may not read metrics.
     Forbidden(String),
-    /// The hub could not be asked.
+    /// The hub did not answer.
     Undecided(String),
 }
 
-/// Decides who may read metrics.
+/// Checks the clients that read metrics.
 pub(super) struct Scrapers {
     api: HubApi,
     known: Mutex<Known>,
     asking: Semaphore,
 }
 
-/// What the hub said a moment ago, by token.
+/// Cached answers of the hub, by token.
 #[derive(Default)]
 struct Known(HashMap<String, (Instant, Verdict)>);
 
 // === impl Verdict ===
 
 impl Verdict {
-    /// What is answered to somebody who may not; None: he may.
+    /// Returns the response to a client that may not read metrics, or None if it may.
     pub(super) fn refusal(&self) -> Option<(StatusCode, String)> {
         match self {
             Self::Allowed => None,
@@ -97,7 +97,7 @@ impl Scrapers {
         }
     }
 
-    /// What needs no question to the hub: there is no token, or the hub has answered a moment ago.
+    /// Returns the verdict, if it needs no request: the token is missing, or the answer is cached.
     pub(super) fn known_verdict(&self, headers: &HeaderMap) -> Option<Verdict> {
         match bearer(headers) {
             Some(token) => self.known().of(token, Instant::now()),
@@ -105,7 +105,7 @@ impl Scrapers {
         }
     }
 
-    /// What the hub says of the user that sends these headers.
+    /// Returns the verdict about the client with these headers.
     pub(super) async fn verdict(&self, headers: &HeaderMap) -> Verdict {
         if let Some(verdict) = self.known_verdict(headers) {
             return verdict;
@@ -121,7 +121,7 @@ impl Scrapers {
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the hub could not be asked who may read metrics");
                 return Verdict::Undecided(
-                    "the hub does not answer, or lets us not ask".to_owned(),
+                    "the hub does not answer, or forbids the question".to_owned(),
                 );
             }
             Err(_) => return Verdict::Undecided("no answer in time".to_owned()),
@@ -193,7 +193,7 @@ impl Known {
         (now.saturating_duration_since(*at) < FRESH).then(|| verdict.clone())
     }
 
-    /// Remembers it; the oldest goes where there are too many.
+    /// Caches an answer. If the cache is full, the oldest answer is removed.
     fn note(&mut self, token: &str, verdict: Verdict, now: Instant) {
         self.0
             .retain(|_, (at, _)| now.saturating_duration_since(*at) < FRESH);

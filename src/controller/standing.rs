@@ -1,11 +1,11 @@
-//! Where the lifecycle stands, for its readiness.
+//! The state of the lifecycle, for its readiness.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use berth_lifecycle::engine::Progress;
 use prometheus::{IntGaugeVec, Opts, Registry};
 
-/// Where the lifecycle stands.
+/// The state of the lifecycle.
 #[derive(Debug)]
 pub(super) struct Standing {
     role: Mutex<Role>,
@@ -17,7 +17,7 @@ pub(super) struct Standing {
 enum Role {
     /// The Lease has not been read yet.
     Looking,
-    /// Another leads, or nobody does yet.
+    /// Another process leads, or no process does yet.
     Waiting,
     /// The reconcilers run.
     Leading(Progress),
@@ -38,10 +38,10 @@ impl std::fmt::Debug for Role {
 // === impl Standing ===
 
 impl Standing {
-    /// `lease`: the name of the Lease, if there is an election.
+    /// `lease` is the name of the Lease, if leader election is enabled.
     ///
     /// # Errors
-    /// The registry has the metric already.
+    /// The registry already has the metric.
     pub(super) fn new(lease: Option<&str>, registry: &Registry) -> prometheus::Result<Self> {
         let opts = Opts::new(
             "leader_election_master_status",
@@ -58,29 +58,29 @@ impl Standing {
         Ok(this)
     }
 
-    /// Another leads, if anybody does.
+    /// Records that this process waits for the Lease.
     pub(super) fn waits(&self) {
         self.masters(0);
         *self.role() = Role::Waiting;
     }
 
-    /// The reconcilers run.
+    /// Records that the reconcilers run.
     pub(super) fn leads(&self, progress: Progress) {
         self.masters(1);
         *self.role() = Role::Leading(progress);
     }
 
-    /// Nothing is done any more. Lets go of the reconcilers, so that the Lease can be released.
+    /// Records that the reconcilers have stopped, and drops their state, so that the Lease can be released.
     pub(super) fn stops(&self) {
         self.masters(0);
         *self.role() = Role::Stopped;
     }
 
-    /// Each check, and why it fails.
+    /// Returns the readiness checks, each with the reason of a failure.
     pub(super) fn checks(&self) -> [(&'static str, Result<(), String>); 3] {
         let role = self.role();
         let election = match *role {
-            Role::Looking => Err("the Lease has not been read yet, or nobody holds it".to_owned()),
+            Role::Looking => Err("the Lease has not been read yet, or has no holder".to_owned()),
             _ => Ok(()),
         };
         let caches = match &*role {

@@ -207,8 +207,14 @@ fn what_is_wrong_is_named() {
             "--gc-resource-list: \"nonsense\"",
         ),
         ("--labels=a", "--labels: \"a\""),
-        ("--namespace=A.b", "--namespace: \"A.b\" is no namespace"),
-        ("--namespace=", "--namespace: \"\" is no namespace"),
+        (
+            "--namespace=A.b",
+            "--namespace: \"A.b\" is not a valid name of a Namespace",
+        ),
+        (
+            "--namespace=",
+            "--namespace: \"\" is not a valid name of a Namespace",
+        ),
         ("--feature-gates=Nonsense=true", "\"Nonsense\" is not known"),
         (
             "--leader-election-lease-duration=10s",

@@ -317,7 +317,7 @@ async fn senders_are_checked_unless_the_admin_does_not_want_it() {
             "
 $ berth accept {c}
 set hubAcceptsClient to true for managed cluster {c}
-Error: {c}: CSR {csr} is not approved: its sender \"{dev}\" is no user that clusters register as; --skip-approve-check approves it anyway
+Error: {c}: CSR {csr} is not approved: its sender \"{dev}\" is not a user that clusters register as; --skip-approve-check approves it anyway
 ? 1
 $ berth accept {c} -o json
 [
@@ -371,7 +371,7 @@ async fn of_different_requesters_none_is_approved_until_one_is_named() {
         .plays(
             "
 $ berth accept {c}
-Error: {c}: There are CSRs of different requesters: {one},{two}; nothing is done: name whom you mean by --requesters, or set --skip-approve-check if all CSRs need to be approved
+Error: {c}: There are CSRs of different requesters: {one},{two}; nothing was changed: select requesters with --requesters, or set --skip-approve-check if all CSRs need to be approved
 ? 1
 ",
         )
@@ -398,7 +398,7 @@ Error: {c}: There are CSRs of different requesters: {one},{two}; nothing is done
 
     // The other comes too late: somebody is this cluster's agent already.
     let output = house.berth(&format!("accept {name}")).await;
-    let words = format!("There are CSRs of different requesters: {one},{two}; nothing is done");
+    let words = format!("There are CSRs of different requesters: {one},{two}; nothing was changed");
     assert!(output.failed().contains(&words), "{output:?}");
     assert!(is_pending(&house, &first).await);
     house
@@ -448,7 +448,7 @@ async fn who_has_a_bootstrap_token_does_not_become_a_cluster_in_use() {
             "
 $ berth accept {c}
 hubAcceptsClient already set for managed cluster {c}
-CSR {csr} is not approved: the cluster has joined already, and its agent is heard of; if {thief} is an agent of it, too, approve it by --requesters
+CSR {csr} is not approved: the cluster has already joined, and its agent sends heartbeats; if {thief} is another agent of it, approve it with --requesters
 Your managed cluster {c} has joined the Hub successfully.
 ",
         )
@@ -613,7 +613,7 @@ async fn a_renewal_is_left_to_the_hub() {
             "
 $ berth accept {c}
 set hubAcceptsClient to true for managed cluster {c}
-CSR {csr} is a renewal: the hub approves it, as the cluster is accepted
+CSR {csr} is a renewal: the hub approves it, since the cluster is accepted
 ",
         )
         .await;
@@ -690,14 +690,14 @@ async fn all_pending_are_those_that_nobody_has_decided_about() {
         seen.contains(&format!("{a}\r\n{b}\r\nAccept these 2 clusters? [y/N] ")),
         "{seen}"
     );
-    assert!(seen.contains("Nothing is changed."), "{seen}");
+    assert!(seen.contains("Nothing was changed."), "{seen}");
     assert!(!is_accepted(&house, &a).await);
 
     stage()
         .plays(
             "
 $ berth accept --all-pending -l region={region} --dry-run=server
-{out} is passed over: it was accepted once, and turned out; 'berth accept {out}' accepts it again
+{out} is skipped: it was accepted and then denied; 'berth accept {out}' accepts it again
 set hubAcceptsClient to true for managed cluster {a} (server dry run)
 no CSR to approve for cluster {a} yet: its agent sends one when it reaches the hub; --wait waits for it
 set hubAcceptsClient to true for managed cluster {b} (server dry run)
@@ -713,7 +713,7 @@ no CSR to approve for cluster {b} yet: its agent sends one when it reaches the h
         .plays(
             "
 $ berth accept --all-pending -l region={region}
-{out} is passed over: it was accepted once, and turned out; 'berth accept {out}' accepts it again
+{out} is skipped: it was accepted and then denied; 'berth accept {out}' accepts it again
 No pending clusters found.
 ",
         )
@@ -789,7 +789,7 @@ async fn what_comes_while_it_waits_is_approved_by_its_key_or_not_at_all() {
     let (output, csr) = tokio::join!(house.berth(&command), steps);
     let key = fingerprint(&csr);
     let told = format!(
-        "Error: {name}: CSR {} is not approved: it came after this command began, and nobody is there to be asked: sent ",
+        "Error: {name}: CSR {} is not approved: it arrived after this command started, and no terminal is available to ask on: sent ",
         csr.name
     );
     assert!(output.failed().contains(&told), "{output:?}");
@@ -832,7 +832,7 @@ async fn what_comes_while_it_waits_is_approved_by_its_key_or_not_at_all() {
 $ berth accept {c} --fingerprint {key}
 hubAcceptsClient already set for managed cluster {c}
 CSR {right} already approved
-CSR {csr} is not approved: the cluster has joined already, [..]
+CSR {csr} is not approved: the cluster has already joined, [..]
 Your managed cluster {c} has joined the Hub successfully.
 $ berth accept {c} --fingerprint SHA256:00
 error: invalid value 'SHA256:00' for '--fingerprint <SHA256:HEX,...>': it must be SHA256: and 64 hexadecimal digits
@@ -868,7 +868,7 @@ async fn at_a_terminal_it_asks_about_what_came_while_it_waited() {
         let key = fingerprint(&csr);
         assert!(
             seen.contains(&format!(
-                "CSR {} came after this command began: sent ",
+                "CSR {} arrived after this command started: sent ",
                 csr.name
             )),
             "{seen}"
@@ -878,7 +878,8 @@ async fn at_a_terminal_it_asks_about_what_came_while_it_waited() {
         assert_eq!(seen.matches(&question).count(), 1, "{seen}");
         assert_eq!(code, i32::from(!approves), "{seen}");
         assert_eq!(is_pending(&house, &csr).await, !approves);
-        let refused = "is not approved: it came after this command began, and you did not agree";
+        let refused =
+            "is not approved: it arrived after this command started, and you did not agree";
         assert_eq!(seen.contains(refused), !approves, "{seen}");
     }
 }
@@ -908,12 +909,12 @@ async fn when_the_time_is_up_it_says_what_is_missing() {
         let lines = output.stderr.lines().filter(|it| it.starts_with(&line));
         assert_eq!(lines.count(), 1, "{line}: {output:?}");
     };
-    told(&absent, "there is no ManagedCluster of this name");
-    told(&silent, "no CSR of its agent is there yet");
+    told(&absent, "the ManagedCluster does not exist");
+    told(&silent, "its agent has not sent a CSR yet");
     told(
         &other,
         &format!(
-            "no CSR that can be approved: CSR {} is not approved: its sender",
+            "no CSR can be approved: CSR {} is not approved: its sender",
             wrong.name
         ),
     );

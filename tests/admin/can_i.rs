@@ -50,7 +50,7 @@ async fn each_permission_is_answered_and_what_grants_it_grants_it() {
 $ berth can-i accept {cluster}
 no
 verb \"update\" (or \"create\") on managedclusters/accept in API group register.open-cluster-management.io, name \"{cluster}\": user \"{user}\" lacks it
-Who may grant it does so by: berth can-i accept {cluster} --as {user} -o yaml | kubectl apply -f -
+To grant it, an admin runs: berth can-i accept {cluster} --as {user} -o yaml | kubectl apply -f -
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -82,7 +82,7 @@ subjects:
 $ berth can-i join default
 no
 verb \"create\" on managedclustersets/join in API group cluster.open-cluster-management.io, name \"default\": user \"{user}\" lacks it
-Who may grant it does so by: berth can-i join default --as {user} -o yaml | kubectl apply -f -
+To grant it, an admin runs: berth can-i join default --as {user} -o yaml | kubectl apply -f -
 ---
 ...
 ? 1
@@ -150,7 +150,7 @@ async fn a_permission_for_all_is_asked_about_and_granted() {
 $ berth can-i join --all
 no
 verb \"create\" on managedclustersets/join in API group cluster.open-cluster-management.io, for all names: user \"{user}\" lacks it
-Who may grant it does so by: berth can-i join --all --as {user} -o yaml | kubectl apply -f -
+To grant it, an admin runs: berth can-i join --all --as {user} -o yaml | kubectl apply -f -
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -281,7 +281,7 @@ no
 $ berth can-i bind {set} --as system:serviceaccount:ci:builder
 no
 ...
-Who may grant it does so by: berth can-i bind {set} --as system:serviceaccount:ci:builder -o yaml | kubectl apply -f -
+To grant it, an admin runs: berth can-i bind {set} --as system:serviceaccount:ci:builder -o yaml | kubectl apply -f -
 ...
 subjects:
 - kind: ServiceAccount
@@ -432,7 +432,7 @@ async fn commands_survive_a_shell_whatever_the_names() {
         let asked = ["can-i", "accept", &as_user, "--", name];
         let asked = house.admin.berth(&asked).await;
         let grants = asked.stdout.lines().find_map(|line| {
-            let command = line.strip_prefix("Who may grant it does so by: ")?;
+            let command = line.strip_prefix("To grant it, an admin runs: ")?;
             command.strip_suffix(" | kubectl apply -f -")
         });
         let grants = grants.unwrap_or_else(|| panic!("{asked:?}"));

@@ -41,9 +41,9 @@ async fn without_a_kubeconfig_it_says_how_to_name_one() {
     let home = TempDir::new().unwrap();
     let output = alone(&home, &["get", "clusters"]).await;
     assert!(
-        output.failed().starts_with(
-            "Error: no kubeconfig: name the hub's by --kubeconfig FILE or in $KUBECONFIG"
-        ),
+        output
+            .failed()
+            .starts_with("Error: no kubeconfig: set --kubeconfig FILE or $KUBECONFIG"),
         "{output:?}"
     );
     let output = alone(
@@ -95,7 +95,7 @@ $ berth --context nothing-like-it get clusters
 Error: the kubeconfig has no context "nothing-like-it"
 ? 1
 $ berth get clusters --as-group admins
-Error: --as-group needs --as: a group alone is nobody
+Error: --as-group requires --as
 ? 1
 "#,
         )
@@ -167,9 +167,9 @@ async fn a_cluster_that_is_no_hub_lacks_an_api_that_is_named() {
     let output = admin.berth(&["get", "clusters"]).await;
     assert_eq!(
         output.failed(),
-        "Error: this is no hub of Open Cluster Management: its API server has no \
-         managedclusters.cluster.open-cluster-management.io in cluster.open-cluster-management.io/v1; check --context \
-         and --kubeconfig, or install the CRDs\n"
+        "Error: the API server does not serve managedclusters.cluster.open-cluster-management.io in \
+         cluster.open-cluster-management.io/v1, so it is not a hub of Open Cluster Management: check --context and \
+         --kubeconfig, or install the CRDs\n"
     );
 }
 

@@ -29,20 +29,20 @@ async fn nothing_is_revoked_without_a_yes() {
         .plays(
             "
 $ berth deny {c}
-Error: turning clusters out takes away their agents' rights, and nobody is there to be asked: add --yes
+Error: a denial revokes the rights of the clusters' agents; without a terminal to confirm it on, add --yes
 ? 2
 ",
         )
         .await;
     let command = || house.admin.berth_command(&["deny", &name]);
-    let question = format!("Turn out managed cluster {name}? [y/N] ");
+    let question = format!("Deny managed cluster {name}? [y/N] ");
     for answer in ["n\n", "\n", "\u{4}"] {
         let (seen, code) = at_a_terminal(command(), 80, answer).await;
         assert_eq!(code, 1, "{seen}");
         let lost = format!("{name}: its agent loses its rights: the role bindings in namespace");
         assert!(seen.contains(&lost), "{seen}");
         assert!(seen.contains(&question), "{seen}");
-        assert!(seen.contains("Nothing is changed."), "{seen}");
+        assert!(seen.contains("Nothing was changed."), "{seen}");
         assert!(is_accepted(&house, &name).await);
     }
     let (seen, code) = at_a_terminal(command(), 80, "y\n").await;
@@ -69,7 +69,7 @@ async fn several_are_turned_out_and_each_is_told() {
             "
 $ berth deny {a} --dry-run=server
 set hubAcceptsClient to false for managed cluster {a} (server dry run)
-{a}: its agent loses its rights: the role bindings in namespace \"{a}\", and all of ClusterRole \"open-cluster-management:managedcluster:{a}\" but to see its ManagedCluster
+{a}: its agent loses its rights: the role bindings in namespace \"{a}\", and every right of ClusterRole \"open-cluster-management:managedcluster:{a}\" except reading its ManagedCluster
 $ berth deny {a} --dry-run -o yaml
 - target: {a}
   succeeded: true
@@ -115,8 +115,8 @@ async fn what_stays_is_told() {
 $ berth deny {c} --yes
 set hubAcceptsClient to false for managed cluster {c}
 {c}: its agent loses its rights: [..]
-{c}: the certificate of its agent stays valid until it ends, but gives no rights any more; the hub does not renew it
-{c}: CSR {csr} is pending, and stays so; to deny it: kubectl certificate deny {csr}
+{c}: the certificate of its agent stays valid until it expires, but has no rights; the hub does not renew it
+{c}: CSR {csr} stays pending; to deny it: kubectl certificate deny {csr}
 ",
         )
         .await;
@@ -154,7 +154,7 @@ async fn what_the_gate_denies_is_told_once() {
     output.ok();
     assert!(
         output.stderr.contains(&format!(
-            "{name}: whether CSRs are pending is not known: certificatesigningrequests.certificates.k8s.io is forbidden"
+            "{name}: pending CSRs cannot be listed: certificatesigningrequests.certificates.k8s.io is forbidden"
         )),
         "{output:?}"
     );
@@ -199,14 +199,14 @@ async fn work_that_is_left_is_counted() {
         .await;
     output.ok();
     let words = format!(
-        "{name}: 2 ManifestWorks are in namespace \"{name}\": its agent loses the right to work on them at once; they keep \
-         their finalizers, and what they made stays on the cluster\n"
+        "{name}: 2 ManifestWorks are in namespace \"{name}\": its agent loses its rights on them immediately; they keep \
+         their finalizers, and what they deployed stays on the cluster\n"
     );
     assert!(output.stderr.contains(&words), "{output:?}");
     let output = house.berth(&format!("deny {name} --yes")).await;
     output.ok();
     let words = format!(
-        "{name}: 2 ManifestWorks are in namespace \"{name}\": until they are deleted, its agent keeps the right to work on them\n"
+        "{name}: 2 ManifestWorks are in namespace \"{name}\": its agent keeps its rights on them until they are deleted\n"
     );
     assert!(output.stderr.contains(&words), "{output:?}");
 }
@@ -218,7 +218,7 @@ async fn the_denial_of_a_cluster_that_waits_is_noted_once() {
     house.managed_cluster(&name, &[]).await;
     let noted = async || {
         let cluster = house.admin.get(&cluster_path(&name)).await.unwrap();
-        cluster.ok()["metadata"]["annotations"]["open-cluster-management.io/denied-on"].clone()
+        cluster.ok()["metadata"]["annotations"][DENIED_ON].clone()
     };
     house
         .stage()
@@ -226,7 +226,7 @@ async fn the_denial_of_a_cluster_that_waits_is_noted_once() {
         .plays(
             "
 $ berth deny {c} --yes
-noted the denial of managed cluster {c}: the hub does not accept it by itself
+recorded the denial of managed cluster {c}: the hub does not accept it automatically
 ",
         )
         .await;
@@ -246,7 +246,9 @@ hubAcceptsClient is not set for managed cluster {c}
     assert_eq!(noted().await, since);
 }
 
-/// The annotation of a denial that takes effect at once.
+/// The record of a denial.
+const DENIED_ON: &str = "open-cluster-management.io/denied-on";
+/// The annotation of a denial that takes effect immediately.
 const NOW: &str = "open-cluster-management.io/deny-now";
 
 #[tokio::test]
@@ -261,21 +263,23 @@ $ berth deny {c} --yes
 set hubAcceptsClient to false for managed cluster {c}
 {c}: its agent loses its rights: [..]
 $ berth deny {c} --yes --now
-set hubAcceptsClient to false for managed cluster {c}, with effect now
+set hubAcceptsClient to false for managed cluster {c}, effective immediately
 {c}: its agent loses its rights: [..]
 $ berth deny {c} --yes --now
 hubAcceptsClient is not set for managed cluster {c}
 ",
         )
         .await;
-    let annotation = async || {
+    let annotation = async |key: &str| {
         let object = house.admin.get(&cluster_path(&name)).await.unwrap();
-        object.ok()["metadata"]["annotations"][NOW].clone()
+        object.ok()["metadata"]["annotations"][key].clone()
     };
-    assert_eq!(annotation().await, "true");
+    assert_eq!(annotation(NOW).await, "true");
     house.berth(&format!("accept {name}")).await.ok();
     assert!(is_accepted(&house, &name).await);
-    assert!(annotation().await.is_null());
+    assert!(annotation(NOW).await.is_null());
+    // The record stays: automatic approval of CSRs stays off for this cluster.
+    assert!(annotation(DENIED_ON).await.is_string());
 }
 
 #[tokio::test]
@@ -376,7 +380,7 @@ async fn a_full_object_is_denied() {
     let output = house.berth(&format!("deny {name} --yes --now")).await;
     output.ok();
     let note = format!(
-        "{name}: the ManagedCluster is as large as the hub stores objects: took off its claims (status.clusterClaims)\n"
+        "{name}: the ManagedCluster is at the size limit of the hub: removed its claims (status.clusterClaims)\n"
     );
     assert!(output.stderr.contains(&note), "{output:?}");
     assert!(!is_accepted(&house, &name).await);

@@ -275,7 +275,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
         check: "registrations",
         severity: "fault",
         object: OF_BINDINGS,
-        says: "it is not there: whoever may write bindings may bind any set",
+        says: "it does not exist: whoever may write bindings may bind any set",
         remedy: "kubectl apply -k",
     };
     ward.finds(expected, &[]).await;
@@ -289,7 +289,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
         check: "registrations",
         severity: "fault",
         object: OF_CLUSTERS,
-        says: "failurePolicy is \"Ignore\"; shipped is \"Fail\"",
+        says: "failurePolicy is \"Ignore\"; the shipped value is \"Fail\"",
         remedy: r#"-p '[{"op":"add","path":"/webhooks/0/failurePolicy","value":"Fail"}]'"#,
     };
     ward.finds(expected, &[]).await;
@@ -365,7 +365,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
         check: "controller-rights",
         severity: "fault",
         object: &account,
-        says: "it lacks verb \"update\" on certificatesigningrequests/approval.certificates.k8s.io: clusters",
+        says: "it lacks verb \"update\" on certificatesigningrequests/approval.certificates.k8s.io: the controller",
         remedy: "kubectl apply -f manifests/server/controller-role.yaml",
     };
     ward.finds(expected, &[]).await;
@@ -401,7 +401,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
         check: "agent-roles",
         severity: "warning",
         object: role,
-        says: "its rules are not as they are shipped",
+        says: "its rules differ from those that ship",
         remedy: "kubectl apply -f manifests/server/agent-roles.yaml",
     };
     ward.finds(expected, &[]).await;
@@ -417,7 +417,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
         check: "ocm-leftovers",
         severity: "warning",
         object: "cluster-manager-old",
-        says: "it decides about the same objects as the gate",
+        says: "it covers the same objects as the gate",
         remedy: "kubectl delete validatingwebhookconfiguration cluster-manager-old",
     };
     ward.finds(expected, &[]).await;
@@ -460,7 +460,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
     assert!(
         elsewhere
             .stdout
-            .starts_with("WARNING controller: lease/registration-controller-lock in elsewhere\n  there is none, so"),
+            .starts_with("WARNING controller: lease/registration-controller-lock in elsewhere\n  it does not exist, so"),
         "{elsewhere:?}"
     );
 }
@@ -504,7 +504,7 @@ async fn what_is_wrong_with_sets_bindings_and_clusters_is_found_one_by_one() {
         check: "sets",
         severity: "fault",
         object: "odd",
-        says: "it selects nobody, as its selector is invalid: spec.clusterSelector.labelSelector.matchExpressions[0]",
+        says: "it selects no clusters, since its selector is invalid: spec.clusterSelector.labelSelector.matchExpressions[0]",
         remedy: "kubectl edit managedclusterset odd",
     };
     ward.finds(expected, &[]).await;
@@ -518,7 +518,7 @@ async fn what_is_wrong_with_sets_bindings_and_clusters_is_found_one_by_one() {
         check: "bindings",
         severity: "warning",
         object: "nobody",
-        says: "it is not in force: there is no ManagedClusterSet \"nobody\"",
+        says: "it is not effective: ManagedClusterSet \"nobody\" does not exist",
         remedy: "berth create clusterset nobody",
     };
     ward.finds(expected, &[]).await;
@@ -530,8 +530,7 @@ async fn what_is_wrong_with_sets_bindings_and_clusters_is_found_one_by_one() {
     ward.make(CLUSTERS, cluster("c1", false)).await;
     let csr = Csr::new("c1", "agent").sent_by(&ward.admin).await;
     let says = format!(
-        "it waits for acceptance; CertificateSigningRequest {:?}: a first request, by user \"admin\", is for a person to \
-         approve",
+        "it waits for acceptance; CertificateSigningRequest {:?}: an admin has to approve the first CSR, of user \"admin\"",
         csr.name
     );
     let expected = Expected {
@@ -551,7 +550,7 @@ async fn what_is_wrong_with_sets_bindings_and_clusters_is_found_one_by_one() {
         check: "certificate-requests",
         severity: "warning",
         object: &csr.name,
-        says: "the agent of the accepted ManagedCluster \"c1\" waits: a first request",
+        says: "the agent of the accepted ManagedCluster \"c1\" waits: an admin has to approve the first CSR",
         remedy: "berth accept c1",
     };
     ward.finds(expected, &[]).await;
@@ -583,7 +582,7 @@ async fn what_is_wrong_with_sets_bindings_and_clusters_is_found_one_by_one() {
         check: "unknown-clusters",
         severity: "warning",
         object: "",
-        says: "nobody hears of the agent of \"c1\"",
+        says: "the agent of \"c1\" sends no heartbeats",
         remedy: "kubectl get lease -n c1 managed-cluster-lease",
     };
     ward.finds(expected, &[]).await;
@@ -598,7 +597,7 @@ async fn what_is_wrong_with_sets_bindings_and_clusters_is_found_one_by_one() {
         check: "accepted-clusters",
         severity: "fault",
         object: "kube-c",
-        says: "it is accepted, and does not get what it needs (Error): Not accepted: the name",
+        says: "it is accepted, but its setup failed (Error): Not accepted: the name",
         remedy: "kubectl describe managedcluster kube-c",
     };
     ward.finds(expected, &[]).await;
@@ -626,7 +625,7 @@ async fn a_service_and_its_certificate_are_looked_at() {
         check: "webhook-service",
         severity: "fault",
         object: name,
-        says: "it is not there",
+        says: "it does not exist",
         remedy: "kubectl apply -k manifests/server",
     };
     ward.finds(expected, &besides).await;
@@ -638,7 +637,7 @@ async fn a_service_and_its_certificate_are_looked_at() {
             check: "webhook-service",
             severity: "fault",
             object: name,
-            says: "nobody behind it is ready",
+            says: "it has no ready endpoint",
             remedy: "kubectl -n open-cluster-management-hub rollout status",
         };
         ward.finds(nobody(), &besides).await;
@@ -699,7 +698,7 @@ async fn a_service_and_its_certificate_are_looked_at() {
         check: "webhook-certificate",
         severity: "fault",
         object: "registration-webhook-serving-cert",
-        says: "the certificate does not bear the name \"cluster-manager-registration-webhook.open-cluster-management-hub.svc\"",
+        says: "the certificate does not have the name \"cluster-manager-registration-webhook.open-cluster-management-hub.svc\"",
         remedy: "subjectAltName=DNS:cluster-manager-registration-webhook.open-cluster-management-hub.svc",
     };
     ward.finds(expected, &besides).await;
@@ -730,7 +729,7 @@ async fn who_may_not_look_is_told_what_is_missing() {
     assert!(
         output
             .stderr
-            .starts_with("Error: you may read nothing of the hub at https://127.0.0.1:"),
+            .starts_with("Error: you have none of the permissions that the checks need on the hub at https://127.0.0.1:"),
         "{output:?}"
     );
 
@@ -820,7 +819,7 @@ async fn a_certificate_that_is_served_is_looked_at() {
         check: "webhook-certificate",
         severity: "fault",
         object: &object,
-        says: "the certificate does not bear the name \"127.0.0.1\", by which the API server calls; it has \"else.example\"",
+        says: "the certificate does not have the name \"127.0.0.1\", by which the API server calls; it has \"else.example\"",
         remedy: "manifests/README.md",
     };
     ward.finds(expected, &["dry-run"]).await;
@@ -863,7 +862,7 @@ async fn what_is_in_order_is_told_to_those_who_ask() {
     assert!(
         output
             .stdout
-            .contains("ok dry-run: malformed writes are refused, by Berth\n"),
+            .contains("ok dry-run: Berth refuses malformed writes\n"),
         "{output:?}"
     );
     let output = ward.berth("doctor -o yaml").await;
@@ -885,7 +884,7 @@ async fn what_is_no_hub_is_told_so() {
     assert!(
         output
             .stderr
-            .starts_with("Error: this is no hub of Open Cluster Management"),
+            .starts_with("Error: the API server does not serve managedclusters"),
         "{output:?}"
     );
 }

@@ -105,13 +105,13 @@ $ berth create clusterset {set}-c --selector '!retired,env in (test,prod)'
 Clusterset {set}-c is already created
 $ berth create clusterset {set}-c
 Clusterset {set}-c is already created
-Note: Clusterset {set}-c takes the clusters with env in (prod,test),!retired
+Note: Clusterset {set}-c selects the clusters with env in (prod,test),!retired
 $ berth create clusterset {set}-c {set}-d -l env=prod
 Clusterset {set}-d is created
-Error: {set}-c: Clusterset {set}-c is already created, but it takes the clusters with env in (prod,test),!retired, where one that takes the clusters with env=prod was asked for; to change it: kubectl edit managedclusterset {set}-c
+Error: {set}-c: Clusterset {set}-c is already created, but it selects the clusters with env in (prod,test),!retired, and you asked for a set that selects the clusters with env=prod; to change it: kubectl edit managedclusterset {set}-c
 ? 1
 $ berth create clusterset {set}-a --selector ''
-Error: {set}-a: Clusterset {set}-a is already created, but it takes clusters by the label cluster.open-cluster-management.io/clusterset, where one that takes all clusters was asked for; to change it: kubectl edit managedclusterset {set}-a
+Error: {set}-a: Clusterset {set}-a is already created, but it selects clusters by the label cluster.open-cluster-management.io/clusterset, and you asked for a set that selects all clusters; to change it: kubectl edit managedclusterset {set}-a
 ? 1
 $ berth create clusterset global --selector=
 Clusterset global is already created
@@ -266,7 +266,7 @@ $ berth clusterset set {set}x --clusters {one}
 Error: managedclustersets.cluster.open-cluster-management.io \"{set}x\" not found; did you mean \"{set}\"?
 ? 1
 $ berth clusterset set global --clusters {one}
-Error: global: no cluster can be put into Clusterset global: it takes all clusters
+Error: global: clusters cannot be added to Clusterset global: it selects all clusters
 ? 1
 $ berth clusterset set {set}
 error: the following required arguments were not provided:
@@ -424,7 +424,7 @@ Error: managedclustersets.cluster.open-cluster-management.io \"{set}\" is forbid
         &nobody,
         "\
 $ berth delete clusterset {set}
-Error: {set}: Clusterset {set} is in use: whether it is bound cannot be told: managedclustersetbindings.cluster.open-cluster-management.io is forbidden: User \"{user}\" cannot list resource \"managedclustersetbindings\" in API group \"cluster.open-cluster-management.io\" at the cluster scope (Forbidden); whether clusters are in it cannot be told: managedclusters.cluster.open-cluster-management.io is forbidden: User \"{user}\" cannot list resource \"managedclusters\" in API group \"cluster.open-cluster-management.io\" at the cluster scope (Forbidden); --force deletes it all the same
+Error: {set}: Clusterset {set} is in use: its bindings cannot be listed: managedclustersetbindings.cluster.open-cluster-management.io is forbidden: User \"{user}\" cannot list resource \"managedclustersetbindings\" in API group \"cluster.open-cluster-management.io\" at the cluster scope (Forbidden); its clusters cannot be listed: managedclusters.cluster.open-cluster-management.io is forbidden: User \"{user}\" cannot list resource \"managedclusters\" in API group \"cluster.open-cluster-management.io\" at the cluster scope (Forbidden); --force deletes it anyway
 ? 1
 ",
     )
@@ -508,15 +508,15 @@ Clusterset {set}-empty is created
 $ berth delete clusterset {set} {set}-empty {set}-none
 Clusterset {set}-none not found or is already deleted
 Clusterset {set}-empty is deleted
-Error: {set}: Clusterset {set} is in use: it is bound to Namespace {team} (berth clusterset unbind {set} --namespace {team}); it has 2 Clusters {one}, {two} (berth clusterset set OTHER -l cluster.open-cluster-management.io/clusterset={set}); --force deletes it all the same
-Note: there is no Clusterset {set}-none: did you mean \"[..]\"?
+Error: {set}: Clusterset {set} is in use: it is bound to Namespace {team} (berth clusterset unbind {set} --namespace {team}); it has 2 Clusters {one}, {two} (berth clusterset set OTHER -l cluster.open-cluster-management.io/clusterset={set}); --force deletes it anyway
+Note: Clusterset {set}-none does not exist: did you mean \"[..]\"?
 ? 1
 $ berth clusterset unbind {set} --namespace {team}
 Clusterset {set} is unbound from Namespace {team}
 $ berth clusterset set default --clusters {two}
 Cluster {two} is set, from ClusterSet {set} to Clusterset default
 $ berth delete clusterset {set}
-Error: {set}: Clusterset {set} is in use: it has Cluster {one} (berth clusterset set OTHER -l cluster.open-cluster-management.io/clusterset={set}); --force deletes it all the same
+Error: {set}: Clusterset {set} is in use: it has Cluster {one} (berth clusterset set OTHER -l cluster.open-cluster-management.io/clusterset={set}); --force deletes it anyway
 ? 1
 $ berth delete clusterset {set} --force
 Clusterset {set} is deleted; the label cluster.open-cluster-management.io/clusterset is left on Cluster {one}
@@ -524,13 +524,13 @@ $ berth delete clusterset {set}
 Clusterset {set} not found or is already deleted
 ...
 $ berth delete clusterset default global
-Error: default: Clusterset default can not be deleted: the hub makes it again (while its feature gate DefaultClusterSet is on); --force deletes it all the same
-Error: global: Clusterset global can not be deleted: the hub makes it again (while its feature gate DefaultClusterSet is on); --force deletes it all the same
+Error: default: Clusterset default can not be deleted: the hub creates it again (while its feature gate DefaultClusterSet is on); --force deletes it anyway
+Error: global: Clusterset global can not be deleted: the hub creates it again (while its feature gate DefaultClusterSet is on); --force deletes it anyway
 ? 1
 $ berth create clusterset {set}-of --selector of={set}
 Clusterset {set}-of is created
 $ berth delete clusterset {set}-of
-Error: {set}-of: Clusterset {set}-of is in use: it takes 2 Clusters {one}, {two} by labels; --force deletes it all the same
+Error: {set}-of: Clusterset {set}-of is in use: it selects 2 Clusters {one}, {two} by labels; --force deletes it anyway
 ? 1
 $ berth delete clusterset {set}-of --force
 Clusterset {set}-of is deleted
@@ -570,7 +570,7 @@ async fn a_set_that_something_holds_is_waited_for_but_not_for_ever() {
 $ berth delete clusterset {set} --wait=false
 Clusterset {set} is being deleted
 $ berth delete clusterset {set} --timeout 300ms
-Error: {set}: Clusterset {set} is being deleted, and is still there after 300ms, held by finalizer example.com/hold
+Error: {set}: Clusterset {set} is being deleted, and still exists after 300ms, held by finalizer example.com/hold
 ? 1
 $ berth clusterset set {set} --clusters {one}
 Error: Clusterset {set} is being deleted
@@ -579,7 +579,7 @@ $ berth clusterset bind {set} --namespace {team}
 Error: {set}: Clusterset {set} is being deleted
 ? 1
 $ berth create clusterset {set}
-Error: {set}: Clusterset {set} is being deleted: create it when it is gone
+Error: {set}: Clusterset {set} is being deleted: create it after the deletion
 ? 1
 ",
     )

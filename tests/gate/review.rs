@@ -265,7 +265,7 @@ fn what_cannot_be_decided_says_what_is_missing() {
     for (args, expected) in [
         (
             &["-f", "plain.yaml"][..],
-            "plain.yaml, document 1: --as USER: say who makes the change",
+            "plain.yaml, document 1: --as USER: required for plain objects",
         ),
         (
             &["--as", "a", "-f", "pod.yaml"],
@@ -277,7 +277,7 @@ fn what_cannot_be_decided_says_what_is_missing() {
         ),
         (
             &["--as", "a", "-f", "empty.yaml"],
-            "there is nothing to decide",
+            "the files contain no objects",
         ),
         (
             &["--as", "a", "-f", "nowhere.yaml"],
@@ -300,7 +300,7 @@ fn what_cannot_be_decided_says_what_is_missing() {
                 "--feature-gates",
                 "Nonsense=true",
             ],
-            "\"Nonsense\" is not known",
+            "unknown gate \"Nonsense\"",
         ),
         (
             &["--as", "a", "-f", "plain.yaml", "--hub-files", "nowhere"],

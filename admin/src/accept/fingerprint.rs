@@ -1,22 +1,22 @@
-//! The fingerprint of a key, by which two people agree that they mean the same request.
+//! Fingerprints of keys, by which an admin recognizes a CSR.
 
 use std::fmt;
 use std::str::FromStr;
 
 use berth_certs::csr::Csr;
 
-/// What it begins with.
+/// The prefix of a fingerprint.
 const SHA256: &str = "SHA256:";
 
-/// The SHA-256 of a SubjectPublicKeyInfo: what
-/// `openssl req -pubkey -noout | openssl pkey -pubin -outform DER | openssl dgst -sha256` says.
+/// The SHA-256 of a SubjectPublicKeyInfo, as this command prints it:
+/// `openssl req -pubkey -noout | openssl pkey -pubin -outform DER | openssl dgst -sha256`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint([u8; 32]);
 
 // === impl Fingerprint ===
 
 impl Fingerprint {
-    /// That of the key in a CSR in PEM. None, if the CSR cannot be read.
+    /// Returns the fingerprint of the key in a PEM CSR, or None if the CSR is malformed.
     pub(super) fn of(pem: &[u8]) -> Option<Self> {
         let csr = Csr::from_pem(pem).ok()?;
         Some(Self(csr.key_fingerprint()))
@@ -33,9 +33,9 @@ impl fmt::Display for Fingerprint {
 impl FromStr for Fingerprint {
     type Err = String;
 
-    /// Upper and lower case mean the same, and colons between the bytes nothing, as tools write both.
+    /// Parses either case, with or without colons between the bytes, since tools write all of these.
     fn from_str(text: &str) -> Result<Self, String> {
-        let malformed = || "it must be SHA256: and 64 hexadecimal digits".to_owned();
+        let malformed = || "expected SHA256: and 64 hexadecimal digits".to_owned();
         let start = text.get(..SHA256.len()).ok_or_else(malformed)?;
         if !start.eq_ignore_ascii_case(SHA256) {
             return Err(malformed());

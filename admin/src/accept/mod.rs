@@ -1,15 +1,15 @@
-//! `berth accept`: lets clusters in.
+//! `berth accept`: accepts clusters and approves the CSRs of their agents.
 //!
-//! Two things make a cluster a member of the hub: an admin accepts it (`spec.hubAcceptsClient`), and its agent's CSR is
-//! approved. [`requests`] decides which CSRs are, [`target`] does both for one cluster, and says what came of it.
+//! A cluster joins the hub in two steps: an admin accepts it (`spec.hubAcceptsClient`), and the CSR of its agent is approved.
+//! [`requests`] decides which CSRs to approve. [`target`] does both steps for one cluster and reports the result.
 //!
-//! # Promises
-//! - No CSR is approved that is not its cluster's by all that the hub's own reconcilers check, whatever the flags.
+//! # Guarantees
+//! - A CSR is approved only if it passes every check of the hub's own reconcilers, whatever the flags are.
 //! - If the gate denies the acceptance, no CSR is approved.
-//! - Where it is not plain which CSR is meant, nothing is done for that cluster.
-//! - A CSR that came while the command waited is approved only if the admin says so then, or named its key before.
-//! - Of each CSR that is approved it is told who sent it, in which groups, when, and the fingerprint of its key.
-//! - A cluster for which nothing is left to do is a success.
+//! - If CSRs of several requesters are pending, nothing is done for that cluster until the admin names one.
+//! - A CSR that arrives while the command waits is approved only after the admin agrees, or if a flag names its key.
+//! - For each approved CSR the command prints the sender, the sender's groups, the age, and the fingerprint of the key.
+//! - A cluster that needs nothing more is a success.
 
 pub(crate) mod fingerprint;
 mod pending;
@@ -30,55 +30,60 @@ use self::fingerprint::Fingerprint;
 use self::requests::Choice;
 use self::target::{Context, NewRequests, Step, Target};
 use self::teller::Teller;
-use crate::ask::{confirmed, somebody_is_there};
+use crate::ask::{can_ask, confirmed};
 use crate::hub::{DryRun, Filter, HubArgs, HubConnection, Wait, wait};
 use crate::outcomes::WriteArgs;
 use crate::targets::ClusterNames;
 
-/// How often it is looked whether what is waited for has come.
+/// The pause between two reads while the command waits.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Let clusters in: accept them, and approve the CSRs of their agents
+/// Accept clusters and approve the CSRs of their agents
 ///
-/// A CSR is approved only if it truly is the cluster's: label, signer, subject, usages and signature are an agent's of this
-/// cluster. Unless --skip-approve-check is given, it must also have been sent by a user that clusters register as (a
-/// bootstrap token in the group system:bootstrappers:managedcluster, or the service account agent-registration-bootstrap),
-/// there must be one requester only, and no agent of the cluster that has joined and is heard of. --requesters names those who
-/// are meant. Of each CSR that is approved it is told who sent it, in which groups, when, and the SHA-256 of its key.
+/// A CSR is approved only if its label, signer, subject, usages and signature are those of an agent of this cluster. Without
+/// --skip-approve-check three more conditions apply. The sender of the CSR must be a user that clusters register as: a
+/// bootstrap token in the group system:bootstrappers:managedcluster, or the service account agent-registration-bootstrap. All
+/// CSRs must have the same requester. And the cluster must not have an agent that has joined and still sends heartbeats.
+/// --requesters selects requesters instead. For each approved CSR the command prints the sender, the sender's groups, the age,
+/// and the SHA-256 of the key.
 ///
-/// A CSR that comes while --wait waits is approved only when you say so: on a terminal it asks, elsewhere --fingerprint must
-/// name its key, or --yes be given.
+/// A CSR that arrives during --wait is approved only with your consent: on a terminal the command asks; elsewhere it needs
+/// --yes, or --fingerprint with the key.
 ///
-/// A cluster that is accepted already, and whose CSR is approved or gone, is a success. So is one whose agent has not sent
-/// a CSR yet: it is accepted, and --wait waits for the rest. If the hub denies the acceptance, no CSR is approved.
+/// The command succeeds if the cluster is already accepted and its CSR is already approved or deleted. It also succeeds if the
+/// agent has not sent a CSR yet: the cluster is accepted, and --wait waits for the CSR. If the hub denies the acceptance, no
+/// CSR is approved.
+///
+/// The record of an earlier 'berth deny' stays: the hub does not approve CSRs of this cluster automatically
+/// (ManagedClusterAutoApproval) until the ManagedCluster is deleted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # Let in c1 and c2
+  # Accept c1 and c2
   berth accept c1 c2
 
   # The same, and wait until their agents have joined
   berth accept --clusters c1,c2 --wait
 
-  # See first what would be approved, and whether the hub lets you
+  # Show what would be approved, and whether the hub allows it
   berth accept c1 --dry-run=server
 
-  # Let in all clusters in Europe that nobody has decided about
+  # Accept all pending clusters in Europe
   berth accept --all-pending -l region=eu
 
   # Wait for the agent with this key
   berth accept c1 --wait --fingerprint \"SHA256:$HEX\"
 
-  # Several agents ask for c1: this is the one
+  # Several agents sent a CSR for c1: select one
   berth accept c1 --requesters system:open-cluster-management:c1:agent1")]
 pub struct Args {
     #[command(flatten)]
     names: ClusterNames,
-    /// All clusters that nobody has decided about. On a terminal it asks first
+    /// All clusters that were neither accepted nor denied. On a terminal the command asks first
     #[arg(long, group = "targets", conflicts_with_all = ["names", "cluster", "clusters"])]
     all_pending: bool,
-    /// Of all pending clusters those with these labels
-    // conflicts: what is required is not missed beside what it conflicts with.
+    /// With --all-pending: only clusters with these labels
+    // conflicts_with_all: clap does not enforce `requires` beside a conflict.
     #[arg(
         short = 'l',
         long,
@@ -87,23 +92,23 @@ pub struct Args {
         conflicts_with_all = ["names", "cluster", "clusters"]
     )]
     selector: Option<String>,
-    /// Do not ask; approves CSRs that come while --wait waits, too
+    /// Do not ask; also approve CSRs that arrive during --wait
     #[arg(short, long)]
     yes: bool,
-    /// Approve the CSRs of these requesters only (common names, as system:open-cluster-management:CLUSTER:AGENT)
+    /// Approve only CSRs of these requesters (common names, such as system:open-cluster-management:CLUSTER:AGENT)
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     requesters: Vec<String>,
-    /// Approve CSRs of these keys only: SHA256:HEX, of the key's SubjectPublicKeyInfo
+    /// Approve only CSRs with these keys: SHA256:HEX of the key's SubjectPublicKeyInfo
     #[arg(long, value_name = "SHA256:HEX,...", value_delimiter = ',')]
     fingerprint: Vec<Fingerprint>,
-    /// Approve CSRs whoever sent them, and of however many requesters. That they truly are the cluster's is still checked
+    /// Approve CSRs of any sender and of any number of requesters. They still have to be CSRs of this cluster
     #[arg(long)]
     skip_approve_check: bool,
-    /// Wait until the ManagedCluster is there, its CSR is approved and its agent has joined (condition
+    /// Wait until the ManagedCluster exists, its CSR is approved and its agent has joined (condition
     /// ManagedClusterJoined). A dry run does not wait
     #[arg(long)]
     wait: bool,
-    /// How long to wait at most, such as 300 (seconds) or 5m; 0 for ever
+    /// Timeout of --wait, such as 300 (seconds) or 5m; 0 means no timeout
     #[arg(long, value_name = "DURATION", value_parser = wait, default_value = "300")]
     timeout: Wait,
     #[command(flatten)]
@@ -115,7 +120,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// Of output, and of a hub at which nothing can be done for any cluster.
+/// Those of the output, and those of the hub that concern all clusters.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let waits = args.wait && args.write.dry_run == DryRun::None;
     let mut hub = HubConnection::of(&args.hub).await?;
@@ -142,7 +147,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         wait: waits,
         new_requests: match () {
             () if args.yes || !args.fingerprint.is_empty() => NewRequests::Approve,
-            () if somebody_is_there() => NewRequests::Ask,
+            () if can_ask() => NewRequests::Ask,
             () => NewRequests::Refuse,
         },
     };
@@ -155,7 +160,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(teller.end()?)
 }
 
-/// Accepts all of them, and returns those that still waited for something when the time was up.
+/// Accepts all targets. Returns those that still waited for something at the timeout.
 async fn accept(
     context: &Context<'_>,
     mut targets: Vec<Target>,
@@ -184,7 +189,7 @@ async fn accept(
     }
 }
 
-/// The clusters that nobody has decided about. None: who was asked said no.
+/// Returns the pending clusters, or None if the user declined.
 async fn all_pending(
     args: &Args,
     hub: &HubConnection,
@@ -195,15 +200,15 @@ async fn all_pending(
         fields: None,
     };
     let clusters = hub.list::<ManagedCluster>(None, &filter).await?;
-    let (names, passed) = pending::pending(&clusters);
-    for (name, why) in passed {
-        teller.unchanged(&name, why.told(&name))?;
+    let (names, skipped) = pending::pending(&clusters);
+    for (name, why) in skipped {
+        teller.unchanged(&name, why.message(&name))?;
     }
     if names.is_empty() {
         teller.note("No pending clusters found.");
         return Ok(Some(names));
     }
-    let asks = !args.yes && args.write.dry_run == DryRun::None && somebody_is_there();
+    let asks = !args.yes && args.write.dry_run == DryRun::None && can_ask();
     if asks {
         let mut err = io::stderr();
         for name in &names {
@@ -214,7 +219,7 @@ async fn all_pending(
             count => format!("Accept these {count} clusters?"),
         };
         if !confirmed(&question)? {
-            writeln!(err, "Nothing is changed.")?;
+            writeln!(err, "Nothing was changed.")?;
             return Ok(None);
         }
     }

@@ -1,39 +1,39 @@
-//! Which clusters wait to be accepted.
+//! The clusters that `--all-pending` accepts.
 
 use berth_api::{ManagedCluster, conditions};
 use berth_lifecycle_core::facts::Cluster;
 
 use crate::hub::Item;
 
-/// Why a cluster that is not accepted is passed over.
+/// The reason why a cluster that is not accepted is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Passed {
-    /// It had been accepted, and was turned out.
-    TurnedOut,
-    /// Some of it cannot be read.
+pub(super) enum Skipped {
+    /// The cluster was accepted and then denied.
+    Denied,
+    /// Fields of the ManagedCluster cannot be decoded.
     Unreadable,
 }
 
-/// The names of those that wait, and of those that are passed over, in the order of the list.
-pub(super) fn pending(items: &[Item<ManagedCluster>]) -> (Vec<String>, Vec<(String, Passed)>) {
-    let (mut waiting, mut passed) = (Vec::new(), Vec::new());
+/// Returns the names of the pending and of the skipped clusters, in the order of the list.
+pub(super) fn pending(items: &[Item<ManagedCluster>]) -> (Vec<String>, Vec<(String, Skipped)>) {
+    let (mut waiting, mut skipped) = (Vec::new(), Vec::new());
     for item in items {
         let name = item.name();
         let cluster = Cluster::from(item.object.clone());
         if item.unreadable.is_some() || !item.fields.is_empty() {
-            passed.push((name, Passed::Unreadable));
+            skipped.push((name, Skipped::Unreadable));
         } else if cluster.accepted || cluster.deleting {
-        } else if was_turned_out(&cluster) {
-            passed.push((name, Passed::TurnedOut));
+        } else if was_denied(&cluster) {
+            skipped.push((name, Skipped::Denied));
         } else {
             waiting.push(name);
         }
     }
-    (waiting, passed)
+    (waiting, skipped)
 }
 
-/// Somebody decided against it. (While its agent still takes down work, the condition is true, but says so.)
-fn was_turned_out(cluster: &Cluster) -> bool {
+/// Returns true if an admin denied the cluster. While its agent still removes work, the condition is true, with this reason.
+fn was_denied(cluster: &Cluster) -> bool {
     cluster
         .condition(conditions::cluster::HUB_ACCEPTED)
         .is_some_and(|condition| {
@@ -42,17 +42,17 @@ fn was_turned_out(cluster: &Cluster) -> bool {
         })
 }
 
-// === impl Passed ===
+// === impl Skipped ===
 
-impl Passed {
-    /// In words, with the remedy.
-    pub(super) fn told(self, name: &str) -> String {
+impl Skipped {
+    /// Returns the message, with the remedy.
+    pub(super) fn message(self, name: &str) -> String {
         match self {
-            Self::TurnedOut => format!(
-                "{name} is passed over: it was accepted once, and turned out; 'berth accept {name}' accepts it again"
+            Self::Denied => format!(
+                "{name} is skipped: it was accepted and then denied; 'berth accept {name}' accepts it again"
             ),
             Self::Unreadable => format!(
-                "{name} is passed over: fields of it cannot be read; 'berth accept {name}' accepts it all the same"
+                "{name} is skipped: some of its fields cannot be read; 'berth accept {name}' accepts it anyway"
             ),
         }
     }
@@ -103,18 +103,18 @@ mod tests {
             item("failed", json!(false), false, condition("False", "Error")),
             item("strange", json!("yes"), false, none),
         ];
-        let (waiting, passed) = pending(&items);
+        let (waiting, skipped) = pending(&items);
         assert_eq!(waiting, ["new", "failed"]);
-        let passed: Vec<_> = passed
+        let skipped: Vec<_> = skipped
             .iter()
             .map(|(name, why)| (name.as_str(), *why))
             .collect();
         assert_eq!(
-            passed,
+            skipped,
             [
-                ("denied", Passed::TurnedOut),
-                ("just denied", Passed::TurnedOut),
-                ("strange", Passed::Unreadable),
+                ("denied", Skipped::Denied),
+                ("just denied", Skipped::Denied),
+                ("strange", Skipped::Unreadable),
             ]
         );
     }

@@ -1,4 +1,4 @@
-//! What is waited for, to standard error: on a terminal one line that is rewritten, else a line for each change.
+//! The progress of `--wait`, on standard error: on a terminal one line that is redrawn, elsewhere a line for each change.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use crate::print::plain;
 
-/// Columns of a terminal that does not tell how many it has.
+/// The width of a terminal that does not report its width.
 const COLUMNS: u16 = 80;
 
-/// How far the waiting is.
+/// The progress of a wait.
 pub(super) struct Progress {
     how: How,
     since: Instant,
     limit: Duration,
     /// What each target waits for.
     waiting: BTreeMap<String, String>,
-    /// A line is on the terminal that the next one has to take the place of.
+    /// True if the terminal shows a line that the next one replaces.
     drawn: bool,
 }
 
@@ -30,7 +30,7 @@ enum How {
 // === impl Progress ===
 
 impl Progress {
-    /// `limit`: how long it is waited at most.
+    /// `limit` is the timeout, for display.
     pub(super) fn new(silent: bool, limit: Duration) -> Self {
         let how = match silent {
             true => How::Silent,
@@ -46,22 +46,22 @@ impl Progress {
         }
     }
 
-    /// This target waits for this.
+    /// Records what a target waits for.
     pub(super) fn waits(&mut self, target: &str, what: &str) {
         let before = self.waiting.insert(target.to_owned(), what.to_owned());
         let changed = before.is_none_or(|before| before != what);
         if self.how == How::Lines && changed {
-            // With nowhere to write it to, the command goes on.
+            // An error of standard error does not stop the command.
             let _ = writeln!(io::stderr(), "{target}: waiting: {}", plain(what));
         }
     }
 
-    /// This target waits no more.
+    /// Records that a target no longer waits.
     pub(super) fn ends(&mut self, target: &str) {
         self.waiting.remove(target);
     }
 
-    /// Shows how things stand, on a terminal.
+    /// Draws the line, if standard error is a terminal.
     pub(super) fn draw(&mut self) {
         if self.how != How::Rewritten || self.waiting.is_empty() {
             return;
@@ -72,14 +72,14 @@ impl Progress {
             .filter(|columns| *columns > 0)
             .unwrap_or(COLUMNS);
         let line = line(&self.waiting, self.since.elapsed(), self.limit);
-        // The last column stays free: a full line may wrap, and what wraps is not rewritten.
+        // The last column stays empty: a full line may wrap, and a wrapped line cannot be redrawn.
         let line: String = line.chars().take(usize::from(columns) - 1).collect();
         let mut stderr = io::stderr().lock();
         let _ = write!(stderr, "\r{line}\x1b[K").and_then(|()| stderr.flush());
         self.drawn = true;
     }
 
-    /// Takes the line from the terminal, so that others can be written.
+    /// Clears the line, so that other output can be written.
     pub(super) fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
             let mut stderr = io::stderr().lock();

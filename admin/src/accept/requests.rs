@@ -1,8 +1,8 @@
-//! Which CSRs of a cluster are approved, and why others are not.
+//! Decides which CSRs of a cluster are approved.
 //!
-//! A CSR asks for an identity: who gets it approved speaks for the cluster on the hub. So it must truly be the cluster's
-//! (label, signer, subject, usages, signature, as the hub's own reconcilers check them), it must have been sent with what
-//! clusters are given to register, and it must be plain which one is meant.
+//! A CSR requests an identity: whoever holds its key acts as the cluster on the hub. So a CSR has to meet three conditions. It
+//! is a CSR of this cluster, by the checks of the hub's own reconcilers (label, signer, subject, usages, signature). Its sender
+//! used bootstrap credentials. And no other requester competes with it.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use berth_rules::display::{Quoted, cut};
 use super::fingerprint::Fingerprint;
 use crate::print::plain;
 
-/// The group of bootstrap tokens that are for registering clusters.
+/// The group of the bootstrap tokens that register clusters.
 const BOOTSTRAPPERS: &str = "system:bootstrappers:managedcluster";
 
-/// Service accounts whose tokens are for registering clusters, and their groups.
+/// The service accounts whose tokens register clusters, and their groups.
 const BOOTSTRAP_ACCOUNTS: [(&str, &str); 2] = [
     (
         "system:serviceaccount:open-cluster-management:agent-registration-bootstrap",
@@ -29,57 +29,57 @@ const BOOTSTRAP_ACCOUNTS: [(&str, &str); 2] = [
     ),
 ];
 
-/// More requesters are counted, not named.
+/// Upper bound on the requesters that are named; further requesters are counted.
 const MOST_NAMED: usize = 10;
 
-/// What the admin chose.
+/// The flags that select CSRs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Choice<'a> {
-    /// Common names that are approved, and no others. Empty: that which there is, if it is one.
+    /// The common names to approve. Empty: the common name of the CSRs, if all have the same one.
     pub(crate) requesters: &'a [String],
-    /// Keys that are approved, and no others. Empty: whichever.
+    /// The keys to approve. Empty: any key.
     pub(crate) fingerprints: &'a [Fingerprint],
-    /// Whoever sent them, and however many there are.
+    /// Approve CSRs of any sender and of any number of requesters.
     pub(crate) unchecked: bool,
 }
 
-/// What is to be done about a CSR.
+/// The decision about a CSR.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is approved now.
+    /// The CSR is to be approved.
     Approve,
-    /// It is approved already.
+    /// The CSR is already approved.
     Approved,
-    /// Somebody denied it, or it has failed.
+    /// The CSR is denied or has failed.
     Denied,
-    /// The agent sent it with the certificate that it has: for the hub to approve.
+    /// The agent sent the CSR with its current certificate: the hub approves it.
     Renewal,
-    /// It is left as it is, because of this.
+    /// The CSR stays pending, for this reason.
     Left(String),
 }
 
-/// A CSR, and what is to be done about it.
+/// A CSR and the decision about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Judged {
     pub(crate) request: CertificateRequest,
-    /// Its common name, if it is truly the cluster's.
+    /// The common name, if the CSR is valid for this cluster.
     pub(crate) requester: Option<String>,
-    /// Of its key.
+    /// The fingerprint of the key.
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) verdict: Verdict,
 }
 
-/// What is to be done about the CSRs of a cluster.
+/// The decisions about the CSRs of a cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Judgement {
     pub(crate) requests: Vec<Judged>,
-    /// The requesters, if it cannot be told which is meant: then none is approved.
+    /// The competing requesters. If there are any, no CSR is approved.
     pub(crate) different: Vec<String>,
-    /// Nothing more is expected of the CSRs: the agent has its certificate, or gets it now. Of others it is only told.
+    /// True if the agent has its certificate, or gets it now. Then problems of other CSRs are reported, but are not failures.
     pub(crate) settled: bool,
 }
 
-/// Decides about the CSRs that bear the cluster's label.
+/// Decides about the CSRs with the cluster's label.
 pub(crate) fn judge(
     name: &str,
     cluster: &Cluster,
@@ -112,7 +112,7 @@ pub(crate) fn judge(
     if !different.is_empty() {
         for judged in &mut requests {
             if judged.verdict == Verdict::Approve {
-                judged.verdict = Verdict::Left("there are others".to_owned());
+                judged.verdict = Verdict::Left("CSRs of other requesters are pending".to_owned());
             }
         }
     }
@@ -142,18 +142,21 @@ pub(crate) fn judge(
 // === impl Choice ===
 
 impl Choice<'_> {
-    /// Whether the key may be approved.
+    /// Returns true if CSRs with this key may be approved.
     fn means(&self, fingerprint: Option<Fingerprint>) -> bool {
         self.fingerprints.is_empty()
             || fingerprint.is_some_and(|fingerprint| self.fingerprints.contains(&fingerprint))
     }
 }
 
-/// The common name of a CSR that is truly its cluster's, or why it is not.
+/// Returns the common name of a CSR that is valid for its cluster.
+///
+/// # Errors
+/// The reason why it is not valid.
 fn check(request: &CertificateRequest) -> Result<String, String> {
     if request.signer != SIGNER {
         return Err(format!(
-            "its signer is {}; an agent's is {SIGNER}",
+            "its signer is {}; agents use {SIGNER}",
             Quoted(&request.signer)
         ));
     }
@@ -195,10 +198,10 @@ fn verdict(
             ))
         };
     }
-    // What clusters register with is often shared: who has it could ask for the identity of any other.
+    // Bootstrap credentials are often shared, so their holder could request the identity of another cluster.
     if in_use && !choice.unchecked {
         return Verdict::Left(format!(
-            "the cluster has joined already, and its agent is heard of; if {} is an agent of it, too, approve it by \
+            "the cluster has already joined, and its agent sends heartbeats; if {} is another agent of it, approve it with \
              --requesters",
             shown(&requester)
         ));
@@ -206,7 +209,7 @@ fn verdict(
     Verdict::Approve
 }
 
-/// Whether somebody sent it who registers clusters, as clusteradm has it.
+/// Checks that the sender used bootstrap credentials, as clusteradm does.
 fn sender(request: &CertificateRequest) -> Result<(), String> {
     let user = request.username.as_str();
     let account = BOOTSTRAP_ACCOUNTS.iter().find(|(name, _)| *name == user);
@@ -215,7 +218,7 @@ fn sender(request: &CertificateRequest) -> Result<(), String> {
         None if user.starts_with("system:bootstrap:") => BOOTSTRAPPERS,
         None => {
             return Err(format!(
-                "its sender {} is no user that clusters register as",
+                "its sender {} is not a user that clusters register as",
                 Quoted(user)
             ));
         }
@@ -230,8 +233,8 @@ fn sender(request: &CertificateRequest) -> Result<(), String> {
     }
 }
 
-/// The requesters, if there is something to approve and it cannot be told for whom. Those count, too, that were approved
-/// before or renew: somebody else has the identity of an agent of this cluster already.
+/// Returns the requesters, if a CSR is to be approved and more than one requester exists. Requesters of approved CSRs and of
+/// renewals count as well: they already have the identity of an agent of this cluster.
 fn different(requests: &[Judged], choice: Choice<'_>) -> Vec<String> {
     if choice.unchecked || !choice.requesters.is_empty() || !choice.fingerprints.is_empty() {
         return Vec::new();
@@ -259,7 +262,7 @@ fn different(requests: &[Judged], choice: Choice<'_>) -> Vec<String> {
     named
 }
 
-/// What somebody else chose, fit for a line.
+/// Makes text of another user fit for a line of output.
 pub(crate) fn shown(name: &str) -> String {
     match cut(name, 253) {
         (name, false) => plain(name),

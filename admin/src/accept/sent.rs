@@ -1,4 +1,4 @@
-//! What an admin must know of a CSR before its approval: who sent it, when, and with which key.
+//! The origin of a CSR, which an admin checks before the approval: its sender, age and key.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use super::fingerprint::Fingerprint;
 use crate::print::age;
 
-/// More groups are counted, not named.
+/// Upper bound on the groups that are named; further groups are counted.
 const MOST_GROUPS: usize = 10;
 
-/// A CSR, told as part of a line.
+/// The origin of a CSR, as part of a line.
 pub(super) struct Sent<'a> {
     pub(super) request: &'a CertificateRequest,
     pub(super) fingerprint: Option<Fingerprint>,

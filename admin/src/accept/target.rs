@@ -1,4 +1,4 @@
-//! One cluster that is to be accepted.
+//! Accepts one cluster.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -19,51 +19,51 @@ use crate::ask::confirmed;
 use crate::failure::CommandError;
 use crate::hub::{DryRun, Filter, HubConnection};
 
-/// On a ManagedCluster whose agent registers by an AWS IAM role: it sends no CSR.
+/// The annotation of a ManagedCluster whose agent registers by an AWS IAM role and sends no CSR.
 const BY_AWS: &str = "agent.open-cluster-management.io/managed-cluster-arn";
 
-/// What has changed since it was read is read again so many times.
+/// Limit on the attempts after a conflict.
 const TRIES: u32 = 5;
 
-/// What is the same for all clusters.
+/// The parts that all targets share.
 pub(super) struct Context<'a> {
     pub(super) hub: &'a HubConnection,
     pub(super) choice: Choice<'a>,
     pub(super) dry_run: DryRun,
-    /// What is not there yet is waited for.
+    /// The command waits for objects that do not exist yet.
     pub(super) wait: bool,
     pub(super) new_requests: NewRequests,
 }
 
-/// What becomes of a CSR that came while it was waited.
+/// What is done about a CSR that arrived while the command waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewRequests {
-    /// The admin said that, or named the key.
+    /// A flag allows it, or names its key.
     Approve,
-    /// Somebody is there to be asked.
+    /// The user is asked on the terminal.
     Ask,
-    /// Nobody is.
+    /// No terminal is available to ask on.
     Refuse,
 }
 
-/// One cluster, and what has been told of it.
+/// One cluster, and what was already printed about it.
 pub(super) struct Target {
     pub(super) name: String,
-    /// What it waits for.
+    /// What the command waits for.
     pub(super) missing: String,
     acceptance_told: bool,
-    /// Uids of the CSRs that were there when the command began, and of those that the admin has agreed to since.
+    /// The uids of the CSRs that existed when the command started, and of those that the admin has agreed to since.
     known: Option<BTreeSet<String>>,
     csrs_told: BTreeSet<String>,
 }
 
-/// How far a cluster is.
+/// The result of a step.
 pub(super) enum Step {
-    /// All is told.
+    /// Nothing is left to do or to print.
     Finished,
-    /// Something is still to come.
+    /// The command waits for this.
     Waits(String),
-    /// Something changed while it was decided upon.
+    /// An object changed in the meantime; decide again.
     Again,
 }
 
@@ -80,10 +80,10 @@ impl Target {
         }
     }
 
-    /// Does what can be done now.
+    /// Does what is possible now.
     ///
     /// # Errors
-    /// Of output, and of a hub at which nothing can be done for any cluster.
+    /// Those of the output, and those of the hub that concern all clusters.
     pub(super) async fn step(
         &mut self,
         at: &Context<'_>,
@@ -99,7 +99,7 @@ impl Target {
                 step => return Ok(step),
             }
         }
-        let why = "it changes all the time; try again";
+        let why = "the ManagedCluster or its CSRs keep changing; try again";
         teller.failed(&self.name, why)?;
         Ok(Step::Finished)
     }
@@ -107,7 +107,7 @@ impl Target {
     async fn attempt(&mut self, at: &Context<'_>, teller: &mut Teller) -> anyhow::Result<Step> {
         let name = self.name.clone();
         if at.wait && self.known.is_none() {
-            // Where they cannot be listed none is known.
+            // If the CSRs cannot be listed, none of them is known.
             let requests = requests_of(at.hub, &name).await.unwrap_or_default();
             let uids = requests.into_iter().map(|(request, _)| uid_of(&request));
             self.known = Some(uids.collect());
@@ -115,9 +115,7 @@ impl Target {
         let item = match at.hub.get::<ManagedCluster>(None, &name).await {
             Ok(Some(item)) => item,
             Ok(None) if at.wait => {
-                return Ok(Step::Waits(
-                    "there is no ManagedCluster of this name".into(),
-                ));
+                return Ok(Step::Waits("the ManagedCluster does not exist".into()));
             }
             Ok(None) => {
                 teller.failed(&name, no_such(at.hub, &name).await)?;
@@ -150,9 +148,9 @@ impl Target {
             }
         };
         if !judgement.different.is_empty() {
-            // clusteradm's words, at first. Nothing is done at all: somebody may be after this cluster's identity.
+            // The message begins as clusteradm's. Nothing is written: one of the requesters may be an attacker.
             let why = format!(
-                "There are CSRs of different requesters: {}; nothing is done: name whom you mean by --requesters, or \
+                "There are CSRs of different requesters: {}; nothing was changed: select requesters with --requesters, or \
                  set --skip-approve-check if all CSRs need to be approved",
                 judgement.different.join(",")
             );
@@ -160,9 +158,8 @@ impl Target {
             return Ok(Step::Finished);
         }
 
-        // Acceptance first, as it is the gate's to decide: if it says no, no identity has been handed out. The other way
-        // round a denial would leave an agent with a certificate for a cluster that nobody let in. That acceptance
-        // stands when the approval then fails does no harm: rights that nobody has the identity for.
+        // The acceptance comes first, since the gate may deny it: then no identity has been issued. If the approval fails
+        // afterwards, the acceptance does no harm: no agent has the identity that holds the rights.
         if !cluster.accepted {
             match self.accept(at, &cluster).await {
                 Ok(()) => {
@@ -181,8 +178,8 @@ impl Target {
         let mut all_well = true;
         for judged in &judgement.requests {
             match self.carry_out(at, teller, judged, &judgement).await? {
-                Carried::Well => {}
-                Carried::Ill => all_well = false,
+                Carried::Ok => {}
+                Carried::Failed => all_well = false,
                 Carried::Again => return Ok(Step::Again),
                 Carried::Waits(why) => return Ok(Step::Waits(why)),
             }
@@ -208,14 +205,17 @@ impl Target {
         Ok(Step::Finished)
     }
 
-    /// Sets it accepted, if it still is as it was read.
+    /// Accepts the cluster, if it has not changed since it was read.
+    ///
+    /// The record of an earlier denial (`labels::DENIED_ON`) stays: a second acceptance does not make bootstrap credentials
+    /// trustworthy, so the lifecycle goes on to leave the CSRs of this cluster to an admin.
     async fn accept(&self, at: &Context<'_>, cluster: &Cluster) -> Result<(), CommandError> {
         let mut patch = json!({
             "metadata": {"resourceVersion": cluster.resource_version},
             "spec": {"hubAcceptsClient": true},
         });
         if cluster.denied_now {
-            // Or the next denial would take effect at once, too.
+            // Otherwise the next denial would take effect immediately, too.
             patch["metadata"]["annotations"] = json!({labels::DENY_NOW: null});
         }
         at.hub
@@ -223,7 +223,7 @@ impl Target {
             .await
     }
 
-    /// Does what is to be done about a CSR, and tells it, once.
+    /// Carries out the decision about a CSR, and prints it once.
     async fn carry_out(
         &mut self,
         at: &Context<'_>,
@@ -240,22 +240,22 @@ impl Target {
             };
             if let Some(why) = self.refusal(at, teller, judged, &sent)? {
                 teller.failed(&self.name, format!("CSR {csr} is not approved: {why}"))?;
-                return Ok(Carried::Ill);
+                return Ok(Carried::Failed);
             }
             return match approve(at, &judged.request).await {
                 Ok(()) => {
                     self.csrs_told.insert(judged.request.name.clone());
                     teller.done(&self.name, format!("CSR {csr} approved: {sent}"))?;
-                    Ok(Carried::Well)
+                    Ok(Carried::Ok)
                 }
-                // Gone, or otherwise by now: what there is now is judged anew.
+                // The CSR was deleted or changed: decide again.
                 Err(failure) if matches!(failure.code(), Some(404 | 409)) => Ok(Carried::Again),
                 Err(failure) if at.wait && failure.is_passing() => {
                     Ok(Carried::Waits(failure.to_string()))
                 }
                 Err(failure) => {
                     teller.failed(&self.name, format!("CSR {csr} is not approved: {failure}"))?;
-                    Ok(Carried::Ill)
+                    Ok(Carried::Failed)
                 }
             };
         }
@@ -263,7 +263,9 @@ impl Target {
             Verdict::Approve | Verdict::Approved => format!("CSR {csr} already approved"),
             Verdict::Denied => format!("CSR {csr} already denied"),
             Verdict::Renewal => {
-                format!("CSR {csr} is a renewal: the hub approves it, as the cluster is accepted")
+                format!(
+                    "CSR {csr} is a renewal: the hub approves it, since the cluster is accepted"
+                )
             }
             Verdict::Left(why) => format!("CSR {csr} is not approved: {why}"),
         };
@@ -272,13 +274,14 @@ impl Target {
             if self.csrs_told.insert(judged.request.name.clone()) {
                 teller.unchanged(&self.name, words)?;
             }
-            return Ok(Carried::Well);
+            return Ok(Carried::Ok);
         }
         teller.failed(&self.name, words)?;
-        Ok(Carried::Ill)
+        Ok(Carried::Failed)
     }
 
-    /// Why a CSR that came while it was waited is not approved. None: it was there before, or the admin agrees.
+    /// Returns the reason why a CSR that arrived during the wait is not approved. Returns None if the CSR existed before, or
+    /// if the admin agrees.
     fn refusal(
         &mut self,
         at: &Context<'_>,
@@ -298,7 +301,7 @@ impl Target {
                 let csr = shown(&judged.request.name);
                 writeln!(
                     io::stderr(),
-                    "CSR {csr} came after this command began: {sent}"
+                    "CSR {csr} arrived after this command started: {sent}"
                 )?;
                 confirmed(&format!("Approve it for managed cluster {}?", self.name))?
             }
@@ -308,21 +311,21 @@ impl Target {
                     None => "--fingerprint".to_owned(),
                 };
                 return Ok(Some(format!(
-                    "it came after this command began, and nobody is there to be asked: {sent}; add {key} to approve this \
-                     key, or --yes to approve whichever comes"
+                    "it arrived after this command started, and no terminal is available to ask on: {sent}; add {key} to \
+                     approve this key, or --yes to approve any key"
                 )));
             }
         };
         if !agreed {
             return Ok(Some(
-                "it came after this command began, and you did not agree".to_owned(),
+                "it arrived after this command started, and you did not agree".to_owned(),
             ));
         }
         known.insert(uid);
         Ok(None)
     }
 
-    /// Tells a failure, unless it may pass while it is waited.
+    /// Reports a failure. If it may pass, the command waits instead.
     fn fails(
         &self,
         at: &Context<'_>,
@@ -334,7 +337,7 @@ impl Target {
         }
         let of_the_hub = failure.is_passing() || matches!(failure, CommandError::NoHub { .. });
         if of_the_hub && !teller.told_any {
-            // The next cluster would meet the same.
+            // The next cluster would fail in the same way.
             return Err(failure.into());
         }
         teller.failed(&self.name, failure)?;
@@ -342,10 +345,10 @@ impl Target {
     }
 }
 
-/// What came of a CSR.
+/// The result for a CSR.
 enum Carried {
-    Well,
-    Ill,
+    Ok,
+    Failed,
     Again,
     Waits(String),
 }
@@ -354,7 +357,7 @@ fn uid_of(request: &CertificateRequest) -> String {
     request.metadata.uid.clone().unwrap_or_default()
 }
 
-/// What an accepted cluster still lacks that has not joined.
+/// Describes what an accepted cluster still lacks to join.
 fn missing(judgement: &Judgement, by_aws: bool) -> String {
     let left = judgement.requests.iter().find_map(|judged| {
         let csr = shown(&judged.request.name);
@@ -368,12 +371,12 @@ fn missing(judgement: &Judgement, by_aws: bool) -> String {
         _ if judgement.settled || by_aws => {
             "its agent has not joined yet (condition ManagedClusterJoined)".to_owned()
         }
-        Some(left) => format!("no CSR that can be approved: {left}"),
-        None => "no CSR of its agent is there yet".to_owned(),
+        Some(left) => format!("no CSR can be approved: {left}"),
+        None => "its agent has not sent a CSR yet".to_owned(),
     }
 }
 
-/// The CSRs that bear the cluster's label, without those of its add-ons.
+/// Returns the CSRs with the cluster's label, without those of its add-ons.
 pub(crate) async fn requests_of(
     hub: &HubConnection,
     cluster: &str,
@@ -388,7 +391,7 @@ pub(crate) async fn requests_of(
         .collect())
 }
 
-/// Approves a CSR, if it still is as it was read.
+/// Approves a CSR, if it has not changed since it was read.
 async fn approve(at: &Context<'_>, request: &CertificateRequest) -> Result<(), CommandError> {
     let body = csrs::approval(
         request,
@@ -405,9 +408,9 @@ async fn approve(at: &Context<'_>, request: &CertificateRequest) -> Result<(), C
         .await
 }
 
-/// There is no such cluster; perhaps another was meant.
+/// The error for a cluster that does not exist, with a suggestion.
 pub(crate) async fn no_such(hub: &HubConnection, name: &str) -> CommandError {
-    // Without a list of names, none is suggested.
+    // Without a list of names, it suggests none.
     let names = hub.names::<ManagedCluster>(None).await.unwrap_or_default();
     CommandError::no_such(
         "managedclusters.cluster.open-cluster-management.io",

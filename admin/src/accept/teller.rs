@@ -1,4 +1,4 @@
-//! Says what comes of each cluster, around the progress that is shown.
+//! The output of `berth accept`: outcomes, and the progress line on a terminal.
 
 use std::io;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::progress::Progress;
 use crate::outcomes::{Outcomes, WriteArgs};
 
-/// Outcomes and progress, which do not write into one another.
+/// Prints outcomes, and clears the progress line before.
 pub(super) struct Teller {
     outcomes: Outcomes,
     pub(super) progress: Progress,
@@ -37,7 +37,7 @@ impl Teller {
         self.outcomes().failed(target, why)
     }
 
-    /// For people only.
+    /// Prints a note to standard error, unless the outcomes are JSON or YAML.
     pub(super) fn note(&mut self, message: &str) {
         self.progress.clear();
         self.outcomes.progress(message);

@@ -9,7 +9,7 @@ use crate::outcomes::OutcomeFormat;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// A ClusterRole that allows one thing, and a ClusterRoleBinding that gives it to one user.
+/// A ClusterRole with one permission, and a ClusterRoleBinding that grants it to one user.
 #[derive(Debug)]
 pub(super) struct Grant {
     role: Value,
@@ -58,7 +58,7 @@ impl Grant {
         }
     }
 
-    /// Both, to be applied.
+    /// Formats both objects for `kubectl apply`.
     pub(super) fn written(&self, format: OutcomeFormat) -> io::Result<String> {
         match format {
             OutcomeFormat::Yaml => {
@@ -79,7 +79,7 @@ impl Grant {
     }
 }
 
-/// A service account is named as such: other tools find it then.
+/// Returns the subject. A service account gets kind ServiceAccount, so that other tools recognize it.
 fn subject(user: &str) -> Value {
     let account = user.strip_prefix("system:serviceaccount:");
     match account.and_then(|account| account.split_once(':')) {

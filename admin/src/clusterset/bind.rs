@@ -20,23 +20,23 @@ const BIND_EXAMPLES: &str = "\
 Examples:
   berth clusterset bind prod --namespace team-a
 
-  # Whether the gate would let it pass
+  # Check whether the gate would allow it
   berth clusterset bind prod --namespace team-a --dry-run=server";
 
 const UNBIND_EXAMPLES: &str = "\
 Example:
   berth clusterset unbind prod --namespace team-a";
 
-/// Bind sets to a namespace, so that work can be placed on their clusters from there
+/// Bind sets to a namespace, so that workloads of the namespace can be placed on their clusters
 ///
-/// The gate asks for the permission to bind the set; and the namespace must not be that of an accepted cluster, whose agent
-/// works in it.
+/// This needs the permission to bind the set. The namespace must not belong to an accepted cluster, since the agent of that
+/// cluster has rights there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = BIND_EXAMPLES)]
 pub(super) struct BindArgs {
     #[command(flatten)]
     which: Which,
-    /// Wait for a moment until the hub says whether the binding is in force
+    /// Wait up to 3 seconds until the hub reports whether the binding is effective
     #[arg(
         long,
         value_name = "BOOL",
@@ -49,9 +49,9 @@ pub(super) struct BindArgs {
     wait: bool,
 }
 
-/// Take the bindings of sets from a namespace
+/// Remove the bindings of sets from a namespace
 ///
-/// A set that is not bound there, or that is no more, is no error.
+/// It is not an error if a set is not bound there or does not exist.
 #[derive(Debug, clap::Args)]
 #[command(after_help = UNBIND_EXAMPLES)]
 pub(super) struct UnbindArgs {
@@ -61,7 +61,7 @@ pub(super) struct UnbindArgs {
 
 #[derive(Debug, clap::Args)]
 struct Which {
-    /// The names of the sets
+    /// Names of the sets
     #[arg(
         value_name = "NAME",
         required = true,
@@ -69,7 +69,7 @@ struct Which {
         add = ArgValueCandidates::new(complete::sets)
     )]
     names: Vec<String>,
-    /// The namespace
+    /// Namespace of the bindings
     #[arg(
         long,
         value_name = "NAME",
@@ -80,24 +80,24 @@ struct Which {
     namespace: String,
 }
 
-/// How long the hub has to say whether a binding is in force.
+/// Timeout for the hub to report whether a binding is effective.
 const MOMENT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Binds the sets.
 ///
 /// # Errors
-/// There is no such namespace.
+/// The namespace does not exist, the hub cannot be used, or the output cannot be written.
 pub(super) async fn bind(
     hub: &HubConnection,
     args: &BindArgs,
     write: &WriteArgs,
 ) -> anyhow::Result<ExitCode> {
     let namespace = args.which.namespace.as_str();
-    match hub.get::<Namespace>(None, namespace).await {
+    match hub.get_value::<Namespace>(None, namespace).await {
         Ok(Some(_)) => {}
         Ok(None) => return Err(no_such_namespace(hub, namespace).await.into()),
-        // Whoever may bind there need not be able to read it; the hub says whether it is there.
+        // A user who may bind there need not be able to read it. Then the hub reports whether it exists.
         Err(failure) if failure.is_forbidden() => {}
         Err(failure) => return Err(failure.into()),
     }
@@ -107,12 +107,12 @@ pub(super) async fn bind(
             Ok(true) => {
                 let line = format!("Clusterset {set} is bound to Namespace {namespace}");
                 if args.wait && write.dry_run == DryRun::None {
-                    match in_force(hub, set, namespace).await {
+                    match effective(hub, set, namespace).await {
                         Ok(said) => {
                             outcomes.done(set, line)?;
                             if !said {
                                 outcomes.progress(&format!(
-                                    "Note: the hub has not said yet whether the binding of Clusterset {set} is in force; is its \
+                                    "Note: the hub has not reported yet whether the binding of Clusterset {set} is effective; is its \
                                      controller running?"
                                 ));
                             }
@@ -133,7 +133,7 @@ pub(super) async fn bind(
     Ok(outcomes.end()?)
 }
 
-/// Binds a set. False: it is bound already.
+/// Binds a set. Returns false if it was already bound.
 async fn bind_one(
     hub: &HubConnection,
     set: &str,
@@ -144,7 +144,7 @@ async fn bind_one(
     match existing(hub, set).await {
         Ok(_) => {}
         Err(failure) if failure.is_forbidden() => outcomes.progress(&format!(
-            "Warning: whether there is a Clusterset {set} cannot be told: {failure}"
+            "Warning: cannot check whether Clusterset {set} exists: {failure}"
         )),
         Err(failure) => return Err(failure),
     }
@@ -171,20 +171,20 @@ async fn bind_one(
     }
 }
 
-/// Whether the binding that is there is the one that was asked for.
+/// Checks that an existing binding is of this set and effective.
 fn there(
     binding: &Item<ManagedClusterSetBinding>,
     set: &str,
     namespace: &str,
 ) -> Result<(), CommandError> {
     let why = if binding.object.metadata.deletion_timestamp.is_some() {
-        "is being deleted: bind it when that is gone".to_owned()
+        "is being deleted: bind the set after the deletion".to_owned()
     } else if set_of(binding) != set {
         format!(
-            "is of Clusterset {}: delete it first (kubectl delete managedclustersetbinding -n {namespace} {set})",
+            "binds Clusterset {}: delete it first (kubectl delete managedclustersetbinding -n {namespace} {set})",
             plain(&set_of(binding))
         )
-    } else if let Some(why) = not_in_force(binding) {
+    } else if let Some(why) = not_effective(binding) {
         why
     } else {
         return Ok(());
@@ -194,8 +194,8 @@ fn there(
     )))
 }
 
-/// That the hub says that the binding is not in force, and why.
-fn not_in_force(binding: &Item<ManagedClusterSetBinding>) -> Option<String> {
+/// Returns the reason why the binding is not effective, if the hub reports one.
+fn not_effective(binding: &Item<ManagedClusterSetBinding>) -> Option<String> {
     let status = binding.object.status.as_ref()?;
     let bound = status
         .conditions
@@ -206,26 +206,26 @@ fn not_in_force(binding: &Item<ManagedClusterSetBinding>) -> Option<String> {
             "" => plain(&bound.reason),
             message => format!("{}: {}", plain(&bound.reason), plain(message)),
         };
-        format!("is not in force: {why}")
+        format!("is not effective: {why}")
     })
 }
 
-/// Waits for a moment until the hub says that a new binding is in force. What it says of a set that was made just now may
-/// change, so that a no counts only in the end. False: nothing is said.
+/// Waits up to [`MOMENT`] until the hub reports that a new binding is effective. Returns false if it reports nothing in that time.
+/// A negative report counts only at the end, since it can change shortly after the creation of the set.
 ///
 /// # Errors
-/// It is not in force.
-async fn in_force(hub: &HubConnection, set: &str, namespace: &str) -> Result<bool, String> {
+/// The binding is not effective.
+async fn effective(hub: &HubConnection, set: &str, namespace: &str) -> Result<bool, String> {
     let begun = Instant::now();
     loop {
         let binding = hub
             .get::<ManagedClusterSetBinding>(Some(namespace), set)
             .await;
-        // It was made; that it cannot be read, or was deleted, is another matter.
+        // The binding was created, even if it cannot be read, or was deleted since.
         let Ok(Some(binding)) = binding else {
             return Ok(true);
         };
-        let no = not_in_force(&binding);
+        let no = not_effective(&binding);
         let said = binding.object.status.as_ref().is_some_and(|status| {
             let mut conditions = status.conditions.iter();
             conditions.any(|it| it.type_ == conditions::BOUND)
@@ -245,10 +245,10 @@ async fn no_such_namespace(hub: &HubConnection, name: &str) -> CommandError {
     CommandError::no_such("namespaces", name, names.iter().map(String::as_str))
 }
 
-/// Takes the bindings of the sets away.
+/// Removes the bindings of the sets.
 ///
 /// # Errors
-/// The hub cannot be asked.
+/// The output cannot be written.
 pub(super) async fn unbind(
     hub: &HubConnection,
     args: &UnbindArgs,
@@ -274,7 +274,7 @@ pub(super) async fn unbind(
     Ok(outcomes.end()?)
 }
 
-/// Unbinds a set, which need not be there any more. False: it is not bound.
+/// Unbinds a set, which may be deleted already. Returns false if it was not bound.
 async fn unbind_one(
     hub: &HubConnection,
     set: &str,
@@ -289,7 +289,7 @@ async fn unbind_one(
         .await
 }
 
-/// What else may have been meant, as far as it can be read, to follow the line.
+/// Suggests another set or namespace, in words that follow the line.
 async fn meant(hub: &HubConnection, set: &str, namespace: &str) -> String {
     let everything = Filter::default();
     let bindings = match hub.list(None, &everything).await {
@@ -342,34 +342,38 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_that_is_there_must_be_the_one_asked_for_and_in_force() {
+    fn a_binding_that_is_there_must_be_the_one_asked_for_and_effective() {
         let leaving = json!({"metadata": {
             "namespace": "ns", "name": "prod", "deletionTimestamp": "2026-01-01T00:00:00Z",
         }});
         for (sentence, fields, why) in [
             ("nothing is said of it yet", json!({}), None),
-            ("it is in force", bound("True", "ClusterSetBound", ""), None),
             (
-                "it is not in force",
+                "it is effective",
+                bound("True", "ClusterSetBound", ""),
+                None,
+            ),
+            (
+                "it is not effective",
                 bound("False", "ClusterSetNotFound", ""),
-                Some("is not in force: ClusterSetNotFound"),
+                Some("is not effective: ClusterSetNotFound"),
             ),
             (
                 "and why",
                 bound("False", "NamespaceBelongsToCluster", "move it\nsoon"),
-                Some("is not in force: NamespaceBelongsToCluster: move it..."),
+                Some("is not effective: NamespaceBelongsToCluster: move it..."),
             ),
             (
-                "it is of another set",
+                "it binds another set",
                 json!({"spec": {"clusterSet": "other"}}),
                 Some(
-                    "is of Clusterset other: delete it first (kubectl delete managedclustersetbinding -n ns prod)",
+                    "binds Clusterset other: delete it first (kubectl delete managedclustersetbinding -n ns prod)",
                 ),
             ),
             (
                 "it leaves",
                 leaving,
-                Some("is being deleted: bind it when that is gone"),
+                Some("is being deleted: bind the set after the deletion"),
             ),
         ] {
             let result = there(&binding("ns", "prod", fields), "prod", "ns");

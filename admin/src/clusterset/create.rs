@@ -6,7 +6,7 @@ use berth_api::{ManagedClusterSet, groups};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, json};
 
-use super::selectors::{self, Finds};
+use super::selectors::{self, Selects};
 use super::{distinct, name};
 use crate::failure::CommandError;
 use crate::hub::{HubArgs, HubConnection, Item};
@@ -14,23 +14,23 @@ use crate::outcomes::{Outcomes, WriteArgs};
 
 const EXAMPLES: &str = "\
 Examples:
-  # A set of clusters that are put into it one by one
+  # A set that clusters are added to by name
   berth create clusterset prod
 
   # A set of all clusters with these labels, now and later
   berth create clusterset gpu --selector 'accelerator in (a100, h100), !retired'";
 
-/// Make cluster sets
+/// Create cluster sets
 ///
-/// Without a selector, clusters are put into the set by 'berth clusterset set', and each is in one such set. A set that is
-/// there already is left as it is.
+/// Without a selector, clusters are added to the set by 'berth clusterset set', and a cluster can be in one such set only. A set
+/// that already exists is not changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The names of the sets
+    /// Names of the sets
     #[arg(value_name = "NAME", required = true, value_parser = name)]
     names: Vec<String>,
-    /// Labels of the clusters in the set, as kubectl's -l takes them; '' is for all clusters. It takes the permission to
+    /// Label selector of the clusters in the set, in kubectl's syntax; '' selects all clusters. This needs the permission to
     /// join all sets: see 'berth can-i join --all'
     #[arg(short = 'l', long, value_parser = selectors::parse)]
     selector: Option<LabelSelector>,
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     write: WriteArgs,
 }
 
-/// What is to be said of a set that is there already.
+/// The messages about a set that already exists.
 #[derive(Debug, PartialEq, Eq)]
 struct There {
     line: String,
@@ -50,7 +50,7 @@ struct There {
 /// Runs the command.
 ///
 /// # Errors
-/// There is no hub to be asked.
+/// The hub cannot be used, or the output cannot be written.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let hub = HubConnection::of(&args.hub).await?;
     let mut outcomes = Outcomes::new(&args.write);
@@ -69,7 +69,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(outcomes.end()?)
 }
 
-/// Makes it, unless it is there already.
+/// Creates the set, unless it already exists.
 async fn create(
     hub: &HubConnection,
     name: &str,
@@ -78,7 +78,7 @@ async fn create(
     let asked = args.selector.as_ref();
     match hub.get::<ManagedClusterSet>(None, name).await {
         Ok(Some(set)) => return there(name, &set, asked).map(Some),
-        // Whoever may make sets need not be able to read them.
+        // A user who may create sets need not be able to read them.
         Ok(None) => {}
         Err(failure) if failure.is_forbidden() => {}
         Err(failure) => return Err(failure),
@@ -87,7 +87,7 @@ async fn create(
     let made = hub.create::<ManagedClusterSet>(None, &object, args.write.dry_run);
     match made.await {
         Ok(_) => Ok(None),
-        // Somebody was faster, or it could not be read.
+        // Another client created it in the meantime, or the user may not read it.
         Err(failure) if failure.is_already_there() => {
             match hub.get::<ManagedClusterSet>(None, name).await {
                 Ok(Some(set)) => there(name, &set, asked).map(Some),
@@ -115,7 +115,10 @@ fn object(name: &str, selector: Option<&LabelSelector>) -> Value {
     })
 }
 
-/// Whether the set that is there is the one that was asked for.
+/// Compares an existing set with the flags.
+///
+/// # Errors
+/// The set is being deleted, or has another selector.
 fn there(
     name: &str,
     set: &Item<ManagedClusterSet>,
@@ -123,23 +126,23 @@ fn there(
 ) -> Result<There, CommandError> {
     if set.object.metadata.deletion_timestamp.is_some() {
         return Err(CommandError::Refused(format!(
-            "Clusterset {name} is being deleted: create it when it is gone"
+            "Clusterset {name} is being deleted: create it after the deletion"
         )));
     }
-    let found = Finds::of(&set.object.spec.cluster_selector);
+    let found = Selects::of(&set.object.spec.cluster_selector);
     let note = match (asked, &found) {
-        (None, Finds::ByName) => None,
+        (None, Selects::ByName) => None,
         (None, found) => Some(format!("Note: Clusterset {name} {}", found.words())),
-        (Some(asked), Finds::ByLabels(Some(found))) if selectors::same(asked, found) => None,
+        (Some(asked), Selects::ByLabels(Some(found))) if selectors::same(asked, found) => None,
         (Some(asked), found) => {
             return Err(CommandError::Refused(format!(
-                "{}, but it {}, where one that {} was asked for; to change it: kubectl edit managedclusterset {name}",
+                "{}, but it {}, and you asked for a set that {}; to change it: kubectl edit managedclusterset {name}",
                 already(name),
                 match &set.unreadable {
                     None => found.words(),
                     Some(why) => format!("cannot be read ({why})"),
                 },
-                Finds::ByLabels(Some(asked)).words(),
+                Selects::ByLabels(Some(asked)).words(),
             )));
         }
     };
@@ -162,7 +165,7 @@ mod tests {
         let label = json!({"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}});
         let labels = json!({"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {"matchLabels": {"a": "b"}}}});
         let already = "Clusterset prod is already created";
-        let differs = format!("{already}, but it takes ");
+        let differs = format!("{already}, but it selects ");
         for (sentence, spec, asked, expected) in [
             (
                 "none asked for, as it is",
@@ -216,7 +219,7 @@ mod tests {
         let failure = there("prod", &leaving, None).unwrap_err().to_string();
         assert_eq!(
             failure,
-            "Clusterset prod is being deleted: create it when it is gone"
+            "Clusterset prod is being deleted: create it after the deletion"
         );
     }
 }

@@ -7,7 +7,7 @@ use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, lab
 use berth_rules::display::first_of;
 use clap_complete::engine::ArgValueCandidates;
 
-use super::selectors::Finds;
+use super::selectors::Selects;
 use super::{distinct, name, namespaces_of, set_names};
 use crate::complete;
 use crate::failure::{CommandError, or_nearest};
@@ -17,20 +17,20 @@ use crate::retry::deciding_again;
 
 const EXAMPLES: &str = "\
 Examples:
-  # A set that is bound nowhere, and that no cluster is in
+  # A set without bindings and clusters
   berth delete clusterset prod
 
-  # What would be left behind
+  # Show what would be left behind
   berth delete clusterset prod --force --dry-run";
 
 /// Delete cluster sets
 ///
-/// A set is not deleted while it is bound to a namespace or has clusters, nor one that the hub makes again, unless --force is
-/// given. A set that is not there counts as deleted.
+/// Without --force, a set is not deleted if it is bound to a namespace or has clusters, or if the hub would create it again. A
+/// set that does not exist counts as deleted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The names of the sets
+    /// Names of the sets
     #[arg(
         value_name = "NAME",
         required = true,
@@ -38,10 +38,10 @@ pub(crate) struct Args {
         add = ArgValueCandidates::new(complete::sets)
     )]
     names: Vec<String>,
-    /// Delete a set also while it is in use, and say what is left behind
+    /// Delete a set even if it is in use, and print what is left behind
     #[arg(long)]
     force: bool,
-    /// Wait until the sets are gone
+    /// Wait until the sets are deleted
     #[arg(
         long,
         value_name = "BOOL",
@@ -52,7 +52,7 @@ pub(crate) struct Args {
         action = clap::ArgAction::Set
     )]
     wait: bool,
-    /// How long to wait until the sets are gone, such as 10s or 1m; 0 for ever
+    /// Timeout of --wait, such as 10s or 1m; 0 means no timeout
     #[arg(long, value_name = "DURATION", value_parser = wait, default_value = "5m")]
     timeout: Wait,
     #[command(flatten)]
@@ -61,33 +61,33 @@ pub(crate) struct Args {
     write: WriteArgs,
 }
 
-/// What speaks against deleting a set. What could not be read stands there as why not.
+/// The uses of a set, which prevent its deletion.
 #[derive(Clone, Debug)]
 struct Uses {
-    /// The hub makes it again.
+    /// The hub creates the set again.
     kept: bool,
-    /// The namespaces it is bound to.
+    /// The namespaces that the set is bound to.
     bound: Result<Vec<String>, CommandError>,
-    /// The clusters in it.
+    /// The clusters in the set.
     members: Result<Vec<String>, CommandError>,
-    /// The members are those by other labels than the cluster-set label.
+    /// The set selects its members by other labels than the cluster-set label.
     by_labels: bool,
 }
 
-/// A set that is on its way out.
+/// A set that is being deleted.
 struct Leaving {
     name: String,
     uid: String,
     line: String,
 }
 
-/// Between two looks at whether a set is gone.
+/// The first and the longest pause between two reads of a set that is being deleted.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 /// Runs the command.
 ///
 /// # Errors
-/// There is no hub to be asked.
+/// The hub cannot be used, or the output cannot be written.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let hub = HubConnection::of(&args.hub).await?;
     let mut outcomes = Outcomes::new(&args.write);
@@ -100,7 +100,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 let names = set_names(&hub).await;
                 let near = or_nearest(name, names.iter().map(String::as_str));
                 if let Some(near) = near.strip_prefix("; ") {
-                    outcomes.progress(&format!("Note: there is no Clusterset {name}: {near}"));
+                    outcomes.progress(&format!("Note: Clusterset {name} does not exist: {near}"));
                 }
             }
             Ok(Some(leaving)) if args.write.dry_run != DryRun::None => {
@@ -124,7 +124,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(outcomes.end()?)
 }
 
-/// Has it deleted, unless something speaks against it. None: there is none.
+/// Deletes a set, unless it is in use. Returns None if it does not exist.
 async fn delete(
     hub: &HubConnection,
     name: &str,
@@ -162,8 +162,8 @@ async fn uses(hub: &HubConnection, name: &str, set: &Item<ManagedClusterSet>) ->
     let everything = Filter::default();
     let bindings = hub.list::<ManagedClusterSetBinding>(None, &everything);
     let bound = bindings.await.map(|all| namespaces_of(name, &all));
-    let finds = Finds::of(&set.object.spec.cluster_selector);
-    let members = match finds.members(name) {
+    let selects = Selects::of(&set.object.spec.cluster_selector);
+    let members = match selects.members(name) {
         None => Ok(Vec::new()),
         Some(filter) => {
             let clusters = hub.list::<ManagedCluster>(None, &filter).await;
@@ -174,16 +174,16 @@ async fn uses(hub: &HubConnection, name: &str, set: &Item<ManagedClusterSet>) ->
         kept: [labels::DEFAULT_SET, labels::GLOBAL_SET].contains(&name),
         bound,
         members,
-        by_labels: finds != Finds::ByName,
+        by_labels: selects != Selects::ByName,
     }
 }
 
-/// Why the set is not deleted. None: nothing speaks against it.
+/// Returns the reason why the set is not deleted, or None if it is unused.
 fn refusal(name: &str, uses: &Uses) -> Option<String> {
     if uses.kept {
         return Some(format!(
-            "Clusterset {name} can not be deleted: the hub makes it again (while its feature gate DefaultClusterSet is on); \
-             --force deletes it all the same"
+            "Clusterset {name} can not be deleted: the hub creates it again (while its feature gate DefaultClusterSet is on); \
+             --force deletes it anyway"
         ));
     }
     let mut reasons = Vec::new();
@@ -194,13 +194,13 @@ fn refusal(name: &str, uses: &Uses) -> Option<String> {
             listed("Namespace", namespaces),
             namespaces[0],
         )),
-        Err(why) => reasons.push(format!("whether it is bound cannot be told: {why}")),
+        Err(why) => reasons.push(format!("its bindings cannot be listed: {why}")),
     }
     match &uses.members {
         Ok(clusters) if clusters.is_empty() => {}
         Ok(clusters) if uses.by_labels => {
             reasons.push(format!(
-                "it takes {} by labels",
+                "it selects {} by labels",
                 listed("Cluster", clusters)
             ));
         }
@@ -209,21 +209,21 @@ fn refusal(name: &str, uses: &Uses) -> Option<String> {
             listed("Cluster", clusters),
             labels::CLUSTER_SET,
         )),
-        Err(why) => reasons.push(format!("whether clusters are in it cannot be told: {why}")),
+        Err(why) => reasons.push(format!("its clusters cannot be listed: {why}")),
     }
     (!reasons.is_empty()).then(|| {
         format!(
-            "Clusterset {name} is in use: {}; --force deletes it all the same",
+            "Clusterset {name} is in use: {}; --force deletes it anyway",
             reasons.join("; ")
         )
     })
 }
 
-/// What is left when the set is deleted all the same. None: nothing.
+/// Describes what a forced deletion leaves behind, or None.
 fn left_behind(uses: &Uses) -> Option<String> {
     let mut left = Vec::new();
     if uses.kept {
-        left.push("the hub makes it again".to_owned());
+        left.push("the hub creates it again".to_owned());
     }
     match &uses.bound {
         Ok(namespaces) if namespaces.is_empty() => {}
@@ -232,11 +232,11 @@ fn left_behind(uses: &Uses) -> Option<String> {
             listed("Namespace", namespaces)
         )),
         Err(why) => left.push(format!(
-            "whether bindings of it are left cannot be told: {why}"
+            "the bindings that are left cannot be listed: {why}"
         )),
     }
     match &uses.members {
-        // They lose nothing but the set.
+        // The labels of these clusters do not name the set.
         Ok(_) if uses.by_labels => {}
         Ok(clusters) if clusters.is_empty() => {}
         Ok(clusters) => left.push(format!(
@@ -245,7 +245,7 @@ fn left_behind(uses: &Uses) -> Option<String> {
             listed("Cluster", clusters)
         )),
         Err(why) => left.push(format!(
-            "whether clusters still name it cannot be told: {why}"
+            "the clusters that keep its label cannot be listed: {why}"
         )),
     }
     (!left.is_empty()).then(|| left.join("; "))
@@ -260,7 +260,7 @@ fn listed(kind: &str, names: &[String]) -> String {
     }
 }
 
-/// Waits until the set is gone. Another one of its name may be there then.
+/// Waits until the set with this uid is deleted. A new set may then have its name.
 async fn until_gone(
     hub: &HubConnection,
     leaving: &Leaving,
@@ -285,7 +285,7 @@ async fn until_gone(
                 finalizers => format!(", held by {}", listed("finalizer", finalizers)),
             };
             return Err(CommandError::Refused(format!(
-                "Clusterset {name} is being deleted, and is still there after {timeout:?}{held}"
+                "Clusterset {name} is being deleted, and still exists after {timeout:?}{held}"
             )));
         }
         tokio::time::sleep(pause.min(left)).await;

@@ -1,8 +1,8 @@
 //! `berth create clusterset`, `berth delete clusterset`, `berth clusterset set|bind|unbind`.
 //!
-//! They do what `clusteradm` does under these names, and say it in the same words, as far as these are right. What OCM's tool
-//! does by halves is done whole: every target is tried, nothing is written under `--dry-run`, a set of which clusters are
-//! members by other labels is not put on clusters, and no set is taken from under its members and bindings unasked.
+//! They have the names and messages of `clusteradm`'s commands, with four differences: every target is tried; `--dry-run`
+//! writes nothing; clusters cannot be added to a set that selects its members by other labels; and a set that has members or
+//! bindings is deleted only with `--force`.
 
 mod bind;
 pub(crate) mod create;
@@ -27,7 +27,7 @@ Examples:
   berth clusterset bind prod --namespace team-a
   berth clusterset unbind prod --namespace team-a";
 
-/// Put clusters into a set, bind a set to a namespace, or unbind it
+/// Add clusters to a set, bind a set to a namespace, or unbind it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -49,7 +49,7 @@ enum What {
 /// Runs the command.
 ///
 /// # Errors
-/// Those of the hub that concern all targets.
+/// Those of the output, and those of the hub that concern all targets.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let hub = HubConnection::of(&args.hub).await?;
     match &args.what {
@@ -59,7 +59,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// A name as it is typed, alone or in a list with commas.
+/// Parses a name, alone or in a list with commas.
 fn name(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("a name is empty".to_owned()),
@@ -67,7 +67,10 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// The set of this name, which is not on its way out.
+/// Returns the set of this name.
+///
+/// # Errors
+/// The set does not exist or is being deleted.
 async fn existing(
     hub: &HubConnection,
     name: &str,
@@ -83,20 +86,20 @@ async fn existing(
     Ok(set)
 }
 
-/// There is no set of this name; one of a similar name may be there.
+/// The error for a set that does not exist, with a suggestion.
 async fn no_such_set(hub: &HubConnection, name: &str) -> CommandError {
     let resource = format!("{}.{}", groups::MANAGED_CLUSTER_SETS, groups::CLUSTER);
     let names = set_names(hub).await;
     CommandError::no_such(&resource, name, names.iter().map(String::as_str))
 }
 
-/// The names of all sets, as far as they may be read: what they are for is to suggest one.
+/// Returns the names of all sets, for suggestions; empty if they cannot be read.
 async fn set_names(hub: &HubConnection) -> Vec<String> {
     let names = hub.names::<ManagedClusterSet>(None).await;
     names.unwrap_or_default()
 }
 
-/// Which set a binding is of: by what it says, and if it says nothing, by its name, which the gate has be the same.
+/// Returns the set of a binding: `spec.clusterSet`, or else the name of the binding, which the gate keeps equal.
 fn set_of(binding: &Item<ManagedClusterSetBinding>) -> String {
     match binding.object.spec.cluster_set.as_str() {
         "" => binding.name(),
@@ -104,7 +107,7 @@ fn set_of(binding: &Item<ManagedClusterSetBinding>) -> String {
     }
 }
 
-/// The namespaces in which a set is bound.
+/// Returns the namespaces that a set is bound to.
 fn namespaces_of(set: &str, bindings: &[Item<ManagedClusterSetBinding>]) -> Vec<String> {
     let of_set = bindings.iter().filter(|binding| set_of(binding) == set);
     let mut namespaces: Vec<String> = of_set

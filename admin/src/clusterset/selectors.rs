@@ -1,4 +1,4 @@
-//! How a set finds its clusters: read, compared, and told.
+//! Selectors of sets: parsed, compared and described.
 
 use berth_api::cluster_set::{ManagedClusterSelector, SelectorType};
 use berth_api::selector::{Selector, text};
@@ -8,20 +8,20 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 use crate::hub::Filter;
 use crate::print::plain;
 
-/// How a set finds its clusters.
+/// How a set selects its clusters.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Finds<'s> {
+pub(super) enum Selects<'s> {
     /// By the cluster-set label.
     ByName,
-    /// By other labels; without a selector it finds none.
+    /// By other labels. Without a selector, it selects no clusters.
     ByLabels(Option<&'s LabelSelector>),
-    /// In a way that this version does not know.
+    /// By a selector type that this version does not know.
     Unknown(&'s str),
 }
 
-// === impl Finds ===
+// === impl Selects ===
 
-impl<'s> Finds<'s> {
+impl<'s> Selects<'s> {
     pub(super) fn of(selector: &'s ManagedClusterSelector) -> Self {
         match &selector.selector_type {
             SelectorType::ExclusiveClusterSetLabel => Self::ByName,
@@ -31,7 +31,7 @@ impl<'s> Finds<'s> {
         }
     }
 
-    /// Which clusters a set of this name has. None: it has none, or they cannot be told.
+    /// Returns the filter of the members of a set. None: the set has no members, or its selector is unknown or invalid.
     pub(super) fn members(&self, set: &str) -> Option<Filter> {
         match self {
             Self::ByName => names::label_value(set)
@@ -44,28 +44,28 @@ impl<'s> Finds<'s> {
         }
     }
 
-    /// `takes ...`, to follow the set's name.
+    /// Describes the selector in words that follow the name of the set.
     pub(super) fn words(&self) -> String {
         match self {
-            Self::ByName => format!("takes clusters by the label {}", labels::CLUSTER_SET),
-            Self::ByLabels(None) => "takes no clusters: it has no selector".to_owned(),
+            Self::ByName => format!("selects clusters by the label {}", labels::CLUSTER_SET),
+            Self::ByLabels(None) => "selects no clusters: it has no selector".to_owned(),
             Self::ByLabels(Some(selector)) => match text::written(selector).as_str() {
-                "" => "takes all clusters".to_owned(),
-                selector => format!("takes the clusters with {}", plain(selector)),
+                "" => "selects all clusters".to_owned(),
+                selector => format!("selects the clusters with {}", plain(selector)),
             },
             Self::Unknown(how) => {
-                format!("takes clusters by {how:?}, which this version of berth does not know")
+                format!("selects clusters by {how:?}, which this version of berth does not know")
             }
         }
     }
 }
 
-/// Reads the selector of a new set.
+/// Parses the selector of a new set.
 pub(super) fn parse(selector: &str) -> Result<LabelSelector, String> {
     text::label_selector(selector)
 }
 
-/// Whether two selectors ask for the same, in whatever order and form.
+/// Returns true if two selectors have the same requirements, in any order and form.
 pub(super) fn same(one: &LabelSelector, other: &LabelSelector) -> bool {
     requirements(one) == requirements(other)
 }
@@ -122,39 +122,43 @@ mod tests {
         for (selector, words, members) in [
             (
                 by(SelectorType::ExclusiveClusterSetLabel, None),
-                format!("takes clusters by the label {label}"),
+                format!("selects clusters by the label {label}"),
                 Some(format!("{label}=prod")),
             ),
             (
                 by(SelectorType::Other(String::new()), None),
-                format!("takes clusters by the label {label}"),
+                format!("selects clusters by the label {label}"),
                 Some(format!("{label}=prod")),
             ),
             (
                 by(SelectorType::LabelSelector, Some("a=b,!c")),
-                "takes the clusters with a=b,!c".to_owned(),
+                "selects the clusters with a=b,!c".to_owned(),
                 Some("a=b,!c".to_owned()),
             ),
             (
                 by(SelectorType::LabelSelector, Some("")),
-                "takes all clusters".to_owned(),
+                "selects all clusters".to_owned(),
                 Some(String::new()),
             ),
             (
                 by(SelectorType::LabelSelector, None),
-                "takes no clusters: it has no selector".to_owned(),
+                "selects no clusters: it has no selector".to_owned(),
                 None,
             ),
             (
                 by(SelectorType::Other("Magic".to_owned()), None),
-                "takes clusters by \"Magic\", which this version of berth does not know".to_owned(),
+                "selects clusters by \"Magic\", which this version of berth does not know"
+                    .to_owned(),
                 None,
             ),
         ] {
-            let finds = Finds::of(&selector);
-            assert_eq!(finds.words(), words);
-            assert_eq!(finds.members("prod").map(|it| it.labels.unwrap()), members);
+            let selects = Selects::of(&selector);
+            assert_eq!(selects.words(), words);
+            assert_eq!(
+                selects.members("prod").map(|it| it.labels.unwrap()),
+                members
+            );
         }
-        assert!(Finds::ByName.members(&"x".repeat(64)).is_none());
+        assert!(Selects::ByName.members(&"x".repeat(64)).is_none());
     }
 }

@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCandidates;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::selectors::Finds;
+use super::selectors::Selects;
 use super::{distinct, existing, name};
 use crate::complete;
 use crate::failure::CommandError;
@@ -20,25 +20,25 @@ const EXAMPLES: &str = "\
 Examples:
   berth clusterset set prod --clusters cluster1,cluster2
 
-  # All clusters of another set
+  # Move all clusters of another set
   berth clusterset set prod -l cluster.open-cluster-management.io/clusterset=staging
 
-  # Have a namespace managed on all clusters of the set
+  # Manage a namespace on all clusters of the set
   berth clusterset set prod --namespaces monitoring";
 
-/// Put clusters into a set
+/// Add clusters to a set
 ///
-/// A cluster is in one such set: it leaves the one that it was in. For that the gate asks for the permission to join both.
+/// A cluster can be in one such set only, so it leaves its current set. This needs the permission to join both sets.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
     group = ArgGroup::new("what").args(["clusters", "selector", "namespaces"]).required(true).multiple(true)
 )]
 pub(super) struct Args {
-    /// The name of the set
+    /// Name of the set
     #[arg(value_parser = name, add = ArgValueCandidates::new(complete::sets))]
     name: String,
-    /// The clusters
+    /// Names of clusters
     #[arg(
         long,
         value_name = "NAME,...",
@@ -47,31 +47,31 @@ pub(super) struct Args {
         add = ArgValueCandidates::new(complete::clusters)
     )]
     clusters: Vec<String>,
-    /// The clusters with these labels
+    /// All clusters with these labels
     #[arg(short = 'l', long, conflicts_with = "clusters")]
     selector: Option<String>,
-    /// Namespaces to be managed on all clusters of the set, besides those that are already
+    /// Namespaces to add to the managed namespaces of the set
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = name)]
     namespaces: Vec<String>,
 }
 
-/// What is due for a cluster.
+/// The change that a cluster needs.
 #[derive(Debug, PartialEq, Eq)]
 enum Due {
-    /// Nothing.
+    /// No change.
     Nothing { line: String },
     /// A merge patch.
     Patch { patch: Value, line: String },
 }
 
-/// Names of all clusters, read when one is not found, to suggest another.
+/// Names of all clusters, for suggestions. They are read when a cluster is not found.
 #[derive(Default)]
 struct Known(Option<Vec<String>>);
 
 /// Runs the command.
 ///
 /// # Errors
-/// There is no such set, or the hub cannot be asked.
+/// The set does not exist, the hub cannot be used, or the output cannot be written.
 pub(super) async fn run(
     hub: &HubConnection,
     args: &Args,
@@ -111,17 +111,17 @@ pub(super) async fn run(
     Ok(outcomes.end()?)
 }
 
-/// Why clusters cannot be put into the set.
+/// Returns the reason why clusters cannot be added to the set, or None.
 fn unfit(set: &Item<ManagedClusterSet>) -> Option<String> {
     let name = set.name();
     if let Some(why) = &set.unreadable {
         return Some(format!("Clusterset {name} cannot be read: {why}"));
     }
-    match Finds::of(&set.object.spec.cluster_selector) {
-        Finds::ByName => None,
-        finds => Some(format!(
-            "no cluster can be put into Clusterset {name}: it {}",
-            finds.words()
+    match Selects::of(&set.object.spec.cluster_selector) {
+        Selects::ByName => None,
+        selects => Some(format!(
+            "clusters cannot be added to Clusterset {name}: it {}",
+            selects.words()
         )),
     }
 }
@@ -177,7 +177,7 @@ async fn clusters(
     Ok(())
 }
 
-/// What is due for a cluster to be in the set.
+/// Returns the change that puts a cluster into the set.
 fn due(cluster: &Item<ManagedCluster>, set: &str) -> Due {
     let name = cluster.name();
     let old = cluster.object.labels().get(labels::CLUSTER_SET);
@@ -196,7 +196,7 @@ fn due(cluster: &Item<ManagedCluster>, set: &str) -> Due {
     Due::Patch { patch, line }
 }
 
-/// Has these namespaces managed on the clusters of the set. Returns those that were not before.
+/// Adds managed namespaces to the set. Returns those that it did not have before.
 async fn namespaces(
     hub: &HubConnection,
     set: &str,
@@ -215,7 +215,7 @@ async fn namespaces(
     .await
 }
 
-/// A merge patch that adds to the namespaces of a set, whatever else is said of those that are there; and what it adds.
+/// Returns a merge patch that adds managed namespaces to a set, and the names that it adds. Existing entries stay unchanged.
 fn managed(set: &Value, names: &[&str]) -> (Value, Vec<String>) {
     let there = set["spec"]["managedNamespaces"].as_array();
     let mut all = there.cloned().unwrap_or_default();
@@ -322,7 +322,9 @@ mod tests {
         let selector = json!({"selectorType": "LabelSelector", "labelSelector": {"matchLabels": {"gpu": "a100"}}});
         assert_eq!(
             unfit(&set(selector)).as_deref(),
-            Some("no cluster can be put into Clusterset gpu: it takes the clusters with gpu=a100")
+            Some(
+                "clusters cannot be added to Clusterset gpu: it selects the clusters with gpu=a100"
+            )
         );
         let why = unfit(&set(json!({"labelSelector": 7}))).unwrap();
         assert!(why.starts_with("Clusterset gpu cannot be read: "), "{why}");

@@ -1,4 +1,4 @@
-//! What was read, and what could not be.
+//! The facts: the objects that were read, and the reasons why others were not.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -9,33 +9,30 @@ use berth_lifecycle_core::facts::CertificateRequest;
 use berth_manifests::ShippedWebhook;
 use berth_manifests::webhooks::WEBHOOKS;
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Secret, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::Value;
 
+use super::objects::{Deployment, EndpointSlice, Lease, Secret, Service};
 use super::rights::Right;
 use crate::hub::{Answered, Item, Tried};
 
-/// What was read; or why it could not be.
+/// A value that was read, or the reason why it could not be read.
 pub(crate) type Fact<T> = Result<T, Unread>;
 
-/// Why something could not be read.
+/// The reason why a value could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// The permission that is missing, as `verb "get" on secrets in namespace "x"`.
+    /// The missing permission, such as `verb "get" on secrets in namespace "x"`.
     Needs(String),
-    /// Anything else.
+    /// Another error.
     Why(String),
 }
 
-/// Where a webhook is called.
+/// The address of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Endpoint {
-    /// By a URL.
+    /// A URL.
     Address { host: String, port: u16 },
-    /// By a Service.
+    /// A Service.
     Service {
         namespace: String,
         name: String,
@@ -43,7 +40,7 @@ pub(crate) enum Endpoint {
     },
 }
 
-/// Of a Service that is called.
+/// A Service that a registration names, and what belongs to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Called {
     pub(crate) service: Fact<Option<Service>>,
@@ -58,52 +55,53 @@ pub(crate) struct Called {
 pub(crate) struct Registration {
     pub(crate) kind: &'static str,
     pub(crate) name: String,
-    /// The webhooks in it, as they are stored.
+    /// Its webhooks, as they are stored.
     pub(crate) webhooks: Vec<Value>,
 }
 
-/// What somebody may do who works for the hub.
+/// The rights of a service account.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
     /// `system:serviceaccount:NAMESPACE:NAME`
     pub(crate) account: String,
+    /// The answer of the hub for each right.
     pub(crate) asked: Vec<(Right, Fact<bool>)>,
 }
 
-/// A CertificateSigningRequest that waits.
+/// A pending CertificateSigningRequest.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub(crate) request: CertificateRequest,
     pub(crate) created: Option<Timestamp>,
-    /// Whether its sender may renew a certificate, where that matters.
+    /// For a renewal: whether its sender has the right to renew.
     pub(crate) may_renew: Option<Fact<bool>>,
 }
 
-/// All that the checks go by.
+/// The facts that the checks use.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
-    /// Where the hub's components are.
+    /// The namespace of the hub's components.
     pub(crate) namespace: String,
     pub(crate) answered: Answered,
     /// By name.
     pub(crate) crds: BTreeMap<String, Fact<Option<Value>>>,
     pub(crate) mutating: Fact<Vec<Registration>>,
     pub(crate) validating: Fact<Vec<Registration>>,
-    /// What the Services that the registrations name are like.
+    /// The Services that the registrations name, by namespace and name.
     pub(crate) called: BTreeMap<(String, String), Called>,
-    /// What is served at the URLs that the registrations name.
+    /// The certificates at the URLs that the registrations name.
     pub(crate) served: BTreeMap<Endpoint, Fact<Chain>>,
-    /// What became of writes that must be refused, or filled in; by the path of the webhook.
+    /// The results of the dry runs, by the path of the webhook.
     pub(crate) tried: HashMap<&'static str, Fact<Tried>>,
     pub(crate) deployments: Fact<Vec<Deployment>>,
-    /// None: as whom it runs is not known.
+    /// None: the account of the gate is unknown.
     pub(crate) gate_rights: Fact<Option<Rights>>,
-    /// None: the same, or somebody else grants them.
+    /// None: the account of the controller is unknown, or another component grants its rights.
     pub(crate) controller_rights: Fact<Option<Rights>>,
-    /// The two ClusterRoles that all agents share: for registering, and for working.
+    /// The two ClusterRoles that all agents share: for registration, and for work.
     pub(crate) agent_roles: [Fact<Option<Value>>; 2],
     pub(crate) lease: Fact<Option<Lease>>,
-    /// Somebody renewed the Lease while we looked.
+    /// True if the Lease was renewed between two reads.
     pub(crate) lease_renewed: bool,
     pub(crate) clusters: Fact<Vec<Item<ManagedCluster>>>,
     pub(crate) sets: Fact<Vec<Item<ManagedClusterSet>>>,
@@ -125,12 +123,12 @@ impl fmt::Display for Unread {
 // === impl Facts ===
 
 impl Facts {
-    /// What time it is, by our clock.
+    /// Returns the time of this machine's clock.
     pub(crate) fn now(&self) -> Timestamp {
         self.answered.ours.1
     }
 
-    /// The registration of one of the gate's webhooks.
+    /// Returns the registration of one of the gate's webhooks.
     pub(crate) fn registration(&self, webhook: &ShippedWebhook) -> Fact<Option<&Registration>> {
         let all = if webhook.mutates {
             &self.mutating
@@ -141,7 +139,7 @@ impl Facts {
         Ok(all.iter().find(|it| it.name == webhook.name))
     }
 
-    /// The gate's registrations that are there.
+    /// Returns the existing registrations of the gate.
     pub(crate) fn registered(
         &self,
     ) -> impl Iterator<Item = (&'static ShippedWebhook, &Registration)> {
@@ -150,19 +148,18 @@ impl Facts {
             .filter_map(|webhook| Some((*webhook, self.registration(webhook).ok()??)))
     }
 
-    /// The Deployment of this name, if it is there and to have pods.
+    /// Returns the Deployment of this name, unless it has 0 replicas.
     pub(crate) fn deployment(&self, name: &str) -> Option<&Deployment> {
         let of_name = |it: &&Deployment| it.metadata.name.as_deref() == Some(name);
         let deployment = self.deployments.as_ref().ok()?.iter().find(of_name)?;
-        let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas);
-        (replicas != Some(0)).then_some(deployment)
+        (deployment.spec.replicas != Some(0)).then_some(deployment)
     }
 }
 
 // === impl Registration ===
 
 impl Registration {
-    /// From an object as the hub has it.
+    /// Reads a webhook configuration.
     pub(crate) fn of(kind: &'static str, object: &Value) -> Self {
         Self {
             kind,
@@ -175,7 +172,7 @@ impl Registration {
     }
 }
 
-/// Where a webhook is called; None: that cannot be told.
+/// Returns the address of a webhook, or None if its clientConfig is invalid.
 pub(crate) fn endpoint(webhook: &Value) -> Option<Endpoint> {
     let config = &webhook["clientConfig"];
     if let Some(url) = config["url"].as_str() {
@@ -198,7 +195,7 @@ pub(crate) fn endpoint(webhook: &Value) -> Option<Endpoint> {
     })
 }
 
-/// The path that a webhook is called under.
+/// Returns the path of a webhook.
 pub(crate) fn path(webhook: &Value) -> String {
     let config = &webhook["clientConfig"];
     match config["url"].as_str() {
@@ -224,7 +221,7 @@ impl fmt::Display for Endpoint {
 }
 
 impl Endpoint {
-    /// The name that its certificate must bear.
+    /// Returns the name that the certificate must have.
     pub(crate) fn server_name(&self) -> String {
         match self {
             Self::Address { host, .. } => host.clone(),

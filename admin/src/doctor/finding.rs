@@ -1,10 +1,10 @@
-//! What the doctor finds, and what it looks at.
+//! Checks and findings.
 
 use serde::Serialize;
 
 use super::facts::Unread;
 
-/// What is looked at: all there is, in the order in which it is told. The names are part of the output.
+/// The checks, in the order of the report. The names are part of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Check {
@@ -29,40 +29,40 @@ pub(crate) enum Check {
     UnknownClusters,
 }
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Severity {
-    /// Something does not work, or is not guarded.
+    /// A part of the hub does not work, or is not protected.
     Fault,
-    /// Something will not work for long, or waits for a person, or is not as it is shipped.
+    /// A part of the hub will stop working soon, waits for an admin, or differs from what ships.
     Warning,
-    /// It could not be found out.
+    /// The check could not run.
     Unknown,
-    /// It was not looked at, as it does not apply here.
+    /// The check does not apply here.
     Skipped,
-    /// Worth knowing, and nothing is wrong.
+    /// Not a problem.
     Note,
 }
 
-/// What a finding is about.
+/// The object of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct FindingObject {
-    /// As kubectl takes it: lower case, singular.
+    /// The kind as kubectl accepts it: lower case, singular.
     pub(crate) kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) namespace: Option<String>,
     pub(crate) name: String,
 }
 
-/// Something that was found.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
     pub(crate) check: Check,
     pub(crate) severity: Severity,
     pub(crate) object: Option<FindingObject>,
     pub(crate) message: String,
-    /// What to do about it: a command where there is one.
+    /// The remedy, as a command if possible.
     pub(crate) remedy: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl Check {
         Self::UnknownClusters,
     ];
 
-    /// Its name in the output.
+    /// Returns the name of the check in the output.
     pub(crate) fn id(self) -> &'static str {
         match self {
             Self::Crds => "crds",
@@ -116,30 +116,30 @@ impl Check {
         }
     }
 
-    /// What holds when nothing is found.
+    /// Returns the sentence that is true if the check passes.
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Self::Crds => "the CRDs are there, established, and have what Berth needs",
-            Self::Registrations => "the webhooks are registered as they are shipped",
-            Self::WebhookService => "the Service of the webhooks has endpoints that are ready",
+            Self::Crds => "the CRDs exist, are established, and have the fields that Berth needs",
+            Self::Registrations => "the webhooks are registered as shipped",
+            Self::WebhookService => "the Service of the webhooks has ready endpoints",
             Self::WebhookCertificate => {
-                "the API server trusts the certificate of the webhooks, and will for a while"
+                "the API server trusts the certificate of the webhooks, which does not expire soon"
             }
-            Self::DryRun => "malformed writes are refused, by Berth",
-            Self::GateRights => "the gate may find out what it must know",
-            Self::ControllerRights => "the controller may do what it must",
-            Self::AgentRoles => "the roles that all agents share are as they are shipped",
-            Self::Controller => "a controller carries clusters through their life",
-            Self::OcmLeftovers => "nothing of OCM's decides beside Berth",
+            Self::DryRun => "Berth refuses malformed writes",
+            Self::GateRights => "the gate has the rights that it needs",
+            Self::ControllerRights => "the controller has the rights that it needs",
+            Self::AgentRoles => "the roles that all agents share are as shipped",
+            Self::Controller => "a controller is active",
+            Self::OcmLeftovers => "no component of OCM is active beside Berth",
             Self::Clock => "the hub's clock and this machine's agree",
-            Self::DefaultSets => "the sets default and global are there, with their selectors",
+            Self::DefaultSets => "the sets default and global exist, with their selectors",
             Self::Sets => "the selectors of all sets are valid",
-            Self::Bindings => "all bindings are in force",
+            Self::Bindings => "all bindings are effective",
             Self::ClusterNamespaces => "no namespace of an accepted cluster holds bindings",
             Self::PendingClusters => "no cluster waits for acceptance",
-            Self::AcceptedClusters => "accepted clusters have what they need",
+            Self::AcceptedClusters => "all accepted clusters are set up",
             Self::CertificateRequests => "no accepted cluster's agent waits for a certificate",
-            Self::UnknownClusters => "the agents of all accepted clusters are heard of",
+            Self::UnknownClusters => "the agents of all accepted clusters send heartbeats",
         }
     }
 
@@ -155,12 +155,12 @@ impl Check {
         Finding::new(self, Severity::Note, message)
     }
 
-    /// It is not looked at, for this reason.
+    /// The check does not apply, for this reason.
     pub(crate) fn skipped(self, why: impl Into<String>) -> Finding {
         Finding::new(self, Severity::Skipped, why)
     }
 
-    /// It could not be found out, as this could not be read. `what`: the question that stays open.
+    /// The check could not run. `what` is the part that could not be checked.
     pub(crate) fn unknown(self, what: &str, unread: &Unread) -> Finding {
         Finding::new(
             self,

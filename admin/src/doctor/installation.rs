@@ -1,49 +1,47 @@
-//! What the Deployments say of how the hub is installed: Berth's own, or OCM's operator's with Berth's image.
-
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Container, PodSpec};
+//! How the hub is installed, by its Deployments: those of Berth's manifests, or those of OCM's operator with Berth's image.
 
 use super::facts::Facts;
+use super::objects::{Container, Deployment, PodSpec};
 
-/// The Deployment of the gate, and OCM's of its webhook: they have one name.
+/// The Deployment of the gate, which has the name of OCM's webhook.
 pub(crate) const WEBHOOK: &str = "cluster-manager-registration-webhook";
 /// The Deployment of the controller.
 pub(crate) const CONTROLLER: &str = "berth-registration-controller";
-/// OCM's Deployment of its controller; Berth's, too, with the overlay `ocm-names`.
+/// The Deployment of OCM's controller, and of Berth's with the overlay `ocm-names`.
 pub(crate) const OCMS_CONTROLLER: &str = "cluster-manager-registration-controller";
 /// The Lease of the election.
 pub(crate) const LOCK: &str = "registration-controller-lock";
-/// As whom the gate runs, unless a Deployment says otherwise.
+/// The default service account of the gate.
 pub(crate) const ACCOUNT: &str = "registration-webhook-sa";
-/// As whom the controller runs, unless a Deployment says otherwise.
+/// The default service account of the controller.
 pub(crate) const CONTROLLER_ACCOUNT: &str = "berth-registration-controller-sa";
-/// The Secret with the serving certificate, unless a Deployment says otherwise.
+/// The default Secret of the serving certificate.
 pub(crate) const SECRET: &str = "registration-webhook-serving-cert";
-/// The Secret in which Berth keeps a certificate of its own, unless a flag says otherwise.
+/// The default Secret of the certificate that Berth manages.
 pub(crate) const OWN_SECRET: &str = "berth-webhook-certificates";
-/// What the volume is called that has it.
+/// The name of the volume with the serving certificate.
 const VOLUME: &str = "webhook-secret";
 
-/// What runs in a Deployment's pods.
+/// The program in the pods of a Deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Runs {
     /// `berth hub`: gate and controller.
-    HubConnection,
-    /// The gate alone: OCM's or Berth's, as both are called the same.
+    Hub,
+    /// The gate alone: OCM's or Berth's, since both have the same name.
     WebhookServer,
-    /// Something else.
+    /// Another program.
     Other,
 }
 
-fn pod(deployment: &Deployment) -> Option<&PodSpec> {
-    deployment.spec.as_ref()?.template.spec.as_ref()
+fn pod(deployment: &Deployment) -> &PodSpec {
+    &deployment.spec.template.spec
 }
 
 fn container(deployment: &Deployment) -> Option<&Container> {
-    pod(deployment)?.containers.first()
+    pod(deployment).containers.first()
 }
 
-/// Command and arguments.
+/// Returns the command and the arguments.
 fn words(deployment: &Deployment) -> Vec<&str> {
     let Some(container) = container(deployment) else {
         return Vec::new();
@@ -53,12 +51,12 @@ fn words(deployment: &Deployment) -> Vec<&str> {
     command.chain(args).map(String::as_str).collect()
 }
 
-/// What runs in its pods.
+/// Returns the program in the pods of a Deployment.
 pub(crate) fn runs(deployment: &Deployment) -> Runs {
     let words = words(deployment);
     let has = |word: &str| words.contains(&word);
     if has("hub") {
-        Runs::HubConnection
+        Runs::Hub
     } else if has("webhook-server") {
         Runs::WebhookServer
     } else {
@@ -66,27 +64,25 @@ pub(crate) fn runs(deployment: &Deployment) -> Runs {
     }
 }
 
-/// Whether its executable is the one that OCM's operator starts.
+/// Returns true if the executable is the one that OCM's operator starts.
 pub(crate) fn is_operators(deployment: &Deployment) -> bool {
     words(deployment).first() == Some(&"/registration")
 }
 
-/// The name of the service account that its pods have.
+/// Returns the name of the pods' service account.
 pub(crate) fn account(deployment: &Deployment) -> String {
-    let account = pod(deployment).and_then(|pod| pod.service_account_name.clone());
-    account.unwrap_or_else(|| "default".to_owned())
+    let account = &pod(deployment).service_account_name;
+    account.clone().unwrap_or_else(|| "default".to_owned())
 }
 
-/// The name of the Secret with the serving certificate.
+/// Returns the name of the Secret with the serving certificate.
 pub(crate) fn secret(deployment: Option<&Deployment>) -> String {
     let words = deployment.map(words).unwrap_or_default();
     if flag(&words, "--certificate-source") == Some("secret") {
         let named = flag(&words, "--certificate-secret");
         return named.unwrap_or(OWN_SECRET).to_owned();
     }
-    let volumes = deployment
-        .and_then(pod)
-        .and_then(|pod| pod.volumes.as_ref());
+    let volumes = deployment.and_then(|it| pod(it).volumes.as_ref());
     let volume = volumes.and_then(|volumes| volumes.iter().find(|it| it.name == VOLUME));
     let secret = volume.and_then(|volume| volume.secret.as_ref());
     secret
@@ -94,7 +90,7 @@ pub(crate) fn secret(deployment: Option<&Deployment>) -> String {
         .unwrap_or_else(|| SECRET.to_owned())
 }
 
-/// The value of a flag, which may be a word of its own.
+/// Returns the value of a flag: `--flag=value` or `--flag value`.
 fn flag<'a>(words: &[&'a str], flag: &str) -> Option<&'a str> {
     words.iter().enumerate().find_map(|(at, word)| {
         match word.strip_prefix(flag)?.strip_prefix('=') {
@@ -105,12 +101,12 @@ fn flag<'a>(words: &[&'a str], flag: &str) -> Option<&'a str> {
     })
 }
 
-/// Whether it serves a certificate that Berth keeps in a Secret.
+/// Returns true if the gate serves the certificate that Berth manages in a Secret.
 pub(crate) fn serves_a_kept_certificate(deployment: &Deployment) -> bool {
     flag(&words(deployment), "--certificate-source") == Some("secret")
 }
 
-/// Whether it accepts clusters without a person.
+/// Returns true if the controller accepts clusters automatically.
 pub(crate) fn accepts_by_itself(deployment: &Deployment) -> bool {
     let words = words(deployment);
     words
@@ -118,21 +114,21 @@ pub(crate) fn accepts_by_itself(deployment: &Deployment) -> bool {
         .any(|word| word.contains("ManagedClusterAutoApproval=true"))
 }
 
-/// The Deployment whose pods carry clusters through their life, if it is one of ours.
+/// Returns the Deployment of Berth's controller.
 pub(crate) fn controller<'a>(
     named: impl Fn(&str) -> Option<&'a Deployment>,
 ) -> Option<&'a Deployment> {
-    let in_one = named(WEBHOOK).filter(|it| runs(it) == Runs::HubConnection);
+    let in_one = named(WEBHOOK).filter(|it| runs(it) == Runs::Hub);
     let under_ocms_name = named(OCMS_CONTROLLER).filter(|it| is_ours(it));
     in_one.or_else(|| named(CONTROLLER)).or(under_ocms_name)
 }
 
-/// Whether Berth's manifests have it: by its executable.
+/// Returns true if the executable is the one of Berth's manifests.
 pub(crate) fn is_ours(deployment: &Deployment) -> bool {
     words(deployment).first() == Some(&"/berth")
 }
 
-/// Whether what runs here has no Lease to hold.
+/// Returns true if a Deployment runs without leader election.
 pub(crate) fn runs_without_election(facts: &Facts) -> bool {
     [WEBHOOK, CONTROLLER, OCMS_CONTROLLER]
         .iter()
@@ -141,7 +137,7 @@ pub(crate) fn runs_without_election(facts: &Facts) -> bool {
         .any(|word| word == "--disable-leader-election" || word == "--disable-leader-election=true")
 }
 
-/// Whether the hub is told not to keep the sets default and global.
+/// Returns true if the controller does not manage the sets default and global.
 pub(crate) fn keeps_no_default_sets(facts: &Facts) -> bool {
     [WEBHOOK, CONTROLLER, OCMS_CONTROLLER]
         .iter()

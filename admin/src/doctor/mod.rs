@@ -1,13 +1,14 @@
-//! `berth doctor`: what is wrong with an installation, and what to do about it.
+//! `berth doctor`: finds faults of an installation, with their remedies.
 //!
-//! Facts are read, all at once ([`gather`]); [`checks`] are plain functions of them; and what they find is told ([`report`]).
-//! Nothing is changed: writes are tried as dry runs.
+//! [`gather`] reads the facts, [`checks`] are plain functions of them, and [`report`] prints the findings. Nothing is changed:
+//! writes are dry runs.
 
 mod checks;
 mod facts;
 mod finding;
 mod gather;
 mod installation;
+mod objects;
 mod report;
 mod rights;
 
@@ -23,23 +24,25 @@ use report::{Report, Style};
 
 const EXAMPLES: &str = "\
 Examples:
-  # Whatever is wrong, with what to do about it; nothing where nothing is
+  # Print each fault with its remedy; prints nothing if nothing is wrong
   berth doctor
 
-  # What is in order, too
+  # Also print passed checks and notes
   berth doctor -v
 
-  # For a program: the faults alone
+  # For a program: only the faults
   berth doctor -o json | jq '.findings[] | select(.severity == \"fault\")'
 
-  # In a pipeline, after an installation: warnings and what could not be checked fail it, too
+  # In a pipeline, after an installation: also fail on warnings and on checks that could not run
   berth doctor --strict
 
-What each check looks at, and the rights it takes: docs/doctor.md. Exit code: 0 if nothing is wrong, 1 if something is.";
+The checks and the permissions that they need: docs/doctor.md. Exit codes: 0 without a fault, 1 with a fault.";
 
-/// Check an installation, and say what is wrong with it
+/// Check an installation, and print faults with their remedies
 ///
-/// Looks at the hub as its API server does: CRDs, registrations, the certificates and endpoints of the webhooks, the rights of gate and controller, what OCM left behind, sets, bindings and clusters. That the gate decides is tried by writes that it must refuse, as dry runs: nothing is changed.
+/// Checks the hub from the API server's point of view: CRDs, registrations, the certificates and endpoints of the webhooks, the
+/// rights of gate and controller, leftovers of OCM, sets, bindings and clusters. To check that the gate decides, it sends writes
+/// that the gate must refuse, as dry runs. Nothing is changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -53,13 +56,13 @@ pub struct Args {
         add = ArgValueCandidates::new(complete::namespaces)
     )]
     namespace: String,
-    /// Tell also what is in order, and what is worth knowing
+    /// Also print passed and skipped checks, and notes
     #[arg(short, long)]
     verbose: bool,
-    /// Fail on warnings, too, and on what could not be checked
+    /// Also fail on warnings and on checks that could not run
     #[arg(long)]
     strict: bool,
-    /// Tell all checks and findings as json or yaml instead of lines
+    /// Print all checks and findings as json or yaml instead of lines
     #[arg(
         short,
         long,
@@ -82,14 +85,14 @@ fn namespace(text: &str) -> Result<String, String> {
     if is_dns1123_label(text) {
         Ok(text.to_owned())
     } else {
-        Err("no namespace can have this name".to_owned())
+        Err("not a valid name of a namespace".to_owned())
     }
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// The hub cannot be looked at, or the report cannot be written.
+/// The hub cannot be read, or the report cannot be written.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let hub = HubConnection::of(&args.hub).await?;
     let facts = gather::gather(&hub, &args.namespace).await?;
@@ -111,7 +114,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     out.flush()?;
     let mut err = io::stderr().lock();
     if args.output.is_none() && err.is_terminal() {
-        // With nowhere to write it to, the exit code says it.
+        // An error of standard error is ignored: the exit code has the result.
         let _ = writeln!(err, "{}", report.summary());
     }
     Ok(if report.is_sound(args.strict) {

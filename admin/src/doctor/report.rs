@@ -1,4 +1,4 @@
-//! How findings are told: blocks for people, JSON or YAML for programs.
+//! The report: blocks of text, JSON or YAML.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::finding::{Check, Finding, Severity};
 
-/// More findings of one check are counted, not told; in JSON and YAML all are there.
-const TOLD: usize = 10;
+/// Upper bound on the findings of one check in the text; further findings are counted. JSON and YAML contain all.
+const SHOWN: usize = 10;
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum CheckResult {
@@ -28,25 +28,25 @@ struct Checked {
     result: CheckResult,
 }
 
-/// The whole examination.
+/// The whole report.
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
     checks: Vec<Checked>,
     findings: &'a [Finding],
 }
 
-/// How lines are told.
+/// The style of the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
     pub(super) colours: bool,
-    /// Notes are told, too, and what is in order.
+    /// Also print passed and skipped checks, and notes.
     pub(super) verbose: bool,
 }
 
 // === impl Report ===
 
 impl<'a> Report<'a> {
-    /// Findings are sorted by severity.
+    /// Creates the report. Findings must be sorted by severity.
     pub(super) fn new(findings: &'a [Finding]) -> Self {
         let checks = Check::ALL
             .into_iter()
@@ -59,7 +59,7 @@ impl<'a> Report<'a> {
         Self { checks, findings }
     }
 
-    /// Whether the installation is sound: nothing is wrong, or, to the strict, nothing is open either.
+    /// Returns true if no finding is a fault. With `strict`, warnings and checks that could not run count, too.
     pub(super) fn is_sound(&self, strict: bool) -> bool {
         let bad = |severity| match severity {
             Severity::Fault => true,
@@ -79,29 +79,29 @@ impl<'a> Report<'a> {
         out.write_all(text.as_bytes())
     }
 
-    /// A block for each finding, and with verbosity a line for each check that passed.
+    /// Writes a block for each finding, and with `verbose` a line for each passed check.
     pub(super) fn text(&self, out: &mut impl Write, style: Style) -> io::Result<()> {
-        let mut told: BTreeMap<(Severity, Check), usize> = BTreeMap::new();
+        let mut shown: BTreeMap<(Severity, Check), usize> = BTreeMap::new();
         for (index, finding) in self.findings.iter().enumerate() {
             if finding.severity >= Severity::Skipped && !style.verbose {
                 continue;
             }
             let key = (finding.severity, finding.check);
-            let before = told.entry(key).or_default();
+            let before = shown.entry(key).or_default();
             *before += 1;
-            if *before <= TOLD {
+            if *before <= SHOWN {
                 block(out, finding, style)?;
             }
             let is_last = self
                 .findings
                 .get(index + 1)
                 .is_none_or(|next| (next.severity, next.check) != key);
-            if is_last && *before > TOLD {
+            if is_last && *before > SHOWN {
                 let (severity, check) = (label(finding.severity), finding.check.id());
-                let more = *before - TOLD;
+                let more = *before - SHOWN;
                 writeln!(
                     out,
-                    "{severity} {check}: and {more} more; -o json tells them all"
+                    "{severity} {check}: and {more} more; -o json prints all"
                 )?;
             }
         }
@@ -118,7 +118,7 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// How many of each: one line.
+    /// Returns the numbers of findings, as one line.
     pub(super) fn summary(&self) -> String {
         let count = |severity| {
             let of = |finding: &&Finding| finding.severity == severity;
@@ -131,10 +131,12 @@ impl<'a> Report<'a> {
         let (faults, warnings) = (count(Severity::Fault), count(Severity::Warning));
         let open = match count(Severity::Unknown) {
             0 => String::new(),
-            open => format!(", {open} that could not be checked"),
+            open => format!(", {open} not checked"),
         };
         match (faults, warnings) {
-            (0, 0) if open.is_empty() => format!("{} checks, all is well.", self.checks.len()),
+            (0, 0) if open.is_empty() => {
+                format!("{} checks, no problems found.", self.checks.len())
+            }
             _ => format!(
                 "{}, {}{open}.",
                 of(faults, "fault"),
@@ -193,7 +195,7 @@ fn block(out: &mut impl Write, finding: &Finding, style: Style) -> io::Result<()
     Ok(())
 }
 
-/// One line that no terminal obeys.
+/// Replaces control characters, so that the text is one line and safe for a terminal.
 fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| {
@@ -226,7 +228,7 @@ mod tests {
         let object = FindingObject::within("service", "ns", "a\u{1b}[31m\nb");
         vec![
             Check::WebhookService
-                .fault("nobody is ready")
+                .fault("no endpoint is ready")
                 .of(object)
                 .remedy("kubectl get pods"),
             Check::Clock.warning("the clock is late"),
@@ -236,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_finding_is_a_block_that_no_terminal_obeys() {
-        let expected = "FAULT webhook-service: service/a?[31m?b in ns\n  nobody is ready\n  Remedy: kubectl get pods\n\
+        let expected = "FAULT webhook-service: service/a?[31m?b in ns\n  no endpoint is ready\n  Remedy: kubectl get pods\n\
                         WARNING clock:\n  the clock is late\n";
         assert_eq!(text(&findings(), PLAIN), expected);
     }
@@ -249,7 +251,7 @@ mod tests {
         };
         let text = text(&findings(), verbose);
         assert!(text.contains("NOTE crds:\n  a newer one\n"), "{text}");
-        assert!(text.contains("ok crds: the CRDs are there"), "{text}");
+        assert!(text.contains("ok crds: the CRDs exist"), "{text}");
         assert!(!text.contains("ok clock"), "{text}");
         assert_eq!(text.matches("\nok ").count(), Check::ALL.len() - 2);
     }
@@ -272,7 +274,8 @@ mod tests {
             .collect();
         let text = text(&many, PLAIN);
         assert_eq!(text.matches("it waits").count(), 10);
-        let more = "WARNING pending-clusters: and 3 more; -o json tells them all\nWARNING unknown-clusters:";
+        let more =
+            "WARNING pending-clusters: and 3 more; -o json prints all\nWARNING unknown-clusters:";
         assert!(text.contains(more), "{text}");
     }
 
@@ -286,7 +289,7 @@ mod tests {
         assert!(!sound(&all[1..], true));
         assert!(sound(&all[2..], true));
         assert_eq!(Report::new(&all).summary(), "1 fault, 1 warning.");
-        assert_eq!(Report::new(&[]).summary(), "19 checks, all is well.");
+        assert_eq!(Report::new(&[]).summary(), "19 checks, no problems found.");
     }
 
     #[test]
@@ -305,7 +308,7 @@ mod tests {
                 "check": "webhook-service",
                 "severity": "fault",
                 "object": {"kind": "service", "namespace": "ns", "name": "a\u{1b}[31m\nb"},
-                "message": "nobody is ready",
+                "message": "no endpoint is ready",
                 "remedy": "kubectl get pods",
             })
         );

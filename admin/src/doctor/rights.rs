@@ -1,4 +1,4 @@
-//! What the gate and the controller must be able to do, as the manifests grant it: each right a question for the hub.
+//! The rights that the manifests grant to the gate and to the controller. Each one becomes a SubjectAccessReview.
 
 use berth_manifests::{Manifest, files};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReviewSpec};
@@ -8,37 +8,37 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Right {
     pub(crate) group: String,
-    /// With its subresource, if any, after a slash.
+    /// The resource, with `/subresource` if it has one.
     pub(crate) resource: String,
     pub(crate) name: Option<String>,
     pub(crate) namespace: Option<String>,
     pub(crate) verb: String,
 }
 
-/// What the gate's account is granted.
+/// The role of the gate.
 const GATE: Manifest = files::GATE_ROLE;
-/// What the controller's account is granted.
+/// The role of the controller.
 const CONTROLLER: Manifest = files::CONTROLLER_ROLE;
 
-/// What the controller's account is granted where clusters are accepted without a person.
+/// The additional role of the controller for automatic acceptance.
 const AUTO_APPROVAL: Manifest = files::AUTO_APPROVAL_ROLE;
 
-/// What the gate must be able to do.
+/// Returns the rights that the gate needs.
 pub(crate) fn of_the_gate() -> Vec<Right> {
     rights(GATE, "")
 }
 
-/// What the controller must be able to do, in this namespace of the hub's components too.
+/// Returns the rights that the controller needs, including those in the namespace of the hub's components.
 pub(crate) fn of_the_controller(namespace: &str) -> Vec<Right> {
     rights(CONTROLLER, namespace)
 }
 
-/// What the controller must be able to do beside that to accept clusters without a person.
+/// Returns the additional rights that the controller needs to accept clusters automatically.
 pub(crate) fn of_auto_approval() -> Vec<Right> {
     rights(AUTO_APPROVAL, "")
 }
 
-/// The rights that the roles among these documents grant.
+/// Returns the rights that the roles of a manifest grant.
 fn rights(manifest: Manifest, namespace: &str) -> Vec<Right> {
     let mut rights = Vec::new();
     for document in manifest.documents() {
@@ -87,7 +87,7 @@ fn of_rule(rule: &PolicyRule, namespace: Option<&str>) -> Vec<Right> {
 // === impl Right ===
 
 impl Right {
-    /// The question whether this account has it.
+    /// Returns the question whether this account has the right.
     pub(crate) fn question(&self, account: &str, groups: Vec<String>) -> SubjectAccessReviewSpec {
         let (resource, subresource) = match self.resource.split_once('/') {
             Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
@@ -110,7 +110,7 @@ impl Right {
     }
 }
 
-/// What somebody needs who may not do this: `verb "get" on secrets in namespace "x"`.
+/// Formats a permission, such as `verb "get" on secrets in namespace "x"`.
 pub(crate) fn needed(verb: &str, resource: &str, group: &str, namespace: Option<&str>) -> String {
     let group = match group {
         "" => String::new(),

@@ -13,16 +13,16 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Resource, ResourceExt};
 
-use super::find::Asked;
+use super::query::{Query, ShowArgs};
 use super::screen::View;
-use super::{ShowArgs, UNREADABLE, age_of, condition};
+use super::{UNREADABLE, age_of, condition};
 use crate::complete;
-use crate::hub::{Filter, HubArgs, HubConnection, Item};
+use crate::hub::{HubArgs, Item};
 use crate::print::{Format, Node};
 
-/// Show where sets are bound: which namespaces may place workloads on which sets
+/// Show bindings: which namespaces can place workloads on which sets
 ///
-/// In all namespaces, unless one is named.
+/// Shows the bindings of all namespaces, unless -n names one.
 #[derive(Debug, clap::Args)]
 #[command(
     visible_alias = "binding",
@@ -42,10 +42,10 @@ Examples:
   berth get bindings -n team-a -o tree"
 )]
 pub(super) struct Args {
-    /// Those of these names only; a binding has the name of its set
+    /// Only bindings of these names; a binding has the name of its set
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::sets))]
     names: Vec<String>,
-    /// Only those in this namespace
+    /// Only bindings in this namespace
     #[arg(
         short,
         long,
@@ -55,23 +55,14 @@ pub(super) struct Args {
         add = ArgValueCandidates::new(complete::namespaces)
     )]
     namespace: Option<String>,
-    /// Those in all namespaces, as without a flag
+    /// Bindings in all namespaces; this is the default
     #[arg(short = 'A', long)]
     all_namespaces: bool,
-    /// How they are shown: table, wide, tree, json, yaml or name [default: table]
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        hide_possible_values = true
-    )]
-    output: Option<Format>,
     #[command(flatten)]
     show: ShowArgs,
 }
 
-/// A name that a namespace can have.
+/// Parses the name of a namespace.
 fn namespace(text: &str) -> Result<String, String> {
     match names::dns1123_label(text).first() {
         None => Ok(text.to_owned()),
@@ -79,29 +70,21 @@ fn namespace(text: &str) -> Result<String, String> {
     }
 }
 
-/// The bindings of a namespace, or of all.
+/// The view of bindings, of one namespace or of all.
 struct Bindings {
     wide: bool,
     namespace: Option<String>,
 }
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
-    let format = args.show.format(args.output, Format::Table);
-    let hub = HubConnection::of(hub).await?;
-    let filter = Filter {
-        labels: args.show.selector.clone(),
-        fields: None,
-    };
+    let mut query = Query::new(hub, &args.names, &args.show, Format::Table).await?;
+    query.asked.namespace.clone_from(&args.namespace);
+    query.asked.everywhere = args.namespace.is_none();
     let view = Bindings {
-        wide: format == Format::Wide,
+        wide: query.format == Format::Wide,
         namespace: args.namespace.clone(),
     };
-    let asked = Asked {
-        namespace: args.namespace.clone(),
-        everywhere: args.namespace.is_none(),
-        ..Asked::new(&args.names, filter)
-    };
-    super::show(&hub, &view, &asked, &args.show, format).await
+    query.run(&view).await
 }
 
 // === impl Bindings ===
@@ -143,7 +126,7 @@ impl View for Bindings {
         cells
     }
 
-    /// What may be used where: by namespace.
+    /// Groups bindings by namespace.
     fn tree(&self, items: &[Item<ManagedClusterSetBinding>]) -> Node {
         let mut root = Node::new("ManagedClusterSetBinding");
         let mut items = Vec::from_iter(items);
@@ -170,7 +153,7 @@ fn bound(binding: &ManagedClusterSetBinding) -> Option<&Condition> {
     condition(&binding.status.as_ref()?.conditions, BOUND)
 }
 
-/// Whether a binding is in force, in words; empty while the hub has not said.
+/// Describes whether a binding is effective; empty if the hub has not reported it.
 fn state(item: &Item<ManagedClusterSetBinding>) -> String {
     if item.unreadable.is_some() {
         return UNREADABLE.to_owned();
@@ -182,7 +165,7 @@ fn state(item: &Item<ManagedClusterSetBinding>) -> String {
     }
 }
 
-/// Whether the hub says that a binding is not in force. While it has said nothing yet, it does not.
+/// Returns true if the hub reports that a binding is not effective.
 pub(super) fn is_not_bound(binding: &ManagedClusterSetBinding) -> bool {
     bound(binding).is_some_and(|condition| condition.status == FALSE)
 }

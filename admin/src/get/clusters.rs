@@ -16,17 +16,18 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Resource, ResourceExt};
 
-use super::find::{Asked, names_of, no_such};
+use super::find::{names_of, no_such};
+use super::query::{Query, ShowArgs};
 use super::screen::View;
-use super::{ShowArgs, UNREADABLE, age_of, condition};
+use super::{UNREADABLE, age_of, condition};
 use crate::complete;
-use crate::hub::{Filter, HubArgs, HubConnection, Item};
+use crate::hub::{HubArgs, HubConnection, Item};
 use crate::print::{Format, Node};
 
-/// Show clusters: whether they are accepted and available, their set, capacity and version
+/// Show clusters: acceptance, availability, set, capacity and version
 ///
-/// With '-o wide' also whether they have joined, the reason why one is not accepted or not available, taints, addresses and
-/// ages.
+/// '-o wide' adds columns: whether the cluster has joined, the reason if it is not accepted or not available, taints, URLs, and
+/// age.
 #[derive(Debug, clap::Args)]
 #[command(
     visible_alias = "cluster",
@@ -39,10 +40,10 @@ Examples:
   berth get clusters -l env=prod --watch"
 )]
 pub(super) struct Args {
-    /// Those of these names only
+    /// Only clusters of these names
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::clusters))]
     names: Vec<String>,
-    /// Only the members of this set, whichever way it selects them
+    /// Only members of this set, for every type of selector
     #[arg(
         long,
         value_name = "NAME",
@@ -50,52 +51,38 @@ pub(super) struct Args {
         add = ArgValueCandidates::new(complete::sets)
     )]
     clusterset: Option<String>,
-    /// How they are shown: table, wide, tree, json, yaml or name [default: table]
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        hide_possible_values = true
-    )]
-    output: Option<Format>,
     #[command(flatten)]
     show: ShowArgs,
 }
 
-/// The clusters of a set, or all.
+/// The view of clusters, of one set or of all.
 struct Clusters {
     wide: bool,
     set: Option<(String, Membership)>,
 }
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
-    let format = args.show.format(args.output, Format::Table);
-    let hub = HubConnection::of(hub).await?;
-    let mut filter = Filter {
-        labels: args.show.selector.clone(),
-        fields: None,
-    };
+    let mut query = Query::new(hub, &args.names, &args.show, Format::Table).await?;
     let mut set = None;
     if let Some(name) = &args.clusterset {
-        let selector = selector_of(&hub, name).await?;
+        let selector = selector_of(&query.hub, name).await?;
         let members = match Membership::new(name, &selector) {
             Ok(members) => members,
-            Err(mistakes) => bail!("nobody can tell who is in the set {name:?}: {mistakes}"),
+            Err(mistakes) => bail!("the members of set {name:?} are unknown: {mistakes}"),
         };
-        // So that the hub sends no others.
+        // Then the hub sends only these.
         if let Some(label) = exclusive_label(name, &selector) {
-            let others = filter.labels.take().into_iter();
-            filter.labels = Some(others.chain([label]).collect::<Vec<_>>().join(","));
+            let labels = &mut query.asked.filter.labels;
+            let others = labels.take().into_iter();
+            *labels = Some(others.chain([label]).collect::<Vec<_>>().join(","));
         }
         set = Some((name.clone(), members));
     }
     let view = Clusters {
-        wide: format == Format::Wide,
+        wide: query.format == Format::Wide,
         set,
     };
-    let asked = Asked::new(&args.names, filter);
-    super::show(&hub, &view, &asked, &args.show, format).await
+    query.run(&view).await
 }
 
 async fn selector_of(hub: &HubConnection, set: &str) -> anyhow::Result<ManagedClusterSelector> {
@@ -112,7 +99,7 @@ async fn selector_of(hub: &HubConnection, set: &str) -> anyhow::Result<ManagedCl
     }
 }
 
-/// The selector of a set's members, if it is their label, and can be asked for.
+/// Returns the label selector of a set's members, if the set selects them by the cluster-set label.
 fn exclusive_label(set: &str, selector: &ManagedClusterSelector) -> Option<String> {
     let by_label = match &selector.selector_type {
         SelectorType::ExclusiveClusterSetLabel => true,
@@ -206,7 +193,7 @@ impl View for Clusters {
     }
 }
 
-/// What tables and trees show of a cluster.
+/// The values that tables and trees show of a cluster.
 struct Shown {
     accepted: String,
     available: String,
@@ -260,13 +247,14 @@ fn conditions_of(cluster: &ManagedCluster) -> &[Condition] {
     status.map_or(&[], |status| &status.conditions)
 }
 
-/// The status of a condition; empty, if the cluster has none.
+/// Returns the status of a condition; empty if the cluster has no such condition.
 fn status(cluster: &ManagedCluster, type_: &str) -> String {
     let condition = condition(conditions_of(cluster), type_);
     condition.map_or_else(String::new, |condition| condition.status.clone())
 }
 
-/// Why the cluster is not in service, in a word: what stands first in its way, from acceptance on. None: it is.
+/// Returns the reason why the cluster is not in service: the first step, from acceptance on, that is missing. None: it is in
+/// service.
 fn reason(cluster: &ManagedCluster) -> Option<String> {
     let find = |type_| condition(conditions_of(cluster), type_);
     let unless_true = |type_, absent: &str| match find(type_) {
@@ -279,7 +267,7 @@ fn reason(cluster: &ManagedCluster) -> Option<String> {
         return Some(left.map_or("Deleting".to_owned(), |it| it.reason.clone()));
     }
     if !cluster.spec.hub_accepts_client {
-        // What the hub said of an earlier acceptance is not the reason.
+        // A true condition is of an earlier acceptance, and not the reason.
         let denied = find(conditions::HUB_ACCEPTED).filter(|it| it.status == FALSE);
         return Some(denied.map_or("NotAccepted".to_owned(), |it| it.reason.clone()));
     }
@@ -293,7 +281,7 @@ fn reason(cluster: &ManagedCluster) -> Option<String> {
         })
 }
 
-/// `key=value:effect`, as kubectl writes taints of nodes.
+/// Formats taints as `key=value:effect`, as kubectl does.
 fn taints(cluster: &ManagedCluster) -> String {
     let taints = cluster.spec.taints.iter().map(|taint| {
         let Taint { key, value, .. } = taint;

@@ -1,7 +1,7 @@
 //! `berth get clustersets`.
 //!
-//! A set does not know where it is bound and who belongs to it: bindings and clusters do. They are read once for all sets. Who may
-//! not read them is shown the rest.
+//! A set does not list its bindings and members, so bindings and clusters are read as well, once for all sets. A user who may
+//! not read them gets the other columns.
 
 mod facts;
 #[cfg(test)]
@@ -17,15 +17,16 @@ use futures::future::OptionFuture;
 use jiff::Timestamp;
 use kube::Resource;
 
-use super::find::{Asked, warn};
+use super::find::warn;
+use super::query::{Query, ShowArgs};
 use super::screen::View;
-use super::{ShowArgs, UNREADABLE, age_of, condition};
+use super::{UNREADABLE, age_of, condition};
 use crate::complete;
 use crate::hub::{Filter, HubArgs, HubConnection, Item};
 use crate::print::{Format, Node};
 use facts::Facts;
 
-/// Show cluster sets: where they are bound, their clusters, and the namespaces they manage
+/// Show cluster sets: bound namespaces, clusters, and managed namespaces
 #[derive(Debug, clap::Args)]
 #[command(
     visible_alias = "clusterset",
@@ -36,6 +37,9 @@ use facts::Facts;
         "mclset",
         "managedclustersets.cluster.open-cluster-management.io",
     ],
+    mut_arg("output", |arg| {
+        arg.help("Output format: table, wide, tree, json, yaml or name [default: tree; with --watch: table]")
+    }),
     after_help = "\
 Examples:
   berth get clustersets
@@ -43,29 +47,20 @@ Examples:
   berth get clustersets -o name"
 )]
 pub(super) struct Args {
-    /// Those of these names only
+    /// Only sets of these names
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::sets))]
     names: Vec<String>,
-    /// How they are shown: table, wide, tree, json, yaml or name [default: tree, with --watch table]
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        hide_possible_values = true
-    )]
-    output: Option<Format>,
     #[command(flatten)]
     show: ShowArgs,
 }
 
-/// Sets, with what others say of them.
+/// The view of sets, with the facts from bindings and clusters.
 struct Sets {
     wide: bool,
     facts: Facts,
 }
 
-/// Where the watches of what was read go on; None: it was not.
+/// The resourceVersions at which the watches start. None: the objects were not read.
 #[derive(Debug, Default)]
 struct ReadAt {
     bindings: Option<String>,
@@ -73,48 +68,23 @@ struct ReadAt {
 }
 
 pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
-    let format = args.show.format(args.output, Format::Tree);
-    let hub = HubConnection::of(hub).await?;
-    let filter = Filter {
-        labels: args.show.selector.clone(),
-        fields: None,
-    };
-    let asked = Asked::new(&args.names, filter);
-    let sets = async {
-        if args.show.watch {
-            asked.list::<ManagedClusterSet>(&hub).await
-        } else {
-            asked.find(&hub).await
-        }
-    };
-    let (found, (facts, at)) = futures::join!(sets, read(&hub, format));
+    let query = Query::new(hub, &args.names, &args.show, Format::Tree).await?;
+    let sets = query.find::<ManagedClusterSet>();
+    let (found, (facts, at)) = futures::join!(sets, read(&query.hub, query.format));
     let found = found?;
     let view = Sets {
-        wide: format == Format::Wide,
+        wide: query.format == Format::Wide,
         facts,
     };
-    let mut screen = args.show.screen(format);
-    let now = Timestamp::now();
-    if !args.show.watch {
-        screen.write_all(&view, &found.items, asked.is_for_one(), now)?;
-        return Ok(super::end(
-            &view,
-            &asked,
-            &found.items,
-            &found.failures,
-            format,
-        ));
+    let mut screen = query.screen();
+    let code = query.show(&mut screen, &view, &found)?;
+    if query.goes_on(&found) {
+        watch::watch(&query.hub, &query.asked, view, screen, found, at).await?;
     }
-    screen.begin(&view, &found.items, now)?;
-    let code = super::end(&view, &asked, &found.items, &found.failures, format);
-    if found.items.is_empty() && !asked.names.is_empty() {
-        return Ok(code);
-    }
-    watch::watch(&hub, &asked, view, screen, found, at).await?;
     Ok(code)
 }
 
-/// Reads what this format shows of bindings and clusters.
+/// Reads the bindings and clusters that this format needs.
 async fn read(hub: &HubConnection, format: Format) -> (Facts, ReadAt) {
     let all = Filter::default();
     let bindings = matches!(format, Format::Table | Format::Wide | Format::Tree);
@@ -126,7 +96,7 @@ async fn read(hub: &HubConnection, format: Format) -> (Facts, ReadAt) {
     let (mut facts, mut at) = (Facts::default(), ReadAt::default());
     match bindings {
         None => {}
-        Some(Err(why)) => warn("where the sets are bound", &why),
+        Some(Err(why)) => warn("bound namespaces", &why),
         Some(Ok((items, version))) => {
             facts.bindings_are(&items);
             at.bindings = Some(version);
@@ -134,7 +104,7 @@ async fn read(hub: &HubConnection, format: Format) -> (Facts, ReadAt) {
     }
     match clusters {
         None => {}
-        Some(Err(why)) => warn("which clusters are in the sets", &why),
+        Some(Err(why)) => warn("clusters of sets", &why),
         Some(Ok((items, version))) => {
             facts.clusters_are(&items);
             at.clusters = Some(version);
@@ -209,7 +179,7 @@ impl Sets {
     }
 }
 
-/// What the hub says of the set.
+/// Returns the message of the set's condition.
 fn status(item: &Item<ManagedClusterSet>) -> String {
     if item.unreadable.is_some() {
         return UNREADABLE.to_owned();

@@ -1,4 +1,4 @@
-//! Finding what was asked for: all of a kind, or those that are named.
+//! Finds objects: all of a kind, or those of the given names.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -12,36 +12,36 @@ use serde::de::DeserializeOwned;
 use crate::failure::CommandError;
 use crate::hub::{Filter, HubConnection, Item};
 
-/// So many are asked for at once.
+/// Limit on concurrent requests.
 const AT_ONCE: usize = 8;
 
-/// What is asked for.
+/// The objects that the user asks for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asked {
-    /// In which namespace; None: in all, or the kind has none.
+    /// The namespace. None: all namespaces, or a cluster-scoped kind.
     pub(super) namespace: Option<String>,
-    /// In all namespaces, where a name may stand for several objects.
+    /// The objects are of all namespaces, so several objects can have the same name.
     pub(super) everywhere: bool,
-    /// Those of these names; all, if there are none.
+    /// The names. Empty: all objects.
     pub(super) names: Vec<String>,
     pub(super) filter: Filter,
 }
 
-/// What was found.
+/// The result of a query.
 #[derive(Clone, Debug)]
 pub(super) struct Found<K> {
-    /// Sorted, or in the order in which they were named.
+    /// The objects, sorted by name, or in the order of the given names.
     pub(super) items: Vec<Item<K>>,
-    /// What watches go on from, where it is known.
+    /// The resourceVersion at which a watch starts; empty if the objects were not listed.
     pub(super) version: String,
-    /// Why others that were named are not among them.
+    /// The errors for names without an object.
     pub(super) failures: Vec<CommandError>,
 }
 
 // === impl Asked ===
 
 impl Asked {
-    /// Each name once, in the order given.
+    /// Keeps each name once, in the given order.
     pub(super) fn new(names: &[String], filter: Filter) -> Self {
         let mut seen = HashSet::new();
         let names = names.iter().filter(|name| seen.insert(name.as_str()));
@@ -52,17 +52,17 @@ impl Asked {
         }
     }
 
-    /// Whether one object is asked for, by its name.
+    /// Returns true if the user asks for one object by its name.
     pub(super) fn is_for_one(&self) -> bool {
         self.names.len() == 1 && !self.everywhere
     }
 
-    /// Whether what has this name is asked for.
+    /// Returns true if the user asks for objects of this name.
     pub(super) fn is_about(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|it| it == name)
     }
 
-    /// What to list or watch, to get at least those that are asked for.
+    /// Returns a filter for lists and watches. It matches at least the objects that the user asks for.
     pub(super) fn listed(&self) -> Filter {
         let mut filter = self.filter.clone();
         if let [name] = &self.names[..]
@@ -73,7 +73,7 @@ impl Asked {
         filter
     }
 
-    /// Finds them, one by one if they are named: so they are found by somebody who may read only those.
+    /// Finds the objects. Names are read one by one, since a user may have the right to read only these objects.
     pub(super) async fn find<K>(&self, hub: &HubConnection) -> Result<Found<K>, CommandError>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
@@ -85,7 +85,7 @@ impl Asked {
             .map(
                 async |name| match hub.get::<K>(self.namespace.as_deref(), name).await {
                     Ok(answer) => Ok((name, Ok(answer))),
-                    // It concerns this name.
+                    // The error concerns this name only.
                     Err(failure) if failure.code().is_some() => Ok((name, Err(failure))),
                     Err(failure) => Err(failure),
                 },
@@ -109,7 +109,7 @@ impl Asked {
         })
     }
 
-    /// Finds them by a list, from which a watch can go on.
+    /// Lists the objects, so that a watch can start at the resourceVersion.
     pub(super) async fn list<K>(&self, hub: &HubConnection) -> Result<Found<K>, CommandError>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
@@ -146,13 +146,13 @@ impl Asked {
     }
 }
 
-/// There is no object of this name, among these.
+/// The error for a name without an object. Suggests one of the existing names.
 pub(super) fn no_such<K: Resource<DynamicType = ()>>(name: &str, names: &[String]) -> CommandError {
     let resource = format!("{}.{}", K::plural(&()), K::group(&()));
     CommandError::no_such(&resource, name, names.iter().map(String::as_str))
 }
 
-/// The names there are, to suggest one; none, where we may not know.
+/// Returns the existing names, for suggestions; empty if they cannot be read.
 pub(super) async fn names_of<K>(hub: &HubConnection, namespace: Option<&str>) -> Vec<String>
 where
     K: Resource<DynamicType = ()>,
@@ -160,7 +160,7 @@ where
     hub.names::<K>(namespace).await.unwrap_or_default()
 }
 
-/// Says what could not be shown, and why. With nowhere to write it to, the command goes on.
+/// Prints a warning about a part that cannot be shown. An error of standard error does not stop the command.
 pub(super) fn warn(what: &str, why: &CommandError) {
     let why = why.to_string();
     let _ = writeln!(

@@ -1,7 +1,7 @@
-//! Writing what was found, and then what changes, in the format that was asked for.
+//! Writes objects, and then their changes, in the output format.
 //!
-//! A row of a watch is written when it says something new: a hub writes an object several times over for what is one
-//! event to a person. Objects are written at every change, and so are their names, for those who read everything.
+//! A watch writes a row only if a cell has changed, since a hub often updates an object several times for one event. In the
+//! formats json, yaml and name it writes every change.
 
 #[cfg(test)]
 mod tests;
@@ -18,35 +18,35 @@ use crate::print::{
     Format, Node, Table, print_json, print_names, print_one_json, print_one_yaml, print_yaml,
 };
 
-/// A kind, as it is shown.
+/// The output of a kind.
 pub(super) trait View {
     /// The kind.
     type Kind: Resource<DynamicType = ()>;
 
     /// The titles of the columns.
     fn titles(&self) -> Vec<&'static str>;
-    /// A cell for each of them. The time is for ages.
+    /// The cells of a row, one for each column. `now` is for ages.
     fn cells(&self, item: &Item<Self::Kind>, now: Timestamp) -> Vec<String>;
-    /// All as a drawing.
+    /// The tree of all objects.
     fn tree(&self, items: &[Item<Self::Kind>]) -> Node;
-    /// What is said when there are none.
+    /// The message if no object was found.
     fn none(&self) -> String;
-    /// Whether this one is shown.
+    /// Returns true if this object is shown.
     fn includes(&self, _item: &Item<Self::Kind>) -> bool {
         true
     }
 }
 
-/// Where it is written.
+/// The output.
 pub(super) struct Screen<W> {
     out: W,
     format: Format,
     header: bool,
-    /// Of the columns, so that what follows stands below.
+    /// The widths of the columns, so that later rows are aligned.
     widths: Vec<usize>,
-    /// The rows that were written last, by namespace and name.
+    /// The last row of each object, by namespace and name.
     shown: HashMap<(Option<String>, String), Vec<String>>,
-    /// Whether a YAML document was written.
+    /// True after the first YAML document.
     begun: bool,
 }
 
@@ -64,7 +64,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// Writes these, which are all. `alone`: one that was asked for by its name is no list.
+    /// Writes all objects, and no changes will follow. With `alone`, one object is written as itself, not as a list.
     pub(super) fn write_all<V: View>(
         &mut self,
         view: &V,
@@ -87,7 +87,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Writes these, which others will follow.
+    /// Writes the first objects of a watch.
     pub(super) fn begin<V: View>(
         &mut self,
         view: &V,
@@ -107,7 +107,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Writes one that may have changed.
+    /// Writes an object that may have changed.
     pub(super) fn changed<V: View>(
         &mut self,
         view: &V,
@@ -127,7 +127,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Writes one that is gone, as it was last, if it was shown.
+    /// Writes the last state of a deleted object, if it was shown before.
     pub(super) fn gone<V: View>(
         &mut self,
         view: &V,
@@ -145,8 +145,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Writes those of these, which are all, that may have changed. Of others that were shown nothing is known but that they
-    /// are gone.
+    /// Writes the objects that have changed. `items` are all objects that exist; others that were shown are forgotten.
     pub(super) fn all_are<'a, V: View<Kind: 'a>>(
         &mut self,
         view: &V,
@@ -205,7 +204,7 @@ fn key<K: Resource<DynamicType = ()>>(item: &Item<K>) -> (Option<String>, String
     (item.object.namespace(), item.object.name_any())
 }
 
-/// A row in which nothing changes but by a change of the object.
+/// Returns the row with a fixed time, so that it changes only with the object.
 fn still<V: View>(view: &V, item: &Item<V::Kind>) -> Vec<String> {
     view.cells(item, Timestamp::MIN)
 }

@@ -1,4 +1,4 @@
-//! Which hub, and as whom: flags with kubectl's names and meanings.
+//! Flags that select the hub and the user, with kubectl's names and meanings.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,35 +8,35 @@ use jiff::SignedDuration;
 
 use crate::complete;
 
-/// Flags of every command that talks to a hub.
+/// Flags of every command that connects to a hub.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "The hub")]
 pub struct HubArgs {
     /// Kubeconfig of the hub
-    /// [default: the files of $KUBECONFIG, else ~/.kube/config, else the cluster this runs in]
+    /// [default: the files of $KUBECONFIG, else ~/.kube/config, else the cluster that this runs in]
     #[arg(long, value_name = "FILE", global = true)]
     pub(super) kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig [default: its current one]
+    /// Context of the kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME", global = true, add = ArgValueCandidates::new(complete::contexts))]
     pub(super) context: Option<String>,
-    /// User to act as
+    /// User to impersonate
     #[arg(long = "as", value_name = "USER", global = true)]
     pub(super) as_user: Option<String>,
-    /// Group to act in, with --as; may be repeated
+    /// Group to impersonate, with --as (repeatable)
     #[arg(long = "as-group", value_name = "GROUP", global = true)]
     pub(super) as_groups: Vec<String>,
-    /// How long to wait for an answer of the hub, such as 10s or 1m; 0 for ever [default: 30s]
+    /// Timeout of a request to the hub, such as 10s or 1m; 0 means no timeout [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = wait, global = true)]
     pub(super) request_timeout: Option<Wait>,
 }
 
-/// How long to wait; never more than a year, which is as good as for ever.
+/// A timeout. It is at most a year, which stands for no timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wait(pub(crate) Duration);
 
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A duration as kubectl takes it: with units, or a number of seconds; 0 is for ever.
+/// Parses a timeout as kubectl does: a duration with units, or a number of seconds; 0 means no timeout.
 pub(crate) fn wait(text: &str) -> Result<Wait, String> {
     let duration = match text.parse::<u64>() {
         Ok(seconds) => Some(Duration::from_secs(seconds)),
@@ -55,12 +55,12 @@ pub(crate) fn wait(text: &str) -> Result<Wait, String> {
 // === impl HubArgs ===
 
 impl HubArgs {
-    /// As whom to act: `--as`, and each `--as-group`.
+    /// Returns the user of `--as` and the groups of `--as-group`.
     pub(crate) fn acting_as(&self) -> Option<(&str, &[String])> {
         Some((self.as_user.as_deref()?, &self.as_groups))
     }
 
-    /// As if these flags were given.
+    /// Creates the arguments from values.
     pub(crate) fn new(
         kubeconfig: Option<PathBuf>,
         context: Option<String>,
@@ -77,7 +77,7 @@ impl HubArgs {
         }
     }
 
-    /// Whether any of the flags was given.
+    /// Returns true if any of the flags is set.
     pub fn any(&self) -> bool {
         let Self {
             kubeconfig,

@@ -1,4 +1,4 @@
-//! Reads and writes. Every one ends in time, and tells what went wrong in the words of [`CommandError`].
+//! Reads and writes of objects. Each has a timeout, and each error is a [`CommandError`].
 
 use std::io::{self, Write};
 
@@ -6,9 +6,7 @@ use berth_hub::{Answer, Call, CallError, MERGE_PATCH, METADATA_LIST, optional};
 use http::{Method, Request};
 use kube::Resource;
 use kube::core::Request as Urls;
-use kube::core::params::{
-    DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions,
-};
+use kube::core::params::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -16,38 +14,22 @@ use serde_json::Value;
 use super::{HubConnection, Item};
 use crate::failure::CommandError;
 
-/// Objects are listed in pages of this many.
-const PAGE: u32 = 250;
-/// The byte bound of a page: as many objects of the 1.5 MiB that etcd takes at most.
-const LONGEST_PAGE: usize = 384 << 20;
-/// How often a list is begun again whose next page the hub has forgotten.
-const MOST_RESTARTS: usize = 3;
-
-/// Whether something is written, as kubectl's `--dry-run`.
+/// The mode of writes, as kubectl's `--dry-run`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum DryRun {
-    /// Yes.
+    /// The object is written.
     #[default]
     None,
-    /// No, and the hub is not asked.
+    /// Nothing is sent to the hub.
     Client,
-    /// No, but the hub decides about it as if it were.
+    /// The hub decides about the write, but stores nothing.
     Server,
-}
-
-/// Which objects of a kind.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Filter {
-    /// A label selector.
-    pub(crate) labels: Option<String>,
-    /// A field selector.
-    pub(crate) fields: Option<String>,
 }
 
 // === impl DryRun ===
 
 impl DryRun {
-    /// What follows a line about something that was done, or would be.
+    /// Returns the suffix of a line about a write.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Self::None => "",
@@ -57,28 +39,10 @@ impl DryRun {
     }
 }
 
-// === impl Filter ===
-
-impl Filter {
-    pub(crate) fn labels(selector: impl Into<String>) -> Self {
-        Self {
-            labels: Some(selector.into()),
-            fields: None,
-        }
-    }
-
-    pub(super) fn params(&self) -> ListParams {
-        let mut params = ListParams::default();
-        params.label_selector.clone_from(&self.labels);
-        params.field_selector.clone_from(&self.fields);
-        params
-    }
-}
-
 // === impl HubConnection ===
 
 impl HubConnection {
-    /// One object. None: there is none of this name.
+    /// Returns an object, or None if it does not exist.
     pub(crate) async fn get<K>(
         &self,
         namespace: Option<&str>,
@@ -87,127 +51,29 @@ impl HubConnection {
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Default,
     {
+        let value = self.get_value::<K>(namespace, name).await?;
+        Ok(value.map(Item::of))
+    }
+
+    /// Returns an object as the hub sent it, or None if it does not exist.
+    pub(crate) async fn get_value<K>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Value>, CommandError>
+    where
+        K: Resource<DynamicType = ()>,
+    {
         if !are_names(namespace, Some(name)) {
             return Ok(None);
         }
         let request = urls::<K>(namespace).get(name, &GetParams::default());
         let answer = self.call(call(request)?).await;
-        match optional(answer).map_err(|error| self.failure(&error))? {
-            Some(answer) => Ok(Some(Item::of(self.read(&answer)?))),
-            None => Ok(None),
-        }
+        let answer = optional(answer).map_err(|error| self.failure(&error))?;
+        answer.map(|answer| self.read(&answer)).transpose()
     }
 
-    /// All objects that the filter lets through, of one namespace or of all, sorted by namespace and name; and the
-    /// resourceVersion they are of.
-    pub(crate) async fn list_at<K>(
-        &self,
-        namespace: Option<&str>,
-        filter: &Filter,
-    ) -> Result<(Vec<Item<K>>, String), CommandError>
-    where
-        K: Resource<DynamicType = ()> + DeserializeOwned + Default,
-    {
-        checked::<K>(namespace, None)?;
-        let mut items = Vec::new();
-        let version = self
-            .pages::<K>(namespace, filter.params(), None, |page| match page {
-                Some(page) => items.extend(page.into_iter().map(Item::<K>::of)),
-                None => items.clear(),
-            })
-            .await?;
-        items.sort_by_cached_key(|item| {
-            let meta = item.object.meta();
-            (meta.namespace.clone(), meta.name.clone())
-        });
-        Ok((items, version))
-    }
-
-    /// The same without the resourceVersion.
-    pub(crate) async fn list<K>(
-        &self,
-        namespace: Option<&str>,
-        filter: &Filter,
-    ) -> Result<Vec<Item<K>>, CommandError>
-    where
-        K: Resource<DynamicType = ()> + DeserializeOwned + Default,
-    {
-        Ok(self.list_at(namespace, filter).await?.0)
-    }
-
-    /// The names of all objects, and nothing else of them.
-    pub(crate) async fn names<K>(
-        &self,
-        namespace: Option<&str>,
-    ) -> Result<Vec<String>, CommandError>
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        checked::<K>(namespace, None)?;
-        let mut names = Vec::new();
-        self.pages::<K>(
-            namespace,
-            ListParams::default(),
-            Some(METADATA_LIST),
-            |page| match page {
-                Some(page) => names.extend(page.iter().filter_map(|item| {
-                    let name = item["metadata"]["name"].as_str();
-                    name.map(str::to_owned)
-                })),
-                None => names.clear(),
-            },
-        )
-        .await?;
-        Ok(names)
-    }
-
-    /// Lists in pages, each given to `take` before the next one is asked for; `None`: the hub has forgotten the next page,
-    /// and all begins again. Returns the resourceVersion.
-    async fn pages<K>(
-        &self,
-        namespace: Option<&str>,
-        params: ListParams,
-        accept: Option<&'static str>,
-        mut take: impl FnMut(Option<Vec<Value>>),
-    ) -> Result<String, CommandError>
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        let mut params = params.limit(PAGE);
-        let mut restarts = 0;
-        loop {
-            let mut page = call(urls::<K>(namespace).list(&params))?.at_most(LONGEST_PAGE);
-            if let Some(accept) = accept {
-                page = page.accept(accept);
-            }
-            let mut page = match self.ask(page).await {
-                Err(CommandError::Api(status))
-                    if status.code == 410
-                        && params.continue_token.is_some()
-                        && restarts < MOST_RESTARTS =>
-                {
-                    restarts += 1;
-                    take(None);
-                    params.continue_token = None;
-                    continue;
-                }
-                page => page?,
-            };
-            if let Value::Array(more) = page["items"].take() {
-                take(Some(more));
-            }
-            let metadata = &page["metadata"];
-            match metadata["continue"].as_str().filter(|it| !it.is_empty()) {
-                Some(token) => params.continue_token = Some(token.to_owned()),
-                None => {
-                    let version = metadata["resourceVersion"].as_str();
-                    return Ok(version.unwrap_or_default().to_owned());
-                }
-            }
-        }
-    }
-
-    /// Makes an object, and returns it as the hub has it. Under [`DryRun::Client`] nothing is sent.
+    /// Creates an object, and returns it as the hub sent it. With [`DryRun::Client`] nothing is sent.
     pub(crate) async fn create<K>(
         &self,
         namespace: Option<&str>,
@@ -227,7 +93,7 @@ impl HubConnection {
         self.ask(call(request)?).await
     }
 
-    /// Changes an object, or one of its subresources, by a merge patch. Under [`DryRun::Client`] nothing is sent.
+    /// Changes an object or one of its subresources by a merge patch. With [`DryRun::Client`] nothing is sent.
     pub(crate) async fn merge<K>(
         &self,
         namespace: Option<&str>,
@@ -256,7 +122,7 @@ impl HubConnection {
         self.ask(call(request)?).await.map(drop)
     }
 
-    /// Puts a subresource of an object in the place of what is there. Under [`DryRun::Client`] nothing is sent.
+    /// Replaces a subresource of an object. With [`DryRun::Client`] nothing is sent.
     pub(crate) async fn replace_subresource<K>(
         &self,
         name: &str,
@@ -277,8 +143,8 @@ impl HubConnection {
         self.ask(call(request)?).await.map(drop)
     }
 
-    /// Deletes an object; false: there was none. With a uid, only if it is still that object. Under [`DryRun::Client`]
-    /// nothing is sent.
+    /// Deletes an object, if its uid is the given one. Returns false if it does not exist. With [`DryRun::Client`] nothing is
+    /// sent.
     pub(crate) async fn delete<K>(
         &self,
         namespace: Option<&str>,
@@ -310,19 +176,19 @@ impl HubConnection {
         Ok(answer.is_some())
     }
 
-    /// The objects of a list by its path, with nothing but their metadata.
+    /// Lists the metadata of the objects at a path.
     pub(crate) async fn metadata(&self, path: &str) -> Result<Value, CommandError> {
         self.ask(Call::get(path.to_owned()).accept(METADATA_LIST))
             .await
     }
 
-    /// Makes a call, and reads the answer.
+    /// Makes a call, and decodes the response.
     async fn ask(&self, call: Call) -> Result<Value, CommandError> {
         let answer = self.call(call).await;
         self.read(&answer.map_err(|error| self.failure(&error))?)
     }
 
-    /// Makes a call, within the time that a user waits. The hub's warnings go to standard error, as kubectl has it.
+    /// Makes a call within the timeout of requests. Warnings of the hub go to standard error, as in kubectl.
     pub(super) async fn call(&self, call: Call) -> Result<Answer, CallError> {
         let answer = self.api.call(call.within(self.wait)).await?;
         for warning in answer.warnings() {
@@ -334,7 +200,7 @@ impl HubConnection {
                 }
             };
             let warning: String = warning.chars().map(plain).collect();
-            // With nowhere to write it to, the command goes on.
+            // An error of standard error does not stop the command.
             let _ = writeln!(io::stderr(), "Warning: {warning}");
         }
         Ok(answer)
@@ -349,7 +215,7 @@ impl HubConnection {
     }
 }
 
-/// A request as kube makes them, as a call. Patches are merge patches.
+/// Converts a request of kube to a call. Patches are merge patches.
 pub(super) fn call(
     request: Result<Request<Vec<u8>>, kube::core::request::Error>,
 ) -> Result<Call, CommandError> {
@@ -370,8 +236,8 @@ pub(super) fn urls<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -> Ur
     Urls::new(K::url_path(&(), namespace))
 }
 
-/// Whether each of these can be one part of a path, as it is; others would reach another path. (Names of most kinds are
-/// narrower; a CSR's is not.)
+/// Returns true if each name can stand in a path as it is; another name could change the path. (Most kinds allow fewer
+/// names, but CSRs do not.)
 fn are_names(namespace: Option<&str>, name: Option<&str>) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:!$&'()*+,;=@".contains(&byte);
     let is_name = |name: &str| !["", ".", ".."].contains(&name) && name.bytes().all(is_plain);
@@ -379,8 +245,8 @@ fn are_names(namespace: Option<&str>, name: Option<&str>) -> bool {
 }
 
 /// # Errors
-/// There is nothing under these names, which no object can have.
-fn checked<K: Resource<DynamicType = ()>>(
+/// No object can have one of these names.
+pub(super) fn checked<K: Resource<DynamicType = ()>>(
     namespace: Option<&str>,
     name: Option<&str>,
 ) -> Result<(), CommandError> {

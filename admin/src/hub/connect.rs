@@ -1,24 +1,23 @@
-//! From flags to a hub.
+//! Connecting to the hub that the flags name.
 
 use std::time::Duration;
 
 use berth_hub::{Access, ActAs, ConnectError, HubApi};
 
+use super::lists::LONGEST_PAGE;
 use super::{HubArgs, HubConnection, Wait};
 use crate::failure::{CommandError, or_nearest};
 
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
 impl HubConnection {
-    /// The hub that the flags name. Whether it answers, and is one, shows in use.
+    /// Connects to the hub that the flags name. No request is sent yet.
     ///
     /// # Errors
-    /// There is no kubeconfig, or it cannot be used.
+    /// No kubeconfig was found, or it cannot be used.
     pub(crate) async fn of(args: &HubArgs) -> Result<Self, CommandError> {
         if !args.as_groups.is_empty() && args.as_user.is_none() {
-            return Err(CommandError::Config(
-                "--as-group needs --as: a group alone is nobody".to_owned(),
-            ));
+            return Err(CommandError::Config("--as-group requires --as".to_owned()));
         }
         let api = HubApi::connect(&args.access())
             .await
@@ -26,23 +25,24 @@ impl HubConnection {
         Ok(Self {
             api,
             wait: args.request_timeout.unwrap_or(Wait(DEFAULT_WAIT)).0,
+            longest_page: LONGEST_PAGE,
         })
     }
 
-    /// The same, with answers that are waited for no longer than this.
+    /// Reduces the timeout of each request to this limit.
     pub(crate) fn within(mut self, limit: Duration) -> Self {
         self.wait = self.wait.min(limit);
         self
     }
 
-    /// Its URL, to be shown.
+    /// Returns the URL of the API server, for messages.
     pub(crate) fn server(&self) -> &str {
         self.api.server()
     }
 }
 
 impl HubArgs {
-    /// Which API server they name, and as which user.
+    /// Returns the API server and the user that the flags name.
     pub(crate) fn access(&self) -> Access {
         Access {
             context: self.context.clone(),
@@ -58,8 +58,8 @@ impl HubArgs {
 fn words(error: &ConnectError) -> String {
     match error {
         ConnectError::NoKubeconfig { .. } => {
-            "no kubeconfig: name the hub's by --kubeconfig FILE or in $KUBECONFIG (~/.kube/config is not there, and this does \
-             not run in a cluster)"
+            "no kubeconfig: set --kubeconfig FILE or $KUBECONFIG (~/.kube/config does not exist, and this does not run in a \
+             cluster)"
                 .to_owned()
         }
         ConnectError::NoContext { context, contexts } => {

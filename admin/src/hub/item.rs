@@ -1,4 +1,4 @@
-//! An object as the hub has it, and as we understand it.
+//! Objects of the hub, raw and decoded.
 
 use berth_api::ManagedCluster;
 use berth_api::lenient::{self, Read, Unreadable};
@@ -6,16 +6,16 @@ use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// An object of the hub: all of it, to be shown, and what this version of Berth knows of it.
+/// An object of the hub: the JSON, for output, and the decoded type.
 ///
-/// Of one that does not parse, as much is kept as can be read: of a ManagedCluster each field on its own, of others the
-/// metadata. `unreadable` says why the rest of `object` is empty.
+/// If the object cannot be decoded, the readable parts are kept: each readable field of a ManagedCluster, and the metadata of
+/// other kinds. Then `unreadable` says why the rest of `object` is empty.
 #[derive(Clone, Debug)]
 pub(crate) struct Item<K> {
     pub(crate) value: Value,
     pub(crate) object: K,
     pub(crate) unreadable: Option<String>,
-    /// Fields that cannot be read, and are empty in `object`.
+    /// Fields that cannot be decoded, and are empty in `object`.
     pub(crate) fields: Unreadable,
 }
 
@@ -23,7 +23,7 @@ impl<K> Item<K>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned + Default,
 {
-    /// Reads an object; lists of built-in kinds leave out apiVersion and kind, which are put back.
+    /// Decodes an object. Lists of built-in kinds omit apiVersion and kind of their items; these are added.
     pub(crate) fn of(mut value: Value) -> Self {
         if let Some(fields) = value.as_object_mut() {
             let kind = || K::kind(&()).into_owned().into();
@@ -63,7 +63,7 @@ where
     }
 }
 
-/// What can be read of an object that does not parse, and what cannot. None: nothing but perhaps its metadata.
+/// Decodes the readable fields of an object. Returns None if only its metadata may be readable.
 fn spared<K>(value: &Value) -> Option<(K, Unreadable)>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned,

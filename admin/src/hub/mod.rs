@@ -1,10 +1,10 @@
-//! The hub as the admin's commands see it: objects read and written, each call within a time, each failure told so that a
-//! person knows what to do.
+//! Calls to the hub by the commands. Each call has a timeout, and each error says what the user can do.
 
 mod args;
 mod calls;
 mod connect;
 mod item;
+mod lists;
 mod probe;
 mod watch;
 
@@ -14,14 +14,18 @@ use berth_hub::HubApi;
 
 pub use args::HubArgs;
 pub(crate) use args::{Wait, wait};
-pub(crate) use calls::{DryRun, Filter};
+pub(crate) use calls::DryRun;
 pub(crate) use item::Item;
+pub(crate) use lists::Filter;
 pub(crate) use probe::{Answered, Tried};
 pub(crate) use watch::Change;
 
-/// A hub, and as whom we speak to it.
+/// A connection to a hub, as the user that the flags name.
 #[derive(Clone)]
 pub(crate) struct HubConnection {
     api: HubApi,
+    /// Timeout of a request.
     wait: Duration,
+    /// Byte bound of a page of a list.
+    longest_page: usize,
 }

@@ -1,4 +1,4 @@
-//! What is asked of a hub to find out about the hub itself.
+//! Requests that find out about the hub itself.
 
 use berth_hub::Call;
 use http::HeaderMap;
@@ -13,24 +13,24 @@ use super::calls::{call, writes};
 use super::{DryRun, HubConnection};
 use crate::failure::{CommandError, status};
 
-/// What became of a write that was only tried.
+/// The result of a write that was tried as a dry run.
 #[derive(Clone, Debug)]
 pub(crate) struct Tried {
-    /// The object as it would be stored; or the refusal, with the API server's words around those of a webhook.
+    /// The object as it would be stored, or the refusal of the API server or of a webhook.
     pub(crate) outcome: Result<Value, Box<Status>>,
 }
 
-/// That the hub answers, and when.
+/// The time at which the hub answered, by its clock and by ours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
-    /// The time that it named, to the second.
+    /// The Date header of the response, in whole seconds.
     pub(crate) its_time: Option<Timestamp>,
-    /// Ours, before it was asked and after it had answered.
+    /// Our time before the request and after the response.
     pub(crate) ours: (Timestamp, Timestamp),
 }
 
 impl HubConnection {
-    /// Has the hub decide about making an object of this resource, group and version, which it does not store.
+    /// Creates an object of this resource, group and version as a server-side dry run.
     pub(crate) async fn try_to_create(
         &self,
         (resource, group): (&str, &str),
@@ -53,15 +53,17 @@ impl HubConnection {
         Ok(Tried { outcome })
     }
 
-    /// Whether the hub answers at all, and what time it is there. An error, too: the hub does not know the user, or is in
-    /// trouble.
+    /// Reads the hub's version and clock.
+    ///
+    /// # Errors
+    /// The hub does not answer, does not know the user (401), or has an internal error.
     pub(crate) async fn answers(&self) -> Result<Answered, CommandError> {
         let before = Timestamp::now();
         let answer = self.api.call(Call::get("/version").within(self.wait)).await;
         let after = Timestamp::now();
         let headers = match answer {
             Ok(answer) => answer.headers,
-            // It answers, even where this user may not know its version.
+            // The hub answers, even if this user may not read its version.
             Err(error) if matches!(error.code(), 400 | 402..500) => HeaderMap::new(),
             Err(error) => return Err(self.failure(&error)),
         };

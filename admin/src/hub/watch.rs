@@ -13,24 +13,24 @@ use super::calls::{call, urls};
 use super::{Filter, HubConnection, Item};
 use crate::failure::CommandError;
 
-/// Something that happened to an object.
+/// A change on the hub.
 #[derive(Clone, Debug)]
 pub(crate) enum Change<K> {
-    /// It is there now, or otherwise than before.
+    /// The object was created or changed.
     Applied(Box<Item<K>>),
-    /// It is gone; this is how it was last.
+    /// The object was deleted; this is its last state.
     Deleted(Box<Item<K>>),
-    /// Some changes were missed: these are all that are there now.
+    /// Some changes were missed; these are all objects that exist now.
     All(Vec<Item<K>>),
 }
 
-/// How long to wait before a watch that broke is begun again.
+/// The pause before a broken watch starts again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl HubConnection {
-    /// Calls `tell` with every change after this resourceVersion, until it says to stop (by an error, which is returned) or
-    /// the hub refuses. Watches that end, as they all do in time, are begun again where they were; if the hub has
-    /// forgotten that, with all that is there then.
+    /// Calls `tell` with every change after this resourceVersion, until `tell` returns an error or the hub refuses the watch. A
+    /// watch that ends, as every watch does, starts again at the last resourceVersion. If the hub no longer has that version,
+    /// `tell` gets a new list of all objects.
     pub(crate) async fn watch<K, E>(
         &self,
         namespace: Option<&str>,

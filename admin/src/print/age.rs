@@ -1,4 +1,4 @@
-//! How long ago something was, as kubectl has it.
+//! Ages in kubectl's format.
 
 use jiff::Timestamp;
 
@@ -7,8 +7,8 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// `5m`, `3d4h`: two units where one alone says too little. A time that is not known is `<unknown>`, one in the future
-/// `<invalid>` (two clocks are seldom quite the same, so that a second is overlooked).
+/// Formats an age, such as `5m` or `3d4h`. An absent time is `<unknown>`. A time more than a second in the future is `<invalid>`;
+/// the second allows for a small difference of the clocks.
 pub(crate) fn age(since: Option<Timestamp>, now: Timestamp) -> String {
     let Some(since) = since else {
         return "<unknown>".to_owned();

@@ -1,4 +1,4 @@
-//! What commands show, as kubectl would: tables, trees, and the objects themselves.
+//! Output of objects as tables, trees, JSON and YAML, in kubectl's style.
 
 mod age;
 mod objects;
@@ -12,14 +12,14 @@ pub(crate) use objects::{print_json, print_names, print_one_json, print_one_yaml
 pub(crate) use table::Table;
 pub(crate) use tree::Node;
 
-/// How objects are shown.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// One line for each.
+    /// One line for each object.
     Table,
-    /// The same, with more columns.
+    /// A table with more columns.
     Wide,
-    /// Each with its fields, as a drawing.
+    /// A tree of objects and fields.
     Tree,
     /// All fields, as JSON.
     Json,
@@ -29,10 +29,10 @@ pub(crate) enum Format {
     Name,
 }
 
-/// Text of others, fit for a terminal: one line, and nothing in it that a terminal would obey.
+/// Makes text of other users safe for a terminal: one line, without control characters.
 pub(crate) fn plain(text: &str) -> String {
     match text.split_once(['\n', '\r']) {
-        // As kubectl has it.
+        // As in kubectl.
         Some((first, _)) => format!("{}...", plain(first)),
         None => text
             .chars()

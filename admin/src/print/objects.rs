@@ -1,10 +1,10 @@
-//! Objects as the hub has them.
+//! Objects as JSON, YAML and names.
 
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-/// Without what kubectl leaves out, too: who manages which field.
+/// Removes `managedFields`, as kubectl does.
 fn shown(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -13,7 +13,7 @@ fn shown(object: &Value) -> Value {
     object
 }
 
-/// A List, as kubectl prints several objects.
+/// Returns a List of the objects, as kubectl prints them.
 fn document<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Value {
     let items: Vec<Value> = objects.into_iter().map(shown).collect();
     json!({
@@ -24,19 +24,19 @@ fn document<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Value {
     })
 }
 
-/// An object alone, as JSON.
+/// Prints an object as JSON.
 pub(crate) fn print_one_json(out: &mut impl Write, object: &Value) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, &shown(object))?;
     writeln!(out)
 }
 
-/// An object alone, as YAML.
+/// Prints an object as YAML.
 pub(crate) fn print_one_yaml(out: &mut impl Write, object: &Value) -> io::Result<()> {
     let text = serde_saphyr::to_string(&shown(object)).map_err(io::Error::other)?;
     out.write_all(text.as_bytes())
 }
 
-/// A List of the objects, as JSON.
+/// Prints a List of objects as JSON.
 pub(crate) fn print_json<'a>(
     out: &mut impl Write,
     objects: impl IntoIterator<Item = &'a Value>,
@@ -45,7 +45,7 @@ pub(crate) fn print_json<'a>(
     writeln!(out)
 }
 
-/// A List of the objects, as YAML.
+/// Prints a List of objects as YAML.
 pub(crate) fn print_yaml<'a>(
     out: &mut impl Write,
     objects: impl IntoIterator<Item = &'a Value>,
@@ -54,7 +54,7 @@ pub(crate) fn print_yaml<'a>(
     out.write_all(text.as_bytes())
 }
 
-/// `managedcluster.cluster.open-cluster-management.io/c1`, for each; namespaces are left out, as kubectl does.
+/// Prints names such as `managedcluster.cluster.open-cluster-management.io/c1`, without namespaces, as kubectl does.
 pub(crate) fn print_names<'a>(
     out: &mut impl Write,
     objects: impl IntoIterator<Item = &'a Value>,

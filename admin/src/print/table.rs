@@ -1,10 +1,10 @@
-//! Tables with kubectl's habits: columns by three spaces, as wide as what is in them, no line at all without a row.
+//! Tables in kubectl's format: columns are as wide as their cells, with three spaces between; a table without rows is empty.
 
 use std::io::{self, Write};
 
 use super::plain;
 
-/// Between two columns.
+/// Spaces between two columns.
 const GAP: usize = 3;
 
 /// Rows under a header.
@@ -24,13 +24,13 @@ impl Table {
         }
     }
 
-    /// One more row, with a cell for each column.
+    /// Adds a row, with a cell for each column.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.header.len());
         self.rows.push(cells);
     }
 
-    /// How wide each column is.
+    /// Returns the width of each column.
     pub(crate) fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.header.iter().map(|title| title.len()).collect();
         for row in &self.rows {
@@ -41,7 +41,7 @@ impl Table {
         widths
     }
 
-    /// Writes it. `at_least`: widths that columns have anyway, so that the rows of a watch stand under one another.
+    /// Writes the table. `at_least` has minimum widths, which align the rows of a watch.
     pub(crate) fn write(
         &self,
         out: &mut impl Write,

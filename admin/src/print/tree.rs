@@ -1,10 +1,10 @@
-//! Trees, drawn as clusteradm draws them, with the right connectors.
+//! Trees in clusteradm's format.
 
 use std::io::{self, Write};
 
 use super::plain;
 
-/// A named value, and what is below it.
+/// A named value and its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     name: String,
@@ -36,7 +36,7 @@ impl Node {
         self.below.push(child);
     }
 
-    /// `<name> value`, and below it the same of each child, with lines that lead to it.
+    /// Writes `<name> value`, and below it the children with connecting lines.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         self.line(out, "")?;
         self.children(out, "")

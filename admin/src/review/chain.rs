@@ -1,5 +1,5 @@
-//! The way of a write through the gate: the mutating path first, then the validating path with the object as mutated, as
-//! an API server goes.
+//! Sends a write through the webhooks of the gate: first the mutating one, then the validating one with the mutated object, as an
+//! API server does.
 
 use anyhow::{Context, bail};
 use berth_review::{Gate, Verdict, Webhook};
@@ -8,23 +8,23 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
-/// Files answer at once; no review waits this long.
+/// The deadline of a review. Files answer immediately, so it does not expire.
 const LONG_ENOUGH: Duration = Duration::from_secs(30);
 
-/// What came of a write at each step.
+/// The verdicts of the webhooks about a write.
 #[derive(Debug)]
 pub(super) struct Chain {
-    /// One for each webhook that was asked; the last one decided.
+    /// A verdict for each webhook that was called. The last one decides.
     pub(super) steps: Vec<Verdict<'static>>,
     /// The groups of the requester.
     pub(super) groups: Vec<String>,
 }
 
 impl Chain {
-    /// Takes a review through the gate.
+    /// Sends a review through the gate.
     ///
     /// # Errors
-    /// When the gate does not guard what the review is about.
+    /// The gate does not guard the resource of the review.
     pub(super) async fn run(gate: &Gate, review: &Value, now: Timestamp) -> anyhow::Result<Self> {
         let groups = review
             .pointer("/request/userInfo/groups")
@@ -69,14 +69,14 @@ impl Chain {
         }
     }
 
-    /// The step that decided.
+    /// Returns the verdict that decides.
     pub(super) fn last(&self) -> &Verdict<'static> {
         self.steps
             .last()
             .expect("every kind that is guarded has a webhook")
     }
 
-    /// The answer to the whole: that of the last step, with the patch of the first one and the warnings of both.
+    /// Returns the response to the whole write: the last verdict, with the patches and warnings of all.
     pub(super) fn to_json(&self) -> Vec<u8> {
         let (last, earlier) = self
             .steps
@@ -102,7 +102,7 @@ impl Chain {
     }
 }
 
-/// The webhooks that a review passes, in their order.
+/// Returns the webhooks for a review, in their order.
 fn webhooks(review: &Value) -> anyhow::Result<Vec<Webhook>> {
     let field = |field: &str| {
         review

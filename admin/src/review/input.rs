@@ -1,4 +1,4 @@
-//! What is to be decided: reviews as they are, and reviews made of plain objects.
+//! Input: AdmissionReviews, and plain objects that are converted to AdmissionReviews.
 
 use std::io::Read;
 use std::path::Path;
@@ -10,22 +10,19 @@ use serde_json::{Value, json};
 
 use super::Args;
 
-/// The uid of reviews that are made here. There is nothing to tell apart.
+/// The uid of all AdmissionReviews that are created here.
 const UID: &str = "00000000-0000-0000-0000-000000000000";
 
-/// The AdmissionReviews of all files, in order.
+/// Returns the AdmissionReviews of all files, in order.
 ///
 /// # Errors
-/// Names the file, the document, and what is wrong or missing.
+/// The message names the file, the document, and the mistake.
 pub(super) fn reviews(args: &Args) -> anyhow::Result<Vec<Value>> {
     let mut objects = Vec::new();
     for file in &args.filename {
         objects.extend(read(file)?);
     }
-    ensure!(
-        !objects.is_empty(),
-        "-f: there is nothing to decide in the files"
-    );
+    ensure!(!objects.is_empty(), "-f: the files contain no objects");
     let old = match &args.old {
         None => None,
         Some(file) => {
@@ -50,7 +47,7 @@ pub(super) fn reviews(args: &Args) -> anyhow::Result<Vec<Value>> {
         .collect()
 }
 
-/// The objects of a file, each with where it stands; those of lists one by one.
+/// Reads the objects of a file and the items of lists, each with its position.
 fn read(file: &Path) -> anyhow::Result<Vec<(String, Value)>> {
     let name = file.display().to_string();
     let text = if name == "-" {
@@ -103,7 +100,7 @@ fn review(args: &Args, object: Value, old: Option<&Value>) -> anyhow::Result<Val
     if kind == "AdmissionReview" {
         ensure!(
             old.is_none(),
-            "--old: an AdmissionReview brings its own oldObject"
+            "--old: an AdmissionReview has its own oldObject"
         );
         return with_user(args, object);
     }
@@ -128,19 +125,19 @@ fn review(args: &Args, object: Value, old: Option<&Value>) -> anyhow::Result<Val
             .to_owned()
     };
     let name = metadata(&object, "name");
-    ensure!(!name.is_empty(), "metadata.name: the object needs one");
+    ensure!(!name.is_empty(), "metadata.name: required");
     let namespace = metadata(&object, "namespace");
     if webhook == Webhook::ValidateBinding {
         ensure!(
             !namespace.is_empty(),
-            "metadata.namespace: a ManagedClusterSetBinding needs one"
+            "metadata.namespace: required for a ManagedClusterSetBinding"
         );
     }
     if let Some(old) = old {
         let same = old.get("kind") == object.get("kind") && metadata(old, "name") == name;
         ensure!(same, "--old: expected the stored {kind} {name:?}");
     }
-    ensure!(args.user.is_some(), "--as USER: say who makes the change");
+    ensure!(args.user.is_some(), "--as USER: required for plain objects");
     let (resource, operation) = (
         webhook.resource(),
         if old.is_some() { "UPDATE" } else { "CREATE" },
@@ -167,7 +164,7 @@ fn review(args: &Args, object: Value, old: Option<&Value>) -> anyhow::Result<Val
     )
 }
 
-/// With the user of the command line, if one is named there, and with the groups that the name implies on a hub.
+/// Sets the user of `--as`, if it is given, with its groups and with the groups that the name implies on a hub.
 fn with_user(args: &Args, mut review: Value) -> anyhow::Result<Value> {
     let Some(user) = &args.user else {
         return Ok(review);

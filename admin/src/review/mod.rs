@@ -1,4 +1,4 @@
-//! `berth review`: decides reviews, or plain manifests, without a hub. For people, and for policy tests in CI.
+//! `berth review`: decides AdmissionReviews or plain manifests without a hub, such as for policy tests in CI.
 
 mod chain;
 mod input;
@@ -31,29 +31,29 @@ Examples:
   # A change of a stored object, for a script
   berth review --as alice -f new.yaml --old old.yaml --hub-files examples/hub -o json
 
-Exit codes: 0 allowed, 1 denied, 2 could not be decided. Of several reviews the worst counts.";
+Exit codes: 0 allowed, 1 denied, 2 could not be decided. For several reviews, the highest code.";
 
 /// Decide admission reviews, or plain manifests, without a hub
 ///
-/// Decides by the gate's rules and the RBAC objects of files, and says what was asked and which role and binding granted
-/// it. ManagedClusters go through the mutating path first, then through the validating path as mutated, as in an API server.
+/// Applies the gate's rules with the RBAC objects from files, and prints the questions, and the role and binding that granted each
+/// permission. As in an API server, ManagedClusters first pass the mutating webhook, and then the validating one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// YAML or JSON file with AdmissionReviews, or with objects to be created; - for standard input (repeatable)
+    /// YAML or JSON file with AdmissionReviews, or with objects to create; - for standard input (repeatable)
     #[arg(short, long = "filename", value_name = "FILE", required = true)]
     filename: Vec<PathBuf>,
-    /// YAML or JSON file, or folder of such files, with the RBAC objects, Namespaces, ManagedClusters, sets and bindings
-    /// to decide by (repeatable)
+    /// YAML or JSON file, or folder of such files, with the RBAC objects, Namespaces, ManagedClusters, sets and bindings of
+    /// the hub (repeatable)
     #[arg(long, value_name = "PATH", required = true)]
     hub_files: Vec<PathBuf>,
-    /// The stored object that the one of -f replaces: the review is then of an UPDATE
+    /// File with the stored object that the object of -f replaces; the review is then an UPDATE
     #[arg(long, value_name = "FILE")]
     old: Option<PathBuf>,
-    /// User that makes the change; needed for plain objects, and replaces the one of a review
+    /// User that makes the change; required for plain objects, replaces the user of a review
     #[arg(long = "as", value_name = "USER")]
     user: Option<String>,
-    /// Group the user is in (repeatable). Those that the name implies are added, as a hub adds them
+    /// Group of the user (repeatable). The groups that a user name implies are added, as on a hub
     #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
     groups: Vec<String>,
     /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), GuardedSelectors (on),
@@ -62,20 +62,20 @@ pub struct Args {
     pub feature_gates: Vec<String>,
     #[command(flatten)]
     reserved: ReservedArgs,
-    /// How to print decisions
+    /// Output format of decisions
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Output {
-    /// For people
+    /// Text
     Text,
-    /// The AdmissionReview that answers, one a line
+    /// The AdmissionReview of the response, one per line
     Json,
 }
 
-/// Decides, prints, and says by the exit code how it went. `gates` is what `args.feature_gates` says.
+/// Decides and prints the reviews, and returns the exit code. `gates` is the parsed value of `args.feature_gates`.
 ///
 /// # Errors
 /// A file cannot be read, or the output cannot be written.

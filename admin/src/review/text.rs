@@ -1,4 +1,4 @@
-//! A decision as a person wants to read it: who, what, the outcome, what was asked, and what the answers rest on.
+//! A decision as text: the outcome, the user, the object, the questions, and the evidence of the answers.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -8,7 +8,7 @@ use berth_rules::{Answer, Namespace, Permission, Question};
 
 use super::chain::Chain;
 
-/// How text is set off.
+/// The style of the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
     pub(super) colour: bool,
@@ -86,7 +86,7 @@ fn section(
     lines.try_for_each(|line| writeln!(f, "    {}", Lines(&line)))
 }
 
-/// The questions of one step, each with its answer and what that rests on.
+/// Returns the questions of a verdict, each with its answer and the evidence.
 fn asked(verdict: &Verdict<'_>) -> Vec<String> {
     let user = verdict
         .subject

@@ -70,7 +70,7 @@ impl Controller {
 
     /// Waits until it leads.
     pub fn leads(&mut self) {
-        self.logged(|line| line["message"] == "carrying clusters through their life");
+        self.logged(|line| line["message"] == "reconciling");
     }
 }
 

@@ -247,7 +247,7 @@ error: the argument '[NAME]...' cannot be used with '--selector <SELECTOR>'
 ...
 ? 2
 $ berth get clusters --watch -o tree
-error: --watch cannot be drawn as a tree: use it with -o table, wide, name, json or yaml
+error: --watch does not work with -o tree: use -o table, wide, name, json or yaml
 ? 2
 ",
         )

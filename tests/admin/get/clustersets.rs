@@ -211,7 +211,7 @@ $ berth get clustersets -l get={l}
 $ berth get bindings -n {c} --no-headers
 {good}   {good}       False   NamespaceBelongsToCluster   [..]s
 $ berth get clusters --clusterset {bad}
-Error: nobody can tell who is in the set \"{bad}\": spec.clusterSelector.labelSelector.matchExpressions[0].operator: Invalid value: \"Like\": not a valid selector operator
+Error: the members of set \"{bad}\" are unknown: spec.clusterSelector.labelSelector.matchExpressions[0].operator: Invalid value: \"Like\": not a valid selector operator
 ? 1
 ",
         )
@@ -249,8 +249,8 @@ $ berth get clustersets {set}
     ├── <Status> No ManagedCluster selected
     ├── <Clusters> <unreadable>
     └── <ManagedNamespaces> []
-Warning: where the sets are bound cannot be shown: managedclustersetbindings.cluster.open-cluster-management.io is forbidden: User \"{dev}\" cannot list resource \"managedclustersetbindings\" in API group \"cluster.open-cluster-management.io\" at the cluster scope (Forbidden)
-Warning: which clusters are in the sets cannot be shown: managedclusters.cluster.open-cluster-management.io is forbidden: User \"{dev}\" cannot list resource \"managedclusters\" in API group \"cluster.open-cluster-management.io\" at the cluster scope (Forbidden)
+Warning: bound namespaces cannot be shown: managedclustersetbindings.cluster.open-cluster-management.io is forbidden: User \"{dev}\" cannot list resource \"managedclustersetbindings\" in API group \"cluster.open-cluster-management.io\" at the cluster scope (Forbidden)
+Warning: clusters of sets cannot be shown: managedclusters.cluster.open-cluster-management.io is forbidden: User \"{dev}\" cannot list resource \"managedclusters\" in API group \"cluster.open-cluster-management.io\" at the cluster scope (Forbidden)
 $ berth get clustersets {set} -o name
 managedclusterset.cluster.open-cluster-management.io/{set}
 $ berth get clustersets -o name

@@ -61,7 +61,7 @@ fn bad_flags_are_named() {
         (
             &["--metrics-port", "65536"],
             2,
-            "error: invalid value '65536' for '--metrics-port <METRICS_PORT>': ports end at 65535",
+            "error: invalid value '65536' for '--metrics-port <METRICS_PORT>': the highest port is 65535",
         ),
         (
             &["--bind-address", "localhost"],
@@ -96,7 +96,7 @@ fn bad_flags_are_named() {
         (
             &["--feature-gates", "DefaultClusterset=true"],
             1,
-            "Error: --feature-gates: \"DefaultClusterset\" is not known; the gates of the webhooks are DefaultClusterSet, GuardedSelectors and \
+            "Error: --feature-gates: unknown gate \"DefaultClusterset\"; the gates of the webhooks are DefaultClusterSet, GuardedSelectors and \
              UnguardedDenial",
         ),
         (
@@ -168,7 +168,7 @@ fn a_missing_or_broken_kubeconfig_is_named() {
         ),
         (
             &[],
-            "Error: this does not run in a cluster: name the hub by --kubeconfig FILE or in $KUBECONFIG, or decide without one by --hub-files PATH",
+            "Error: this does not run in a cluster: name the hub by --kubeconfig FILE or in $KUBECONFIG, or decide without a hub with --hub-files PATH",
         ),
     ] {
         let (code, said) = said(&[&["--certdir", certs][..], args].concat());
@@ -253,7 +253,8 @@ fn self_signed_keeps_its_hands_off_foreign_certificates() {
     let args = [&complete(certs.path(), &hub)[..], &["--self-signed"]].concat();
     let (code, said) = said(&args);
     let path = certs.path().display();
-    let message = "holds a tls.crt that --self-signed did not make and that cannot be served; name another --certdir";
+    let message =
+        "contains an invalid tls.crt that --self-signed did not create; name another --certdir";
     assert_eq!((code, said), (1, format!("Error: {path}: {message}\n")));
     assert_eq!(
         fs::read_to_string(certs.path().join("tls.crt")).unwrap(),

@@ -71,8 +71,7 @@ async fn a_second_one_waits_ready_and_takes_over_at_once() {
     second.is_ready().await;
     let began = |controller: &Controller| {
         let log = controller.log();
-        log.iter()
-            .any(|line| line["message"] == "carrying clusters through their life")
+        log.iter().any(|line| line["message"] == "reconciling")
     };
     assert!(!began(&second));
     let master = |value: u8| {

@@ -21,11 +21,11 @@ fn what_is_wrong_is_said_in_one_line() {
             ),
             (
                 &["--enabled-registration-drivers=awsirsa"],
-                "Error: --enabled-registration-drivers: \"awsirsa\" is not supported, csr is the only one",
+                "Error: --enabled-registration-drivers: \"awsirsa\" is not supported; only csr is",
             ),
             (
                 &["--feature-gates=Nonsense=true"],
-                "Error: --feature-gates: \"Nonsense\" is not known; the gates of the",
+                "Error: --feature-gates: unknown gate \"Nonsense\"; the gates of the",
             ),
             (
                 &["--leader-election-renew-deadline=20s"],

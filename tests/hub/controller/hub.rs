@@ -32,7 +32,7 @@ async fn every_replica_is_a_gate_and_one_of_them_leads() {
     shipped::install_hub(&cluster).await;
     let admin = cluster.admin().await;
     let (mut first, first_port, _watched) = start(&cluster, &["--shutdown-delay", "1s"]).await;
-    first.logged(|line| line["message"] == "carrying clusters through their life");
+    first.logged(|line| line["message"] == "reconciling");
     let (mut second, second_port, _watched) = start(&cluster, &[]).await;
     for (hub, port) in [(&mut first, first_port), (&mut second, second_port)] {
         hub.logged(|line| line["message"] == "ready: questions are answered");
@@ -57,7 +57,7 @@ async fn every_replica_is_a_gate_and_one_of_them_leads() {
 
     let before = holder(&admin).await;
     first.signal("TERM");
-    second.logged(|line| line["message"] == "carrying clusters through their life");
+    second.logged(|line| line["message"] == "reconciling");
     assert_ne!(holder(&admin).await, before);
     assert_eq!(first.ended().await.code(), Some(0));
 }
@@ -69,7 +69,7 @@ async fn who_loses_the_lease_goes_on_as_a_gate_and_stands_again() {
     shipped::install_hub(&cluster).await;
     let admin = cluster.admin().await;
     let (mut hub, port, _watched) = start(&cluster, &[]).await;
-    let leads = "carrying clusters through their life";
+    let leads = "reconciling";
     hub.logged(|line| line["message"] == leads);
     let other = json!({ "spec": { "holderIdentity": "other", "leaseDurationSeconds": 1 } });
     admin.merge(LEASE, &other).await.unwrap().ok();

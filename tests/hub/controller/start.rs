@@ -42,7 +42,7 @@ async fn without_a_hub_it_lives_is_not_ready_and_ends_when_told_to() {
     assert_eq!(code, 503);
     assert!(
         body.contains(
-            "[-]leader-election failed: the Lease has not been read yet, or nobody holds it\n"
+            "[-]leader-election failed: the Lease has not been read yet, or has no holder\n"
         ),
         "{body}"
     );

@@ -164,19 +164,19 @@ fn senders_are_those_that_clusters_register_as() {
             "another account whose name begins the same",
             "system:serviceaccount:open-cluster-management:agent-registration-bootstrap-2",
             accounts,
-            "is no user that clusters register as",
+            "is not a user that clusters register as",
         ),
         (
             "a person",
             "dev",
             BOOTSTRAPPERS,
-            "its sender \"dev\" is no user",
+            "its sender \"dev\" is not a user",
         ),
         (
             "another cluster's agent",
             "system:open-cluster-management:c2:a",
             accounts,
-            "is no user",
+            "is not a user",
         ),
     ] {
         let request = CertificateRequest {
@@ -240,7 +240,7 @@ fn all(
                 Verdict::Denied => "denied",
                 Verdict::Renewal => "renewal",
                 Verdict::Left(why) if why.contains("approve list") => "unlisted",
-                Verdict::Left(why) if why.contains("has joined already") => "in use",
+                Verdict::Left(why) if why.contains("has already joined") => "in use",
                 Verdict::Left(_) => "left",
             };
             format!("{} {word}", judged.request.name)

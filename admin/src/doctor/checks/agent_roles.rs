@@ -1,4 +1,4 @@
-//! The two ClusterRoles that all agents share: Berth's own account binds them, and may neither make nor mend them.
+//! The two ClusterRoles that all agents share. The controller may bind them, but may not create or repair them.
 
 use berth_lifecycle_core::config::Config;
 use berth_lifecycle_core::names::AGENT_ROLES_MANIFEST;
@@ -17,10 +17,10 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         let name = shipped["metadata"]["name"].as_str().unwrap_or_default();
         let object = FindingObject::new("clusterrole", name);
         let finding = match found {
-            Err(unread) => CHECK.unknown("what it grants", unread),
+            Err(unread) => CHECK.unknown("its rules", unread),
             Ok(None) => {
-                let why = "it does not exist: clusters that are accepted get no rights, unless the controller's account may \
-                           make it, as OCM's may";
+                let why = "it does not exist: accepted clusters get no rights, unless the controller's account may create it, \
+                           as OCM's may";
                 let anybody = facts.clusters.as_ref().is_ok_and(|clusters| {
                     clusters.iter().any(|it| it.object.spec.hub_accepts_client)
                 });
@@ -35,7 +35,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
             {
                 CHECK
                     .warning(
-                        "its rules are not as they are shipped: all agents have what it grants",
+                        "its rules differ from those that ship: all agents have the rights that it grants",
                     )
                     .remedy(format!("kubectl apply -f {AGENT_ROLES_MANIFEST}"))
             }
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn a_missing_or_edited_role_is_found_with_its_manifest() {
         let mut facts = with(|facts| facts.agent_roles[0] = Ok(None));
-        let warned = ["warning: it does not exist: clusters that are accepted get no rights"];
+        let warned = ["warning: it does not exist: accepted clusters get no rights"];
         assert_eq!(told(&check(&facts), &warned), warned);
         facts.clusters = Ok(vec![Item::of(json!({
             "metadata": {"name": "c1"},
@@ -75,7 +75,7 @@ mod tests {
             role["rules"][0]["verbs"] = json!(["*"]);
             role["metadata"]["labels"]["mine"] = json!("kept");
         });
-        let edited = ["warning: its rules are not as they are shipped"];
+        let edited = ["warning: its rules differ from those that ship"];
         assert_eq!(told(&check(&facts), &edited), edited);
     }
 }

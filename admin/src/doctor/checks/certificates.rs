@@ -1,5 +1,5 @@
-//! The certificates that the webhooks serve, and the CA bundles of the registrations: whether the API server trusts them, and
-//! for how long.
+//! The certificates that the webhooks serve, and the CA bundles of the registrations: the API server trusts them, and they do not
+//! expire soon.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +17,10 @@ use crate::doctor::installation::{self, CONTROLLER, OWN_SECRET, WEBHOOK};
 
 const CHECK: Check = Check::WebhookCertificate;
 
-/// Whoever renews certificates does so before this is left of them; or a fifth of their time, if that is less.
+/// Certificates are renewed before less than this time is left, or less than a fifth of their lifetime.
 const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Writes a CA into a registration.
+/// Returns a command that writes a CA into a registration.
 fn patch(object: &FindingObject) -> String {
     format!(
         "write the CA of the certificate into it: kubectl patch {} {} --type=json -p \
@@ -32,8 +32,8 @@ fn patch(object: &FindingObject) -> String {
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings: Vec<_> = kept(facts).into_iter().collect();
-    // What is wrong with a certificate is told once, whoever calls its server.
-    let mut told = BTreeSet::new();
+    // A finding about a certificate is reported once for all registrations.
+    let mut reported = BTreeSet::new();
     for (webhook, registration) in facts.registered() {
         let object = FindingObject::new(webhook.registration_kind(), webhook.name);
         for config in &registration.webhooks {
@@ -41,7 +41,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
             findings.extend(of_registration.into_iter().map(|it| it.of(object.clone())));
             for finding in of_server {
                 let about = finding.object.clone().map(|object| object.to_string());
-                if told.insert((about, finding.message.clone())) {
+                if reported.insert((about, finding.message.clone())) {
                     findings.push(finding);
                 }
             }
@@ -50,7 +50,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// What is found about the registration; and about what is served to it.
+/// Returns the findings about the registration, and those about the certificate.
 fn one(
     facts: &Facts,
     webhook: &'static ShippedWebhook,
@@ -59,13 +59,13 @@ fn one(
 ) -> (Vec<Finding>, Vec<Finding>) {
     let works = writes::works(facts, webhook);
     let Some(endpoint) = endpoint(config) else {
-        let message = "its clientConfig names nobody who could be called";
+        let message = "its clientConfig names neither a URL nor a Service";
         return (vec![CHECK.fault(message).remedy(patch(object))], Vec::new());
     };
     let bundle = match bundle(config) {
         Ok(bundle) => bundle,
         Err(finding) => {
-            // The API server's own authorities may vouch for it: nobody here knows them.
+            // The API server may trust the certificate by its own authorities, which are unknown here.
             let findings = if works {
                 Vec::new()
             } else {
@@ -80,7 +80,7 @@ fn one(
             let what = format!("the certificate that is served at {endpoint}");
             let finding = if works {
                 CHECK.skipped(format!(
-                    "the API server trusts it; until when could not be checked: {what}: {unread}"
+                    "the API server trusts it; its expiry could not be checked: {what}: {unread}"
                 ))
             } else {
                 CHECK.unknown(&what, &unread)
@@ -101,19 +101,19 @@ fn one(
     };
     let name = endpoint.server_name();
     let judgement = judge(&chain, &bundle, &name, facts.now());
-    told(&judgement, &name, facts.now(), object, &of)
+    findings(&judgement, &name, facts.now(), object, &of)
 }
 
 fn bundle(config: &Value) -> Result<Bundle, Finding> {
     let text = config["clientConfig"]["caBundle"].as_str();
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Err(CHECK.fault(
-            "it has no caBundle: the API server trusts none but its own authorities, and refuses all that is covered",
+            "it has no caBundle: the API server trusts only its own authorities, and refuses all writes that the registration covers",
         ));
     };
     let pem = BASE64_STANDARD
         .decode(text)
-        .map_err(|_| CHECK.fault("its caBundle is no base64"))?;
+        .map_err(|_| CHECK.fault("its caBundle is not valid base64"))?;
     Bundle::from_pem(&pem).map_err(|problem| {
         let problem = problem.to_string();
         let what = problem.split(';').next().unwrap_or_default();
@@ -121,7 +121,7 @@ fn bundle(config: &Value) -> Result<Bundle, Finding> {
     })
 }
 
-/// What is wrong with the Secret that Berth keeps a certificate in: it fills it, and may neither make nor delete it.
+/// Checks the Secret of the certificate that Berth manages. Berth fills the Secret, but may neither create nor delete it.
 fn kept(facts: &Facts) -> Option<Finding> {
     const APPLY: &str = "kubectl apply -f manifests/server/certificates.yaml";
     let gate = facts.deployment(WEBHOOK)?;
@@ -133,32 +133,32 @@ fn kept(facts: &Facts) -> Option<Finding> {
     let (namespace, name) = (&facts.namespace, &called.secret_name);
     let finding = match called.secret.as_ref().ok()? {
         None => CHECK
-            .fault("it does not exist: gates serve on from memory, and one that restarts has nothing to serve")
+            .fault("it does not exist: running gates serve from memory, but a gate that restarts cannot serve")
             .remedy(APPLY),
         Some(secret)
             if secret.type_.as_deref() != Some("Opaque") || secret.immutable == Some(true) =>
         {
             CHECK
-                .fault("it is not of type Opaque, or is immutable: the certificate in it cannot be renewed")
+                .fault("its type is not Opaque, or it is immutable: its certificate cannot be renewed")
                 .remedy(format!(
                     "kubectl -n {namespace} delete secret {name}, then {APPLY}"
                 ))
         }
         Some(secret) if secret.data.as_ref().is_none_or(BTreeMap::is_empty) => CHECK
-            .warning("it is empty: no gate can serve before the controller has filled it")
+            .warning("it is empty: gates cannot serve before the controller has filled it")
             .remedy(format!(
-                "see why the controller does not: kubectl -n {namespace} logs deployment/{CONTROLLER}"
+                "find the reason in the logs of the controller: kubectl -n {namespace} logs deployment/{CONTROLLER}"
             )),
         Some(_) => return None,
     };
     Some(finding.of(FindingObject::within("secret", namespace, name)))
 }
 
-/// What is served there, and what that is to be called; or why that is not known.
+/// Returns the certificate at an address, and the object that holds it.
 fn served(facts: &Facts, endpoint: &Endpoint) -> Fact<(Result<Chain, String>, FindingObject)> {
     let (namespace, name) = match endpoint {
         Endpoint::Address { .. } => {
-            let not_asked = || Err(Unread::Why("it was not looked at".to_owned()));
+            let not_asked = || Err(Unread::Why("it was not read".to_owned()));
             let seen = facts.served.get(endpoint).cloned();
             let chain = seen.unwrap_or_else(not_asked)?;
             return Ok((Ok(chain), about(endpoint)));
@@ -167,7 +167,7 @@ fn served(facts: &Facts, endpoint: &Endpoint) -> Fact<(Result<Chain, String>, Fi
             namespace, name, ..
         } => (namespace, name),
     };
-    let not_asked = || Unread::Why("it was not looked at".to_owned());
+    let not_asked = || Unread::Why("it was not read".to_owned());
     let called = facts
         .called
         .get(&(namespace.clone(), name.clone()))
@@ -176,8 +176,8 @@ fn served(facts: &Facts, endpoint: &Endpoint) -> Fact<(Result<Chain, String>, Fi
     let secret = match &called.secret {
         Ok(Some(secret)) => secret,
         Ok(None) => {
-            // Somebody who is not in the hub's cluster, or has it from elsewhere.
-            let why = format!("there is no Secret {namespace}/{}", called.secret_name);
+            // The gate may run outside of the hub's cluster, or have its certificate from elsewhere.
+            let why = format!("Secret {namespace}/{} does not exist", called.secret_name);
             return Err(Unread::Why(why));
         }
         Err(unread) => return Err(unread.clone()),
@@ -196,12 +196,12 @@ fn served(facts: &Facts, endpoint: &Endpoint) -> Fact<(Result<Chain, String>, Fi
     Ok((chain, object))
 }
 
-/// What is served there, where nothing that is stored holds it.
+/// The object of findings about a certificate that no Secret holds.
 fn about(endpoint: &Endpoint) -> FindingObject {
     FindingObject::new("certificate", endpoint.to_string())
 }
 
-fn told(
+fn findings(
     judgement: &Judgement,
     name: &str,
     now: Timestamp,
@@ -217,22 +217,22 @@ fn told(
                 CHECK
                     .fault(format!(
                         "its caBundle does not match the certificate that {served} holds, which is signed{signed_by}: the \
-                         API server does not trust it, and refuses all that is covered"
+                         API server does not trust it, and refuses all writes that the registration covers"
                     ))
                     .remedy(patch(registration)),
             ),
             Objection::AuthorityInvalid { not_after } => of_registration.push(
                 CHECK
                     .fault(format!(
-                        "the authority in its caBundle that signed the certificate of {served} is valid until {not_after} \
-                         and not now"
+                        "the authority in its caBundle that signed the certificate of {served} is not valid now (valid until \
+                         {not_after})"
                     ))
-                    .remedy("make a new CA, and a certificate of it: manifests/README.md, \"For a new CA\""),
+                    .remedy("create a new CA, and issue a certificate with it: manifests/README.md, \"For a new CA\""),
             ),
             Objection::Name => of_server.push(
                 CHECK
                     .fault(format!(
-                        "the certificate does not bear the name {name:?}, by which the API server calls; it has {}",
+                        "the certificate does not have the name {name:?}, which the API server expects; it has {}",
                         names(leaf)
                     ))
                     .of(served.clone())
@@ -273,7 +273,7 @@ fn told(
         let left = leaf.not_after.duration_since(now);
         if left < soon(total) {
             let message = format!(
-                "the certificate expires on {}, and nobody has renewed it",
+                "the certificate expires on {}, and was not renewed",
                 leaf.not_after
             );
             of_server.push(
@@ -288,7 +288,7 @@ fn told(
             && not_after > leaf.not_after
         {
             let message = format!("the authority in its caBundle expires on {not_after}");
-            let remedy = "make a new CA: manifests/README.md, \"For a new CA\"";
+            let remedy = "create a new CA: manifests/README.md, \"For a new CA\"";
             of_registration.push(CHECK.warning(message).remedy(remedy));
         }
     }
@@ -312,7 +312,7 @@ fn names(leaf: Option<&Leaf>) -> String {
 fn renew(served: &FindingObject) -> String {
     match &served.namespace {
         Some(namespace) if served.name == OWN_SECRET => format!(
-            "Berth renews it by itself: see in the logs why it did not; who is to is in kubectl -n {namespace} get lease \
+            "Berth renews it: find the reason in the logs of the holder of this Lease: kubectl -n {namespace} get lease \
              {OWN_SECRET}"
         ),
         Some(namespace) => format!(
@@ -343,7 +343,7 @@ mod tests {
         NOW - SignedDuration::from_hours(24 * days)
     }
 
-    /// A leaf of this name, made so many days ago, for so many.
+    /// A leaf certificate of this name: issued `days_ago`, valid for `days`.
     fn leaf(name: &str, days_ago: i64, days: u32) -> (Authority, Issued) {
         let authority = Authority::new("the CA", DAY * 3650, before(days_ago)).unwrap();
         let issued = authority
@@ -415,7 +415,7 @@ mod tests {
                 &misnamed,
                 misnamed_ca.certificate_pem(),
                 vec![
-                    "fault: the certificate does not bear the name \"cluster-manager-registration",
+                    "fault: the certificate does not have the name \"cluster-manager-registration",
                 ],
             ),
         ];
@@ -445,7 +445,7 @@ mod tests {
         let found = check(&broken);
         assert_eq!(found.len(), 5);
         assert!(found[0].message.starts_with("its caBundle cannot be used"));
-        // No bundle is none: but whoever is trusted all the same needs none.
+        // Without a caBundle, the API server may trust the certificate by its own authorities.
         let without = |works: bool| {
             let mut facts = facts(&good.certificate_pem, ca);
             for registration in facts.validating.as_mut().unwrap() {
@@ -466,7 +466,7 @@ mod tests {
                 called.secret = Err(Unread::Needs("verb \"get\" on secrets".to_owned()));
             }
         });
-        let expected = ["skipped: the API server trusts it; until when could not be checked"];
+        let expected = ["skipped: the API server trusts it; its expiry could not be checked"];
         assert_eq!(shown(&check(&facts), &expected), expected);
         facts.tried.clear();
         let expected =
@@ -483,13 +483,13 @@ mod tests {
             (
                 "of another type",
                 Some(json!({"type": "kubernetes.io/tls", "data": {"tls.crt": ""}})),
-                "fault: it is not of type Opaque",
+                "fault: its type is not Opaque",
                 "delete secret berth-webhook-certificates, then kubectl apply",
             ),
             (
                 "immutable",
                 Some(json!({"type": "Opaque", "immutable": true, "data": {"tls.crt": ""}})),
-                "fault: it is not of type Opaque, or is immutable",
+                "fault: its type is not Opaque, or it is immutable",
                 apply,
             ),
             (

@@ -1,4 +1,4 @@
-//! Clusters: those that wait for somebody, those that the hub could not set up, and those that are silent.
+//! Clusters that are pending, that the hub could not set up, or whose agents are silent.
 
 use berth_api::ManagedCluster;
 use berth_api::conditions::cluster as conditions;
@@ -58,14 +58,14 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     if let Some(first) = silent.first() {
         let names: Vec<&str> = silent.iter().map(String::as_str).collect();
         let message = match names.len() {
-            1 => format!("nobody hears of the agent of {}", super::some(&names)),
+            1 => format!("the agent of {} sends no heartbeats", super::some(&names)),
             count => format!(
-                "nobody hears of the agents of {count} clusters: {}",
+                "the agents of {count} clusters send no heartbeats: {}",
                 super::some(&names)
             ),
         };
         findings.push(Check::UnknownClusters.warning(message).remedy(format!(
-            "see that the agents run and reach the hub; when one was heard of last: kubectl get lease -n {first} \
+            "check that the agents run and reach the hub; the time of the last heartbeat: kubectl get lease -n {first} \
              managed-cluster-lease"
         )));
     }
@@ -75,11 +75,11 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
 fn edit(name: &str) -> String {
     let name = ShellWord(name);
     format!(
-        "kubectl edit managedcluster {name} --subresource=status, or without it; if its agent wrote them: berth deny {name}"
+        "kubectl edit managedcluster {name}, with --subresource=status for the status; if its agent wrote them: berth deny {name}"
     )
 }
 
-/// A cluster that is not accepted; one that was turned out waits for nobody.
+/// Checks a cluster that is not accepted. A denied cluster is not pending.
 fn pending(facts: &Facts, item: &Item<ManagedCluster>, cluster: &Cluster) -> Option<Finding> {
     const CHECK: Check = Check::PendingClusters;
     let name = item.name();
@@ -87,7 +87,7 @@ fn pending(facts: &Facts, item: &Item<ManagedCluster>, cluster: &Cluster) -> Opt
         return None;
     }
     let requests = match &facts.requests {
-        Err(unread) => format!("its requests for a certificate could not be read: {unread}"),
+        Err(unread) => format!("its CertificateSigningRequests could not be read: {unread}"),
         Ok(requests) => {
             let own: Vec<_> = requests
                 .iter()
@@ -102,7 +102,7 @@ fn pending(facts: &Facts, item: &Item<ManagedCluster>, cluster: &Cluster) -> Opt
                 })
                 .collect();
             match reasons.as_slice() {
-                [] => "no request of its agent for a certificate waits".to_owned(),
+                [] => "its agent has no pending CertificateSigningRequest".to_owned(),
                 reasons => {
                     let more = match reasons.len().saturating_sub(2) {
                         0 => String::new(),
@@ -132,14 +132,14 @@ fn accepted(facts: &Facts, item: &Item<ManagedCluster>, cluster: &Cluster) -> Op
     };
     match cluster.condition(conditions::HUB_ACCEPTED) {
         Some(condition) if condition.status == TRUE => kept(facts, &item.name()),
-        // The controller has not seen yet that it is accepted again.
+        // The cluster was accepted again, and the controller may not have seen it yet.
         Some(condition) if condition.reason == conditions::HUB_CLUSTER_ADMIN_DENIED => {
             let since = condition.last_transition_time.0;
             (!is_new(facts, Some(since))).then(|| not_yet(CHECK))
         }
         Some(condition) => {
             let message = format!(
-                "it is accepted, and does not get what it needs ({}): {}",
+                "it is accepted, but its setup failed ({}): {}",
                 plain(&condition.reason),
                 plain(&condition.message)
             );
@@ -150,7 +150,7 @@ fn accepted(facts: &Facts, item: &Item<ManagedCluster>, cluster: &Cluster) -> Op
     }
 }
 
-/// A cluster that was accepted before its name was reserved.
+/// Checks for a cluster that was accepted before its name was reserved.
 fn kept(facts: &Facts, name: &str) -> Option<Finding> {
     const CHECK: Check = Check::AcceptedClusters;
     let prefixes = ReservedPrefixes::default();
@@ -167,8 +167,8 @@ fn kept(facts: &Facts, name: &str) -> Option<Finding> {
 
 fn not_yet(check: Check) -> Finding {
     check
-        .warning("it is accepted, and the hub has not given it what it needs yet")
-        .remedy("see that the controller runs (checks controller and controller-rights)")
+        .warning("it is accepted, but not set up yet")
+        .remedy("check that the controller runs (checks controller and controller-rights)")
 }
 
 #[cfg(test)]
@@ -228,30 +228,30 @@ mod tests {
             (
                 "waiting",
                 cluster("c1", false, &[]),
-                &["warning: it waits for acceptance; no request"],
+                &["warning: it waits for acceptance; its agent has no pending"],
             ),
             ("turned out", cluster("c1", false, &[denied]), &[]),
             ("going", going, &[]),
             (
                 "not set up",
                 cluster("c1", true, &[]),
-                &["warning: it is accepted, and the hub has not given it"],
+                &["warning: it is accepted, but not set up yet"],
             ),
             ("accepted just now", new, &[]),
             (
                 "accepted again, and nobody has seen it",
                 cluster("c1", true, &[denied]),
-                &["warning: it is accepted, and the hub has not given it"],
+                &["warning: it is accepted, but not set up yet"],
             ),
             (
                 "in trouble",
                 cluster("c1", true, &[(ACCEPTED, "False", "Error")]),
-                &["fault: it is accepted, and does not get what it needs (Error): m"],
+                &["fault: it is accepted, but its setup failed (Error): m"],
             ),
             (
                 "silent",
                 cluster("c1", true, &[good, (AVAILABLE, "Unknown", "x")]),
-                &["warning: nobody hears of the agent of \"c1\""],
+                &["warning: the agent of \"c1\" sends no heartbeats"],
             ),
             (
                 "unreadable",
@@ -283,7 +283,7 @@ mod tests {
             })
             .collect();
         let expected = [
-            "warning: nobody hears of the agents of 7 clusters: \"c1\", \"c2\", \"c3\", \"c4\", \"c5\" and 2 more",
+            "warning: the agents of 7 clusters send no heartbeats: \"c1\", \"c2\", \"c3\", \"c4\", \"c5\" and 2 more",
         ];
         assert_eq!(told(&check_with(&silent), &expected), expected);
     }

@@ -1,10 +1,9 @@
-//! The CRDs: there, established, and with what Berth reads and writes. OCM's own are as good.
+//! The CRDs: they exist, are established, and have the fields that Berth reads and writes. OCM's own CRDs pass as well.
 
 use std::collections::BTreeSet;
 
-use berth_api::crds;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use serde_json::{Value, json};
+use berth_manifests::files;
+use serde_json::Value;
 
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Check, Finding, FindingObject};
@@ -13,8 +12,8 @@ const CHECK: Check = Check::Crds;
 
 const REMEDY: &str = "kubectl apply -k manifests/crds";
 
-/// The fields without which the gate or the lifecycle does not work: the hub would drop what is written to them. What else
-/// a schema lacks is an older one's, which works.
+/// The fields that gate and lifecycle need: without them in the schema, the hub drops their values. A schema that lacks other
+/// fields is older, and works.
 const NEEDED: [&str; 12] = [
     "spec.hubAcceptsClient",
     "spec.leaseDurationSeconds",
@@ -30,18 +29,20 @@ const NEEDED: [&str; 12] = [
     "status.conditions",
 ];
 
-/// The CRDs of a hub, by the types.
-pub(crate) fn expected() -> [CustomResourceDefinition; 3] {
-    [
-        crds::managed_cluster(),
-        crds::managed_cluster_set(),
-        crds::managed_cluster_set_binding(),
-    ]
+/// Returns the shipped CRDs of a hub. A test keeps them equal to those that are generated from the types.
+pub(crate) fn expected() -> Vec<Value> {
+    files::CRDS
+        .iter()
+        .flat_map(|manifest| manifest.documents())
+        .collect()
 }
 
-/// `managedclusters.cluster.open-cluster-management.io`
-pub(crate) fn name(crd: &CustomResourceDefinition) -> String {
-    format!("{}.{}", crd.spec.names.plural, crd.spec.group)
+/// Returns the name of a CRD, such as `managedclusters.cluster.open-cluster-management.io`.
+pub(crate) fn name(crd: &Value) -> String {
+    crd["metadata"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
@@ -50,13 +51,13 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         let name = name(&crd);
         let object = || FindingObject::new("customresourcedefinition", &name);
         let found = match facts.crds.get(&name) {
-            Some(Ok(Some(stored))) => compare(&json!(crd), stored),
+            Some(Ok(Some(stored))) => compare(&crd, stored),
             Some(Ok(None)) => vec![
                 CHECK
-                    .fault("it is not there: the hub does not know the kind")
+                    .fault("it does not exist: the hub does not know the kind")
                     .remedy(REMEDY),
             ],
-            Some(Err(unread)) => vec![CHECK.unknown("whether it is there", unread)],
+            Some(Err(unread)) => vec![CHECK.unknown("whether it exists", unread)],
             None => Vec::new(),
         };
         findings.extend(found.into_iter().map(|finding| finding.of(object())));
@@ -64,14 +65,14 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with a stored CRD, by ours.
+/// Compares a stored CRD with ours.
 fn compare(ours: &Value, stored: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     let fault = |message: String| CHECK.fault(message).remedy(REMEDY);
     for (condition, means) in [
         (
             "NamesAccepted",
-            "its names are taken by another kind: delete that one",
+            "another kind has its names: delete that kind",
         ),
         ("Established", "the hub does not serve the kind"),
     ] {
@@ -131,11 +132,11 @@ fn compare(ours: &Value, stored: &Value) -> Vec<Finding> {
     }
     let others: Vec<&str> = served.into_iter().filter(|name| *name != wanted).collect();
     if !others.is_empty() {
-        findings.push(CHECK.note(format!("it serves {}, too", others.join(", "))));
+        findings.push(CHECK.note(format!("it also serves {}", others.join(", "))));
     }
     if found["subresources"]["status"].is_null() {
         findings.push(fault(
-            "it has no subresource status: who may write an object may write what the hub says of it, and the hub cannot"
+            "it has no subresource status: users who may write an object may also write its status, and the hub cannot"
                 .to_owned(),
         ));
     }
@@ -155,7 +156,7 @@ fn compare_schemas(ours: &Value, stored: &Value) -> Vec<Finding> {
         .into_iter()
         .partition(|path| NEEDED.contains(&path.as_str()));
     for path in needed {
-        let message = format!("its schema lacks {path}: the hub drops what is written there");
+        let message = format!("its schema lacks {path}: the hub drops values of this field");
         findings.push(CHECK.fault(message).remedy(REMEDY));
     }
     for (path, ours, stored) in difference.types {
@@ -164,26 +165,26 @@ fn compare_schemas(ours: &Value, stored: &Value) -> Vec<Finding> {
     }
     if !lacking.is_empty() {
         findings.push(CHECK.note(format!(
-            "it is an older one, which works: its schema lacks {}",
+            "it is an older version, which works: its schema lacks {}",
             lacking.join(", ")
         )));
     }
     if !difference.more.is_empty() {
         let more: Vec<String> = difference.more.into_iter().collect();
         findings.push(CHECK.note(format!(
-            "it is a newer one, which works: its schema has {} besides",
+            "it is a newer version, which works: its schema also has {}",
             more.join(", ")
         )));
     }
     findings
 }
 
-/// In which fields two schemas differ.
+/// The fields in which two schemas differ.
 #[derive(Default)]
 struct Difference {
     lacking: Vec<String>,
     more: BTreeSet<String>,
-    /// Path, our type, the stored one's.
+    /// Path, type in our schema, type in the stored schema.
     types: Vec<(String, String, String)>,
 }
 
@@ -218,7 +219,7 @@ impl Difference {
         self.more.extend(more.map(|name| join(name)));
     }
 
-    /// With a field, those go that are needed below it: naming the uppermost will do.
+    /// Adds the needed fields below a missing field, or else the field itself.
     fn lack(&mut self, schema: &Value, path: &str) {
         if NEEDED.contains(&path) {
             self.lacking.push(path.to_owned());
@@ -248,11 +249,17 @@ fn shown(value: Option<&Value>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::doctor::checks::testing::{told, with};
 
+    fn managed_cluster() -> Value {
+        files::CRD_CLUSTERS.documents().remove(0)
+    }
+
     fn stored(change: impl Fn(&mut Value)) -> Value {
-        let mut stored = json!(crds::managed_cluster());
+        let mut stored = managed_cluster();
         stored["status"]["conditions"] = json!([
             {"type": "NamesAccepted", "status": "True"},
             {"type": "Established", "status": "True"},
@@ -299,7 +306,7 @@ mod tests {
                     other["storage"] = json!(false);
                     crd["spec"]["versions"].as_array_mut().unwrap().push(other);
                 },
-                &["note: it serves v2, too"],
+                &["note: it also serves v2"],
             ),
             (
                 "of another scope",
@@ -337,8 +344,8 @@ mod tests {
                     status.insert("phase".to_owned(), json!({"type": "string"}));
                 },
                 &[
-                    "note: it is an older one, which works: its schema lacks status.managedNamespaces",
-                    "note: it is a newer one, which works: its schema has status.phase besides",
+                    "note: it is an older version, which works: its schema lacks status.managedNamespaces",
+                    "note: it is a newer version, which works: its schema also has status.phase",
                 ],
             ),
             (
@@ -353,14 +360,14 @@ mod tests {
             ),
         ];
         for (sentence, change, expected) in table {
-            let findings = compare(&json!(crds::managed_cluster()), &stored(change));
+            let findings = compare(&managed_cluster(), &stored(change));
             assert_eq!(told(&findings, expected), expected, "{sentence}");
         }
     }
 
     #[test]
     fn one_that_is_not_there_is_a_fault_with_its_name() {
-        let missing = name(&crds::managed_cluster());
+        let missing = name(&managed_cluster());
         let facts = with(|facts| drop(facts.crds.insert(missing.clone(), Ok(None))));
         let findings = check(&facts);
         assert_eq!(findings.len(), 1, "{findings:?}");
@@ -374,8 +381,7 @@ mod tests {
     #[test]
     fn every_needed_field_is_one_of_the_types() {
         let mut all = Difference::default();
-        for crd in expected() {
-            let ours = json!(crd);
+        for ours in expected() {
             all.compare(
                 &json!({}),
                 &ours["spec"]["versions"][0]["schema"]["openAPIV3Schema"],

@@ -1,16 +1,16 @@
-//! The hub itself: its clock, and whether somebody carries clusters through their life.
+//! The hub itself: its clock, and its controller.
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::coordination::v1::LeaseSpec;
 
 use crate::doctor::facts::Facts;
 use crate::doctor::finding::{Check, Finding, FindingObject};
 use crate::doctor::installation;
+use crate::doctor::objects::LeaseSpec;
 use crate::hub::Answered;
 
-/// Clocks that differ by more are told of.
+/// The largest difference of the clocks that is not reported.
 const APART: SignedDuration = SignedDuration::from_secs(60);
-/// A leader that is handing on may leave the Lease free for so long.
+/// The Lease may be free for this time during a handover.
 const HANDOVER: SignedDuration = SignedDuration::from_secs(30);
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
@@ -22,9 +22,9 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
 fn clock(answered: &Answered) -> Vec<Finding> {
     const CHECK: Check = Check::Clock;
     let Some(its) = answered.its_time else {
-        return vec![CHECK.note("the hub does not tell what time it is")];
+        return vec![CHECK.note("the hub does not report its time")];
     };
-    // It names the whole second that it is in, some time between question and answer.
+    // The Date header has whole seconds, and is of a time between request and response.
     let (before, after) = answered.ours;
     let ahead = its.duration_since(after);
     let behind = before.duration_since(its) - SignedDuration::from_secs(1);
@@ -37,7 +37,7 @@ fn clock(answered: &Answered) -> Vec<Finding> {
         return Vec::new();
     }
     let message = format!(
-        "the hub's clock is {} s {which} this machine's: heartbeats and certificates are judged by the hub's",
+        "the hub's clock is {} s {which} this machine's: the hub checks heartbeats and certificates by its own clock",
         by.as_secs()
     );
     vec![
@@ -50,7 +50,7 @@ fn clock(answered: &Answered) -> Vec<Finding> {
 fn controller(facts: &Facts) -> Vec<Finding> {
     const CHECK: Check = Check::Controller;
     if installation::runs_without_election(facts) {
-        let why = "the Deployment says that nobody is elected (--disable-leader-election)";
+        let why = "the Deployment runs without leader election (--disable-leader-election)";
         return vec![CHECK.skipped(why)];
     }
     let namespace = &facts.namespace;
@@ -59,28 +59,28 @@ fn controller(facts: &Facts) -> Vec<Finding> {
     let lease = match &facts.lease {
         Ok(Some(lease)) => lease,
         Ok(None) => {
-            let message = "there is none, so nobody carries clusters through their life, unless somebody does without \
-                           being elected; or the installation is in another namespace (--namespace)";
+            let message = "it does not exist, so no controller is active, unless one runs without leader election; or the \
+                           installation is in another namespace (--namespace)";
             return vec![CHECK.warning(message).of(object).remedy(run)];
         }
         Err(unread) => {
             return vec![
                 CHECK
-                    .unknown("who carries clusters through their life", unread)
+                    .unknown("whether a controller is active", unread)
                     .of(object),
             ];
         }
     };
-    let spec = lease.spec.clone().unwrap_or_default();
+    let spec = &lease.spec;
     let hub_time = facts.answered.its_time.unwrap_or_else(|| facts.now());
-    let silent = silent_for(&spec, hub_time).filter(|_| !facts.lease_renewed);
+    let silent = silent_for(spec, hub_time).filter(|_| !facts.lease_renewed);
     let Some(silent) = silent else {
         return Vec::new();
     };
     let message = match spec.holder_identity.as_deref() {
-        None | Some("") => "nobody holds it: nobody carries clusters through their life".to_owned(),
+        None | Some("") => "it has no holder: no controller is active".to_owned(),
         Some(holder) => format!(
-            "{holder:?} holds it, and has not renewed it for {} s: nobody carries clusters through their life",
+            "its holder {holder:?} has not renewed it for {} s: no controller is active",
             silent.as_secs()
         ),
     };
@@ -92,8 +92,8 @@ fn controller(facts: &Facts) -> Vec<Finding> {
     ]
 }
 
-/// For how long nobody has renewed it, if that is too long. Its times are those of another clock: whether it is renewed is
-/// only sure from a second look.
+/// Returns how long ago the Lease was renewed, if that is too long. The holder's clock may be wrong, so only a second read shows
+/// whether the Lease is renewed.
 pub(crate) fn silent_for(spec: &LeaseSpec, now: Timestamp) -> Option<SignedDuration> {
     let held = spec
         .holder_identity
@@ -159,34 +159,32 @@ mod tests {
                 "silent",
                 "pod_1",
                 31,
-                &["fault: \"pod_1\" holds it, and has not renewed it for 31 s"],
+                &["fault: its holder \"pod_1\" has not renewed it for 31 s"],
             ),
             ("handed on", "", 10, &[]),
-            ("left", "", 60, &["fault: nobody holds it"]),
+            ("left", "", 60, &["fault: it has no holder"]),
         ];
         for (sentence, holder, ago, expected) in table {
             let facts = with(|facts| {
                 let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
-                lease.spec = Some(LeaseSpec {
+                lease.spec = LeaseSpec {
                     holder_identity: Some(holder.to_owned()),
                     lease_duration_seconds: Some(15),
                     renew_time: Some(MicroTime(NOW - SignedDuration::from_secs(ago))),
-                    ..LeaseSpec::default()
-                });
+                };
             });
             assert_eq!(told(&check(&facts), expected), expected, "{sentence}");
         }
-        // The holder's clock may be wrong: who renews is there.
+        // The holder's clock may be wrong: a holder that renews the Lease is active.
         let mut facts = with(|facts| {
             let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
-            lease.spec.as_mut().unwrap().renew_time =
-                Some(MicroTime(NOW - SignedDuration::from_hours(1)));
+            lease.spec.renew_time = Some(MicroTime(NOW - SignedDuration::from_hours(1)));
         });
         assert_eq!(check(&facts).len(), 1);
         facts.lease_renewed = true;
         assert_eq!(check(&facts), []);
         let facts = with(|facts| facts.lease = Ok(None));
-        let expected = ["warning: there is none"];
+        let expected = ["warning: it does not exist"];
         assert_eq!(told(&check(&facts), &expected), expected);
     }
 
@@ -200,7 +198,7 @@ mod tests {
                 "--disable-leader-election".to_owned(),
             ]);
         });
-        let expected = ["skipped: the Deployment says that nobody is elected"];
+        let expected = ["skipped: the Deployment runs without leader election"];
         assert_eq!(told(&check(&facts), &expected), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! What OCM's registration left, and decides or acts beside Berth.
+//! Leftovers of OCM's registration that are active beside Berth.
 
 use berth_api::groups;
 use berth_manifests::webhooks::{self, WEBHOOKS};
@@ -14,12 +14,12 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     findings.extend(webhook(facts));
     findings.extend(controller(facts));
     if let Err(unread) = &facts.deployments {
-        findings.push(CHECK.unknown("what else runs beside", unread));
+        findings.push(CHECK.unknown("the other Deployments", unread));
     }
     findings
 }
 
-/// Registrations under other names that are about the same objects and look like OCM's.
+/// Registrations under other names that cover the same objects and look like OCM's.
 fn registrations(facts: &Facts) -> Vec<Finding> {
     let all = [&facts.mutating, &facts.validating];
     let all = all.into_iter().flatten().flatten();
@@ -34,7 +34,7 @@ fn registrations(facts: &Facts) -> Vec<Finding> {
             .collect();
         let called: Vec<&str> = called.iter().map(String::as_str).collect();
         let message = format!(
-            "it decides about the same objects as the gate, and calls {}",
+            "it covers the same objects as the gate, and calls {}",
             super::some(&called)
         );
         findings.push(
@@ -53,7 +53,7 @@ fn registrations(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// By the paths it calls, or by its name and what it is about. Policies of others are none of ours.
+/// Returns true for OCM's registrations, by their paths, or by their names and rules. Other policies do not count.
 fn is_ocms(registration: &Registration) -> bool {
     registration.webhooks.iter().any(|webhook| {
         let named = webhook["name"]
@@ -69,7 +69,7 @@ fn is_ocms(registration: &Registration) -> bool {
     })
 }
 
-/// A Deployment of the webhook that nobody calls any more.
+/// A Deployment of the webhook that no registration calls.
 fn webhook(facts: &Facts) -> Option<Finding> {
     let deployment = facts.deployment(WEBHOOK)?;
     let mut webhooks = facts
@@ -80,7 +80,7 @@ fn webhook(facts: &Facts) -> Option<Finding> {
     let elsewhere = webhooks.all(|it| it["clientConfig"]["url"].is_string());
     (elsewhere && installation::is_operators(deployment)).then(|| {
         CHECK
-            .warning("it runs, and no registration calls it: they all name a URL")
+            .warning("it runs, but no registration calls it: they all name a URL")
             .of(FindingObject::within(
                 "deployment",
                 &facts.namespace,
@@ -95,7 +95,7 @@ fn controller(facts: &Facts) -> Option<Finding> {
     let ocms = facts.deployment(OCMS_CONTROLLER)?;
     let ours = installation::controller(|name| facts.deployment(name)).is_some();
     if !ours || installation::is_ours(ocms) {
-        // Alone it is who carries clusters: OCM, or Berth as OCM's operator runs it.
+        // It is the only controller: OCM's, or Berth's in an installation of OCM's operator.
         return None;
     }
     let holder = facts
@@ -103,12 +103,12 @@ fn controller(facts: &Facts) -> Option<Finding> {
         .as_ref()
         .ok()
         .and_then(Option::as_ref)
-        .and_then(|lease| lease.spec.as_ref()?.holder_identity.clone())
+        .and_then(|lease| lease.spec.holder_identity.clone())
         .unwrap_or_default();
     let acts = if holder.starts_with(OCMS_CONTROLLER) {
-        format!("it holds the Lease ({holder:?}), so that Berth's does not act")
+        format!("it holds the Lease ({holder:?}), so Berth's is not active")
     } else {
-        format!("{holder:?} holds the Lease now; when that one goes, OCM's may take it")
+        format!("{holder:?} holds the Lease now; after it stops, OCM's may take the Lease")
     };
     let message = format!("OCM's controller runs beside Berth's: {acts}");
     Some(
@@ -129,11 +129,11 @@ fn scale(namespace: &str, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::apps::v1::Deployment;
     use serde_json::{Value, json};
 
     use super::*;
     use crate::doctor::checks::testing::{container, told, with};
+    use crate::doctor::objects::Deployment;
 
     fn deployment(name: &str, replicas: i32, command: &[&str]) -> Deployment {
         serde_json::from_value(json!({
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(check(&renamed), []);
         let mut facts = with_controller(1, "hub");
         let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
-        lease.spec.as_mut().unwrap().holder_identity = Some(format!("{OCMS_CONTROLLER}-1_x"));
+        lease.spec.holder_identity = Some(format!("{OCMS_CONTROLLER}-1_x"));
         let expected = ["warning: OCM's controller runs beside Berth's: it holds"];
         assert_eq!(told(&check(&facts), &expected), expected);
     }
@@ -243,7 +243,7 @@ mod tests {
             let path = path(&registration.webhooks[0]);
             registration.webhooks[0]["clientConfig"] = json!({"url": format!("https://x{path}")});
         }
-        let expected = ["warning: it runs, and no registration calls it"];
+        let expected = ["warning: it runs, but no registration calls it"];
         assert_eq!(told(&check(&facts), &expected), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! The checks: plain functions of what was read, one file for each group.
+//! The checks: plain functions of the facts, one file for each group.
 
 mod agent_roles;
 mod certificates;
@@ -18,7 +18,7 @@ pub(super) mod writes;
 use super::facts::Facts;
 use super::finding::Finding;
 
-/// All that is found, the worst first, and then in the order of the checks.
+/// Runs all checks. Findings are sorted by severity, then by check.
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     for group in [
@@ -41,7 +41,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// Names, in quotes: the first few, and how many more there are.
+/// Formats the first few names, in quotes, and the number of the others.
 fn some(names: &[&str]) -> String {
     const SHOWN: usize = 5;
     let shown: Vec<String> = names

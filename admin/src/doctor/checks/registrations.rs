@@ -1,4 +1,4 @@
-//! The registrations: there, and as they are shipped; or as OCM's operator keeps them, which works, too.
+//! The registrations: they exist with the shipped values, or with those of OCM's operator, which work as well.
 
 use berth_manifests::ShippedWebhook;
 use berth_manifests::webhooks::WEBHOOKS;
@@ -9,7 +9,7 @@ use crate::doctor::finding::{Check, Finding, FindingObject};
 
 const CHECK: Check = Check::Registrations;
 
-/// What the API server fills in where nothing is said.
+/// The defaults of the API server.
 const DEFAULTS: [(&str, &str); 4] = [
     ("failurePolicy", "\"Fail\""),
     ("matchPolicy", "\"Equivalent\""),
@@ -17,7 +17,7 @@ const DEFAULTS: [(&str, &str); 4] = [
     ("timeoutSeconds", "10"),
 ];
 
-/// Where OCM's registrations differ from ours. They are its operator's, where it runs the image: not as good, and no fault.
+/// The values of OCM's registrations that differ from ours. OCM's operator maintains them, so they are not a fault.
 const OCMS: [(&str, &str); 5] = [
     ("admissionReviewVersions", r#"["v1beta1","v1"]"#),
     ("timeoutSeconds", "10"),
@@ -26,9 +26,9 @@ const OCMS: [(&str, &str); 5] = [
     ("scope", "\"*\""),
 ];
 
-/// Without the CA, they would be worse than before.
-const AGAIN: &str = "apply the registrations as when they were installed, with their CA (manifests/README.md): kubectl \
-                     apply -k manifests/overlays/cert-manager, or kubectl apply -k my-hub";
+/// The registrations have to be applied with their CA, or no webhook can be called.
+const AGAIN: &str = "apply the registrations with their CA, as in the installation (manifests/README.md): kubectl apply -k \
+                     manifests/overlays/cert-manager, or kubectl apply -k my-hub";
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -57,7 +57,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
 }
 
 fn missing(webhook: &ShippedWebhook) -> Finding {
-    let message = format!("it is not there: {}", webhook.missing.effect);
+    let message = format!("it does not exist: {}", webhook.missing.effect);
     let finding = if webhook.missing.is_fault {
         CHECK.fault(message)
     } else {
@@ -66,14 +66,14 @@ fn missing(webhook: &ShippedWebhook) -> Finding {
     finding.remedy(AGAIN)
 }
 
-/// Puts a field of a registration's webhook right.
+/// Returns a command that sets a field of a registration's webhook.
 fn patch(webhook: &ShippedWebhook, field: &str, value: &Value) -> String {
     let path = format!("/webhooks/0/{field}");
     let patch = match value {
         Value::Null => json!([{"op": "remove", "path": path}]),
         value => json!([{"op": "add", "path": path, "value": value}]),
     };
-    // No value that is shipped has a quote in it, but for the conditions.
+    // Of the shipped values, only matchConditions contain quotes.
     match patch.to_string() {
         patch if patch.contains('\'') => AGAIN.to_owned(),
         patch => format!(
@@ -87,7 +87,7 @@ fn patch(webhook: &ShippedWebhook, field: &str, value: &Value) -> String {
 fn compare(webhook: &ShippedWebhook, registration: &Registration, namespace: &str) -> Vec<Finding> {
     let [stored] = &registration.webhooks[..] else {
         let message = format!(
-            "it has {} webhooks; shipped is one",
+            "it has {} webhooks; the shipped one has 1",
             registration.webhooks.len()
         );
         let finding = if registration.webhooks.is_empty() {
@@ -102,7 +102,7 @@ fn compare(webhook: &ShippedWebhook, registration: &Registration, namespace: &st
     let called = path(stored);
     if called != webhook.path {
         let message = format!(
-            "it calls the path {called:?}, which is not this webhook's: {:?}",
+            "it calls the path {called:?}; the path of this webhook is {:?}",
             webhook.path
         );
         let remedy = match stored["clientConfig"]["url"].as_str() {
@@ -118,9 +118,11 @@ fn compare(webhook: &ShippedWebhook, registration: &Registration, namespace: &st
             "it calls the Service {} in namespace {}, not {expected} in {namespace:?}",
             service["name"], service["namespace"]
         );
-        findings.push(CHECK.warning(message).remedy(
-            "name the installation that is meant by --namespace, or apply its registrations",
-        ));
+        findings.push(
+            CHECK
+                .warning(message)
+                .remedy("select the installation with --namespace, or apply its registrations"),
+        );
     }
     findings.extend(
         rules(&shipped, stored)
@@ -147,7 +149,7 @@ fn compare(webhook: &ShippedWebhook, registration: &Registration, namespace: &st
             continue;
         }
         let difference = difference(field, &ours, &found);
-        // A gate that fails open is passed by whoever can keep it from answering.
+        // With failurePolicy Ignore, a user who stops the gate bypasses it.
         let finding = if field == "failurePolicy" && !webhook.mutates && ours == "Fail" {
             CHECK.fault(difference)
         } else {
@@ -161,7 +163,7 @@ fn compare(webhook: &ShippedWebhook, registration: &Registration, namespace: &st
     findings
 }
 
-/// The value of a field, as it counts.
+/// Returns the effective value of a field.
 fn value(webhook: &Value, field: &str) -> Value {
     let value = &webhook[field];
     let empty = value.as_object().is_some_and(serde_json::Map::is_empty)
@@ -186,24 +188,26 @@ fn is_ocms(field: &str, found: &Value) -> bool {
 fn difference(field: &str, ours: &Value, found: &Value) -> String {
     let means = match field {
         "failurePolicy" if found == "Ignore" => {
-            ": while the gate does not answer, everything is let through"
+            ": while the gate does not answer, every write is allowed"
         }
         "failurePolicy" => ": while the gate does not answer, no agent can renew its certificate",
         "namespaceSelector" | "objectSelector" => {
-            ": what is not selected is written without the gate"
+            ": writes of objects that are not selected bypass the gate"
         }
-        "matchConditions" if found.is_null() => ": every update costs a call, whatever it touches",
-        "matchConditions" => ": the gate may not be asked about what it guards",
+        "matchConditions" if found.is_null() => {
+            ": every update calls the gate, whatever it changes"
+        }
+        "matchConditions" => ": writes that the gate guards may bypass it",
         "sideEffects" => ": a dry run may be refused",
         _ => "",
     };
     match field {
-        "matchConditions" => format!("{field} is not as it is shipped{means}"),
-        _ => format!("{field} is {found}; shipped is {ours}{means}"),
+        "matchConditions" => format!("{field} differs from the shipped value{means}"),
+        _ => format!("{field} is {found}; the shipped value is {ours}{means}"),
     }
 }
 
-/// Whether the gate is called about all that it guards.
+/// Checks that the rules cover all writes that the gate guards.
 fn rules(shipped: &Value, stored: &Value) -> impl Iterator<Item = Finding> + use<> {
     let none = Vec::new();
     let stored = stored["rules"].as_array().unwrap_or(&none);
@@ -229,7 +233,7 @@ fn rules(shipped: &Value, stored: &Value) -> impl Iterator<Item = Finding> + use
         {
             let operation = operation.as_str().unwrap_or_default();
             let message = format!(
-                "rules do not cover {operation} of {}.{} in version {}: the gate is not asked about it",
+                "rules do not cover {operation} of {}.{} in version {}: such writes bypass the gate",
                 wanted["resources"][0].as_str().unwrap_or_default(),
                 wanted["apiGroups"][0].as_str().unwrap_or_default(),
                 wanted["apiVersions"][0].as_str().unwrap_or_default(),
@@ -245,7 +249,7 @@ fn rules(shipped: &Value, stored: &Value) -> impl Iterator<Item = Finding> + use
     }
     if findings.is_empty() && Value::from(same) != shipped["rules"] {
         let message = format!(
-            "rules are {}; shipped are {}: the gate is called about more than it decides, and refuses what it does not know",
+            "rules are {}; the shipped rules are {}: the gate is called for more writes than it decides, and refuses unknown ones",
             Value::from(stored.clone()),
             shipped["rules"]
         );
@@ -285,13 +289,13 @@ mod tests {
                 "fails open",
                 |it| it["failurePolicy"] = json!("Ignore"),
                 &[
-                    "fault: failurePolicy is \"Ignore\"; shipped is \"Fail\": while the gate does not answer",
+                    "fault: failurePolicy is \"Ignore\"; the shipped value is \"Fail\": while the gate does not answer",
                 ],
             ),
             (
                 "waits long",
                 |it| it["timeoutSeconds"] = json!(30),
-                &["warning: timeoutSeconds is 30; shipped is 5"],
+                &["warning: timeoutSeconds is 30; the shipped value is 5"],
             ),
             (
                 "selects by label",
@@ -301,7 +305,7 @@ mod tests {
             (
                 "another condition",
                 |it| it["matchConditions"][0]["expression"] = json!("false"),
-                &["warning: matchConditions is not as it is shipped: the gate may not"],
+                &["warning: matchConditions differs from the shipped value: writes that the gate"],
             ),
             (
                 "another path",
@@ -375,11 +379,11 @@ mod tests {
             facts.validating = Ok(Vec::new());
         });
         let expected = [
-            "fault: it is not there: clusters do not get",
-            "fault: it is not there: whoever may write a ManagedCluster",
-            "warning: it is not there: sets",
-            "fault: it is not there: whoever may write bindings",
-            "warning: it is not there: an agent may file",
+            "fault: it does not exist: clusters do not get",
+            "fault: it does not exist: whoever may write a ManagedCluster",
+            "warning: it does not exist: sets",
+            "fault: it does not exist: whoever may write bindings",
+            "warning: it does not exist: an agent may file",
         ];
         assert_eq!(told(&check(&facts), &expected), expected);
         let facts = with(|facts| facts.mutating = Err(Unread::Needs("verb".to_owned())));

@@ -1,4 +1,4 @@
-//! CertificateSigningRequests that wait: why the hub does not approve them.
+//! Pending CertificateSigningRequests, and the reasons why the hub does not approve them.
 
 use berth_lifecycle_core::config::Config;
 use berth_lifecycle_core::csrs::{self, Decision, reasons};
@@ -12,11 +12,13 @@ use berth_rules::display::ShellWord;
 
 const CHECK: Check = Check::CertificateRequests;
 
-/// Those of accepted clusters' agents; those of clusters that wait for acceptance are told with these.
+/// Checks the CSRs of accepted clusters' agents. Those of pending clusters are reported with their clusters.
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let requests = match &facts.requests {
         Ok(requests) => requests,
-        Err(unread) => return vec![CHECK.unknown("which requests wait", unread)],
+        Err(unread) => {
+            return vec![CHECK.unknown("the pending CertificateSigningRequests", unread)];
+        }
     };
     let mut findings = Vec::new();
     for pending in requests {
@@ -31,7 +33,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         let object = FindingObject::new("certificatesigningrequest", request.name.clone());
         let message = format!("the agent of the accepted ManagedCluster {name:?} waits: {why}");
         findings.push(CHECK.warning(message).of(object).remedy(format!(
-            "berth accept {} (approves what is truly this cluster's); to see it: kubectl describe csr {}",
+            "berth accept {} (approves only valid CSRs of this cluster); for details: kubectl describe csr {}",
             ShellWord(name),
             ShellWord(&request.name)
         )));
@@ -47,7 +49,7 @@ pub(super) fn cluster_of(facts: &Facts, pending: &Pending) -> Option<Cluster> {
     found.map(|item| Cluster::from(item.object.clone()))
 }
 
-/// Why the hub leaves a request to a person; None: it does not, or none of its business.
+/// Returns the reason why the hub leaves a CSR to an admin. None: the hub approves it, or it is not a CSR of an agent.
 pub(super) fn why_not_approved(
     facts: &Facts,
     pending: &Pending,
@@ -57,13 +59,11 @@ pub(super) fn why_not_approved(
         None => None,
         Some(Ok(may)) => Some(*may),
         Some(Err(unread)) => {
-            return Some(format!(
-                "whether the hub lets it renew could not be checked: {unread}"
-            ));
+            return Some(format!("its right to renew could not be checked: {unread}"));
         }
     };
     let new = is_new(facts, pending.created);
-    // What the controller is told to approve by itself is not known here: without that, a person approves.
+    // The flags of automatic approval are unknown here, so this assumes that an admin approves.
     match csrs::decide(
         &Config::default(),
         &pending.request,
@@ -76,18 +76,18 @@ pub(super) fn why_not_approved(
         Decision::Unlabel { kept, .. } => Some(plain(&kept.note)),
         Decision::Approve(_) if new => None,
         Decision::Approve(_) => {
-            Some("the hub's controller should have approved the request, and has not".to_owned())
+            Some("the hub's controller should have approved the CSR, but has not".to_owned())
         }
         Decision::Leave { reason, .. }
             if [reasons::AUTO_APPROVAL_OFF, reasons::USER_NOT_LISTED].contains(&reason) =>
         {
             let user = &pending.request.username;
             Some(format!(
-                "a first request, by user {}, is for a person to approve",
+                "an admin has to approve the first CSR, of user {}",
                 berth_rules::display::Quoted(user)
             ))
         }
-        // The note names the request and then why; the request is named by us.
+        // The note begins with the name of the request, which the finding has already.
         Decision::Leave { note, .. } => {
             let why = note
                 .split_once(" is not approved by the hub: ")
@@ -111,7 +111,7 @@ mod tests {
 
     const AGENT: &str = "system:open-cluster-management:c1:agent";
 
-    /// A good request of an agent of c1, whom this user sent.
+    /// A valid CSR of an agent of c1, sent by this user.
     fn request(user: &str, usages: &[&str]) -> Pending {
         Pending {
             request: CertificateRequest {
@@ -144,7 +144,7 @@ mod tests {
             (
                 "a first request",
                 request("bootstrap", &client),
-                Some("a first request, by user \"bootstrap\", is for a person"),
+                Some("an admin has to approve the first CSR, of user \"bootstrap\""),
             ),
             (
                 "a request for a server",
@@ -159,12 +159,12 @@ mod tests {
             (
                 "a renewal that nobody approves",
                 renewal(Ok(true)),
-                Some("the hub's controller should have approved the request"),
+                Some("the hub's controller should have approved the CSR"),
             ),
             (
                 "a renewal that nobody can ask about",
                 renewal(Err(Unread::Needs("x".to_owned()))),
-                Some("whether the hub lets it renew could not be checked: you need x"),
+                Some("its right to renew could not be checked: you need x"),
             ),
             ("a renewal of just now", new, None),
             ("of another signer", other, None),

@@ -1,4 +1,4 @@
-//! Whether the accounts of gate and controller may do what the manifests grant them.
+//! The rights of the accounts of gate and controller: they have every right that the manifests grant.
 
 use crate::doctor::facts::{Fact, Facts, Rights};
 use crate::doctor::finding::{Check, Finding, FindingObject};
@@ -7,14 +7,14 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = of_account(
         Check::GateRights,
         &facts.gate_rights,
-        "what needs the answers is refused as undecided",
+        "the gate refuses writes that it cannot decide",
         "kubectl apply -f manifests/server/cluster-role.yaml (where OCM's operator keeps the roles: \
          manifests/overlays/replace-ocm/cluster-role.yaml)",
     );
     findings.extend(of_account(
         Check::ControllerRights,
         &facts.controller_rights,
-        "clusters are not carried through their life",
+        "the controller cannot do its work",
         "kubectl apply -f manifests/server/controller-role.yaml",
     ));
     findings
@@ -29,9 +29,9 @@ fn of_account(
     match rights {
         Ok(Some(rights)) => one(check, rights, else_what, remedy),
         Ok(None) => vec![check.skipped(
-            "no Deployment here says as whom it runs: it runs outside of the hub, or somebody else grants its rights",
+            "no Deployment here names its service account: it runs outside of the hub, or another component grants its rights",
         )],
-        Err(unread) => vec![check.unknown("as whom it runs", unread)],
+        Err(unread) => vec![check.unknown("its service account", unread)],
     }
 }
 
@@ -55,7 +55,7 @@ fn one(check: Check, rights: &Rights, else_what: &str, remedy: &str) -> Vec<Find
         findings.push(check.fault(message).of(object.clone()).remedy(remedy));
     }
     if let Some(unread) = rights.asked.iter().find_map(|(_, has)| has.as_ref().err()) {
-        findings.push(check.unknown("what it may do", unread).of(object));
+        findings.push(check.unknown("its rights", unread).of(object));
     }
     findings
 }
@@ -78,11 +78,11 @@ mod tests {
         });
         let findings = check(&facts);
         let expected = [
-            "fault: it lacks verb \"create\" on subjectaccessreviews.authorization.k8s.io: what needs",
+            "fault: it lacks verb \"create\" on subjectaccessreviews.authorization.k8s.io: the gate refuses",
             "fault: it lacks verb ",
         ];
         assert_eq!(told(&findings, &expected), expected);
-        assert!(findings[1].message.contains("; and 2 more: clusters"));
+        assert!(findings[1].message.contains("; and 2 more: the controller"));
     }
 
     #[test]
@@ -95,8 +95,8 @@ mod tests {
             facts.controller_rights = Ok(None);
         });
         let expected = [
-            "unknown: could not be checked: what it may do: you need x",
-            "skipped: no Deployment here says as whom it runs",
+            "unknown: could not be checked: its rights: you need x",
+            "skipped: no Deployment here names its service account",
         ];
         assert_eq!(told(&check(&facts), &expected), expected);
     }

@@ -1,11 +1,9 @@
-//! The Services that the registrations name: there, with the port, and with somebody behind it.
-
-use k8s_openapi::api::core::v1::{Service, ServicePort};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+//! The Services that the registrations name: they exist, have the port, and have a ready endpoint.
 
 use super::writes;
 use crate::doctor::facts::{Called, Endpoint, Facts, endpoint};
 use crate::doctor::finding::{Check, Finding, FindingObject, Severity};
+use crate::doctor::objects::{EndpointSlice, Service, ServicePort};
 
 const CHECK: Check = Check::WebhookService;
 
@@ -33,7 +31,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         let object = FindingObject::within("service", &namespace, &name);
         let mut found = one(facts, &namespace, &name, port, called);
         if is_reached(facts, &called_here) {
-            // The dry run has shown what could not be read.
+            // The dry run has proven what could not be read.
             found.retain(|finding| finding.severity != Severity::Unknown);
         }
         findings.extend(found.into_iter().map(|finding| finding.of(object.clone())));
@@ -41,7 +39,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// Whether a webhook that is called there has been seen at work.
+/// Returns true if a dry run reached a webhook at this address.
 fn is_reached(facts: &Facts, there: &Endpoint) -> bool {
     facts.registered().any(|(webhook, registration)| {
         let mut webhooks = registration.webhooks.iter();
@@ -53,19 +51,17 @@ fn one(facts: &Facts, namespace: &str, name: &str, port: i32, called: &Called) -
     let service = match &called.service {
         Ok(Some(service)) => service,
         Ok(None) => {
-            let message =
-                "it is not there, and the registrations call it: all they cover is refused";
+            let message = "it does not exist, and the registrations call it: the API server refuses all writes that they cover";
             return vec![
                 CHECK
                     .fault(message)
                     .remedy("kubectl apply -k manifests/server"),
             ];
         }
-        Err(unread) => return vec![CHECK.unknown("whether the Service is there", unread)],
+        Err(unread) => return vec![CHECK.unknown("whether the Service exists", unread)],
     };
-    let spec = service.spec.as_ref();
-    if spec.and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
-        // Somebody elsewhere: the dry run shows whether they answer.
+    if service.spec.type_.as_deref() == Some("ExternalName") {
+        // The endpoint is elsewhere. The dry run shows whether it answers.
         return Vec::new();
     }
     let Some(of_service) = port_of(service, port) else {
@@ -77,17 +73,17 @@ fn one(facts: &Facts, namespace: &str, name: &str, port: i32, called: &Called) -
         ];
     };
     match &called.slices {
-        Ok(slices) if is_somebody_ready(slices, of_service.name.as_deref()) => Vec::new(),
+        Ok(slices) if has_ready_endpoint(slices, of_service.name.as_deref()) => Vec::new(),
         Ok(_) => vec![
             CHECK
-                .fault("nobody behind it is ready: all that the registrations cover is refused")
-                .remedy(why_nobody(facts, namespace, name)),
+                .fault("it has no ready endpoint: the API server refuses all writes that the registrations cover")
+                .remedy(why_not_ready(facts, namespace, name)),
         ],
-        Err(unread) => vec![CHECK.unknown("whether anybody behind the Service is ready", unread)],
+        Err(unread) => vec![CHECK.unknown("whether the Service has a ready endpoint", unread)],
     }
 }
 
-fn why_nobody(facts: &Facts, namespace: &str, name: &str) -> String {
+fn why_not_ready(facts: &Facts, namespace: &str, name: &str) -> String {
     match facts.deployment(name) {
         Some(_) => format!(
             "kubectl -n {namespace} rollout status deployment/{name}; kubectl -n {namespace} logs deployment/{name}"
@@ -99,24 +95,25 @@ fn why_nobody(facts: &Facts, namespace: &str, name: &str) -> String {
 }
 
 fn port_of(service: &Service, number: i32) -> Option<&ServicePort> {
-    let ports = service.spec.as_ref()?.ports.as_ref()?;
+    let ports = service.spec.ports.as_ref()?;
     ports.iter().find(|port| {
         let protocol = port.protocol.as_deref().unwrap_or("TCP");
         port.port == number && protocol == "TCP"
     })
 }
 
-/// A slice's ports have the names of the Service's.
-fn is_somebody_ready(slices: &[EndpointSlice], port: Option<&str>) -> bool {
+/// Returns true if an endpoint is ready. Ports of a slice have the names of the Service's ports.
+fn has_ready_endpoint(slices: &[EndpointSlice], port: Option<&str>) -> bool {
     slices.iter().any(|slice| {
         let has_port = slice.ports.iter().flatten().any(|it| {
             it.name.as_deref().unwrap_or_default() == port.unwrap_or_default() && it.port.is_some()
         });
         has_port
-            && slice.endpoints.iter().any(|endpoint| {
+            && slice.endpoints.iter().flatten().any(|endpoint| {
                 let conditions = endpoint.conditions.as_ref();
-                // Not known is as good as ready.
-                conditions.and_then(|it| it.ready) != Some(false) && !endpoint.addresses.is_empty()
+                let mut addresses = endpoint.addresses.iter().flatten();
+                // An unknown state counts as ready.
+                conditions.and_then(|it| it.ready) != Some(false) && addresses.next().is_some()
             })
     })
 }
@@ -143,7 +140,7 @@ mod tests {
             }])
         };
         // (sentence, EndpointSlices, what is found)
-        let nobody = "fault: nobody behind it is ready";
+        let nobody = "fault: it has no ready endpoint";
         let table: [(&str, Value, &[&str]); 6] = [
             ("ready", slice(json!(true), "webhook"), &[]),
             ("not known", slice(Value::Null, "webhook"), &[]),
@@ -177,18 +174,18 @@ mod tests {
             (
                 "not there",
                 |it| it.service = Ok(None),
-                &["fault: it is not there"],
+                &["fault: it does not exist"],
             ),
             (
                 "not to be read",
                 |it| it.service = Err(Unread::Needs("x".to_owned())),
-                &["unknown: could not be checked: whether the Service is there: you need x"],
+                &["unknown: could not be checked: whether the Service exists: you need x"],
             ),
             (
                 "another port",
                 |it| {
                     let service = it.service.as_mut().unwrap().as_mut().unwrap();
-                    service.spec.as_mut().unwrap().ports.as_mut().unwrap()[0].port = 443;
+                    service.spec.ports.as_mut().unwrap()[0].port = 443;
                 },
                 &["fault: it has no port 9443"],
             ),
@@ -196,7 +193,7 @@ mod tests {
                 "elsewhere",
                 |it| {
                     let service = it.service.as_mut().unwrap().as_mut().unwrap();
-                    service.spec.as_mut().unwrap().type_ = Some("ExternalName".to_owned());
+                    service.spec.type_ = Some("ExternalName".to_owned());
                     it.slices = Ok(Vec::new());
                 },
                 &[],
@@ -219,8 +216,7 @@ mod tests {
         });
         assert_eq!(check(&facts), []);
         facts.tried.clear();
-        let expected =
-            ["unknown: could not be checked: whether anybody behind the Service is ready"];
+        let expected = ["unknown: could not be checked: whether the Service has a ready endpoint"];
         assert_eq!(told(&check(&facts), &expected), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Sets and bindings: the sets that every hub has, selectors, and bindings that are not in force, or where none may be.
+//! Sets and bindings: default sets, invalid selectors, and bindings that are not effective or in the wrong namespace.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::doctor::installation;
 use crate::hub::Item;
 use crate::print::plain;
 
-/// What was made a moment ago may not have been looked at yet.
+/// The controller may not have handled newer objects yet.
 const NEW: SignedDuration = SignedDuration::from_secs(30);
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
@@ -24,7 +24,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     match &facts.sets {
         Ok(sets) => {
             if installation::keeps_no_default_sets(facts) {
-                let why = "the hub is told not to keep them (feature gate DefaultClusterSet)";
+                let why = "the hub does not manage them (feature gate DefaultClusterSet)";
                 findings.push(Check::DefaultSets.skipped(why));
             } else {
                 for name in [labels::DEFAULT_SET, labels::GLOBAL_SET] {
@@ -50,9 +50,9 @@ fn set_object(name: &str) -> FindingObject {
 fn default_set(name: &str, sets: &[Item<ManagedClusterSet>]) -> Option<Finding> {
     const CHECK: Check = Check::DefaultSets;
     let found = sets.iter().find(|item| item.name() == name);
-    let keeps = "the controller makes and mends it: see that it runs (checks controller and controller-rights)";
+    let keeps = "the controller creates and repairs it: check that it runs (checks controller and controller-rights)";
     let finding = match found {
-        None => CHECK.fault("it is not there").remedy(keeps),
+        None => CHECK.fault("it does not exist").remedy(keeps),
         Some(item) if item.unreadable.is_some() => {
             let why = item.unreadable.as_deref().unwrap_or_default();
             CHECK
@@ -72,7 +72,7 @@ fn default_set(name: &str, sets: &[Item<ManagedClusterSet>]) -> Option<Finding> 
                 };
                 CHECK
                     .fault(format!(
-                        "it is being deleted{held}; it is made again when it is gone"
+                        "it is being deleted{held}; the hub creates it again after the deletion"
                     ))
                     .remedy(format!("kubectl edit managedclusterset {name}"))
             } else {
@@ -83,7 +83,7 @@ fn default_set(name: &str, sets: &[Item<ManagedClusterSet>]) -> Option<Finding> 
     Some(finding.of(set_object(name)))
 }
 
-/// Held against what the controller would make of it.
+/// Compares the selector with the one that the controller would write.
 fn wrong_selector(name: &str, set: ClusterSet) -> Option<Finding> {
     const CHECK: Check = Check::DefaultSets;
     let keeps_it = set.keeps_selector;
@@ -102,13 +102,13 @@ fn wrong_selector(name: &str, set: ClusterSet) -> Option<Finding> {
         return None;
     }
     let means = match name {
-        labels::DEFAULT_SET => "clusters whose label names it do not belong to it",
+        labels::DEFAULT_SET => "clusters with its label do not belong to it",
         _ => "it does not select every cluster",
     };
     Some(if keeps_it {
         CHECK
             .warning(format!(
-                "its selector is not the default one, and annotation {}=false keeps the hub from mending it: {means}",
+                "its selector is not the default one, and annotation {}=false keeps the hub from repairing it: {means}",
                 labels::AUTO_UPDATE_SET
             ))
             .remedy(format!(
@@ -119,7 +119,7 @@ fn wrong_selector(name: &str, set: ClusterSet) -> Option<Finding> {
         CHECK
             .fault(format!("its selector is not the default one: {means}"))
             .remedy(
-                "the controller mends it: see that it runs (checks controller and controller-rights)",
+                "the controller repairs it: check that it runs (checks controller and controller-rights)",
             )
     })
 }
@@ -132,7 +132,7 @@ fn selector(item: &Item<ManagedClusterSet>) -> Option<Finding> {
         None => {
             let mistakes = ClusterSet::from(item.object.clone()).membership.err()?;
             let message = format!(
-                "it selects nobody, as its selector is invalid: {}",
+                "it selects no clusters, since its selector is invalid: {}",
                 plain(&mistakes)
             );
             CHECK.fault(message)
@@ -172,7 +172,7 @@ fn bindings(facts: &Facts) -> Vec<Finding> {
         let delete = format!("kubectl -n {namespace} delete managedclustersetbinding {name}");
         if accepted.contains(&namespace) {
             let message = format!(
-                "the namespace is that of the accepted ManagedCluster {namespace:?}, whose agent works in it"
+                "the namespace is that of the accepted ManagedCluster {namespace:?}, whose agent has rights in it"
             );
             let remedy =
                 format!("bind the set in another namespace, and delete this one: {delete}");
@@ -198,7 +198,8 @@ fn bindings(facts: &Facts) -> Vec<Finding> {
         let finding = match bound {
             Some(condition) if condition.status == TRUE => continue,
             Some(condition) if condition.reason == conditions::CLUSTER_SET_NOT_FOUND => {
-                let message = format!("it is not in force: there is no ManagedClusterSet {set:?}");
+                let message =
+                    format!("it is not effective: ManagedClusterSet {set:?} does not exist");
                 Check::Bindings
                     .warning(message)
                     .remedy(format!("berth create clusterset {set}; or {delete}"))
@@ -206,15 +207,15 @@ fn bindings(facts: &Facts) -> Vec<Finding> {
             Some(condition) => {
                 let (reason, message) = (plain(&condition.reason), plain(&condition.message));
                 Check::Bindings
-                    .warning(format!("it is not in force ({reason}): {message}"))
+                    .warning(format!("it is not effective ({reason}): {message}"))
                     .remedy(format!(
                         "kubectl -n {namespace} describe managedclustersetbinding {name}"
                     ))
             }
             None if is_new(facts, item.object.creation_timestamp().map(|it| it.0)) => continue,
             None => Check::Bindings
-                .warning("nobody has told yet whether it is in force")
-                .remedy("see that the controller runs (checks controller and controller-rights)"),
+                .warning("the hub has not reported yet whether it is effective")
+                .remedy("check that the controller runs (checks controller and controller-rights)"),
         };
         findings.push(finding.of(object));
     }
@@ -260,7 +261,7 @@ mod tests {
             (
                 "one is gone",
                 |all| drop(all.as_array_mut().unwrap().remove(0)),
-                &["fault: it is not there"],
+                &["fault: it does not exist"],
             ),
             (
                 "held while it is deleted",
@@ -302,7 +303,9 @@ mod tests {
                     all[2]["spec"] = json!({"clusterSelector": {"selectorType": "LabelSelector",
                         "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}});
                 },
-                &["fault: it selects nobody, as its selector is invalid: spec.clusterSelector"],
+                &[
+                    "fault: it selects no clusters, since its selector is invalid: spec.clusterSelector",
+                ],
             ),
             (
                 "one that cannot be read",
@@ -338,16 +341,16 @@ mod tests {
         going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         let found = condition("True", "ClusterSetBound");
         let table: [(&str, Value, &[&str]); 7] = [
-            ("in force", binding("team", found.clone()), &[]),
+            ("effective", binding("team", found.clone()), &[]),
             (
                 "no set",
                 binding("team", condition("False", "ClusterSetNotFound")),
-                &["warning: it is not in force: there is no ManagedClusterSet \"prod\""],
+                &["warning: it is not effective: ManagedClusterSet \"prod\" does not exist"],
             ),
             (
                 "another reason",
                 binding("team", condition("False", "Odd")),
-                &["warning: it is not in force (Odd): m"],
+                &["warning: it is not effective (Odd): m"],
             ),
             (
                 "in a cluster's namespace",
@@ -355,7 +358,7 @@ mod tests {
                 &["fault: the namespace is that of the accepted ManagedCluster \"c1\""],
             ),
             ("in that of a cluster that waits", binding("c2", found), &[]),
-            ("untold", untold, &["warning: nobody has told"]),
+            ("untold", untold, &["warning: the hub has not reported"]),
             ("made just now", new, &[]),
         ];
         let clusters = [("c1", true), ("c2", false)].map(|(name, accepted)| {

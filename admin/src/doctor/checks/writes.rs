@@ -1,7 +1,7 @@
-//! Writes that the gate must refuse, or fill in, sent as dry runs: the whole path is proven, from the API server to the
-//! gate, and that it is Berth who answers. Nothing is stored.
+//! Dry runs of writes that the gate must refuse or complete. They prove the whole path from the API server to the gate, and that
+//! Berth answers. Nothing is stored.
 //!
-//! RBAC refuses whoever may not make such objects before any webhook is asked: then nothing is proven.
+//! If RBAC forbids the user to create such objects, the API server calls no webhook, and the check proves nothing.
 
 use berth_manifests::ShippedWebhook;
 use berth_manifests::webhooks::{Probe, Shows, WEBHOOKS};
@@ -16,7 +16,7 @@ use crate::print::plain;
 
 const CHECK: Check = Check::DryRun;
 
-/// What is written to see a webhook at work. `unique`: part of the name, so that no object is met that exists.
+/// Returns the object of a dry run. `unique` is part of its name, so that no object of that name exists.
 pub(crate) fn object(webhook: &ShippedWebhook, probe: &Probe, unique: &str) -> Value {
     let mut object = (probe.object)(&format!("berth-doctor-{unique}"));
     object["apiVersion"] = webhook.api_version().into();
@@ -24,26 +24,26 @@ pub(crate) fn object(webhook: &ShippedWebhook, probe: &Probe, unique: &str) -> V
     object
 }
 
-/// The webhooks that a write of ours shows at work.
+/// Returns the webhooks that are checked by a dry run.
 pub(crate) fn tried() -> impl Iterator<Item = (&'static ShippedWebhook, &'static Probe)> {
     let probed = |webhook: &&'static ShippedWebhook| Some((*webhook, webhook.probe.as_ref()?));
     WEBHOOKS.iter().filter_map(probed)
 }
 
-/// What the answer to a write shows.
+/// What the response to a dry run proves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// This webhook answered, and it is Berth's, as far as that can be told.
+    /// Berth's webhook answered.
     Berths,
-    /// A webhook answered as OCM's does, and not as Berth.
+    /// OCM's webhook answered, or another one with its name.
     Ocms,
-    /// Nobody did what must be done.
-    Nobody,
+    /// No webhook refused or completed the object.
+    NotCalled,
     /// The API server could not call a webhook.
     CallFailed { webhook: String, why: String },
-    /// The write was refused before, or by somebody else.
+    /// The write was refused before it reached the gate, or by another webhook or policy.
     Elsewhere(String),
-    /// Who asks may not make such objects.
+    /// The user may not create such objects.
     NotAllowed,
     /// The API server does not know the kind.
     NotServed,
@@ -55,7 +55,7 @@ fn verdict(webhook: &ShippedWebhook, probe: &Probe, tried: &Tried) -> Verdict {
             let is_filled = |field| object.pointer(field).is_some_and(Value::is_string);
             return match probe.shows {
                 Shows::Filled { field, .. } if is_filled(field) => Verdict::Berths,
-                _ => Verdict::Nobody,
+                _ => Verdict::NotCalled,
             };
         }
         Err(status) => status,
@@ -81,13 +81,13 @@ fn verdict(webhook: &ShippedWebhook, probe: &Probe, tried: &Tried) -> Verdict {
     }
 }
 
-/// The webhook that denied, and what it said.
+/// Returns the name of the webhook that denied, and its message.
 fn denial(message: &str) -> Option<(&str, &str)> {
     let rest = message.strip_prefix("admission webhook \"")?;
     rest.split_once("\" denied the request: ")
 }
 
-/// The webhook that could not be called, and why.
+/// Returns the name of the webhook that could not be called, and the reason.
 fn failed_call(status: &Status) -> Option<(String, String)> {
     let (_, rest) = status.message.split_once("failed calling webhook \"")?;
     let (name, why) = rest.split_once('"')?;
@@ -96,9 +96,9 @@ fn failed_call(status: &Status) -> Option<(String, String)> {
     Some((name.to_owned(), why.to_owned()))
 }
 
-/// Whether this webhook has been seen at work, so that its path, its certificate and its endpoint are in order.
+/// Returns true if a dry run reached this webhook, which proves its path, certificate and endpoint.
 ///
-/// A webhook that is not tried works if one that works is called at the same place, with the same authority.
+/// A webhook without a dry run works if another one works at the same address with the same authority.
 pub(super) fn works(facts: &Facts, webhook: &ShippedWebhook) -> bool {
     let Some(probe) = &webhook.probe else {
         return tried()
@@ -128,7 +128,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
             continue;
         };
         let registration = facts.registration(webhook);
-        // That it is not registered is told elsewhere.
+        // Another check reports a missing registration.
         if let Ok(None) = registration {
             continue;
         }
@@ -140,7 +140,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
                 None => continue,
             },
         };
-        // Where a call fails of what is asked first, every write tells of the same webhook.
+        // If the first webhook cannot be called, every write fails with the same message.
         let object = named(facts, &finding).unwrap_or(object);
         let finding = finding.of(object);
         let same = |it: &Finding| it.object == finding.object && it.message == finding.message;
@@ -151,7 +151,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// The registration with the webhook that a finding says could not be called.
+/// Returns the registration of the webhook that could not be called.
 fn named(facts: &Facts, finding: &Finding) -> Option<FindingObject> {
     let (_, rest) = finding.message.split_once(NOT_CALLED)?;
     let (name, _) = rest.strip_prefix('"')?.split_once('"')?;
@@ -171,31 +171,31 @@ fn question(webhook: &ShippedWebhook, probe: &Probe) -> String {
     match probe.shows {
         Shows::Filled { question, .. } => question.to_owned(),
         Shows::Refused { .. } => {
-            format!("whether a malformed {} is refused, by Berth", webhook.kind)
+            format!("whether Berth refuses a malformed {}", webhook.kind)
         }
     }
 }
 
 fn finding(webhook: &ShippedWebhook, probe: &Probe, verdict: Verdict) -> Option<Finding> {
-    let look = "look at the other findings; kubectl -n open-cluster-management-hub logs \
+    let look = "see the other findings; kubectl -n open-cluster-management-hub logs \
                 deployment/cluster-manager-registration-webhook";
     Some(match verdict {
         Verdict::Berths => return None,
-        Verdict::Nobody => CHECK
+        Verdict::NotCalled => CHECK
             .fault(match probe.shows {
                 Shows::Filled { instead, .. } => {
-                    format!("{instead}: the API server does not ask the gate")
+                    format!("{instead}: the API server does not call the gate")
                 }
                 Shows::Refused { .. } => format!(
-                    "a {} that is malformed would have been stored: the API server does not ask the gate, or somebody else \
-                     answers",
+                    "a malformed {} would have been stored: the API server does not call the gate, or calls another \
+                     server",
                     webhook.kind
                 ),
             })
             .remedy(look),
         Verdict::Ocms => CHECK
             .fault(format!(
-                "OCM's webhook answers, or an old Berth: a {} was not refused with what this Berth says",
+                "OCM's webhook answers, or an older Berth: the message of the refusal of a {} is not the one of this version",
                 webhook.kind
             ))
             .remedy(
@@ -206,7 +206,7 @@ fn finding(webhook: &ShippedWebhook, probe: &Probe, verdict: Verdict) -> Option<
             .fault(format!("{NOT_CALLED}{webhook:?}: {}", plain(&why)))
             .remedy(of_a_failed_call(&why)),
         Verdict::Elsewhere(message) => {
-            let why = format!("somebody else refused the write: {}", plain(&message));
+            let why = format!("another webhook or policy refused the write: {}", plain(&message));
             CHECK.unknown(&question(webhook, probe), &Unread::Why(why))
         }
         Verdict::NotServed => {
@@ -223,11 +223,11 @@ fn finding(webhook: &ShippedWebhook, probe: &Probe, verdict: Verdict) -> Option<
 fn of_a_failed_call(why: &str) -> String {
     let is = |words: &[&str]| words.iter().any(|word| why.contains(word));
     if is(&["x509", "certificate", "tls:", "TLS"]) {
-        "put certificate and caBundle right: see webhook-certificate".to_owned()
+        "correct the certificate or the caBundle: see webhook-certificate".to_owned()
     } else if is(&["not found", "404"]) {
-        "put the path and the Service right: see registrations and webhook-service".to_owned()
+        "correct the path or the Service: see registrations and webhook-service".to_owned()
     } else {
-        "see that the gate runs, and that the API server reaches it: kubectl -n open-cluster-management-hub rollout status \
+        "check that the gate runs, and that the API server reaches it: kubectl -n open-cluster-management-hub rollout status \
          deployment/cluster-manager-registration-webhook"
             .to_owned()
     }
@@ -288,18 +288,18 @@ mod tests {
         // (sentence, webhook, answer, verdict)
         let table = [
             ("a time", mutate, filled_in, Verdict::Berths),
-            ("no time", mutate, stored(mutate), Verdict::Nobody),
+            ("no time", mutate, stored(mutate), Verdict::NotCalled),
             ("Berth's words", cluster, denied(cluster, berths), Verdict::Berths),
             ("OCM's words", cluster, denied(cluster, ocms), Verdict::Ocms),
             ("other words", cluster, denied(cluster, "no"), Verdict::Ocms),
-            ("stored", cluster, stored(cluster), Verdict::Nobody),
+            ("stored", cluster, stored(cluster), Verdict::NotCalled),
             (
                 "a name that is too long",
                 set,
                 denied(set, "metadata.name: Invalid value: \"x\": must be no more"),
                 Verdict::Berths,
             ),
-            ("stored", set, stored(set), Verdict::Nobody),
+            ("stored", set, stored(set), Verdict::NotCalled),
             (
                 "another name",
                 binding,
@@ -382,9 +382,9 @@ mod tests {
         let expected = [
             "unknown: could not be checked: whether new taints get their time: you need verb \"create\" on \
              managedclusters.cluster.open-cluster-management.io",
-            "unknown: could not be checked: whether a malformed ManagedCluster is refused",
-            "unknown: could not be checked: whether a malformed ManagedClusterSet is refused",
-            "unknown: could not be checked: whether a malformed ManagedClusterSetBinding is refused, by Berth: you need verb \
+            "unknown: could not be checked: whether Berth refuses a malformed ManagedCluster:",
+            "unknown: could not be checked: whether Berth refuses a malformed ManagedClusterSet:",
+            "unknown: could not be checked: whether Berth refuses a malformed ManagedClusterSetBinding: you need verb \
              \"create\" on managedclustersetbindings.cluster.open-cluster-management.io in namespace \"default\"",
         ];
         assert_eq!(told(&check(&facts), &expected), expected);

@@ -1,32 +1,32 @@
-//! As whom gate and controller run, and what these accounts may do.
+//! The service accounts of gate and controller, and their rights.
 
 use std::cell::RefCell;
 
 use futures::{StreamExt, stream};
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authorization::v1::{SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use serde_json::json;
 
-use super::{Named, get, read};
+use super::{Named, read};
 use crate::doctor::facts::{Fact, Rights, Unread};
 use crate::doctor::installation;
+use crate::doctor::objects::Deployment;
 use crate::doctor::rights::{self, Right};
 use crate::hub::{DryRun, Filter, HubConnection};
 
-/// So many questions about rights are asked at a time: a hub has better things to do.
+/// Limit on concurrent SubjectAccessReviews.
 const AT_ONCE: usize = 8;
 
 const REVIEWS: Named = ("subjectaccessreviews", "authorization.k8s.io");
 
-/// The Deployments, and what those may do as whom they run.
+/// The Deployments, and the rights of their service accounts.
 pub(super) struct Accounts {
     pub(super) deployments: Fact<Vec<Deployment>>,
     pub(super) gate: Fact<Option<Rights>>,
     pub(super) controller: Fact<Option<Rights>>,
 }
 
-/// Reads them, and asks.
+/// Reads the Deployments and checks the rights.
 pub(super) async fn deployments(hub: &HubConnection, namespace: &str) -> Accounts {
     let within = Some(namespace);
     let reading = async {
@@ -43,23 +43,23 @@ pub(super) async fn deployments(hub: &HubConnection, namespace: &str) -> Account
     let account = match (webhook, &deployments) {
         (Some(deployment), _) => Ok(Some(installation::account(deployment))),
         (None, Err(unread)) => Err(unread.clone()),
-        // What runs outside of the hub may have the account of the manifests, or none that is known here.
+        // A gate outside of the hub may use the account of the manifests. Otherwise its account is unknown.
         (None, Ok(_)) => {
-            let getting = get::<ServiceAccount>(hub, within, installation::ACCOUNT);
+            let getting = hub.get_value::<ServiceAccount>(within, installation::ACCOUNT);
             let account = read("get", ("serviceaccounts", ""), within, getting).await;
             account.map(|account| account.map(|_| installation::ACCOUNT.to_owned()))
         }
     };
-    // Where OCM's operator installs it, the operator grants the controller's rights.
+    // If OCM's operator installs the controller, it also grants its rights.
     let controller = installation::controller(named);
     let controllers_account = match (controller, webhook, &deployments) {
         (Some(deployment), ..) => Ok(Some(installation::account(deployment))),
         (None, Some(_), _) => Ok(None),
         (None, None, Err(unread)) => Err(unread.clone()),
-        // As above; with one process for both there is no account of its own.
+        // As above. One process for both has only the gate's account.
         (None, None, Ok(_)) => {
             let own = installation::CONTROLLER_ACCOUNT;
-            let getting = get::<ServiceAccount>(hub, within, own);
+            let getting = hub.get_value::<ServiceAccount>(within, own);
             let found = read("get", ("serviceaccounts", ""), within, getting).await;
             match found {
                 Ok(Some(_)) => Ok(Some(own.to_owned())),
@@ -88,7 +88,7 @@ pub(super) async fn deployments(hub: &HubConnection, namespace: &str) -> Account
     }
 }
 
-/// Which of these rights a service account has.
+/// Asks which of these rights a service account has.
 async fn may(hub: &HubConnection, namespace: &str, account: &str, rights: Vec<Right>) -> Rights {
     let user = format!("system:serviceaccount:{namespace}:{account}");
     let groups = [
@@ -107,7 +107,7 @@ async fn may(hub: &HubConnection, namespace: &str, account: &str, rights: Vec<Ri
     }
 }
 
-/// Asks a few at a time, and no more once one is not answered: so it would be with the others.
+/// Asks a few questions at a time. After the first error no more are asked, since they would fail in the same way.
 pub(super) async fn ask_all<T>(
     hub: &HubConnection,
     questions: impl IntoIterator<Item = (T, SubjectAccessReviewSpec)>,

@@ -1,6 +1,6 @@
-//! Reads all that the checks go by, at once; what depends on something else, right after it.
+//! Reads the facts for the checks, concurrently.
 //!
-//! Each read ends in its time. What may not be read is a fact, too: the permission that is missing.
+//! Each read has a timeout. A missing permission is a fact as well.
 
 mod accounts;
 mod registered;
@@ -16,7 +16,6 @@ use berth_lifecycle_core::names;
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Resource;
@@ -27,22 +26,23 @@ use super::checks::hub::silent_for;
 use super::checks::{crds, writes};
 use super::facts::{Fact, Facts, Pending, Unread};
 use super::installation;
+use super::objects::Lease;
 use super::rights::needed;
 use crate::failure::CommandError;
 use crate::hub::{Answered, Filter, HubConnection, Item, Tried};
 use accounts::ask_all;
 
-/// In this time, a holder of the Lease renews it, unless it is told otherwise.
+/// The holder of the Lease renews it within this time, with the default flags.
 const RENEWAL: Duration = Duration::from_secs(4);
-/// Of so many requests for a renewal it is asked whether they may be approved.
+/// Upper bound on the renewals whose senders' rights are checked.
 const MOST_RENEWALS: usize = 50;
 
-/// Reads everything.
+/// Reads the facts.
 ///
 /// # Errors
-/// The hub does not answer, does not know who asks, or lets them read nothing of it; or it is none.
+/// The hub does not answer, does not know the user, or lets the user read nothing; or the API server is not a hub.
 pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts, CommandError> {
-    // Who cannot be reached is not asked for the rest.
+    // If the hub does not answer, nothing else is read.
     let answered = hub.answers().await?;
     let everything = futures::join!(
         definitions(hub),
@@ -98,7 +98,7 @@ pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts
     match nothing_read(&facts) {
         None => Ok(facts),
         Some(Unread::Needs(_)) => Err(CommandError::Config(format!(
-            "you may read nothing of the hub at {} that is to be looked at; docs/doctor.md has the ClusterRole that it takes",
+            "you have none of the permissions that the checks need on the hub at {}; docs/doctor.md has a ClusterRole",
             hub.server()
         ))),
         Some(Unread::Why(why)) => Err(CommandError::Config(format!(
@@ -108,7 +108,7 @@ pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts
     }
 }
 
-/// Why nothing at all could be read.
+/// Returns the reason, if nothing at all could be read.
 fn nothing_read(facts: &Facts) -> Option<Unread> {
     let crds = facts.crds.values().map(|crd| crd.as_ref().err());
     let lists = [
@@ -121,12 +121,12 @@ fn nothing_read(facts: &Facts) -> Option<Unread> {
     ];
     let all: Option<Vec<&Unread>> = crds.chain(lists).collect();
     let all = all?;
-    // What is no permission says more.
+    // Another error says more than a missing permission.
     let why = all.iter().find(|unread| matches!(unread, Unread::Why(_)));
     why.or(all.first()).map(|unread| (*unread).clone())
 }
 
-/// A resource and its group, to name a permission by.
+/// A resource and its group, for the name of a permission.
 type Named = (&'static str, &'static str);
 
 const CLUSTERS: Named = ("managedclusters", berth_api::groups::CLUSTER);
@@ -134,7 +134,7 @@ const SETS: Named = ("managedclustersets", berth_api::groups::CLUSTER);
 const BINDINGS: Named = ("managedclustersetbindings", berth_api::groups::CLUSTER);
 const LEASES: Named = ("leases", "coordination.k8s.io");
 
-/// What was read; or why not.
+/// Converts the result of a read to a fact.
 async fn read<T>(
     verb: &str,
     (resource, group): Named,
@@ -173,12 +173,9 @@ where
 
 async fn definitions(hub: &HubConnection) -> BTreeMap<String, Fact<Option<Value>>> {
     let named = ("customresourcedefinitions", "apiextensions.k8s.io");
-    let each = crds::expected().map(|crd| async move {
+    let each = crds::expected().into_iter().map(|crd| async move {
         let name = crds::name(&crd);
-        let reading = async {
-            let item = hub.get::<CustomResourceDefinition>(None, &name).await?;
-            Ok(item.map(|item| item.value))
-        };
+        let reading = hub.get_value::<CustomResourceDefinition>(None, &name);
         let found = read("get", named, None, reading).await;
         (name, found)
     });
@@ -188,16 +185,13 @@ async fn definitions(hub: &HubConnection) -> BTreeMap<String, Fact<Option<Value>
 async fn agent_roles(hub: &HubConnection) -> [Fact<Option<Value>>; 2] {
     let named = ("clusterroles", "rbac.authorization.k8s.io");
     let one = async |name: &str| {
-        let reading = async {
-            let item = hub.get::<ClusterRole>(None, name).await?;
-            Ok(item.map(|item| item.value))
-        };
+        let reading = hub.get_value::<ClusterRole>(None, name);
         read("get", named, None, reading).await
     };
     futures::join!(one(names::REGISTRATION_ROLE), one(names::WORK_ROLE)).into()
 }
 
-/// The Lease of the election; and whether it was renewed between two looks, where it seems that it is not.
+/// Reads the Lease of the election. If it seems expired, reads it again, and returns true if it was renewed in between.
 async fn lease(
     hub: &HubConnection,
     namespace: &str,
@@ -210,10 +204,7 @@ async fn lease(
     };
     let first = look().await;
     let now = answered.its_time.unwrap_or(answered.ours.1);
-    let is_silent = |lease: &Lease| {
-        let spec = lease.spec.clone().unwrap_or_default();
-        silent_for(&spec, now).is_some()
-    };
+    let is_silent = |lease: &Lease| silent_for(&lease.spec, now).is_some();
     if !matches!(&first, Ok(Some(lease)) if is_silent(lease)) {
         return (first, false);
     }
@@ -240,7 +231,7 @@ async fn tried(hub: &HubConnection) -> HashMap<&'static str, Fact<Tried>> {
     join_all(each).await.into_iter().collect()
 }
 
-/// The requests of agents that nobody has decided about.
+/// Reads the pending requests of agents.
 async fn requests(hub: &HubConnection) -> Fact<Vec<Pending>> {
     let named = ("certificatesigningrequests", "certificates.k8s.io");
     let filter = Filter::labels(berth_api::labels::CLUSTER_NAME);

@@ -1,4 +1,4 @@
-//! The registrations, and those that they name: Services, and what is served at URLs.
+//! The registrations, the Services that they name, and the certificates at their URLs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,19 +9,17 @@ use futures::future::join_all;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Secret, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use super::{get, list, read};
+use super::{get, read};
 use crate::doctor::facts::{Called, Endpoint, Fact, Registration, Unread, endpoint};
 use crate::doctor::installation;
+use crate::doctor::objects::{Deployment, EndpointSlice, Secret, Service};
 use crate::hub::{Filter, HubConnection};
 
-/// How long a webhook may take to show its certificate.
+/// Timeout of a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// The registrations, and those that they name.
+/// The registrations, and what they name.
 pub(super) struct Registrations {
     pub(super) mutating: Fact<Vec<Registration>>,
     pub(super) validating: Fact<Vec<Registration>>,
@@ -29,21 +27,31 @@ pub(super) struct Registrations {
     pub(super) served: BTreeMap<Endpoint, Fact<Chain>>,
 }
 
-/// Reads them all.
+/// Reads the registrations and what they name.
 pub(super) async fn registrations(hub: &HubConnection, namespace: &str) -> Registrations {
     const GROUP: &str = "admissionregistration.k8s.io";
     let (mutating, validating) = futures::join!(
-        list::<MutatingWebhookConfiguration>(hub, ("mutatingwebhookconfigurations", GROUP)),
-        list::<ValidatingWebhookConfiguration>(hub, ("validatingwebhookconfigurations", GROUP)),
+        read(
+            "list",
+            ("mutatingwebhookconfigurations", GROUP),
+            None,
+            hub.list_values::<MutatingWebhookConfiguration>(),
+        ),
+        read(
+            "list",
+            ("validatingwebhookconfigurations", GROUP),
+            None,
+            hub.list_values::<ValidatingWebhookConfiguration>(),
+        ),
     );
     let mutating = mutating.map(|all| {
         all.iter()
-            .map(|it| Registration::of("mutatingwebhookconfiguration", &it.value))
+            .map(|it| Registration::of("mutatingwebhookconfiguration", it))
             .collect::<Vec<_>>()
     });
     let validating = validating.map(|all| {
         all.iter()
-            .map(|it| Registration::of("validatingwebhookconfiguration", &it.value))
+            .map(|it| Registration::of("validatingwebhookconfiguration", it))
             .collect::<Vec<_>>()
     });
     let ours: BTreeSet<Endpoint> = [&mutating, &validating]
@@ -91,7 +99,7 @@ async fn called(hub: &HubConnection, namespace: &str, name: &str, installed_in: 
         Ok(items.into_iter().map(|item| item.object).collect())
     };
     let secret = async {
-        // As the Deployment says, if it can be read; that it cannot is told elsewhere.
+        // If the Deployment cannot be read, another check reports it.
         let deployment = get::<Deployment>(hub, Some(installed_in), installation::WEBHOOK).await;
         let secret_name = installation::secret(deployment.ok().flatten().as_ref());
         let secret = get::<Secret>(hub, within, &secret_name);
@@ -128,7 +136,7 @@ async fn shown_at(host: &str, port: u16) -> Fact<Chain> {
             .map_err(|error| error.to_string())?;
         served::seen_at(stream, host).await
     });
-    let from_here = |why: String| Unread::Why(format!("it cannot be reached from here: {why}"));
+    let from_here = |why: String| Unread::Why(format!("cannot connect from here: {why}"));
     match seen.await {
         Ok(seen) => seen.map_err(from_here),
         Err(_) => Err(from_here(format!("no answer in {HANDSHAKE:?}"))),

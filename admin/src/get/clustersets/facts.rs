@@ -1,4 +1,4 @@
-//! What bindings and clusters say of sets.
+//! Facts about sets, from bindings and clusters.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use crate::get::UNREADABLE;
 use crate::get::bindings::is_not_bound;
 use crate::hub::Item;
 
-/// So many clusters are named in a cell.
+/// Upper bound on the clusters that a cell names.
 const NAMED: usize = 3;
-/// What stands for the clusters of a set whose selector is wrong. The status of the set says what is.
+/// The text of a cell if the set's selector is invalid. The status of the set has the details.
 const INVALID: &str = "<invalid selector>";
 
 type Labels = BTreeMap<String, String>;
 
-/// What was read. None: it could not be.
+/// The facts. None: the objects could not be read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
-    /// By set and namespace: whether the hub says that the binding is not in force.
+    /// By set and namespace: true if the hub reports that the binding is not effective.
     bindings: Option<BTreeMap<String, BTreeMap<String, bool>>>,
     clusters: Option<BTreeMap<String, Labels>>,
 }
@@ -42,14 +42,14 @@ impl Facts {
         self.clusters = Some(items.iter().map(labels).collect());
     }
 
-    /// Takes in a binding that is there, or no longer, and returns the name of its set.
+    /// Adds or removes a binding. Returns the name of its set.
     pub(super) fn bound_is(
         &mut self,
         item: &Item<ManagedClusterSetBinding>,
         there: bool,
     ) -> String {
         let binding = &item.object;
-        // It has the name of its set, if all is as it should be.
+        // The gate keeps the name of a binding equal to that of its set.
         let set = match binding.spec.cluster_set.as_str() {
             "" => item.name(),
             set => set.to_owned(),
@@ -65,7 +65,7 @@ impl Facts {
         set
     }
 
-    /// Takes in a cluster that is there, or no longer, and returns the labels that it had and has.
+    /// Adds or removes a cluster. Returns its labels before and after.
     pub(super) fn cluster_is(
         &mut self,
         item: &Item<ManagedCluster>,
@@ -80,7 +80,7 @@ impl Facts {
         [before, labels]
     }
 
-    /// The namespaces in which a set is bound.
+    /// Returns the namespaces that a set is bound to.
     pub(super) fn bound(&self, set: &str) -> Option<Vec<String>> {
         let namespaces = self.bindings.as_ref()?.get(set).into_iter().flatten();
         let shown = namespaces.map(|(namespace, not_bound)| match not_bound {
@@ -90,7 +90,7 @@ impl Facts {
         Some(shown.collect())
     }
 
-    /// The names of the clusters of a set; or what is said instead.
+    /// Returns the names of the clusters of a set, or the text of the cell if they are unknown.
     pub(super) fn clusters_of(
         &self,
         set: &Item<ManagedClusterSet>,
@@ -104,7 +104,7 @@ impl Facts {
     }
 }
 
-/// Who belongs to a set; or what is said instead.
+/// Returns the membership rule of a set, or the text of the cell if it is unknown.
 pub(super) fn members(set: &Item<ManagedClusterSet>) -> Result<Membership, &'static str> {
     if set.unreadable.is_some() {
         return Err(UNREADABLE);
@@ -113,7 +113,7 @@ pub(super) fn members(set: &Item<ManagedClusterSet>) -> Result<Membership, &'sta
     Membership::new(&set.name(), selector).map_err(|_| INVALID)
 }
 
-/// The first names, and how many more there are, as kubectl has it for endpoints.
+/// Formats the first names and the number of the others, as kubectl does for endpoints.
 pub(super) fn first(names: &[&str]) -> String {
     match names.split_at_checked(NAMED) {
         Some((first, more @ [_, ..])) => format!("{} + {} more...", first.join(","), more.len()),
@@ -121,7 +121,7 @@ pub(super) fn first(names: &[&str]) -> String {
     }
 }
 
-/// How a set selects its clusters, as kubectl's `-l` would be given it.
+/// Formats the selector of a set in the syntax of kubectl's `-l`.
 pub(super) fn selector(set: &Item<ManagedClusterSet>) -> String {
     if set.unreadable.is_some() {
         return UNREADABLE.to_owned();
@@ -135,7 +135,7 @@ pub(super) fn selector(set: &Item<ManagedClusterSet>) -> String {
             format!("{}={}", labels::CLUSTER_SET, set.name())
         }
         (SelectorType::Other(other), _) => other.clone(),
-        (SelectorType::LabelSelector, None) => "<nobody>".to_owned(),
+        (SelectorType::LabelSelector, None) => "<none>".to_owned(),
         (SelectorType::LabelSelector, Some(selector)) => match written(selector) {
             text if text.is_empty() => "<all>".to_owned(),
             text => text,

@@ -151,7 +151,7 @@ fn selectors_are_written_as_they_are_typed() {
             "cluster.open-cluster-management.io/clusterset=s",
         ),
         (json!({"selectorType": "Other"}), "Other"),
-        (json!({"selectorType": "LabelSelector"}), "<nobody>"),
+        (json!({"selectorType": "LabelSelector"}), "<none>"),
         (by_selector(json!({})), "<all>"),
         (
             by_selector(

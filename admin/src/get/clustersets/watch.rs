@@ -1,4 +1,4 @@
-//! Sets as they change, and as what their rows show of bindings and clusters does.
+//! `berth get clustersets --watch`: a set is shown again when it changes, or when its bindings or clusters do.
 
 #[cfg(test)]
 mod tests;
@@ -18,14 +18,14 @@ use crate::get::find::{Asked, Found, warn};
 use crate::get::screen::Screen;
 use crate::hub::{Change, Filter, HubConnection, Item};
 
-/// What is known, and where it is shown.
+/// The state of the watch: the facts, the screen and the sets.
 struct Board<W> {
     view: Sets,
     screen: Screen<W>,
     sets: BTreeMap<String, Item<ManagedClusterSet>>,
 }
 
-/// Shows what changes, until it cannot be shown any more.
+/// Shows changes until the hub refuses a watch or the output fails.
 pub(super) async fn watch<W: Write>(
     hub: &HubConnection,
     asked: &Asked,
@@ -46,20 +46,17 @@ pub(super) async fn watch<W: Write>(
         Ok::<_, anyhow::Error>(())
     });
     let bindings =
-        aside::<ManagedClusterSetBinding>(hub, at.bindings, "where the sets are bound", |change| {
+        aside::<ManagedClusterSetBinding>(hub, at.bindings, "bound namespaces", |change| {
             board.borrow_mut().binding(&change)
         });
-    let clusters = aside::<ManagedCluster>(
-        hub,
-        at.clusters,
-        "which clusters are in the sets",
-        |change| board.borrow_mut().cluster(&change),
-    );
+    let clusters = aside::<ManagedCluster>(hub, at.clusters, "clusters of sets", |change| {
+        board.borrow_mut().cluster(&change)
+    });
     futures::try_join!(sets, bindings, clusters)?;
     Ok(())
 }
 
-/// A watch of what is only shown besides: without it there is still something to see.
+/// A watch of bindings or clusters. If the hub refuses it, a warning is printed, and the watch of sets goes on.
 async fn aside<K>(
     hub: &HubConnection,
     version: Option<String>,

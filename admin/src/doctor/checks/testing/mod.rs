@@ -11,8 +11,6 @@ use berth_lifecycle_core::roles;
 use berth_manifests::webhooks::{Probe, Shows, WEBHOOKS};
 use berth_manifests::{Manifest, ShippedWebhook, files};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Container;
 use kube::core::response::Status;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -20,6 +18,7 @@ use serde_json::{Value, json};
 use super::{crds, writes};
 use crate::doctor::facts::{Called, Facts, Registration, Rights};
 use crate::doctor::finding::Finding;
+use crate::doctor::objects::{Container, Deployment};
 use crate::doctor::{installation, rights};
 use crate::hub::{Answered, Item, Tried};
 
@@ -50,11 +49,10 @@ pub(crate) fn told(findings: &[Finding], expected: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// What runs in the gate's pods.
+/// Returns the container of the gate.
 pub(crate) fn container(facts: &mut Facts) -> &mut Container {
     let deployment = &mut facts.deployments.as_mut().unwrap()[0];
-    let pod = deployment.spec.as_mut().unwrap().template.spec.as_mut();
-    &mut pod.unwrap().containers[0]
+    &mut deployment.spec.template.spec.containers[0]
 }
 
 fn manifest<K: DeserializeOwned>(manifest: Manifest) -> K {
@@ -120,15 +118,17 @@ fn read() -> Facts {
             ours: (NOW, NOW),
         },
         crds: crds::expected()
+            .into_iter()
             .map(|crd| {
-                let mut stored = json!(crd);
+                let name = crds::name(&crd);
+                let mut stored = crd;
                 stored["status"]["conditions"] = json!([
                     {"type": "NamesAccepted", "status": "True"},
                     {"type": "Established", "status": "True"},
                 ]);
-                (crds::name(&crd), Ok(Some(stored)))
+                (name, Ok(Some(stored)))
             })
-            .into(),
+            .collect(),
         mutating: Ok(registrations(true)),
         validating: Ok(registrations(false)),
         called: BTreeMap::from([(
@@ -169,7 +169,7 @@ fn read() -> Facts {
     }
 }
 
-/// What Berth answers.
+/// Returns the response of Berth to a dry run.
 fn answer(webhook: &ShippedWebhook, probe: &Probe) -> Tried {
     let words = match probe.shows {
         Shows::Filled { .. } => {
