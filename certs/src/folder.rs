@@ -9,14 +9,10 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
+use crate::issue::{CERTIFICATE_FILE, KEY_FILE};
 use crate::pair::Pair;
 use crate::pem::{CertError, PemFile};
 use crate::serving::PairSource;
-
-/// The certificate file's name.
-pub const CERTIFICATE_FILE: &str = "tls.crt";
-/// The private key file's name.
-pub const KEY_FILE: &str = "tls.key";
 
 /// A folder with `tls.crt` and `tls.key`.
 #[derive(Clone, Debug)]

@@ -22,13 +22,16 @@ use rustls::crypto::ring;
 use rustls::pki_types::DnsName;
 
 use crate::csr::{Csr, Usage};
-use crate::folder::{CERTIFICATE_FILE, KEY_FILE};
 use crate::subject::{name, sign_as};
 
 mod stored;
 
-/// The authority's certificate, in a folder that [`Issued::write_folder`] wrote.
-pub const CA_FILE: &str = "ca.crt";
+/// The file of a folder that holds the authority's certificate.
+const CA_FILE: &str = "ca.crt";
+/// The file of a folder that holds the certificate.
+pub(crate) const CERTIFICATE_FILE: &str = "tls.crt";
+/// The file of a folder that holds the private key.
+pub(crate) const KEY_FILE: &str = "tls.key";
 /// How long before `now` validity begins.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(5);
 /// X.509's upper bound for a common name, in characters (RFC 5280, `ub-common-name`).

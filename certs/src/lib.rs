@@ -13,19 +13,25 @@
 //! Time comes in as an argument everywhere but in [`serving::ServingTls::watch`]. No error and no `Debug` output
 //! contains key material. The cryptography is ring's, named explicitly: nothing here depends on a process default.
 
+#[cfg(feature = "serving")]
 pub mod client_auth;
 pub mod csr;
+#[cfg(feature = "serving")]
 pub mod folder;
 pub mod issue;
 pub mod managed;
+#[cfg(feature = "serving")]
 pub mod options;
 pub mod pair;
 pub mod pem;
+#[cfg(feature = "serving")]
 pub mod self_signed;
+#[cfg(feature = "serving")]
 pub mod served;
+#[cfg(feature = "serving")]
 pub mod serving;
 mod subject;
-#[cfg(test)]
+#[cfg(all(test, feature = "serving"))]
 mod testing;
 
 /// Makes ring the default provider of the process, for libraries that build their own rustls configurations (kube).

@@ -15,8 +15,7 @@ use rustls::{
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-use crate::folder::{CERTIFICATE_FILE, KEY_FILE};
-use crate::issue::{Authority, Issued};
+use crate::issue::{Authority, CERTIFICATE_FILE, Issued, KEY_FILE};
 use crate::pem::PemFile;
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
