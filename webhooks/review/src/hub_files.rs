@@ -21,9 +21,6 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBind
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The API group of roles and bindings.
-const RBAC: &str = "rbac.authorization.k8s.io";
-
 /// The group that may do everything, as on a hub.
 const SUPERUSERS: &str = "system:masters";
 
@@ -177,7 +174,7 @@ impl HubFiles {
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
         match (group, version, kind.as_str()) {
             // Other groups' lists, and kinds that only end like one, are passed over as a whole.
-            ("" | RBAC | groups::CLUSTER, _, kind)
+            ("" | groups::RBAC | groups::CLUSTER, _, kind)
                 if kind.ends_with("List") && object.get("items").is_some_and(Value::is_array) =>
             {
                 let mut items = object["items"].take();
@@ -204,25 +201,25 @@ impl HubFiles {
                 self.namespaces
                     .insert(metadata.name.unwrap_or_default(), known);
             }
-            (RBAC, "v1", "ClusterRole") => {
+            (groups::RBAC, "v1", "ClusterRole") => {
                 let role: ClusterRole = self.typed(at, path, &kind, object)?;
                 self.policy
                     .upsert_cluster_role(role)
                     .map_err(|error| at.fault(error))?;
             }
-            (RBAC, "v1", "Role") => {
+            (groups::RBAC, "v1", "Role") => {
                 let role: Role = self.typed(at, path, &kind, object)?;
                 self.policy
                     .upsert_role(role)
                     .map_err(|error| at.fault(error))?;
             }
-            (RBAC, "v1", "ClusterRoleBinding") => {
+            (groups::RBAC, "v1", "ClusterRoleBinding") => {
                 let binding: ClusterRoleBinding = self.typed(at, path, &kind, object)?;
                 self.policy
                     .upsert_cluster_role_binding(binding)
                     .map_err(|error| at.fault(error))?;
             }
-            (RBAC, "v1", "RoleBinding") => {
+            (groups::RBAC, "v1", "RoleBinding") => {
                 let binding: RoleBinding = self.typed(at, path, &kind, object)?;
                 self.policy
                     .upsert_role_binding(binding)
@@ -252,7 +249,7 @@ impl HubFiles {
                     .insert(binding.metadata.name.unwrap_or_default());
             }
             (
-                "" | RBAC | groups::CLUSTER,
+                "" | groups::RBAC | groups::CLUSTER,
                 _,
                 "Namespace"
                 | "ClusterRole"
