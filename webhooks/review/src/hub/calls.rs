@@ -24,6 +24,9 @@ const RETRIES: u32 = 2;
 /// No object is larger. The metadata of twenty objects may be, if a user means harm; they are not read then.
 const LONGEST_RESPONSE: usize = 8 << 20;
 
+/// At most this many characters of the hub's message are quoted.
+const LONGEST_MESSAGE: usize = 300;
+
 /// Makes calls.
 #[derive(Clone)]
 pub(super) struct Calls {
@@ -86,7 +89,8 @@ fn may_pass(error: &CallError) -> bool {
 fn trouble(what: &str, error: &CallError) -> String {
     match error.cause() {
         Cause::Refused(refusal) => {
-            let message = cut(&refusal.message);
+            let (message, _) = display::cut(&refusal.message, LONGEST_MESSAGE);
+            let message = display::Plain(message.trim());
             match refusal.code {
                 401 => format!(
                     "the hub does not know the gate's own credentials ({what}), \
@@ -109,8 +113,4 @@ fn trouble(what: &str, error: &CallError) -> String {
         Cause::NoConnection(why) => format!("the hub cannot be reached ({what}): {why}"),
         cause => format!("the hub cannot be asked ({what}): {cause}"),
     }
-}
-
-fn cut(message: &str) -> String {
-    display::Plain(display::cut(message, 300).0.trim()).to_string()
 }
