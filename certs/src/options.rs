@@ -42,7 +42,7 @@ static TLS13_ALONE: &[&SupportedProtocolVersion] = &[&TLS13];
 
 /// The oldest TLS version a server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MinVersion {
+enum MinVersion {
     /// TLS 1.2 and 1.3.
     Tls12,
     /// TLS 1.3 alone.
@@ -53,6 +53,7 @@ pub enum MinVersion {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TlsOptions {
     min_version: MinVersion,
+    /// In rustls' order of preference, those of TLS 1.3 included.
     cipher_suites: Vec<SupportedCipherSuite>,
 }
 
@@ -101,16 +102,6 @@ impl TlsOptions {
             cipher_suites,
         };
         Ok((options, warnings))
-    }
-
-    /// The oldest version that is served.
-    pub fn min_version(&self) -> MinVersion {
-        self.min_version
-    }
-
-    /// The suites that are offered, in rustls' order of preference. Never without those of TLS 1.3.
-    pub fn cipher_suites(&self) -> &[SupportedCipherSuite] {
-        &self.cipher_suites
     }
 
     pub(crate) fn provider(&self) -> Arc<CryptoProvider> {
@@ -246,7 +237,7 @@ mod tests {
 
     /// The TLS 1.2 suites that remain.
     fn tls12(options: &TlsOptions) -> Vec<&'static str> {
-        let suites = options.cipher_suites().iter();
+        let suites = options.cipher_suites.iter();
         suites
             .filter(|suite| suite.tls13().is_none())
             .filter_map(|suite| suite.suite().as_str())
@@ -299,12 +290,8 @@ mod tests {
         ];
         for (sentence, value, served, warning) in table {
             let (options, warnings) = TlsOptions::parse::<&str>(value, &[]).expect(sentence);
-            assert_eq!(options.min_version(), served, "{sentence}");
-            assert_eq!(
-                options.cipher_suites().len(),
-                ALL_OF_TLS12 + 3,
-                "{sentence}"
-            );
+            assert_eq!(options.min_version, served, "{sentence}");
+            assert_eq!(options.cipher_suites.len(), ALL_OF_TLS12 + 3, "{sentence}");
             assert_eq!(
                 warnings.len(),
                 usize::from(warning.is_some()),
@@ -446,7 +433,7 @@ mod tests {
                 assert_eq!(tls12(&options), remain, "{sentence}");
             }
             let tls13 = options
-                .cipher_suites()
+                .cipher_suites
                 .iter()
                 .filter(|suite| suite.tls13().is_some());
             assert_eq!(tls13.count(), 3, "{sentence}");
@@ -525,7 +512,7 @@ mod tests {
         #[test]
         fn any_flag_value_is_answered(version in ".{0,16}", list in "[A-Z0-9_, é]{0,40}") {
             if let Ok((options, _)) = TlsOptions::parse(&version, &[list]) {
-                prop_assert!(options.cipher_suites().len() >= 3);
+                prop_assert!(options.cipher_suites.len() >= 3);
             }
         }
     }

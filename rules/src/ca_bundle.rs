@@ -11,7 +11,7 @@ const MOST_BLOCKS: usize = 1_000;
 ///
 /// Blocks that are no certificates, and certificates that do not parse, are passed over as long as one does, as Go's
 /// `AppendCertsFromPEM` does.
-pub fn defect(base64: &str) -> Option<&'static str> {
+pub(crate) fn defect(base64: &str) -> Option<&'static str> {
     // Go's decoder passes over line breaks.
     let pem = if base64.contains(['\r', '\n']) {
         STANDARD.decode(base64.replace(['\r', '\n'], ""))

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The longest name that fits the value of a label, by which clusters name their set.
-pub const LONGEST_SET_NAME: usize = 63;
+const LONGEST_SET_NAME: usize = 63;
 
 /// The rules of ManagedClusterSets.
 #[derive(Debug)]

@@ -15,7 +15,7 @@
 
 mod answers;
 mod binding;
-pub mod ca_bundle;
+mod ca_bundle;
 mod case;
 mod certificate_request;
 mod change;
@@ -36,7 +36,7 @@ pub use case::{Case, Rules};
 pub use certificate_request::ValidateRequest;
 pub use change::{Change, Operation};
 pub use cluster::{LONGEST_LEASE, MutateCluster, ValidateCluster};
-pub use cluster_set::{LONGEST_SET_NAME, ValidateClusterSet};
+pub use cluster_set::ValidateClusterSet;
 pub use decision::{Annotations, Decision, DecisionOutcome, Denial, Fault, Reason, Undecided};
 pub use gates::{FeatureGates, Settings};
 pub use question::{Permission, Question, Requirement};

@@ -13,7 +13,7 @@ use super::collection::{Items, Sequence};
 use super::shape::FromObject;
 
 /// No change introduces a longer list of taints, client configs, or requirements of a selector.
-pub const LONGEST_LIST: usize = 1_000;
+pub(crate) const LONGEST_LIST: usize = 1_000;
 
 /// A list of an object.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl<T> List<T> {
     }
 
     /// Whether it is longer than a change may make it.
-    pub fn is_too_long(&self) -> bool {
+    pub(crate) fn is_too_long(&self) -> bool {
         !self.is_whole() && !self.stays
     }
 

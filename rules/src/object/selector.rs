@@ -16,7 +16,7 @@ use super::{ClusterSelector, Text};
 use crate::display::Quoted;
 
 /// No change introduces more values of a selector's requirements, all together.
-pub const MOST_VALUES: usize = 10_000;
+pub(crate) const MOST_VALUES: usize = 10_000;
 
 /// How much there is of a selector, held or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
