@@ -1,4 +1,4 @@
-//! The validating path of ManagedClusters: each row is a write and what becomes of it.
+//! The validating path of ManagedClusters: each row is a write and its decision.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -180,7 +180,7 @@ fn acceptance_needs_the_permission_in_both_directions() {
             "403 accept",
         ),
         (
-            "a hub that is away is no denial",
+            "an unreachable hub is not a denial",
             None,
             accepted(),
             &["?accept"],
@@ -300,7 +300,7 @@ fn to_deny_now_takes_the_permission_to_accept() {
             "403 accept",
         ),
         (
-            "a hub that is away is no denial",
+            "an unreachable hub is not a denial",
             Some(denied()),
             now.clone(),
             &["?accept"],
@@ -475,7 +475,7 @@ fn set_membership_needs_join_on_both_sets() {
             "allow",
         ),
         (
-            "an unknown permission is no denial",
+            "an unknown permission is not a denial",
             None,
             member("a"),
             &["?join:a", "set:a"],
@@ -880,7 +880,7 @@ fn what_cannot_be_decided_says_that_it_is_no_denial() {
     assert_eq!(
         open[0].message,
         "cannot decide whether user \"dev\" may update or create \
-         managedclusters/accept.register.open-cluster-management.io \"c1\": the hub is away: this is no denial, try again"
+         managedclusters/accept.register.open-cluster-management.io \"c1\": the hub is away: this is not a denial, try again"
     );
 }
 
