@@ -1,9 +1,9 @@
 //! A certificate folder: `tls.crt` and `tls.key`, as the kubelet mounts a `kubernetes.io/tls` Secret.
 //!
-//! The kubelet writes a new generation into a directory of its own and then moves the symlink `..data` onto it; the
-//! files one sees are symlinks through `..data`. So both files are read from the directory that `..data` names at one
-//! moment: they are of one generation even when the swap happens between the two reads. There is no watch on the files:
-//! the swap would leave it on an inode that never changes again. Whoever uses the folder reads it again now and then.
+//! The kubelet writes each new generation into a new directory and then replaces the symlink `..data`. The visible files
+//! are symlinks through `..data`. So `..data` is resolved once, and both files are read from that directory: they belong to
+//! one generation even if the kubelet replaces the symlink between the two reads. The files are polled: a watch would stay
+//! on an inode that does not change any more.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder at `path`. Nothing is read yet.
+    /// Makes a source for the folder at `path`, without reading it.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -29,7 +29,7 @@ impl Folder {
     fn attempt(&self, now: Timestamp) -> Result<Pair, CertError> {
         let data = self.path.join("..data");
         let generation = data.canonicalize().unwrap_or_else(|_| self.path.clone());
-        // Messages give the path that the user knows, not the generation's.
+        // Messages contain the path that the user knows, not that of the generation.
         let read = |file: &str| {
             PemFile::read(
                 &generation.join(file),
@@ -41,8 +41,8 @@ impl Folder {
 }
 
 impl PairSource for Folder {
-    /// Reads the pair; twice when the first time fails, because the generation may have been removed, or plain files
-    /// replaced, under the reader's hands.
+    /// Reads the pair, and retries once: the kubelet may have removed the generation, or the user replaced plain files,
+    /// during the first attempt.
     fn load(&self, now: Timestamp) -> Result<Pair, CertError> {
         self.attempt(now).or_else(|_| self.attempt(now))
     }

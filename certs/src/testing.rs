@@ -38,7 +38,7 @@ pub(crate) fn file(name: &str, content: impl Into<Vec<u8>>) -> PemFile {
     }
 }
 
-/// A TLS client, as the API server or somebody else would be.
+/// A TLS client, such as the API server.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) trusts: String,

@@ -10,7 +10,7 @@ use crate::issue::{Authority, Issued};
 use crate::pem::Problem;
 use crate::testing::{Client, HOUR, KubeletVolume, authority, connect, leaf};
 
-/// A server on a kubelet volume in a directory of its own, with a client CA beside it when one is wanted.
+/// A server with a kubelet volume in a directory of its own, optionally with a client CA.
 struct ServingFixture {
     authority: Authority,
     volume: KubeletVolume,
@@ -60,7 +60,7 @@ impl ServingFixture {
         self.tls.reload_once(Timestamp::now())
     }
 
-    /// DER of what a new connection is served.
+    /// The certificate of a new connection, DER.
     async fn served(&self) -> Vec<u8> {
         self.client()
             .connect(self.tls.current())
@@ -543,7 +543,7 @@ async fn a_session_does_not_outlive_the_client_ca_that_let_it_in() {
     let new = Authority::new("client authority 2", 24 * HOUR, now).unwrap();
     let hub = ServingFixture::with(TlsOptions::default(), Some((&old, &[])));
     let client = Client {
-        // Here the session is known when the handshake ends; in TLS 1.3 it follows later.
+        // In TLS 1.2, the client has the session after the handshake; in TLS 1.3, it arrives later.
         versions: TLS12_ONLY,
         ..hub
             .client()

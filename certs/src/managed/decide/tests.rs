@@ -16,7 +16,7 @@ fn policy() -> Policy {
     }
 }
 
-/// The Secret as its manifest has it.
+/// The Secret of the manifest.
 fn empty() -> Reading {
     Reading::of("the Secret", &Content::default(), now())
 }
@@ -35,7 +35,7 @@ fn everywhere(state: &State) -> Published {
         .collect()
 }
 
-/// As a first start makes it at `at`.
+/// The state after a first start at `at`.
 fn begun(at: Timestamp) -> State {
     let facts = Facts {
         now: at,
@@ -48,7 +48,7 @@ fn begun(at: Timestamp) -> State {
     make(Step::Begin, &facts).unwrap()
 }
 
-/// What this step makes of it, at `at`.
+/// The state after this step, at `at`.
 fn stepped(step: Step, state: &State, at: Timestamp) -> State {
     let stored = Reading {
         state: Some(state.clone()),
@@ -93,7 +93,7 @@ fn the_next_step_follows_from_what_is_there() {
         state.published_since = Some(ago(hours));
         state
     };
-    // At its end, with a leaf that ends with it.
+    // At the end of the authority, with a leaf that expires at the same time.
     let mut ending = begun(ago(100));
     ending = stepped(Step::Leaf, &ending, before(now(), HOUR / 2));
     let mut last = stepped(Step::Introduce, &ending, before(now(), HOUR / 4));
@@ -527,7 +527,7 @@ fn an_authority_hands_over_without_a_change_of_the_bundle() {
 fn an_authority_stays_until_its_longest_leaf_has_expired() {
     let first = begun(ago(1));
     let longest = first.leaf.as_ref().unwrap().pair.not_after;
-    // By a policy of much shorter leaves.
+    // With a policy of much shorter leaves.
     let stored = reading(&first);
     let short = Policy {
         leaf_validity: HOUR,

@@ -166,25 +166,25 @@ fn what_is_spoilt_is_named_and_the_rest_is_read() {
         (
             "an old authority cut",
             with("old-ca.crt", half_of_old),
-            "old-ca.crt: it is not as it was written",
+            "old-ca.crt: the content was changed",
             Some((true, true, 1)),
         ),
         (
             "no old authority",
             with("old-ca.crt", b"?"),
-            "old-ca.crt: it is not as it was written",
+            "old-ca.crt: the content was changed",
             Some((true, true, 0)),
         ),
         (
             "a time that is none",
             annotated(PUBLISHED_SINCE, "today"),
-            "published-since: it is no time",
+            "published-since: the value is not a time",
             Some((true, true, 2)),
         ),
         (
             "old times that are none",
             annotated(OLD_UNTIL, "today"),
-            "old-until: there is not one time for each",
+            "old-until: the number of times differs",
             Some((true, true, 2)),
         ),
     ];
