@@ -1,4 +1,4 @@
-//! Answers from files: the gate with no hub behind it.
+//! Answers from files, so that the gate runs without a hub.
 
 use berth_rbac::{Request, Subject, Verdict};
 use berth_rules::{Answer, Permission, Question};
@@ -7,14 +7,14 @@ use futures::future::{BoxFuture, ready};
 
 use crate::{Answerer, Finding, HubFiles, Requester};
 
-/// Answers every question from [`HubFiles`], at once and for sure.
+/// Answers every question from [`HubFiles`], without delay or failure.
 #[derive(Debug)]
 pub struct FilesAnswerer {
     hub: HubFiles,
 }
 
 impl FilesAnswerer {
-    /// Answers from the state these files describe.
+    /// Makes an answerer with the state in these files.
     pub fn new(hub: HubFiles) -> Self {
         Self { hub }
     }
@@ -64,7 +64,7 @@ impl FilesAnswerer {
                 api_group: permission.group,
                 resource: permission.resource,
                 subresource: permission.subresource,
-                // No rule that names objects matches the empty name.
+                // A rule with resource names does not match the empty name.
                 name: permission.name.as_deref().unwrap_or_default(),
                 namespace: permission.namespace.as_deref().unwrap_or_default(),
             };
