@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spaces_around_names_are_none_of_them() {
+    fn spaces_around_names_are_removed() {
         let names = vec![" kube-apiserver".to_owned(), "b ".to_owned()];
         let rule = ClientAuth::new(Some(PathBuf::from("/ca.crt")), names).unwrap();
         assert_eq!(*rule.unwrap().names, ["kube-apiserver", "b"]);

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_read_whatever_key_they_are_for() {
+    fn requests_with_all_types_of_keys_are_read() {
         for algorithm in [
             &rcgen::PKCS_ECDSA_P256_SHA256,
             &PKCS_ECDSA_P384_SHA384,

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_written_whole_with_a_private_key_nobody_else_reads() {
+    fn files_are_written_atomically_and_only_the_owner_can_read_the_key() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("not/there/yet");
         let authority = authority();

@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_judgement_says_what_the_certificate_is() {
+    fn a_judgement_describes_the_certificate() {
         let own = authority();
         let chain = Chain::from_pem(leaf(&own).certificate_pem.as_bytes()).unwrap();
         let judgement = judge(
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_bundle_is_told() {
+    fn invalid_bundles_are_refused() {
         assert_eq!(Bundle::from_pem(b"").err(), Some(Problem::NoCertificate));
         assert_eq!(
             Bundle::from_pem(b"-----BEGIN CERTIFICATE-----\nAAAA\n").err(),

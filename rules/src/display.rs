@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_or_reorders_text_is_escaped() {
+    fn characters_that_hide_or_reorder_text_are_escaped() {
         let shown = [
             Quoted(TRICKS).to_string(),
             Plain(TRICKS).to_string(),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_begin_with_a_dash_are_no_flags() {
+    fn arguments_that_begin_with_a_dash_are_not_flags() {
         for (name, last, flag) in [
             ("c1", "c1", "--as c1"),
             ("-x", "-- -x", "--as=-x"),

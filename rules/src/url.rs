@@ -148,7 +148,7 @@ mod tests {
             (false, "https:///x", "an empty host and a path"),
             (false, "https://:6443", "a port without a host"),
             (false, "https://user@", "credentials without a host"),
-            (false, "https://h:80a", "a port that is no number"),
+            (false, "https://h:80a", "a port that is not a number"),
             (false, "https://h:80:81", "two ports"),
             (
                 false,

@@ -322,7 +322,7 @@ fn to_deny_now_takes_the_permission_to_accept() {
 }
 
 #[test]
-fn what_is_being_deleted_loses_its_finalizers_whatever_its_taints_say() {
+fn an_object_that_is_being_deleted_can_lose_its_finalizers_with_any_taints() {
     for time in ["9999-12-31T23:59:59Z", "2026-01-01T00:00:00+99:99", "soon"] {
         let spec = json!({ "taints": [{ "key": "k", "effect": "NoSelect", "timeAdded": time }] });
         let mut old = deleting(cluster(json!({}), spec));
@@ -849,7 +849,7 @@ fn reserved_names_are_refused_when_they_are_introduced() {
 }
 
 #[test]
-fn denials_begin_with_ocms_sentence_and_say_what_is_missing() {
+fn denials_begin_with_ocms_sentence_and_state_what_is_missing() {
     let new = cluster(in_set("prod"), json!({ "hubAcceptsClient": true }));
     let DecisionOutcome::Denied(denials) = decide(None, &new, &["set:prod"]).outcome else {
         panic!()
@@ -873,7 +873,7 @@ fn denials_begin_with_ocms_sentence_and_say_what_is_missing() {
 }
 
 #[test]
-fn what_cannot_be_decided_says_that_it_is_no_denial() {
+fn an_undecided_answer_states_that_it_is_not_a_denial() {
     let DecisionOutcome::Undecided(open) = decide(None, &accepted(), &["?accept"]).outcome else {
         panic!()
     };
@@ -885,7 +885,7 @@ fn what_cannot_be_decided_says_that_it_is_no_denial() {
 }
 
 #[test]
-fn a_question_that_nobody_answered_allows_nothing() {
+fn a_question_without_an_answer_allows_nothing() {
     let new = accepted().to_string();
     let change = Change {
         name: "c1",

@@ -73,7 +73,7 @@ impl App {
         }
     }
 
-    /// From now on every response asks its client to send the next request elsewhere.
+    /// From now on, every response asks its client to close the connection.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
         self.metrics.draining.set(1);

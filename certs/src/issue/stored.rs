@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_issue_is_refused() {
+    fn certificates_and_keys_that_cannot_issue_are_refused() {
         let (one, other) = (authority(), authority());
         let (certificate, key) = stored(&one);
         let issued = leaf(&one);

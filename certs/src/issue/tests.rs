@@ -295,7 +295,7 @@ fn an_authority_may_be_valid_for_ever() {
 }
 
 #[test]
-fn names_that_are_none_are_refused() {
+fn invalid_names_are_refused() {
     let now = Timestamp::now();
     let authority = authority();
     for name in [

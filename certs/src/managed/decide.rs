@@ -55,12 +55,12 @@ pub enum Step {
 
 impl Step {
     /// Returns a description for the log.
-    pub fn told(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
-            Self::PutBack => "restored the lost or invalid state",
-            Self::Begin => "a new authority, because there was no usable state",
-            Self::Rewrite => "the readable part of the state, written again",
-            Self::Forget => "removed an authority whose certificates have all expired",
+            Self::PutBack => "the remembered state, because the stored one was lost or invalid",
+            Self::Begin => "a new authority, because no usable state was stored",
+            Self::Rewrite => "the readable part of the state",
+            Self::Forget => "the removal of an authority whose certificates have all expired",
             Self::Published => "the newest authority is in all registrations",
             Self::NotPublished => "the newest authority is no longer in all registrations",
             Self::Leaf => "a new serving certificate",

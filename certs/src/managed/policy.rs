@@ -170,7 +170,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn what_cannot_be_managed_is_refused_with_the_values() {
+    fn invalid_policies_are_refused_with_their_values() {
         let good = Policy {
             dns_names: vec!["gate.hub.svc".to_owned()],
             ip_addresses: vec![],

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_is_read() {
+    fn readable_certificates_of_a_bundle_are_read() {
         let [one, two] = [authority(), authority()];
         let both = format!(
             "# two\n{}\n{}",

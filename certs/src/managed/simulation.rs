@@ -152,7 +152,7 @@ impl World {
             let mut decision = decide(&facts);
             assert_eq!(decide(&facts), decision);
             if decision == Decision::Ask {
-                facts.served = Some(self.is_anybody_believed());
+                facts.served = Some(self.is_a_trusted_certificate_served());
                 decision = decide(&facts);
             }
             let step = match decision {
@@ -233,7 +233,7 @@ impl World {
     }
 
     /// Returns true if a replica serves a certificate that a registration verifies.
-    fn is_anybody_believed(&self) -> bool {
+    fn is_a_trusted_certificate_served(&self) -> bool {
         let names = self.policy.server_names();
         let served = self.replicas.iter().filter_map(|it| it.served.as_ref());
         served
@@ -501,7 +501,7 @@ fn there_is_always_something_valid_to_serve() {
 }
 
 #[test]
-fn whatever_happens_what_is_served_is_verified_by_what_is_believed() {
+fn registrations_verify_served_certificates_despite_failures() {
     for seed in 0..3 {
         for policy in policies() {
             let time = 3 * policy.ca_validity;
@@ -514,7 +514,7 @@ fn whatever_happens_what_is_served_is_verified_by_what_is_believed() {
 }
 
 #[test]
-fn what_another_authority_verifies_goes_on_until_ours_has_settled() {
+fn certificates_of_another_authority_stay_verified_until_ours_has_settled() {
     for seed in 0..6 {
         let policy = policy();
         let mut world = World::new(seed, policy.clone());

@@ -318,7 +318,7 @@ mod tests {
                 NOW,
             ),
             (
-                "what is stored may be echoed, whatever it is",
+                "any stored time may be echoed",
                 "k v E x",
                 Some(&["k v E x"]),
                 "keep",
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_work_grows_with_the_number_of_taints_and_no_faster() {
+    fn the_work_is_proportional_to_the_number_of_taints() {
         let keys = |prefix: &str| {
             (0..50_000)
                 .map(|i| format!("{prefix}{i} v E"))

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_review_costs_what_is_in_it() {
+    fn the_cost_of_a_review_follows_from_its_content() {
         let plain =
             include_bytes!("../../../tests/data/reviews/update-unrelated-bob.validate.json");
         assert!(

@@ -25,7 +25,7 @@ impl FilesAnswerer {
             Question::Permission(permission) => self.permission(requester, permission),
             Question::Namespace { name } => match hub.namespaces.get(name) {
                 Some(namespace) => Finding::found(Answer::Namespace(*namespace)),
-                None => Finding::sure(false).because(format!("there is no Namespace {name:?}")),
+                None => Finding::sure(false).because(format!("Namespace {name:?} does not exist")),
             },
             Question::BindingsIn { namespace } => {
                 let names: Vec<_> = hub
@@ -44,7 +44,7 @@ impl FilesAnswerer {
             Question::AcceptedCluster { name } => match hub.clusters.get(name) {
                 Some(accepted) => Finding::sure(*accepted),
                 None => {
-                    Finding::sure(false).because(format!("there is no ManagedCluster {name:?}"))
+                    Finding::sure(false).because(format!("ManagedCluster {name:?} does not exist"))
                 }
             },
             Question::InGroup { group } => Finding::sure(requester.is_in(group)),

@@ -277,9 +277,7 @@ async fn object(
     match &object {
         Some(Object { metadata, .. }) if metadata.name != name => {
             let other = Quoted(&metadata.name);
-            Err(format!(
-                "the hub answered with {other}, asked for \"{name}\""
-            ))
+            Err(format!("the hub returned {other} instead of \"{name}\""))
         }
         _ => Ok(object),
     }

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_uid_is_saved_from_whatever_there_is() {
+    fn the_uid_is_found_in_any_readable_part() {
         for (body, uid, version) in [
             (
                 r#"{"apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","object":{"a"#,

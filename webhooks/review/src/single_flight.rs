@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_flight_that_nobody_waits_for_any_more_is_dropped() {
+    async fn a_flight_without_waiting_callers_is_dropped() {
         let flights = SingleFlight::<_, ()>::new();
         let alive = Arc::new(());
         let held = Arc::clone(&alive);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flight_that_cannot_depart_holds_up_nobody() {
+    async fn a_flight_that_cannot_start_blocks_no_caller() {
         let flights = Arc::new(SingleFlight::<_, ()>::new());
         let own = Arc::clone(&flights);
         let run = async move {
