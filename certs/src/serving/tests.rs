@@ -250,7 +250,7 @@ async fn a_swapped_folder_is_served_to_new_connections() {
 }
 
 #[tokio::test]
-async fn a_spoilt_reload_changes_nothing_and_is_mended_by_the_next_good_one() {
+async fn an_invalid_reload_changes_nothing_and_the_next_valid_one_succeeds() {
     let now = Timestamp::now();
     let mut hub = ServingFixture::new();
     let served = hub.served().await;
@@ -320,7 +320,7 @@ fn a_served_certificate_that_expires_is_reported_and_stays() {
 }
 
 #[test]
-fn each_spoilt_content_is_logged_once_and_counted_always() {
+fn each_invalid_content_is_logged_once_and_always_counted() {
     let mut hub = ServingFixture::new();
     let good = leaf(&hub.authority);
     let logged = Logged::default();
