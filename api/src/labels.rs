@@ -40,7 +40,7 @@ pub const SKIP_CLOCK_SYNC_CHECK: &str =
 /// On the default or global set, value `false`: the hub does not reset the selector of the set.
 pub const AUTO_UPDATE_SET: &str = "cluster.open-cluster-management.io/autoupdate";
 /// Prefix of the annotations of a ManagedCluster that its agent owns.
-pub const AGENT_PREFIX: &str = "agent.open-cluster-management.io";
+pub(crate) const AGENT_PREFIX: &str = "agent.open-cluster-management.io";
 
 // Finalizers.
 

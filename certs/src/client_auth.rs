@@ -1,7 +1,7 @@
-//! Who may connect: the client certificate check of `--client-ca-file` and `--client-names`.
+//! The check of client certificates: `--client-ca-file` and `--client-names`.
 //!
-//! A webhook's callers are the hub's API servers. With a client CA, a handshake succeeds only for a client that proves a
-//! certificate of that CA; with names as well, only if its common name or one of its DNS names equals one of them.
+//! Only the hub's API servers call a webhook. With a client CA, a handshake needs a client certificate of that CA. With names
+//! as well, the certificate's common name or one of its DNS names must be one of these names.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -22,29 +22,29 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use crate::pair::alternative_names;
 use crate::pem::{CertError, Digest, PemFile, Problem, decode, validity};
 
-/// The rule by which clients are let in: a CA bundle, which may change, and names, which do not.
+/// The rule for client certificates: a CA bundle, which is reloaded, and names, which do not change.
 #[derive(Clone, Debug)]
 pub struct ClientAuth {
     ca_file: PathBuf,
     names: Arc<[String]>,
 }
 
-/// Why flag values make no [`ClientAuth`].
+/// Errors in the flags of [`ClientAuth`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientAuthError {
-    /// Names, and nothing that would vouch for them.
+    /// Names without a CA.
     #[error(
         "--client-names: names are checked only on certificates of a known CA; give --client-ca-file as well"
     )]
     NamesWithoutCa,
-    /// An empty name, as from an unset variable. It must not turn into "any name".
+    /// An empty name, for example from an unset variable. It must not mean "any name".
     #[error(
         "--client-names: a name is empty; leave the flag out to let in every certificate of the client CA"
     )]
     EmptyName,
 }
 
-/// A client CA bundle as it was read, made into a verifier.
+/// A client CA bundle that was read, as a verifier.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadedClientCa {
     pub(crate) verifier: Arc<dyn ClientCertVerifier>,
@@ -68,8 +68,8 @@ struct NameRefused {
 // === impl ClientAuth ===
 
 impl ClientAuth {
-    /// The rule from the two flags; none without a CA file. No names means every certificate of the CA. Spaces around a
-    /// name are none of it. The file is not read yet.
+    /// Makes the rule from the two flags; `None` without a CA file. Without names, every certificate of the CA is accepted.
+    /// Spaces around a name are removed. The file is not read yet.
     ///
     /// # Errors
     /// Names without a CA file, or an empty name.
@@ -91,7 +91,7 @@ impl ClientAuth {
         }
     }
 
-    /// Reads the bundle. Every certificate in it must be usable: one that is silently passed over would lock out clients.
+    /// Reads the bundle. Every certificate in it must be usable: to ignore one would lock out its clients.
     pub(crate) fn load(&self) -> Result<LoadedClientCa, CertError> {
         let file = PemFile::read(&self.ca_file, self.ca_file.display().to_string())?;
         let digest = Digest::of(&[&file.content]);
@@ -113,7 +113,7 @@ impl ClientAuth {
     }
 }
 
-/// The certificates of a bundle as trust anchors, and when the first of them expires.
+/// Returns the certificates of a bundle as trust anchors, and the time when the first of them expires.
 fn trust_anchors(file: &PemFile) -> Result<(RootCertStore, Timestamp), Problem> {
     let mut roots = RootCertStore::empty();
     let mut first_to_expire = Timestamp::MAX;
@@ -122,7 +122,7 @@ fn trust_anchors(file: &PemFile) -> Result<(RootCertStore, Timestamp), Problem> 
         first_to_expire = first_to_expire.min(not_after);
         roots.add(certificate).map_err(|error| {
             Problem::Malformed(format!(
-                "certificate {number} of the file is no usable CA ({error})"
+                "certificate {number} of the file cannot be used as a CA ({error})"
             ))
         })?;
     }
@@ -151,7 +151,7 @@ impl NamedClientVerifier {
         {
             return Ok(());
         }
-        // Not Error::General: as a certificate error it reaches the client as an alert about its certificate.
+        // A certificate error, unlike Error::General, sends the client an alert about its certificate.
         Err(CertificateError::Other(OtherError(Arc::new(NameRefused {
             common_names,
             dns_names,
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spaces_around_names_are_none_of_them() {
+    fn spaces_around_names_are_removed() {
         let names = vec![" kube-apiserver".to_owned(), "b ".to_owned()];
         let rule = ClientAuth::new(Some(PathBuf::from("/ca.crt")), names).unwrap();
         assert_eq!(*rule.unwrap().names, ["kube-apiserver", "b"]);

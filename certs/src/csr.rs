@@ -1,7 +1,7 @@
-//! Certificate signing requests (PKCS #10): read, their signature verified.
+//! Certificate signing requests (PKCS #10), decoded, with a verified signature.
 //!
-//! Whoever sends one proves with the signature that they have the private key. Nothing else in it is proven: whether the
-//! subject may be had is for others to decide.
+//! The signature proves that the sender has the private key, and nothing else. The caller must decide whether the sender may
+//! have the subject.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::subject;
 /// The OID 2.5.29.17, encoded.
 const ALTERNATIVE_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x11];
 
-/// A request whose signature is good.
+/// A request with a verified signature.
 pub struct Csr {
     common_name: String,
     organizations: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Csr {
     key_fingerprint: [u8; 32],
 }
 
-/// What a client certificate may be used for, by Kubernetes' names.
+/// The usages of a client certificate, with Kubernetes' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
     /// `digital signature`
@@ -39,32 +39,32 @@ pub enum Usage {
     ClientAuth,
 }
 
-/// Why something is no [`Csr`].
+/// Reasons why a request cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CsrError {
-    /// Not PEM, or PEM of something else; in kube-apiserver's words.
+    /// Not PEM, or PEM of another type. The message is kube-apiserver's.
     #[error("PEM block type must be CERTIFICATE REQUEST")]
     NoRequest,
     /// The PEM block does not hold a PKCS #10 request.
     #[error("the certificate request cannot be decoded: {0}")]
     Malformed(String),
-    /// The signature is not by the key in the request.
-    #[error("the signature of the certificate request is not by its own key")]
+    /// The signature does not verify with the key of the request.
+    #[error("the signature of the certificate request does not verify with its own key")]
     Signature,
-    /// A key that nothing here can sign for.
+    /// The key type is not supported.
     #[error(
         "the key of the certificate request is of an unsupported kind; use ECDSA P-256 or P-384, Ed25519, or RSA"
     )]
     Key,
-    /// A name that cannot be put into a certificate.
-    #[error("the certificate request has an alternative name that is none: {0}")]
+    /// An alternative name that a certificate cannot contain.
+    #[error("the certificate request has an invalid alternative name: {0}")]
     AlternativeName(String),
 }
 
 // === impl Csr ===
 
 impl Csr {
-    /// Reads a request in PEM and verifies its signature.
+    /// Decodes a request in PEM and verifies its signature.
     ///
     /// # Errors
     /// See [`CsrError`].
@@ -82,7 +82,7 @@ impl Csr {
         let (rest, request) =
             X509CertificationRequest::from_der(der).map_err(|error| malformed(&error))?;
         if !rest.is_empty() {
-            return Err(malformed(&"something follows it"));
+            return Err(malformed(&"trailing data"));
         }
         let info = &request.certification_request_info;
         let key =
@@ -95,7 +95,7 @@ impl Csr {
             value.as_str().ok().map(str::to_owned)
         };
         let organizations = info.subject.iter_organization().filter_map(text).collect();
-        // As Go: the last one counts.
+        // As in Go, the last one counts.
         let common_name = info.subject.iter_common_name().filter_map(text).last();
         let mut key_fingerprint = [0; 32];
         key_fingerprint.copy_from_slice(digest(&SHA256, info.subject_pki.raw).as_ref());
@@ -106,7 +106,7 @@ impl Csr {
             subject: info.subject.as_raw().to_vec(),
             plain_subject: subject::is_plain(&info.subject),
             alternative_names: alternative_names(&request)?,
-            // Found wherever it stands: a parser may see one list of extensions where another sees two.
+            // A search through all bytes: parsers may disagree about lists of extensions.
             mentions_alternative_names: info
                 .raw
                 .windows(ALTERNATIVE_NAME.len())
@@ -115,31 +115,30 @@ impl Csr {
         })
     }
 
-    /// The common name; empty if there is none.
+    /// Returns the common name; empty if the subject has none.
     pub fn common_name(&self) -> &str {
         &self.common_name
     }
 
-    /// The organizations, in the order of the subject.
+    /// Returns the organizations, in the order of the subject.
     pub fn organizations(&self) -> &[String] {
         &self.organizations
     }
 
-    /// Whether the subject is one common name and organizations, in the encoding that every parser reads the same, and
-    /// nothing else.
+    /// Returns true if the subject contains only one common name and organizations, in an encoding that all parsers read the
+    /// same way.
     ///
-    /// Of another subject, what is read here may be less than what the signer puts into the certificate.
+    /// Otherwise the signer may see more names than this type returns.
     pub fn has_plain_subject(&self) -> bool {
         self.plain_subject
     }
 
-    /// Whether it asks for alternative names, of whatever kind. May be true of one that does not, never false of one
-    /// that does.
+    /// Returns true if the request may ask for alternative names of any kind, and false only if it does not.
     pub fn asks_for_alternative_names(&self) -> bool {
         self.mentions_alternative_names
     }
 
-    /// The SHA-256 of the key's SubjectPublicKeyInfo.
+    /// Returns the SHA-256 of the key's SubjectPublicKeyInfo.
     pub fn key_fingerprint(&self) -> [u8; 32] {
         self.key_fingerprint
     }
@@ -166,7 +165,7 @@ impl fmt::Debug for Csr {
     }
 }
 
-/// Of the kinds that Go copies into certificates; others are passed over.
+/// Returns the names of the kinds that Go copies into certificates, and ignores others.
 fn alternative_names(request: &X509CertificationRequest<'_>) -> Result<Vec<SanType>, CsrError> {
     let mut names = Vec::new();
     for extension in request.requested_extensions().into_iter().flatten() {
@@ -201,7 +200,7 @@ fn alternative_names(request: &X509CertificationRequest<'_>) -> Result<Vec<SanTy
 // === impl Usage ===
 
 impl Usage {
-    /// The usage of this name.
+    /// Returns the usage of this name.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "digital signature" => Self::DigitalSignature,
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_read_whatever_key_they_are_for() {
+    fn requests_with_all_types_of_keys_are_read() {
         for algorithm in [
             &rcgen::PKCS_ECDSA_P256_SHA256,
             &PKCS_ECDSA_P384_SHA384,
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_read_differently_is_told() {
+    fn subjects_that_parsers_may_read_differently_are_not_plain() {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name = rcgen::DistinguishedName::new();
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_good_request_is_refused() {
+    fn invalid_requests_are_refused() {
         let good = request(&KeyPair::generate().unwrap(), "agent");
         let certificate = authority().certificate_pem().to_owned();
         let empty =
@@ -305,12 +304,12 @@ mod tests {
             (
                 "another subject",
                 good_with_another_subject(&good),
-                "not by its own key",
+                "does not verify with its own key",
             ),
             (
                 "another signature",
                 tampered(&good, |length| length - 3),
-                "not by its own key",
+                "does not verify with its own key",
             ),
         ];
         for (sentence, pem, words) in table {

@@ -1,22 +1,18 @@
 //! A certificate folder: `tls.crt` and `tls.key`, as the kubelet mounts a `kubernetes.io/tls` Secret.
 //!
-//! The kubelet writes a new generation into a directory of its own and then moves the symlink `..data` onto it; the
-//! files one sees are symlinks through `..data`. So both files are read from the directory that `..data` names at one
-//! moment: they are of one generation even when the swap happens between the two reads. There is no watch on the files:
-//! the swap would leave it on an inode that never changes again. Whoever uses the folder reads it again now and then.
+//! The kubelet writes each new generation into a new directory and then replaces the symlink `..data`. The visible files
+//! are symlinks through `..data`. So `..data` is resolved once, and both files are read from that directory: they belong to
+//! one generation even if the kubelet replaces the symlink between the two reads. The files are polled: a watch would stay
+//! on an inode that does not change any more.
 
 use std::path::PathBuf;
 
 use jiff::Timestamp;
 
+use crate::issue::{CERTIFICATE_FILE, KEY_FILE};
 use crate::pair::Pair;
 use crate::pem::{CertError, PemFile};
 use crate::serving::PairSource;
-
-/// The certificate file's name.
-pub const CERTIFICATE_FILE: &str = "tls.crt";
-/// The private key file's name.
-pub const KEY_FILE: &str = "tls.key";
 
 /// A folder with `tls.crt` and `tls.key`.
 #[derive(Clone, Debug)]
@@ -25,7 +21,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder at `path`. Nothing is read yet.
+    /// Makes a source for the folder at `path`, without reading it.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -33,7 +29,7 @@ impl Folder {
     fn attempt(&self, now: Timestamp) -> Result<Pair, CertError> {
         let data = self.path.join("..data");
         let generation = data.canonicalize().unwrap_or_else(|_| self.path.clone());
-        // Messages give the path that the user knows, not the generation's.
+        // Messages contain the path that the user knows, not that of the generation.
         let read = |file: &str| {
             PemFile::read(
                 &generation.join(file),
@@ -45,8 +41,8 @@ impl Folder {
 }
 
 impl PairSource for Folder {
-    /// Reads the pair; twice when the first time fails, because the generation may have been removed, or plain files
-    /// replaced, under the reader's hands.
+    /// Reads the pair, and retries once: the kubelet may have removed the generation, or the user replaced plain files,
+    /// during the first attempt.
     fn load(&self, now: Timestamp) -> Result<Pair, CertError> {
         self.attempt(now).or_else(|_| self.attempt(now))
     }
@@ -147,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_written_whole_with_a_private_key_nobody_else_reads() {
+    fn files_are_written_atomically_and_only_the_owner_can_read_the_key() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("not/there/yet");
         let authority = authority();

@@ -1,8 +1,8 @@
-//! A certificate authority of our own, and what it issues: for [`managed`](crate::managed) certificates, `--self-signed`,
-//! the hub for development, and tests.
+//! A certificate authority and the certificates that it issues: for [`managed`](crate::managed) certificates,
+//! `--self-signed`, the hub for development, and tests.
 //!
-//! Keys are ECDSA P-256. Promises: nothing outlives the authority that issued it; serial numbers are random; key usages
-//! are those the certificate needs and no more; validity begins a little before `now`, for clients whose clock is slow.
+//! Keys are ECDSA P-256. Promises: a certificate does not outlive its authority; serial numbers are random; a certificate has
+//! only the key usages that it needs; its validity begins five minutes before `now`, for clients whose clock is slow.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -22,19 +22,22 @@ use rustls::crypto::ring;
 use rustls::pki_types::DnsName;
 
 use crate::csr::{Csr, Usage};
-use crate::folder::{CERTIFICATE_FILE, KEY_FILE};
 use crate::subject::{name, sign_as};
 
 mod stored;
 
-/// The authority's certificate, in a folder that [`Issued::write_folder`] wrote.
-pub const CA_FILE: &str = "ca.crt";
-/// How long before `now` validity begins.
+/// The file of a folder that holds the authority's certificate.
+const CA_FILE: &str = "ca.crt";
+/// The file of a folder that holds the certificate.
+pub(crate) const CERTIFICATE_FILE: &str = "tls.crt";
+/// The file of a folder that holds the private key.
+pub(crate) const KEY_FILE: &str = "tls.key";
+/// The time from the begin of the validity to `now`.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(5);
-/// X.509's upper bound for a common name, in characters (RFC 5280, `ub-common-name`).
+/// The maximum length of a common name in X.509, in characters (RFC 5280, `ub-common-name`).
 const MAX_COMMON_NAME: usize = 64;
 
-/// A certificate authority: a certificate and the key it signs with.
+/// A certificate authority: a certificate and its private key.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate_pem: String,
@@ -72,15 +75,15 @@ pub enum IssueError {
     /// Not a DNS name.
     #[error("{0:?} is not a DNS name, and no certificate can be issued for it; correct the name")]
     InvalidDnsName(String),
-    /// No common name, where the certificate stands for nobody without one.
-    #[error("the common name is empty; say whom the certificate is for")]
+    /// A common name is required, and is empty.
+    #[error("the common name is empty; give the name of the certificate's owner")]
     EmptyCommonName,
     /// Key generation, random numbers or signing failed.
     #[error("certificate for {subject:?} could not be made: {reason}")]
     Cryptography {
-        /// Whom the certificate was for.
+        /// The subject of the certificate.
         subject: String,
-        /// What failed.
+        /// The cause.
         reason: String,
     },
     /// A file could not be written.
@@ -88,7 +91,7 @@ pub enum IssueError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -96,7 +99,7 @@ pub enum IssueError {
 // === impl Authority ===
 
 impl Authority {
-    /// Makes a root that may sign leaves and no further authorities.
+    /// Makes a root that may sign leaf certificates, but not other authorities.
     ///
     /// # Errors
     /// An empty common name, or a failure of the cryptography.
@@ -123,12 +126,12 @@ impl Authority {
         })
     }
 
-    /// The authority's certificate, PEM: what clients must trust.
+    /// Returns the authority's certificate, PEM, which clients must trust.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
 
-    /// The last moment the authority is valid.
+    /// Returns the last moment the authority is valid.
     pub fn not_after(&self) -> Timestamp {
         self.not_after
     }
@@ -136,7 +139,7 @@ impl Authority {
     /// Issues a serving certificate for names and addresses, valid for `validity` or until the authority expires.
     ///
     /// # Errors
-    /// An expired authority, a name that is none, or a failure of the cryptography.
+    /// An expired authority, an invalid name, or a failure of the cryptography.
     pub fn leaf(
         &self,
         dns_names: &[&str],
@@ -151,7 +154,7 @@ impl Authority {
             .subject_alt_names
             .extend(ip_addresses.iter().copied().map(SanType::IpAddress));
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        // For people who look at the certificate: clients go by the alternative names, and the name of a Service in a
+        // For admins who inspect the certificate: clients use the alternative names, and the name of a Service in a
         // namespace with a long name does not fit.
         if let Some(name) = dns_names
             .first()
@@ -196,7 +199,7 @@ impl Authority {
     }
 
     /// Signs a request: the certificate has the subject, the alternative names and the key of the request, and the usages
-    /// given here. PEM.
+    /// given here. Returns PEM.
     ///
     /// # Errors
     /// An expired authority, or a failure of the cryptography.
@@ -226,7 +229,7 @@ impl Authority {
         Ok(certificate_pem(&certificate))
     }
 
-    /// What leaves of both kinds have in common.
+    /// Returns the parameters that both kinds of leaf certificates share, and their validity.
     fn params(
         &self,
         subject: &str,
@@ -277,9 +280,9 @@ impl fmt::Debug for Authority {
 // === impl Issued ===
 
 impl Issued {
-    /// Writes `ca.crt`, `tls.crt` and `tls.key` into `folder`, which is made if it does not exist. The key can be read by
-    /// its owner only. Each file is replaced in one step; the three together are not, and a reader that meets a
-    /// certificate with the former key finds that they do not match.
+    /// Writes `ca.crt`, `tls.crt` and `tls.key` into `folder`, and creates it if necessary. Only the owner can read the
+    /// key. Each file is replaced atomically, but the three together are not: for a moment, a reader may see a certificate
+    /// with the former key.
     ///
     /// # Errors
     /// [`IssueError::Write`] for the first file that cannot be written.
@@ -311,7 +314,7 @@ impl fmt::Debug for Issued {
     }
 }
 
-/// For `--self-signed`: as [`self_signed`], in `folder` as [`Issued::write_folder`] writes it.
+/// Makes the certificate of `--self-signed`: like [`self_signed`], written to `folder` by [`Issued::write_folder`].
 ///
 /// # Errors
 /// Those of [`self_signed`] and [`Issued::write_folder`].
@@ -325,7 +328,7 @@ pub fn write_self_signed(
     Ok(issued)
 }
 
-/// A serving certificate for `localhost`, `127.0.0.1` and `::1`, of an authority of its own, which is forgotten.
+/// Issues a serving certificate for `localhost`, `127.0.0.1` and `::1`, from a new authority whose key is not kept.
 ///
 /// # Errors
 /// Those of [`Authority::new`] and [`Authority::leaf`].
@@ -348,7 +351,7 @@ fn params(
     // Positive, and never shorter.
     serial[0] = serial[0] & 0x7f | 0x40;
 
-    // rcgen wants the `time` crate's type; one moment of it and a duration spare us the dependency.
+    // rcgen needs a type of the crate `time`. A fixed date and a duration avoid that dependency.
     let epoch = date_time_ymd(1970, 1, 1);
     let since_epoch =
         |at: Timestamp| Duration::from_secs(u64::try_from(at.as_second()).unwrap_or(0));
@@ -360,7 +363,7 @@ fn params(
     Ok(params)
 }
 
-/// X.509 has whole seconds.
+/// Drops the fraction of a second, which X.509 cannot express.
 fn whole_second(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
@@ -386,7 +389,7 @@ fn alternative_names(dns_names: &[&str]) -> Result<Vec<SanType>, IssueError> {
         .collect()
 }
 
-/// A certificate in PEM, as everything here writes it.
+/// Encodes a certificate in PEM, always with the same line length.
 pub(crate) fn certificate_pem(der: &[u8]) -> String {
     let encoded = BASE64_STANDARD.encode(der);
     let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
@@ -397,7 +400,7 @@ pub(crate) fn certificate_pem(der: &[u8]) -> String {
     pem + "-----END CERTIFICATE-----\n"
 }
 
-/// Writes a new file beside `path` and moves it there. On an error no new file stays.
+/// Writes a new file beside `path` and renames it. After an error, no new file remains.
 fn replace_file(path: &Path, content: &str, mode: u32) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
@@ -412,7 +415,7 @@ fn replace_file(path: &Path, content: &str, mode: u32) -> io::Result<()> {
         file.sync_all()?;
         fs::rename(&new, path)
     };
-    // One left behind by a crash; `create_new` would refuse it, and must, as it could be a link to elsewhere.
+    // A crash may have left a file. `create_new` refuses an existing file, because it could be a link to another place.
     let _ = fs::remove_file(&new);
     write().inspect_err(|_| {
         let _ = fs::remove_file(&new);

@@ -1,8 +1,8 @@
 //! TLS versions and cipher suites, from the values of `--tls-min-version` and `--tls-cipher-suites`.
 //!
-//! The values are Go's, because manifests written for OCM carry them. rustls has no TLS 1.0 and 1.1, no CBC, no RC4 and
-//! no RSA key exchange: what it lacks is named in a warning and left out, and only a list of which nothing remains is an
-//! error. Whatever is asked for, the server never becomes weaker than rustls' defaults.
+//! The values are Go's, because manifests for OCM contain them. rustls does not support TLS 1.0 and 1.1, CBC, RC4 and RSA key
+//! exchange. Unsupported values are ignored with a warning; a list of only unsupported values is an error. No value makes
+//! the server weaker than rustls' defaults.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::version::{TLS12, TLS13};
 use rustls::{SupportedCipherSuite, SupportedProtocolVersion};
 
-/// The names Go's `crypto/tls` has (`CipherSuites` and `InsecureCipherSuites`) and rustls has not.
+/// Names of Go's `crypto/tls` (`CipherSuites` and `InsecureCipherSuites`) that rustls does not support.
 const ONLY_IN_GO: [&str; 16] = [
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
@@ -30,7 +30,7 @@ const ONLY_IN_GO: [&str; 16] = [
     "TLS_RSA_WITH_RC4_128_SHA",
 ];
 
-/// TLS 1.3 suites by their IANA names; rustls spells them `TLS13_...`.
+/// IANA names of the TLS 1.3 suites; rustls names them `TLS13_...`.
 const OF_TLS13: [&str; 3] = [
     "TLS_AES_128_GCM_SHA256",
     "TLS_AES_256_GCM_SHA384",
@@ -40,12 +40,12 @@ const OF_TLS13: [&str; 3] = [
 static TLS12_AND_TLS13: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
 static TLS13_ALONE: &[&SupportedProtocolVersion] = &[&TLS13];
 
-/// The oldest TLS version a server speaks.
+/// The oldest TLS version that a server accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MinVersion {
+enum MinVersion {
     /// TLS 1.2 and 1.3.
     Tls12,
-    /// TLS 1.3 alone.
+    /// TLS 1.3 only.
     Tls13,
 }
 
@@ -53,22 +53,23 @@ pub enum MinVersion {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TlsOptions {
     min_version: MinVersion,
+    /// In rustls' order of preference, those of TLS 1.3 included.
     cipher_suites: Vec<SupportedCipherSuite>,
 }
 
-/// Why flag values make no [`TlsOptions`].
+/// Errors in the flags of [`TlsOptions`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// `--tls-min-version` is none of the known values.
+    /// The value of `--tls-min-version` is unknown.
     #[error(
         "--tls-min-version: unknown TLS version {0:?}; use one of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13 \
          (or TLSv1.0, TLSv1.1, TLSv1.2, TLSv1.3), or leave it empty for VersionTLS12"
     )]
     UnknownVersion(String),
-    /// `--tls-cipher-suites` has names that nobody knows.
+    /// `--tls-cipher-suites` has unknown names.
     #[error("--tls-cipher-suites: unsupported cipher suites: [{}]; use IANA names such as {}", .0.join(" "), selectable().join(", "))]
     UnknownSuites(Vec<String>),
-    /// `--tls-cipher-suites` has only names that rustls lacks.
+    /// `--tls-cipher-suites` has only names that rustls does not support.
     #[error("--tls-cipher-suites: none of the listed suites is available: [{}]; list at least one of {}", .0.join(" "), selectable().join(", "))]
     NoSuiteLeft(Vec<String>),
 }
@@ -76,13 +77,13 @@ pub enum OptionsError {
 // === impl TlsOptions ===
 
 impl TlsOptions {
-    /// Reads the two flags. `cipher_suites` has one element for each time the flag was given; each may hold several
-    /// names, separated by commas. Empty values mean the defaults: TLS 1.2 and every suite of rustls.
+    /// Parses the two flags. `cipher_suites` has one element for each occurrence of the flag; each may contain several names,
+    /// separated by commas. Empty values mean the defaults: TLS 1.2 and all suites of rustls.
     ///
-    /// With the options come warnings, for people, about what was asked for and will not be done.
+    /// Returns warnings for users about ignored values.
     ///
     /// # Errors
-    /// An unknown version, a suite unknown to both Go and rustls, or suites of which none remains.
+    /// An unknown version, a suite that neither Go nor rustls knows, or only suites that rustls does not support.
     pub fn parse<S: AsRef<str>>(
         min_version: &str,
         cipher_suites: &[S],
@@ -101,16 +102,6 @@ impl TlsOptions {
             cipher_suites,
         };
         Ok((options, warnings))
-    }
-
-    /// The oldest version that is served.
-    pub fn min_version(&self) -> MinVersion {
-        self.min_version
-    }
-
-    /// The suites that are offered, in rustls' order of preference. Never without those of TLS 1.3.
-    pub fn cipher_suites(&self) -> &[SupportedCipherSuite] {
-        &self.cipher_suites
     }
 
     pub(crate) fn provider(&self) -> Arc<CryptoProvider> {
@@ -158,7 +149,7 @@ fn select_suites(
 ) -> Result<Vec<SupportedCipherSuite>, OptionsError> {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
 
-    // Go's names from before the IANA ones were settled; Kubernetes still takes them.
+    // Go's former names, which Kubernetes still accepts.
     let canonical = |name| match name {
         "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305" => "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
         "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305" => "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
@@ -226,7 +217,7 @@ fn select_suites(
         .collect())
 }
 
-/// The names of the suites that a user may choose among: those of TLS 1.2.
+/// Returns the names of the suites that a user can select: those of TLS 1.2.
 fn selectable() -> Vec<&'static str> {
     ring::ALL_CIPHER_SUITES
         .iter()
@@ -246,7 +237,7 @@ mod tests {
 
     /// The TLS 1.2 suites that remain.
     fn tls12(options: &TlsOptions) -> Vec<&'static str> {
-        let suites = options.cipher_suites().iter();
+        let suites = options.cipher_suites.iter();
         suites
             .filter(|suite| suite.tls13().is_none())
             .filter_map(|suite| suite.suite().as_str())
@@ -299,12 +290,8 @@ mod tests {
         ];
         for (sentence, value, served, warning) in table {
             let (options, warnings) = TlsOptions::parse::<&str>(value, &[]).expect(sentence);
-            assert_eq!(options.min_version(), served, "{sentence}");
-            assert_eq!(
-                options.cipher_suites().len(),
-                ALL_OF_TLS12 + 3,
-                "{sentence}"
-            );
+            assert_eq!(options.min_version, served, "{sentence}");
+            assert_eq!(options.cipher_suites.len(), ALL_OF_TLS12 + 3, "{sentence}");
             assert_eq!(
                 warnings.len(),
                 usize::from(warning.is_some()),
@@ -446,7 +433,7 @@ mod tests {
                 assert_eq!(tls12(&options), remain, "{sentence}");
             }
             let tls13 = options
-                .cipher_suites()
+                .cipher_suites
                 .iter()
                 .filter(|suite| suite.tls13().is_some());
             assert_eq!(tls13.count(), 3, "{sentence}");
@@ -525,7 +512,7 @@ mod tests {
         #[test]
         fn any_flag_value_is_answered(version in ".{0,16}", list in "[A-Z0-9_, é]{0,40}") {
             if let Ok((options, _)) = TlsOptions::parse(&version, &[list]) {
-                prop_assert!(options.cipher_suites().len() >= 3);
+                prop_assert!(options.cipher_suites.len() >= 3);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A certificate with its private key: read from PEM and checked before anything is served with it.
+//! A certificate with its private key, decoded from PEM and checked before it is served.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,26 +14,26 @@ use x509_parser::prelude::{GeneralName, X509Certificate};
 
 use crate::pem::{CertError, Digest, PemFile, Problem, decode, validity};
 
-/// A certificate chain and the private key of its first certificate, known to belong together.
+/// A certificate chain and the private key of its first certificate. They match.
 #[derive(Clone)]
 pub struct Pair {
-    /// What rustls serves.
+    /// The pair for rustls.
     pub certified_key: Arc<CertifiedKey>,
     /// The first moment the leaf is valid.
     pub not_before: Timestamp,
     /// The last moment the leaf is valid.
     pub not_after: Timestamp,
-    /// Of both files' content.
+    /// The digest of both files.
     pub digest: Digest,
-    /// The names it is valid for (DNS subject alternative names; the CN counts for no client of today).
+    /// The names it is valid for (DNS subject alternative names; today's clients ignore the common name).
     pub dns_names: Vec<String>,
     /// The addresses it is valid for (IP subject alternative names).
     pub ip_addresses: Vec<IpAddr>,
 }
 
 impl Pair {
-    /// Reads and checks a pair: at least one certificate, a private key that matches the first, and the first valid at
-    /// `now`. Whether the chain is complete, and for which names it is, is the clients' to judge.
+    /// Decodes and checks a pair: at least one certificate, the first of them valid at `now`, and a private key that matches
+    /// it. The names and the completeness of the chain are not checked: clients do that.
     ///
     /// # Errors
     /// The first problem found, in the order certificate file, key file, match, validity.
@@ -56,7 +56,7 @@ impl Pair {
             any_supported_type(&private_key).map_err(|_| in_key(Problem::UnusableKey))?;
         let certified_key = CertifiedKey::new(chain, signing_key);
         match certified_key.keys_match() {
-            // Unknown: a key that cannot tell its public half; no key of ring's is such.
+            // Unknown: a key without a known public key, which ring does not have.
             Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => {}
             Err(rustls::Error::InconsistentKeys(_)) => {
                 return Err(in_key(Problem::KeyMismatch {
@@ -86,9 +86,9 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Whether the leaf is valid at `now`.
+    /// Returns true if the leaf is valid at `now`.
     pub fn is_valid_at(&self, now: Timestamp) -> bool {
-        // X.509 counts whole seconds, and the last one belongs to the validity.
+        // X.509 has whole seconds, and the last one is part of the validity.
         self.not_before <= now && now.as_second() <= self.not_after.as_second()
     }
 }
@@ -104,7 +104,7 @@ impl fmt::Debug for Pair {
     }
 }
 
-/// The first private key among the blocks.
+/// Returns the first private key among the PEM blocks.
 fn private_key(content: &[u8]) -> Result<PrivateKeyDer<'static>, Problem> {
     PrivateKeyDer::from_pem_slice(content).map_err(|error| {
         // "BEGIN ENCRYPTED PRIVATE KEY" (PKCS #8), or "Proc-Type: 4,ENCRYPTED" inside a block (OpenSSL's older form).
@@ -118,7 +118,7 @@ fn private_key(content: &[u8]) -> Result<PrivateKeyDer<'static>, Problem> {
     })
 }
 
-/// The DNS and IP subject alternative names; none where the extension cannot be read.
+/// Returns the DNS and IP subject alternative names; empty if the extension cannot be decoded.
 pub(crate) fn alternative_names(certificate: &X509Certificate<'_>) -> (Vec<String>, Vec<IpAddr>) {
     let (mut dns_names, mut ip_addresses) = (Vec::new(), Vec::new());
     if let Ok(Some(extension)) = certificate.subject_alternative_name() {

@@ -1,7 +1,7 @@
-//! PEM files and what can be wrong with them.
+//! PEM files and their errors.
 //!
-//! The vocabulary shared by everything that is loaded: [`PemFile`] is a name for people and the bytes,
-//! [`CertError`] says which file, what is wrong and what to do. Neither ever shows the content.
+//! All loaders share these types: [`PemFile`] is the content with a name for messages; [`CertError`] names the file, the
+//! problem and the remedy. Neither shows the content.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -13,38 +13,38 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// The bytes of a PEM file, and the name by which messages call it.
+/// The content of a PEM file, and its name in messages.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PemFile {
     /// A path, or for example `Secret ns/name, tls.crt`.
     pub name: String,
-    /// The bytes as they were read.
+    /// The content as it was read.
     pub content: Vec<u8>,
 }
 
-/// SHA-256 of content; equal digests mean that nothing has changed.
+/// The SHA-256 of content. Equal digests mean equal content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest([u8; 32]);
 
-/// A file that cannot be used: which, why, and what to do about it.
+/// An error about a file, with the problem and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {problem}")]
 pub struct CertError {
-    /// The name of the file the problem is in.
+    /// The name of the file.
     pub file: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
-    /// Of what was read, so that two spoilt contents with the same problem can be told apart.
+    /// The digest of the content, to distinguish two invalid contents with the same problem.
     pub content: Digest,
 }
 
-/// What is wrong with a file. The texts name the remedy.
+/// The problems of files. The messages include the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("the file does not exist; write it, or correct the flag that names it")]
     Missing,
-    /// The file is there and cannot be read.
+    /// The file exists and cannot be read.
     #[error(
         "the file cannot be read ({0}); give the user that this process runs as read access to it"
     )]
@@ -54,13 +54,13 @@ pub enum Problem {
         "a PEM block begins and does not end; write the file again, whole and with its line breaks"
     )]
     Truncated,
-    /// There is PEM, and what it contains cannot be decoded.
+    /// The content of a PEM block cannot be decoded.
     #[error("{0}; replace the file by a PEM file as openssl or cert-manager write it")]
     Malformed(String),
-    /// No certificate.
+    /// The file has no certificate.
     #[error("the file holds no PEM certificate; it needs a block -----BEGIN CERTIFICATE-----")]
     NoCertificate,
-    /// No private key.
+    /// The file has no private key.
     #[error("the file holds no PEM private key; it needs a block -----BEGIN PRIVATE KEY-----")]
     NoKey,
     /// The private key needs a passphrase.
@@ -68,7 +68,7 @@ pub enum Problem {
         "the private key is encrypted; store it without a passphrase (openssl pkey -in OLD -out NEW)"
     )]
     EncryptedKey,
-    /// A private key that the cryptography does not support, or a damaged one.
+    /// The private key is damaged or not supported.
     #[error(
         "the private key is damaged or of an unsupported kind; use ECDSA P-256 or P-384, Ed25519, or RSA with 2048 to \
          4096 bits"
@@ -83,7 +83,7 @@ pub enum Problem {
         /// The name of the certificate file.
         certificate: String,
     },
-    /// The certificate is not of the authority it is stored with.
+    /// Another authority than the stored one issued the certificate.
     #[error(
         "the certificate was not issued by the authority of {authority}; replace both together"
     )]
@@ -110,7 +110,7 @@ pub enum Problem {
 // === impl PemFile ===
 
 impl PemFile {
-    /// Reads `path`; `name` is what messages will call it.
+    /// Reads `path`. Messages use `name`.
     ///
     /// # Errors
     /// [`Problem::Missing`] or [`Problem::Unreadable`].
@@ -128,7 +128,7 @@ impl PemFile {
         }
     }
 
-    /// The certificates, in the order of the file; at least one. Blocks of other kinds are passed over.
+    /// Returns the certificates, at least one, in the order of the file. Other PEM blocks are ignored.
     pub(crate) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, Problem> {
         let certificates: Vec<_> = CertificateDer::pem_slice_iter(&self.content)
             .collect::<Result<_, _>>()
@@ -139,7 +139,7 @@ impl PemFile {
         Ok(certificates)
     }
 
-    /// `problem`, in this file.
+    /// Returns the error for `problem` in this file.
     pub(crate) fn error(&self, problem: Problem, content: Digest) -> CertError {
         CertError {
             file: self.name.clone(),
@@ -161,7 +161,7 @@ impl fmt::Debug for PemFile {
 // === impl Problem ===
 
 impl Problem {
-    /// Without the error's own words: they may quote a line of the file, and that line may be a key.
+    /// Converts a PEM error without its text, which may quote a line of a key.
     pub(crate) fn of_pem(error: &pem::Error) -> Self {
         match error {
             pem::Error::MissingSectionEnd { .. } => Self::Truncated,
@@ -173,9 +173,9 @@ impl Problem {
 // === impl Digest ===
 
 impl Digest {
-    /// The digest of these, one after the other.
+    /// Returns the digest of these parts in order.
     pub fn of(parts: &[&[u8]]) -> Self {
-        // The provider's own SHA-256: no further dependency, and it goes along if the provider is changed.
+        // The SHA-256 of the provider needs no further dependency.
         let suite = TLS13_AES_128_GCM_SHA256
             .tls13()
             .expect("a TLS 1.3 suite by its name");
@@ -192,7 +192,7 @@ impl Digest {
         )
     }
 
-    /// A number from 0 to below 1: always the same for the same content, and as likely one as another.
+    /// Returns a number from 0 to below 1: uniformly distributed, and always the same for the same content.
     pub(crate) fn fraction(self) -> f64 {
         let [a, b, c, d, ..] = self.0;
         f64::from(u32::from_be_bytes([a, b, c, d])) / (f64::from(u32::MAX) + 1.0)
@@ -212,8 +212,8 @@ pub(crate) fn decode<'a>(
     }
 }
 
-/// First and last moment of validity, inclusive. Moments past jiff's last one (X.509's `99991231235959Z` for "never")
-/// become that one.
+/// Returns the first and last moment of validity, inclusive. Times beyond the range of jiff (X.509's `99991231235959Z` for
+/// "never") become the last time of jiff.
 pub(crate) fn validity(certificate: &X509Certificate<'_>) -> (Timestamp, Timestamp) {
     let clamped = |seconds| Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
     let validity = certificate.validity();

@@ -1,4 +1,4 @@
-//! A certificate that nobody need verify, kept in memory: for ports that only the kubelet's probes and scrapers use.
+//! A self-signed certificate in memory, for ports whose clients (the kubelet's probes, scrapers) do not verify it.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,15 +10,15 @@ use crate::pair::Pair;
 use crate::pem::{CertError, Digest, PemFile, Problem};
 use crate::serving::PairSource;
 
-/// How long a certificate is valid, and how long before its end there is another.
+/// The validity of a certificate, and the part of it that is left when it is replaced.
 const VALIDITY: Duration = Duration::from_secs(30 * 24 * 3600);
 const RENEWED_BEFORE: Duration = Duration::from_secs(10 * 24 * 3600);
 
-/// What messages call it.
+/// Its name in messages.
 const NAME: &str = "the self-signed certificate";
 
-/// A pair for `localhost`, `127.0.0.1` and `::1`, of an authority that is forgotten at once. Nothing is written to disk;
-/// there is a new one before the old one expires.
+/// A pair for `localhost`, `127.0.0.1` and `::1`, from an authority whose key is not kept. It is not written to disk, and
+/// is replaced before it expires.
 #[derive(Debug, Default)]
 pub struct SelfSigned {
     current: Mutex<Option<Issued>>,
@@ -41,7 +41,7 @@ impl PairSource for SelfSigned {
     }
 }
 
-/// Whether it is valid, and for some time to come.
+/// Returns true if it is valid and not due for renewal.
 fn lasts(issued: &Issued, now: Timestamp) -> bool {
     let left = Duration::try_from(issued.not_after.duration_since(now));
     now >= issued.not_before && left.is_ok_and(|left| left > RENEWED_BEFORE)

@@ -1,9 +1,8 @@
-//! What a server serves, and whether an API server with a CA bundle would trust it: for those who look for what is wrong.
+//! Checks the certificates of another server: would an API server with a given CA bundle trust them?
 //!
-//! [`seen_at`] takes any certificates a server shows, trusted or not: nothing is ever sent over that connection. [`judge`]
-//! says what an API server would make of them, all at once, where a handshake names the first thing it does not like. It
-//! follows Go's rules where they differ from rustls': a CA that has expired vouches for nobody, and a certificate that
-//! stands in the bundle itself needs nobody to vouch for it.
+//! [`seen_at`] fetches the certificates of a server without verification; no data is sent over that connection. [`judge`]
+//! returns all objections of an API server, while a handshake reports only the first. It follows Go's rules where they
+//! differ from rustls': an expired CA verifies no certificate, and a certificate that is itself in the bundle needs no CA.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +20,7 @@ use tokio_rustls::TlsConnector;
 use crate::pair::alternative_names;
 use crate::pem::{PemFile, Problem, decode, validity};
 
-/// Certificates as a server shows them: its own first, then those that lead to its authority.
+/// The certificates of a server: its own first, then the intermediate ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain(Vec<CertificateDer<'static>>);
 
@@ -29,7 +28,7 @@ pub struct Chain(Vec<CertificateDer<'static>>);
 #[derive(Clone, Debug)]
 pub struct Bundle(Vec<CertificateDer<'static>>);
 
-/// What is to be known of a server's certificate.
+/// Facts about a server's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
     /// The first moment of its validity.
@@ -38,14 +37,14 @@ pub struct Leaf {
     pub not_after: Timestamp,
     /// Its names: DNS names, then IP addresses.
     pub names: Vec<String>,
-    /// Who signed it, as it says.
+    /// The issuer that it names.
     pub issuer: String,
 }
 
-/// What a client holds against a server's certificates.
+/// Reasons why a client does not trust a server's certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Objection {
-    /// The server's certificate cannot be read.
+    /// The server's certificate cannot be decoded.
     Unreadable(String),
     /// No authority of the bundle signed it.
     UnknownAuthority,
@@ -54,34 +53,34 @@ pub enum Objection {
         /// The last moment of its validity.
         not_after: Timestamp,
     },
-    /// It does not bear the name that the client calls.
+    /// It is not valid for the name that the client uses.
     Name,
     /// It is no longer valid.
     Expired,
     /// It is not valid yet.
     NotYetValid,
-    /// Something else.
+    /// Another error of the verification.
     Other(String),
 }
 
-/// What a client makes of a server's certificates.
+/// A client's verdict on a server's certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// The server's own certificate, if it can be read.
+    /// The server's own certificate, if it can be decoded.
     pub leaf: Option<Leaf>,
-    /// When the last of those authorities expires that vouch for it now.
+    /// The time when the last of the authorities that verify it now expires.
     pub authority_not_after: Option<Timestamp>,
-    /// What is wrong; empty: the client trusts it.
+    /// The objections. If empty, the client trusts the certificates.
     pub objections: Vec<Objection>,
 }
 
 // === impl Chain ===
 
 impl Chain {
-    /// From a PEM file, such as `tls.crt`.
+    /// Decodes a PEM file, such as `tls.crt`.
     ///
     /// # Errors
-    /// There is no certificate in it, or something cannot be read.
+    /// The file contains no certificate, or a part of it cannot be decoded.
     pub fn from_pem(pem: &[u8]) -> Result<Self, Problem> {
         certificates(pem).map(Self)
     }
@@ -90,10 +89,10 @@ impl Chain {
 // === impl Bundle ===
 
 impl Bundle {
-    /// From PEM.
+    /// Decodes a bundle in PEM.
     ///
     /// # Errors
-    /// There is no certificate in it, or something cannot be read.
+    /// The bundle contains no certificate, or a part of it cannot be decoded.
     pub fn from_pem(pem: &[u8]) -> Result<Self, Problem> {
         let certificates = certificates(pem)?;
         for (certificate, number) in certificates.iter().zip(1..) {
@@ -102,7 +101,7 @@ impl Bundle {
         Ok(Self(certificates))
     }
 
-    /// Those authorities as rustls wants them; what it cannot use is left out.
+    /// Returns the authorities as trust anchors of rustls, without those that it cannot use.
     fn anchors<'a>(
         certificates: impl Iterator<Item = &'a CertificateDer<'static>>,
     ) -> RootCertStore {
@@ -120,7 +119,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Problem> {
     file.certificates()
 }
 
-/// What a client that calls `name` and trusts `bundle` makes of these certificates at `now`.
+/// Judges these certificates at `now`, as a client that connects to `name` and trusts `bundle`.
 pub fn judge(chain: &Chain, bundle: &Bundle, name: &str, now: Timestamp) -> Judgement {
     let mut judgement = Judgement {
         leaf: None,
@@ -130,7 +129,7 @@ pub fn judge(chain: &Chain, bundle: &Bundle, name: &str, now: Timestamp) -> Judg
     let Some((own, others)) = chain.0.split_first() else {
         judgement
             .objections
-            .push(Objection::Unreadable("there is none".to_owned()));
+            .push(Objection::Unreadable("the server sent none".to_owned()));
         return judgement;
     };
     let leaf = match decode(own, 1) {
@@ -161,7 +160,7 @@ pub fn judge(chain: &Chain, bundle: &Bundle, name: &str, now: Timestamp) -> Judg
     if !bears(own, name) {
         judgement.objections.push(Objection::Name);
     }
-    // Whoever signed it signed it, expired or not: that is told apart.
+    // Find the signer within the validity of the leaf: an expired leaf is an objection of its own.
     let within = now.clamp(leaf.not_before, leaf.not_after);
     judgement.leaf = Some(leaf);
     if bundle.0.contains(own) {
@@ -189,7 +188,7 @@ pub fn judge(chain: &Chain, bundle: &Bundle, name: &str, now: Timestamp) -> Judg
     judgement
 }
 
-/// Why none of the bundle's authorities vouches for it.
+/// Returns the reason why no authority of the bundle verifies it.
 fn unknown(
     own: &CertificateDer<'_>,
     others: &[CertificateDer<'static>],
@@ -214,7 +213,7 @@ fn is_signed(
     verify(own, others, Bundle::anchors(std::iter::once(authority)), at).is_ok()
 }
 
-/// Whether the certificates lead to one of these authorities, names aside.
+/// Verifies that one of these authorities signed the certificates. Names are not checked.
 fn verify(
     own: &CertificateDer<'_>,
     others: &[CertificateDer<'static>],
@@ -241,10 +240,11 @@ fn bears(own: &CertificateDer<'_>, name: &str) -> bool {
     ParsedCertificate::try_from(own).is_ok_and(|parsed| verify_server_name(&parsed, &name).is_ok())
 }
 
-/// What a server shows to a client that calls it by this name, whoever it is. The caller bounds the time.
+/// Returns the certificates that a server sends to a client that connects to this name. They are not verified. The caller
+/// must limit the time.
 ///
 /// # Errors
-/// It shows none: it speaks no TLS, say.
+/// The server sends no certificate, for example because it does not use TLS.
 pub async fn seen_at<S>(stream: S, name: &str) -> Result<Chain, String>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -271,15 +271,15 @@ where
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .take();
-    // A server that wants a certificate of ours has shown its own before.
+    // A server that asks for a client certificate has already sent its own.
     match (seen, handshake) {
         (Some(chain), _) => Ok(Chain(chain)),
         (None, Err(error)) => Err(error.to_string()),
-        (None, Ok(())) => Err("it showed no certificate".to_owned()),
+        (None, Ok(())) => Err("the server sent no certificate".to_owned()),
     }
 }
 
-/// Takes down what is shown, and lets it pass: nothing is ever said to that server.
+/// Records the certificates and accepts them. No data is sent to that server.
 struct Watcher {
     provider: Arc<CryptoProvider>,
     seen: Mutex<Option<Vec<CertificateDer<'static>>>>,
@@ -345,7 +345,7 @@ impl fmt::Display for Objection {
             Self::AuthorityInvalid { not_after } => {
                 write!(f, "the authority that signed it is valid until {not_after}")
             }
-            Self::Name => f.write_str("it does not bear the name"),
+            Self::Name => f.write_str("it is not valid for the name"),
             Self::Expired => f.write_str("it has expired"),
             Self::NotYetValid => f.write_str("it is not valid yet"),
             Self::Other(why) => f.write_str(why),
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_judgement_says_what_the_certificate_is() {
+    fn a_judgement_describes_the_certificate() {
         let own = authority();
         let chain = Chain::from_pem(leaf(&own).certificate_pem.as_bytes()).unwrap();
         let judgement = judge(
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_bundle_is_told() {
+    fn invalid_bundles_are_refused() {
         assert_eq!(Bundle::from_pem(b"").err(), Some(Problem::NoCertificate));
         assert_eq!(
             Bundle::from_pem(b"-----BEGIN CERTIFICATE-----\nAAAA\n").err(),

@@ -1,11 +1,11 @@
-//! What a TLS server serves with: one rustls configuration, replaced while connections go on.
+//! The rustls configuration of a TLS server, replaced without closing connections.
 //!
 //! Promises:
-//! - [`ServingTls::current`] takes no lock; a connection keeps the configuration it began with.
-//! - What is served changes only for something that loads and is valid now. Certificate and client CA are judged apart:
-//!   a spoilt CA bundle does not hold up the renewal of the certificate, nor the other way round.
-//! - A spoilt content is logged once, and told to the observer at every attempt.
-//! - With a new configuration come new session caches: nobody resumes a session that an older client CA let in.
+//! - [`ServingTls::current`] takes no lock; a connection keeps its configuration.
+//! - Only content that loads and is valid now replaces the served content. Certificate and client CA are reloaded
+//!   independently: an invalid CA bundle does not delay the renewal of the certificate, or the other way round.
+//! - Invalid content is logged once, and reported to the observer at every attempt.
+//! - A new configuration has new session caches: a client cannot resume a session that an older client CA allowed.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,24 +24,24 @@ use crate::options::TlsOptions;
 use crate::pair::Pair;
 use crate::pem::{CertError, Digest};
 
-/// How often [`ServingTls::watch`] should look, if nobody says otherwise.
+/// The default interval of [`ServingTls::watch`].
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Where the pair comes from. It is asked again at every reload.
+/// A source of pairs, loaded at every reload.
 pub trait PairSource: Send + Sync {
-    /// The pair as it is now. May block on files.
+    /// Returns the current pair. May block on files.
     ///
     /// # Errors
-    /// No pair that could be served at `now`.
+    /// The pair cannot be loaded, or is not valid at `now`.
     fn load(&self, now: Timestamp) -> Result<Pair, CertError>;
 
-    /// Says when there may be another pair, if the source hears of that by itself.
+    /// Returns a channel of notifications about a new pair, if the source supports them.
     fn changes(&self) -> Option<watch::Receiver<()>> {
         None
     }
 }
 
-/// A part of the configuration that is reloaded by itself.
+/// The parts of the configuration that are reloaded independently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The serving certificate and its key.
@@ -50,42 +50,42 @@ pub enum Part {
     ClientCa,
 }
 
-/// What became of one part in one reload.
+/// The result of a reload for one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReloadOutcome {
-    /// The content was new, and is served from now on.
+    /// The content is new, and is served from now on.
     Reloaded {
-        /// When it expires; of a bundle, when its first certificate does.
+        /// The time when it expires; for a bundle, when its first certificate expires.
         not_after: Timestamp,
     },
-    /// The content is what is being served.
+    /// The content has not changed.
     Unchanged,
-    /// The content cannot be served; what was served before goes on.
+    /// The content cannot be served. The former content is still served.
     Failed {
-        /// What is wrong.
+        /// The error.
         error: CertError,
     },
 }
 
-/// What became of each part in one reload.
+/// The results of a reload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reload {
-    /// Of the serving certificate.
+    /// The result for the serving certificate.
     pub certificate: ReloadOutcome,
-    /// Of the client CA, if there is one.
+    /// The result for the client CA, if one is configured.
     pub client_ca: Option<ReloadOutcome>,
 }
 
 type Observer = dyn Fn(Part, &ReloadOutcome) + Send + Sync;
 
-/// The TLS side of a server: the configuration for the next connection, and how it is renewed.
+/// The TLS configuration of a server, and its reload.
 pub struct ServingTls {
     source: Box<dyn PairSource>,
     options: TlsOptions,
     client_auth: Option<ClientAuth>,
     observer: Box<Observer>,
     served: ArcSwap<Served>,
-    /// What each part was last refused for. Held throughout a reload, so that two do not overtake each other.
+    /// The last error of each part. Locked during a reload, so that reloads do not overlap.
     refused: Mutex<Refused>,
 }
 
@@ -104,10 +104,10 @@ struct Refused {
 // === impl ServingTls ===
 
 impl ServingTls {
-    /// Loads everything once. `observer` is called for each part at each later reload; it should count, and not block.
+    /// Loads both parts. Each later reload calls `observer` for each part; it should count, and must not block.
     ///
     /// # Errors
-    /// A pair or a client CA that cannot be served at `now`: a server does not start with those.
+    /// The pair or the client CA cannot be loaded, or is not valid at `now`. A server must not start then.
     pub fn new(
         source: impl PairSource + 'static,
         options: TlsOptions,
@@ -127,22 +127,22 @@ impl ServingTls {
         })
     }
 
-    /// The configuration for a connection that begins now.
+    /// Returns the configuration for a new connection.
     pub fn current(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.served.load().config)
     }
 
-    /// The last moment the served certificate is valid.
+    /// Returns the last moment the served certificate is valid.
     pub fn not_after(&self) -> Timestamp {
         self.served.load().pair.not_after
     }
 
-    /// Whether the served certificate is valid at `now`.
+    /// Returns true if the served certificate is valid at `now`.
     pub fn is_valid_at(&self, now: Timestamp) -> bool {
         self.served.load().pair.is_valid_at(now)
     }
 
-    /// Looks once whether there is something new to serve, and serves it. Blocks on files.
+    /// Loads both parts once, and serves what is new. Blocks on files.
     pub fn reload_once(&self, now: Timestamp) -> Reload {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let served = self.served.load_full();
@@ -168,7 +168,7 @@ impl ServingTls {
                 new_ca.or_else(|| served.client_ca.clone()),
             )));
         }
-        // Told only now, so that it is true by the time somebody hears it.
+        // After the store, so that the report is true when it arrives.
         self.report(Part::Certificate, &certificate, &mut refused.certificate);
         if let Some(outcome) = &client_ca {
             self.report(Part::ClientCa, outcome, &mut refused.client_ca);
@@ -179,18 +179,18 @@ impl ServingTls {
         }
     }
 
-    /// Reloads every `interval`, and whenever the source says so, until `cancel`. The caller spawns it and waits for its end; a panic in a source or an
-    /// observer comes out of it.
+    /// Reloads at every `interval`, and at every notification of the source, until `cancel`. The caller must spawn and join
+    /// this task. A panic of the source or of the observer is passed on to the caller.
     pub async fn watch(self: Arc<Self>, interval: Duration, cancel: CancellationToken) {
         let mut changes = self.source.changes();
         loop {
             let changed = async {
-                let told = match &mut changes {
+                let notified = match &mut changes {
                     Some(changes) => changes.changed().await.is_ok(),
                     None => false,
                 };
-                if !told {
-                    // Nobody will say so, or nobody any more.
+                if !notified {
+                    // The source has no channel, or has closed it.
                     std::future::pending().await
                 }
             };
@@ -259,7 +259,7 @@ impl Served {
             .with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(
                 &pair.certified_key,
             ))));
-        // API servers speak HTTP/1.1 to webhooks. Without it here, rustls would refuse them.
+        // API servers use HTTP/1.1 for webhooks. Without this entry, rustls would refuse them.
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Self {
             config: Arc::new(config),
@@ -272,7 +272,7 @@ impl Served {
 // === impl Part ===
 
 impl Part {
-    /// For logs and metric labels.
+    /// Returns the name for logs and metric labels.
     pub fn name(self) -> &'static str {
         match self {
             Self::Certificate => "certificate",
@@ -281,7 +281,7 @@ impl Part {
     }
 }
 
-/// What became of a part, and the new one if it is to be served.
+/// Compares a loaded part with the served one. Returns the result, and the part if it must be served.
 fn judge<T>(
     loaded: Result<T, CertError>,
     served: Digest,

@@ -1,9 +1,9 @@
-//! The subject of a client certificate: one common name and any number of organizations, or what a request has.
+//! The subject of a client certificate: one common name and any number of organizations, or the subject of a request.
 //!
 //! Kubernetes reads a user from the common name and a group from each organization
 //! (<https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates>), and agents of
-//! OCM belong to two groups. rcgen keeps one value for each attribute type; so a certificate is made with the common
-//! name alone first, then gets the whole subject and is signed again.
+//! OCM belong to two groups. rcgen keeps only one value for each attribute type. So a draft is signed first; then its
+//! subject is replaced, and it is signed again.
 
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, Issuer, KeyPair, PublicKeyData, SigningKey,
@@ -20,7 +20,7 @@ const BIT_STRING: u8 = 0x03;
 const ORGANIZATION: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x0a];
 const COMMON_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x03];
 
-/// The subject `common_name` in `organizations`, DER.
+/// Returns the subject with `common_name` and `organizations`, DER.
 pub(crate) fn name(common_name: &str, organizations: &[&str]) -> Vec<u8> {
     let mut attributes = Vec::new();
     for organization in organizations {
@@ -30,11 +30,10 @@ pub(crate) fn name(common_name: &str, organizations: &[&str]) -> Vec<u8> {
     element(SEQUENCE, &[&attributes])
 }
 
-/// Whether this is one common name, any number of organizations, all of them UTF-8 or printable strings, and nothing else.
+/// Returns true if the subject is one common name and any number of organizations, all of them UTF-8 or printable strings.
 ///
-/// A value that is not what its tag says has no text, and would not be seen among the others.
-/// The parser passes over what it cannot read in the middle of a name, such as an empty set, and all that follows it. So
-/// what it found is encoded again, and must be what was there.
+/// A value that does not match its tag has no text, so other code would not see it. The parser stops without an error at
+/// parts that it cannot read, such as an empty set. So the parsed names are encoded again, and must give the same bytes.
 pub(crate) fn is_plain(name: &X509Name<'_>) -> bool {
     let mut common_names = 0;
     let mut sets = Vec::new();
@@ -63,8 +62,8 @@ pub(crate) fn is_plain(name: &X509Name<'_>) -> bool {
     common_names == 1 && element(SEQUENCE, &[&sets]) == name.as_raw()
 }
 
-/// Signs `params`, whose own subject is ignored, for `key` as `subject`, which [`name`] made or a parser found to be one.
-/// Returns DER.
+/// Signs a certificate with `params`, for `key`, with `subject` in place of the subject of `params`. `subject` must come
+/// from [`name`] or from a parsed request. Returns DER.
 pub(crate) fn sign_as(
     mut params: CertificateParams,
     subject: &[u8],
@@ -79,7 +78,7 @@ pub(crate) fn sign_as(
     let (_, parsed) = X509Certificate::from_der(draft.der())
         .map_err(|_| rcgen::Error::CouldNotParseCertificate)?;
 
-    // The fields of the signed part, without its own header: those before the subject are encoded again as they are.
+    // The fields of the signed part, without its header. Only the subject is replaced.
     let fields = contents(parsed.tbs_certificate.as_ref());
     let drafted = parsed.subject().as_raw();
     let at = drafted.as_ptr().addr() - fields.as_ptr().addr();
@@ -88,7 +87,7 @@ pub(crate) fn sign_as(
         &[&fields[..at], subject, &fields[at + drafted.len()..]],
     );
 
-    // Between the signed part and the signature stands the algorithm, which does not change.
+    // The algorithm follows the signed part, and does not change.
     let outer = contents(draft.der());
     let algorithm_and_signature = &outer[parsed.tbs_certificate.as_ref().len()..];
     let algorithm = &algorithm_and_signature[..2 + usize::from(algorithm_and_signature[1])];
@@ -102,7 +101,7 @@ fn attribute(oid: &[u8], value: &str) -> Vec<u8> {
     element(SET, &[&element(SEQUENCE, &[oid, &value])])
 }
 
-/// A DER element: tag, length, and the parts one after the other.
+/// Returns a DER element: tag, length, and the parts in order.
 fn element(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     let content = parts.concat();
     let length = content.len().to_be_bytes();

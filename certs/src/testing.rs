@@ -15,8 +15,7 @@ use rustls::{
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-use crate::folder::{CERTIFICATE_FILE, KEY_FILE};
-use crate::issue::{Authority, Issued};
+use crate::issue::{Authority, CERTIFICATE_FILE, Issued, KEY_FILE};
 use crate::pem::PemFile;
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
@@ -39,7 +38,7 @@ pub(crate) fn file(name: &str, content: impl Into<Vec<u8>>) -> PemFile {
     }
 }
 
-/// A TLS client, as the API server or somebody else would be.
+/// A TLS client, such as the API server.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) trusts: String,

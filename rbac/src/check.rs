@@ -4,12 +4,10 @@
 //! the same default as on a hub.
 
 use crate::verdict::{Grantee, ObjectRef, RbacKind};
-use berth_api::names;
 use berth_api::selector::Selector;
+use berth_api::{groups, names};
 use k8s_openapi::api::rbac::v1::{AggregationRule, PolicyRule, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-
-pub(crate) const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
 /// The error for an object that a hub would not store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -157,10 +155,10 @@ fn read_role_ref(
     role: &RoleRef,
     refuse: Refuse<'_>,
 ) -> Result<ObjectRef, InvalidObject> {
-    if !["", RBAC_GROUP].contains(&role.api_group.as_str()) {
+    if !["", groups::RBAC].contains(&role.api_group.as_str()) {
         return Err(refuse(
             "roleRef.apiGroup".to_owned(),
-            format!("{:?} must be {RBAC_GROUP:?}", role.api_group),
+            format!("{:?} must be {:?}", role.api_group, groups::RBAC),
         ));
     }
     let (kind, namespace) = match (role.kind.as_str(), &binding.namespace) {
@@ -202,9 +200,9 @@ fn read_subject(
     }
     let group = api_group.as_deref().unwrap_or_default();
     match kind.as_str() {
-        "User" | "Group" if !["", RBAC_GROUP].contains(&group) => refuse(
+        "User" | "Group" if !["", groups::RBAC].contains(&group) => refuse(
             "apiGroup",
-            format!("{group:?} must be {RBAC_GROUP:?} for a {kind}"),
+            format!("{group:?} must be {:?} for a {kind}", groups::RBAC),
         ),
         "User" => Ok(Grantee::User(name.clone())),
         "Group" => Ok(Grantee::Group(name.clone())),

@@ -1,8 +1,8 @@
 //! The verdict on a request, and the grant behind it.
 
 use crate::Subject;
-use crate::check::RBAC_GROUP;
 use crate::request::SERVICE_ACCOUNT_PREFIX;
+use berth_api::groups;
 use std::fmt;
 
 /// The verdict on a request.
@@ -47,7 +47,8 @@ impl MissingRole {
             _ => "clusterrole",
         };
         format!(
-            "{resource}.{RBAC_GROUP} {name:?} not found",
+            "{resource}.{group} {name:?} not found",
+            group = groups::RBAC,
             name = self.role.name
         )
     }

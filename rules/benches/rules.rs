@@ -1,4 +1,4 @@
-//! What the rules cost once a review is decoded. `cargo bench -p berth-rules`.
+//! Measures the rules for a decoded review. `cargo bench -p berth-rules`.
 
 #![allow(missing_docs, reason = "made by divan's macros")]
 #![allow(clippy::unwrap_used, reason = "a benchmark")]
@@ -19,7 +19,7 @@ const STORED: &str = r#"{"metadata":{"name":"c1","labels":{"cluster.open-cluster
         "managedClusterClientConfigs":[{"url":"https://api.c1.example.com:6443"}],
         "taints":[{"key":"gpu","value":"a100","effect":"NoSelect","timeAdded":"2026-11-21T01:09:21Z"}]}}"#;
 
-/// Accepted, moved and tainted in one write: every rule has something to say.
+/// Acceptance, set and taint change in one write, so that many rules apply.
 const EVERYTHING: &str = r#"{"metadata":{"name":"c1","labels":{"cluster.open-cluster-management.io/clusterset":"b"}},
     "spec":{"hubAcceptsClient":false,"leaseDurationSeconds":90,
         "managedClusterClientConfigs":[{"url":"https://api.c1.example.com:8443"}],

@@ -4,27 +4,27 @@ use crate::Question;
 
 const UNANSWERED: &str = "the question was not answered";
 
-/// What is known about a [`Question`].
+/// The answer to a [`Question`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is so.
+    /// Yes.
     Yes,
-    /// It is not so.
+    /// No.
     No,
-    /// The objects asked for, by name; [`Answer::No`] when there are none.
+    /// The names of the objects; [`Answer::No`] if no such object exists.
     Names(Vec<String>),
-    /// The namespace asked for; [`Answer::No`] when there is none.
+    /// The state of the namespace; [`Answer::No`] if it does not exist.
     Namespace(Namespace),
-    /// It could not be found out, and why, in words for the requester.
+    /// The question could not be answered. The text gives the requester the reason.
     Unknown(String),
 }
 
-/// What is known about a namespace that exists.
+/// The state of a namespace that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Namespace {
-    /// It is being terminated.
+    /// The namespace is being terminated.
     pub terminating: bool,
-    /// It bears the label of the cluster of its name: the hub made it for that cluster, or adopted it.
+    /// The namespace has the label of the cluster of its name: the hub created it for that cluster, or adopted it.
     pub of_cluster: bool,
 }
 
@@ -39,12 +39,12 @@ impl From<bool> for Answer {
 pub struct Answers<'a>(&'a [(Question, Answer)]);
 
 impl<'a> Answers<'a> {
-    /// Answers given together with their questions.
+    /// Makes a set of answers from pairs of question and answer.
     pub fn new(answered: &'a [(Question, Answer)]) -> Self {
         Self(answered)
     }
 
-    /// The answer to a question; one that nobody answered is unknown.
+    /// Returns the answer to a question; unknown if the question has no answer.
     pub(crate) fn to(&self, question: &Question) -> Known<'a> {
         match self.0.iter().find(|(asked, _)| asked == question) {
             Some((_, Answer::Yes)) => Known::Yes(&[]),
@@ -57,7 +57,7 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// The answer about a namespace. A namespace that does not exist has neither property.
+    /// Returns the state of a namespace. In the state of a missing namespace, all fields are false.
     pub(crate) fn namespace(self, question: &Question) -> Result<Namespace, &'a str> {
         match self.0.iter().find(|(asked, _)| asked == question) {
             Some((_, Answer::Namespace(namespace))) => Ok(*namespace),
@@ -68,13 +68,13 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// All of them, in the order the change raised them.
+    /// Returns all questions and answers, in the order of the questions.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'a (Question, Answer)> {
         self.0.iter()
     }
 }
 
-/// An answer, read for deciding.
+/// An answer, reduced to what a decision needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known<'a> {
     Yes(&'a [String]),

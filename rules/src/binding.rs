@@ -1,8 +1,8 @@
-//! ManagedClusterSetBinding: who may bind a set to a namespace, and to which namespace.
+//! ManagedClusterSetBinding: the permission to bind a set to a namespace, and the namespaces that a set can be bound to.
 //!
-//! The permission is asked for when a set is bound, which is on CREATE: the name of a binding is that of its set, and a
-//! name cannot change, so that people without the permission may edit its labels. (A binding that was stored under
-//! another name while no gate was there can be mended; that binds a set, too.)
+//! A set is bound on CREATE: a binding has the name of its set, and a name cannot change. So only CREATE needs the
+//! permission, and users without it may edit labels. (A binding that was stored under another name, without a gate, can be
+//! corrected by an UPDATE. This also binds a set.)
 
 use jiff::Timestamp;
 
@@ -20,10 +20,10 @@ pub struct ValidateBinding;
 
 impl Rules for ValidateBinding {
     type Object<'a> = Binding<'a>;
-    /// Whether the change binds a set.
+    /// True if the change binds a set.
     type Seen = bool;
 
-    /// When a set is bound: may the requester bind the set, and does the namespace belong to an accepted cluster?
+    /// If the change binds a set: may the requester bind it, and does the namespace belong to an accepted cluster?
     fn examine(change: &Change<'_, Binding<'_>>, _: &Settings, _: Timestamp) -> Case<Self> {
         let binds = binds(change);
         let mut faults = Faults::default();
@@ -49,7 +49,7 @@ impl Rules for ValidateBinding {
         if binds && findings.require(bind(change), || sentences::bind(change.user, set(change))) {
             findings.refuse_if(
                 &accepted_cluster(change),
-                "there is an accepted ManagedCluster",
+                "the hub has accepted ManagedCluster",
                 |_| sentences::cluster_namespace(set(change), change.namespace),
             );
         }
@@ -57,8 +57,8 @@ impl Rules for ValidateBinding {
     }
 }
 
-/// Whether the change binds a set that was not bound before. One that is being deleted still binds, as long as a
-/// finalizer holds it.
+/// Returns true if the change binds a set that was not bound before. A binding that is being deleted still binds its set
+/// while it has a finalizer.
 fn binds(change: &Change<'_, Binding<'_>>) -> bool {
     change
         .old

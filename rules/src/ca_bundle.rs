@@ -1,18 +1,17 @@
-//! CA bundles of client configs: base64 of PEM, with at least one certificate that parses.
+//! CA bundles of client configs: base64 of PEM, with at least one certificate that can be parsed.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use x509_parser::pem::Pem;
 
-/// More blocks of a bundle are not looked at: a requester chooses how many there are, and each takes its time.
+/// The maximum number of blocks that are parsed, because the requester chooses their number.
 const MOST_BLOCKS: usize = 1_000;
 
-/// What is wrong with a CA bundle as it stands in an object's JSON; `None` when it is good.
+/// Returns the fault of a CA bundle, given as in an object's JSON, or `None` if it is valid.
 ///
-/// Blocks that are no certificates, and certificates that do not parse, are passed over as long as one does, as Go's
-/// `AppendCertsFromPEM` does.
-pub fn defect(base64: &str) -> Option<&'static str> {
-    // Go's decoder passes over line breaks.
+/// As in Go's `AppendCertsFromPEM`, one certificate that can be parsed is enough: other blocks are ignored.
+pub(crate) fn defect(base64: &str) -> Option<&'static str> {
+    // Go's decoder ignores line breaks.
     let pem = if base64.contains(['\r', '\n']) {
         STANDARD.decode(base64.replace(['\r', '\n'], ""))
     } else {

@@ -1,4 +1,4 @@
-//! A change under examination: what is wrong with it, and what must be known before it can be decided.
+//! An examined change: its faults, or the questions that must be answered before it can be decided.
 
 use jiff::Timestamp;
 
@@ -8,16 +8,15 @@ use crate::{Answers, Change, Decision, Question, Settings};
 
 /// The rules that one webhook applies to one kind of objects.
 ///
-/// A change is examined once ([`Rules::examine`]). Its questions are answered by others; then [`Case::decide`] decides.
+/// [`Rules::examine`] examines a change once. The caller gets its questions answered; then [`Case::decide`] decides.
 pub trait Rules: Sized {
-    /// The objects.
+    /// The kind of objects.
     type Object<'a>: GuardedObject<'a> + Send + Sync + 'a;
 
-    /// What the examination saw of the change, for the decision.
+    /// Results of the examination that the decision needs.
     type Seen: Send;
 
-    /// Finds what is wrong with a change, and what must be known about it otherwise. `now` is what new taints get for their
-    /// time.
+    /// Finds the faults of a change or, if it has none, its questions. `now` becomes the time of new taints.
     fn examine(
         change: &Change<'_, Self::Object<'_>>,
         settings: &Settings,
@@ -34,7 +33,7 @@ pub trait Rules: Sized {
     ) -> Decision;
 }
 
-/// An examined change. It borrows nothing of the change, so that both can be moved while questions are answered.
+/// An examined change. It does not borrow from the change, so that both can be moved while questions are answered.
 pub struct Case<R: Rules>(Result<Sound<R::Seen>, Faults>);
 
 /// A change without faults.
@@ -46,7 +45,7 @@ struct Sound<S> {
 // === impl Case ===
 
 impl<R: Rules> Case<R> {
-    /// A change that raises these questions, unless it has faults: a malformed change raises none.
+    /// Makes a case with these questions or, if the change has faults, without questions.
     pub(crate) fn new(
         faults: Faults,
         seen: R::Seen,
@@ -59,7 +58,8 @@ impl<R: Rules> Case<R> {
         Self(Ok(Sound { questions, seen }))
     }
 
-    /// What must be known before the change can be decided; empty for most changes. Each call after the first returns nothing.
+    /// Takes the questions that must be answered before the change can be decided; empty for most changes. Only the first
+    /// call returns them.
     pub fn take_questions(&mut self) -> Vec<Question> {
         match &mut self.0 {
             Ok(sound) => std::mem::take(&mut sound.questions),
@@ -67,9 +67,9 @@ impl<R: Rules> Case<R> {
         }
     }
 
-    /// Whether the change is admitted: faults alone refuse it; otherwise the answers to its questions decide.
+    /// Decides the change: a fault refuses it; otherwise the answers to its questions decide.
     ///
-    /// `change` and `settings` are those that were examined.
+    /// `change` and `settings` must be those of the examination.
     pub fn decide(
         self,
         change: &Change<'_, R::Object<'_>>,

@@ -1,7 +1,7 @@
-//! CertificateSigningRequest: an agent files requests for its own cluster only.
+//! CertificateSigningRequest: an agent may label its requests only for its own cluster.
 //!
 //! Agents find the requests of their cluster by a label. OCM's agents stop while ten requests have it, in any state and
-//! from any requester. So an agent that labels its requests for another cluster would keep that cluster from renewing its
+//! from any requester. So an agent that labels its requests for another cluster could keep that cluster from renewing its
 //! certificate. OCM has no such rule.
 
 use berth_api::agents;
@@ -21,7 +21,7 @@ impl Rules for ValidateRequest {
     type Object<'a> = CertificateRequest<'a>;
     type Seen = ();
 
-    /// Where the label is not the requester's own cluster: is the requester an agent?
+    /// If the label names a cluster other than the requester's own: is the requester an agent?
     fn examine(
         change: &Change<'_, CertificateRequest<'_>>,
         _: &Settings,
@@ -50,7 +50,7 @@ impl Rules for ValidateRequest {
     }
 }
 
-/// The cluster in the label, if the change puts it there, and it is not the cluster of the requester's name.
+/// Returns the cluster in the label if the change sets the label, and the user name is not that of the cluster's agent.
 fn foreign_cluster<'c>(change: &'c Change<'_, CertificateRequest<'_>>) -> Option<&'c str> {
     let new = change.new.metadata.labels.cluster_name.as_ref()?;
     let old = change.old.as_ref();

@@ -1,6 +1,6 @@
 //! A change to one object, as the API server submits it for admission.
 
-/// What is done to the object. The rules guard nothing on DELETE and CONNECT, so these never reach them.
+/// The operation on the object. The rules do not guard DELETE and CONNECT, so these never reach them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// The object is new.

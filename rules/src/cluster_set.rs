@@ -1,8 +1,7 @@
-//! ManagedClusterSet: a set with an invalid selector is refused. Widening the selector of a set needs the permission to
-//! join all sets.
+//! ManagedClusterSet: its selector must be valid, and widening it needs the permission to join all sets.
 //!
-//! OCM has no such rules: it stores a set with an invalid selector, which makes the set lookup of every cluster fail; and
-//! the right to write one set is enough to make every cluster a member of it.
+//! OCM has no such rules. It stores a set with an invalid selector, which makes the set lookup of every cluster fail. And
+//! the permission to update one set is enough to make every cluster a member of it.
 
 use berth_api::labels;
 use berth_api::selector::Selector;
@@ -17,8 +16,8 @@ use crate::{
     Settings, sentences,
 };
 
-/// The longest name that fits the value of a label, by which clusters name their set.
-pub const LONGEST_SET_NAME: usize = 63;
+/// The maximum length of a label value, in which clusters name their set.
+const LONGEST_SET_NAME: usize = 63;
 
 /// The rules of ManagedClusterSets.
 #[derive(Debug)]
@@ -28,10 +27,10 @@ pub struct ValidateClusterSet;
 
 impl Rules for ValidateClusterSet {
     type Object<'a> = ClusterSet<'a>;
-    /// Whether the set may have more members by its selector.
+    /// True if the change may add members through the selector.
     type Seen = bool;
 
-    /// When the set may have more members by its selector: may the requester join all sets?
+    /// If the change may add members through the selector: may the requester join all sets?
     fn examine(
         change: &Change<'_, ClusterSet<'_>>,
         settings: &Settings,
@@ -53,7 +52,7 @@ impl Rules for ValidateClusterSet {
     ) -> Decision {
         let mut findings = Findings::new(change.user, answers);
         if is_widened {
-            let _told_by_the_findings = findings.require(Permission::join_all(), || {
+            let _in_findings = findings.require(Permission::join_all(), || {
                 sentences::widen(change.user, change.name)
             });
         }
@@ -61,7 +60,7 @@ impl Rules for ValidateClusterSet {
     }
 }
 
-/// What is wrong with the object, as far as the change introduces it.
+/// Returns the faults that the change introduces.
 fn faults(change: &Change<'_, ClusterSet<'_>>) -> Faults {
     let mut faults = Faults::default();
     if change.operation() == Operation::Create && change.name.len() > LONGEST_SET_NAME {
@@ -77,7 +76,7 @@ fn faults(change: &Change<'_, ClusterSet<'_>>) -> Faults {
     let introduced = !selector.stays
         && change.old.as_ref().is_none_or(|old| {
             let stored = &old.spec.cluster_selector;
-            // What is not held may differ.
+            // The part that is not kept may differ.
             old.metadata.deletion_timestamp.is_none()
                 && (stored != selector || !selector.size.is_whole())
         });
@@ -91,17 +90,17 @@ fn faults(change: &Change<'_, ClusterSet<'_>>) -> Faults {
     faults
 }
 
-/// Whether clusters may belong to the set by their labels after the change, that did not before. Also of a set that is
-/// being deleted: it has members as long as a finalizer holds it.
+/// Returns true if the change may add members to the set through its selector. This includes a set that is being deleted:
+/// it has members while it has a finalizer.
 ///
-/// The set `global` holds every cluster on every hub, so this content passes for every requester.
+/// The set `global` contains all clusters on every hub, so every requester may write its selector `{}`.
 fn is_widened(change: &Change<'_, ClusterSet<'_>>, gates: FeatureGates) -> bool {
     let new = &change.new.spec.cluster_selector;
     if !gates.guarded_selectors || !selects_by_labels(new) || new.stays {
         return false;
     }
     let Some(selector) = &new.label_selector else {
-        // It selects nothing.
+        // Such a set has no members.
         return false;
     };
     if change.name == labels::GLOBAL_SET && *selector == LabelSelector::default() {
@@ -114,11 +113,11 @@ fn is_widened(change: &Change<'_, ClusterSet<'_>>, gates: FeatureGates) -> bool 
     let Some(old) = &stored.label_selector else {
         return true;
     };
-    // What is not held cannot be compared.
+    // The part that is not kept cannot be compared.
     if !new.size.is_whole() || !stored.size.is_whole() {
         return true;
     }
-    // What an invalid selector selects is not defined.
+    // The members of an invalid selector are undefined, so the change counts as wider.
     *old != *selector
         && match (Selector::parse(selector), Selector::parse(old)) {
             (Ok(new), Ok(old)) => new.is_wider_than(&old),
@@ -126,7 +125,8 @@ fn is_widened(change: &Change<'_, ClusterSet<'_>>, gates: FeatureGates) -> bool 
         }
 }
 
-/// The members of a set of another type name it in their label, which needs the permission to join that set.
+/// Returns true for the type `LabelSelector`. Members of a set of another type name the set in their label, which needs
+/// the permission to join that set.
 fn selects_by_labels(selector: &ClusterSelector<'_>) -> bool {
     selector.selector_type.as_str() == "LabelSelector"
 }

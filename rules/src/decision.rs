@@ -1,4 +1,4 @@
-//! What becomes of a change.
+//! The decision about a change, and the reasons for it.
 
 use json_patch::Patch;
 use serde::Serialize;
@@ -6,46 +6,46 @@ use serde::Serialize;
 use crate::display::{InNamespace, ObjectOrAll};
 use crate::{Answer, Answers, Namespace};
 
-/// What becomes of a change.
+/// The decision about a change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decision {
-    /// Whether it is admitted, and if not, why.
+    /// Admitted, or the reasons why not.
     pub outcome: DecisionOutcome,
-    /// What the mutating path changes about the object; empty for most changes. Only these paths are written, so
-    /// that fields this program does not know survive.
+    /// The changes that the mutating path makes to the object; empty for most changes. It contains only these paths, so
+    /// that fields that this program does not know are kept.
     pub patch: Patch,
-    /// Sentences the requester's client prints. A warning never refuses a write.
+    /// Sentences that the requester's client prints. A warning never refuses a write.
     pub warnings: Vec<String>,
 }
 
-/// Whether a change is admitted, and if not, why.
+/// Admits a change, or refuses it with reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DecisionOutcome {
     /// Admitted.
     #[default]
     Allowed,
-    /// 400 `BadRequest`: what is wrong with the object; of many faults the first few, and how many more there are. Never
+    /// 400 `BadRequest`: the faults of the object. Of many faults, the first few and the number of the others. Never
     /// empty.
     Malformed(Vec<Fault>),
-    /// 403 `Forbidden`: everything that is missing. Never empty.
+    /// 403 `Forbidden`: all permissions and conditions that are missing. Never empty.
     Denied(Vec<Denial>),
-    /// 500 `InternalError`: what could not be found out. No denial. Never empty.
+    /// 500 `InternalError`: the questions without an answer. Not a denial: the client can try again. Never empty.
     Undecided(Vec<Undecided>),
 }
 
-/// Something wrong with the object.
+/// A fault of the object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
     /// The sentence for the requester.
     pub message: String,
-    /// Which rule it breaks.
+    /// The rule that it breaks.
     pub reason: Reason,
 }
 
-/// Something that is missing for the change to be admitted.
+/// A permission or condition that the change lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
-    /// Which rule refuses.
+    /// The rule that refuses.
     pub reason: Reason,
     /// The API group of the refused object, as the status' details name it.
     pub group: &'static str,
@@ -57,17 +57,17 @@ pub struct Denial {
     pub message: String,
 }
 
-/// Something that could not be found out.
+/// A question that could not be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undecided {
     /// The sentence for the requester.
     pub message: String,
 }
 
-/// Why a change was not admitted: a closed list, for metrics, logs and audit annotations.
+/// The rules that refuse changes: a closed list, for metrics, logs and audit annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// The name of a ManagedCluster is no DNS label.
+    /// The name of a ManagedCluster is not a DNS label.
     ClusterName,
     /// The name of a ManagedCluster is reserved.
     ReservedName,
@@ -77,9 +77,9 @@ pub enum Reason {
     ClientConfigCaBundle,
     /// The lease duration is out of bounds.
     LeaseDuration,
-    /// A taint has no key, or there are two with the same key and effect.
+    /// A taint has no key, or two taints have the same key and effect.
     Taint,
-    /// The time of a taint was set by the requester.
+    /// The requester set the time of a taint.
     TaintTimeAdded,
     /// The permission to widen the selector of a set is missing.
     WidenSet,
@@ -87,11 +87,11 @@ pub enum Reason {
     SetName,
     /// The selector of a ManagedClusterSet is missing or invalid.
     SetSelector,
-    /// A list is longer than a change may make it.
+    /// A list is longer than its limit.
     ListTooLong,
-    /// A ManagedClusterSetBinding is not named like its set.
+    /// A ManagedClusterSetBinding and its set have different names.
     BindingName,
-    /// The cluster's namespace terminates.
+    /// The cluster's namespace is terminating.
     NamespaceTerminating,
     /// The permission to accept is missing.
     Accept,
@@ -101,9 +101,9 @@ pub enum Reason {
     Join,
     /// The permission to bind a set is missing.
     Bind,
-    /// The namespace of a binding is that of an accepted cluster.
+    /// The namespace of a binding belongs to an accepted cluster.
     ClusterNamespace,
-    /// An agent files a certificate request for another cluster.
+    /// An agent labels a certificate request for another cluster.
     ForeignRequest,
 }
 
@@ -113,10 +113,10 @@ pub enum Reason {
 pub struct Annotations {
     /// `allowed`, `malformed`, `denied` or `undecided`.
     pub outcome: &'static str,
-    /// Why it was not admitted.
+    /// The first reason for a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
-    /// What was asked, and the answers.
+    /// The questions and their answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requirements: Option<String>,
 }
@@ -124,12 +124,12 @@ pub struct Annotations {
 // === impl Decision ===
 
 impl Decision {
-    /// Admitted, as it is.
+    /// Returns a decision that admits the change without a patch.
     pub fn allowed() -> Self {
         Self::default()
     }
 
-    /// The decision that these findings make: faults alone, else denials, else what could not be found out.
+    /// Makes a decision from faults alone, else from denials, else from open questions.
     pub(crate) fn from_findings(
         faults: Vec<Fault>,
         denials: Vec<Denial>,
@@ -150,7 +150,7 @@ impl Decision {
         }
     }
 
-    /// The audit annotations of this decision.
+    /// Returns the audit annotations of this decision.
     pub fn annotations(&self, answers: Answers<'_>) -> Annotations {
         let mut requirements = String::new();
         for (question, answer) in answers.iter() {
@@ -188,7 +188,7 @@ impl Decision {
 // === impl DecisionOutcome ===
 
 impl DecisionOutcome {
-    /// The value of metric labels and audit annotations.
+    /// Returns the value of metric labels and audit annotations.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
@@ -198,7 +198,7 @@ impl DecisionOutcome {
         }
     }
 
-    /// The first reason why the change was not admitted.
+    /// Returns the first reason of a refusal.
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Allowed | Self::Undecided(_) => None,
@@ -222,7 +222,7 @@ impl Fault {
 // === impl Reason ===
 
 impl Reason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 19] = [
         Self::ClusterName,
         Self::ReservedName,
@@ -245,7 +245,7 @@ impl Reason {
         Self::ForeignRequest,
     ];
 
-    /// The value of metric labels, log fields and audit annotations.
+    /// Returns the value of metric labels, log fields and audit annotations.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ClusterName => "cluster-name",

@@ -1,22 +1,22 @@
-//! How text that somebody else chose is shown: escaped, and cut when it is long.
+//! Shows untrusted text: escaped, and cut when it is long.
 //!
 //! Denials are printed on terminals, pasted into shells and matched by scripts; logs and audit records are read later. So
-//! names appear in double quotes, commands quote what a shell would interpret, and no text grows without bound. What a
-//! terminal would obey, what would reorder the text around it, and what has no width is escaped: [`is_plain`] says which
-//! characters these are, for all of Berth.
+//! names appear in double quotes, commands quote characters that a shell would interpret, and the length of all text is
+//! limited. Control characters, characters that reorder the text around them, and characters without width are escaped:
+//! [`is_plain`] tells them from others, for all of Berth.
 
 use std::fmt::{self, Write};
 
 pub use berth_api::text::is_plain;
 
-/// Longer names are cut: no Kubernetes name has more bytes.
+/// The maximum number of bytes of a name. Kubernetes names are not longer.
 const LONGEST: usize = 253;
-/// More bytes of a requester's text are not logged.
+/// The maximum number of bytes of a requester's text in logs.
 const LONGEST_LOGGED: usize = 256;
-/// More items of a list are counted rather than shown.
+/// The maximum number of items of a list. The others are counted.
 const MOST: usize = 10;
 
-/// A name in double quotes, escaped, and cut when it is longer than any Kubernetes name.
+/// A name in double quotes, escaped, and cut if it is longer than any Kubernetes name.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
 
@@ -55,7 +55,7 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
-/// What a requester chose, for a log: escaped, and at most 256 bytes of it.
+/// A requester's text in a log: escaped, and cut after 256 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Logged<'a>(pub &'a str);
 
@@ -66,7 +66,7 @@ impl fmt::Display for Logged<'_> {
     }
 }
 
-/// The name of an object, as [`Quoted`] shows it; without one, all objects are meant.
+/// The name of an object, as [`Quoted`] shows it; `None` means all objects.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectOrAll<'a>(pub Option<&'a str>);
 
@@ -92,7 +92,7 @@ impl fmt::Display for InNamespace<'_> {
     }
 }
 
-/// A word of a POSIX shell command, quoted only where a shell would interpret it, and cut as [`Quoted`] is.
+/// A word of a POSIX shell command: quoted only if a shell would interpret it, and cut like [`Quoted`].
 #[derive(Clone, Copy, Debug)]
 pub struct ShellWord<'a>(pub &'a str);
 
@@ -107,7 +107,7 @@ impl fmt::Display for ShellWord<'_> {
         for c in shown.chars() {
             match c {
                 '\'' => f.write_str("'\\''")?,
-                // No terminal command hides in a command that is meant to be pasted.
+                // Users paste this command: it must not contain hidden characters.
                 c if !is_plain(c) => f.write_str("?")?,
                 c => write!(f, "{c}")?,
             }
@@ -116,8 +116,8 @@ impl fmt::Display for ShellWord<'_> {
     }
 }
 
-/// The last argument of a command, quoted as [`ShellWord`] is. One that begins with `-` follows `--`, so that no program
-/// reads it as a flag.
+/// The last argument of a command, quoted like [`ShellWord`]. If it begins with `-`, it follows `--`, so that programs do
+/// not read it as a flag.
 #[derive(Clone, Copy, Debug)]
 pub struct LastArgument<'a>(pub &'a str);
 
@@ -128,8 +128,8 @@ impl fmt::Display for LastArgument<'_> {
     }
 }
 
-/// A long flag of a command and its value, quoted as [`ShellWord`] is. A value that begins with `-` is joined to the flag
-/// by `=`, so that no program reads it as another flag.
+/// A long flag of a command and its value, quoted like [`ShellWord`]. A value that begins with `-` is joined to the flag
+/// by `=`, so that programs do not read it as another flag.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag<'a>(pub &'a str, pub &'a str);
 
@@ -141,7 +141,7 @@ impl fmt::Display for Flag<'_> {
     }
 }
 
-/// Writes at most `longest` bytes of the text, escaped; whether that was all of it.
+/// Writes at most `longest` bytes of the text, escaped. Returns true if that was the whole text.
 fn escaped(
     f: &mut fmt::Formatter<'_>,
     text: &str,
@@ -157,7 +157,7 @@ fn escaped(
             left -= c.len_utf8();
             f.write_char(c)?;
         } else {
-            // What Unicode counts as a letter or a mark has an escape of its own only by number.
+            // `escape_debug` does not escape letters and marks: they need an escape by number.
             let debug = c.escape_debug();
             let escape = if debug.len() > 1 {
                 debug.to_string()
@@ -181,7 +181,7 @@ fn cut_mark(f: &mut fmt::Formatter<'_>, text: &str, whole: bool) -> fmt::Result 
     write!(f, "... ({} bytes)", text.len())
 }
 
-/// The first items, separated, and how many more there are.
+/// Joins the first items, and adds the number of the others.
 pub fn first_of<I>(items: I, separator: &str) -> String
 where
     I: IntoIterator,
@@ -205,7 +205,7 @@ where
     text
 }
 
-/// The first `longest` characters of a text, and whether there are more.
+/// Returns the first `longest` characters of a text, and true if the text has more.
 pub fn cut(text: &str, longest: usize) -> (&str, bool) {
     match text.char_indices().nth(longest) {
         Some((end, _)) => (&text[..end], true),
@@ -213,7 +213,7 @@ pub fn cut(text: &str, longest: usize) -> (&str, bool) {
     }
 }
 
-/// At most `longest` bytes of a text, up to the end of a character.
+/// Returns at most `longest` bytes of a text, without a partial character.
 pub fn cut_bytes(text: &str, longest: usize) -> &str {
     &text[..text.floor_char_boundary(longest)]
 }
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_or_reorders_text_is_escaped() {
+    fn characters_that_hide_or_reorder_text_are_escaped() {
         let shown = [
             Quoted(TRICKS).to_string(),
             Plain(TRICKS).to_string(),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_begin_with_a_dash_are_no_flags() {
+    fn arguments_that_begin_with_a_dash_are_not_flags() {
         for (name, last, flag) in [
             ("c1", "c1", "--as c1"),
             ("-x", "-- -x", "--as=-x"),

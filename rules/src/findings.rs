@@ -1,14 +1,14 @@
-//! What is wrong with an object, and what the answers to a change's questions amount to.
+//! The faults of an object, and the denials that follow from the answers to a change's questions.
 
 use std::collections::BTreeSet;
 
 use crate::answers::Known;
 use crate::{Answers, Decision, Denial, Fault, Permission, Question, Reason, Undecided, sentences};
 
-/// A message names no more faults than these, and counts the others.
+/// The maximum number of faults in a message. The others are counted.
 const MOST_FAULTS: usize = 20;
 
-/// What is wrong with an object: the first few faults, and the number of the others.
+/// The faults of an object: the first few, and the number of the others.
 #[derive(Default)]
 pub(crate) struct Faults {
     first: BTreeSet<Fault>,
@@ -16,7 +16,7 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// One more. Its message is made only if there is room for it.
+    /// Adds a fault. The message is made only if it is kept.
     pub(crate) fn add(&mut self, reason: Reason, message: impl FnOnce() -> String) {
         if self.first.len() < MOST_FAULTS {
             self.first.insert(Fault::new(reason, message()));
@@ -29,7 +29,7 @@ impl Faults {
         self.first.is_empty()
     }
 
-    /// The decision they make, as OCM aggregates: sorted and without repetition.
+    /// Returns the decision. As in OCM, the faults are sorted and without duplicates.
     pub(crate) fn decision(self) -> Decision {
         let Self { first, more } = self;
         let mut faults: Vec<_> = first.into_iter().collect();
@@ -42,7 +42,7 @@ impl Faults {
     }
 }
 
-/// Denials, and what could not be found out, in the order in which they were looked for.
+/// Denials and open questions, in the order of the checks.
 pub(crate) struct Findings<'a> {
     user: &'a str,
     answers: Answers<'a>,
@@ -60,7 +60,8 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// The requester must hold the permission. Returns whether that is sure: facts about the hub are for those only.
+    /// Denies the change if the requester lacks the permission. Returns true if the requester has it: facts about the hub
+    /// are reported only then.
     #[must_use]
     pub(crate) fn require(
         &mut self,
@@ -79,7 +80,7 @@ impl<'a> Findings<'a> {
         false
     }
 
-    /// It must not be so; `what` says in words what, before the name of the object asked about.
+    /// Denies the change if the answer is yes. `what` states the fact, up to the name of the object.
     pub(crate) fn refuse_if(
         &mut self,
         question: &Question,
@@ -107,7 +108,7 @@ impl<'a> Findings<'a> {
         self.undecided.push(undecided);
     }
 
-    /// The decision they make.
+    /// Returns the decision.
     pub(crate) fn decision(self) -> Decision {
         Decision::from_findings(Vec::new(), self.denials, self.undecided)
     }

@@ -1,14 +1,14 @@
-//! What an admin decides about the rules.
+//! The settings of the rules: feature gates and reserved names.
 
 use berth_api::reserved::{Reservation, ReservedPrefixes};
 
 /// Feature gates of the gate's rules, at OCM's defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeatureGates {
-    /// `DefaultClusterSet` (OCM, on by default): a cluster without a set is put into the set `default`.
+    /// `DefaultClusterSet` (OCM, on by default): adds a cluster without a set to the set `default`.
     pub default_cluster_set: bool,
-    /// `UnguardedDenial` (Berth, off by default): as in OCM, `hubAcceptsClient` may be turned off without the
-    /// permission to accept.
+    /// `UnguardedDenial` (Berth, off by default): as in OCM, a requester needs no permission to set `hubAcceptsClient`
+    /// to false.
     pub unguarded_denial: bool,
     /// `GuardedSelectors` (Berth, on by default): widening the selector of a set needs the permission to join all sets.
     pub guarded_selectors: bool,
@@ -19,9 +19,9 @@ pub struct FeatureGates {
 pub struct Settings {
     /// The feature gates.
     pub gates: FeatureGates,
-    /// The namespace that the hub's own components run in; no cluster may have its name.
+    /// The namespace of the hub's own components. A cluster must not have this name.
     pub hub_namespace: String,
-    /// Starts of names that are kept from clusters.
+    /// Prefixes of names that clusters must not have.
     pub reserved_prefixes: ReservedPrefixes,
 }
 
@@ -40,14 +40,14 @@ impl Default for FeatureGates {
 // === impl Settings ===
 
 impl Settings {
-    /// Why no cluster can have this name; `None` if it can.
+    /// Returns the reason why a cluster cannot have this name, or `None` if it can.
     pub(crate) fn reservation(&self, name: &str) -> Option<Reservation<'_>> {
         self.reserved_prefixes
             .reservation(name, &self.hub_namespace)
     }
 }
 
-/// With everything else at its default.
+/// The other settings have their defaults.
 impl From<FeatureGates> for Settings {
     fn from(gates: FeatureGates) -> Self {
         Self {

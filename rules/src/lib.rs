@@ -1,21 +1,21 @@
-//! The rules of the gate, pure: which questions a change raises, and what the answers make of it.
+//! The rules of the gate, pure: which questions a change raises, and how their answers decide it.
 //!
-//! Each webhook has its [`Rules`]. [`Rules::examine`] finds what is wrong with a change, and says what must be known before
-//! it can be decided (may this user accept this cluster, does this namespace terminate, ...); [`Case::decide`] turns the
-//! answers into a [`Decision`]. Nothing here does I/O, reads a clock or knows where answers come from; time and facts are
-//! arguments, so that every rule is a row in a table of tests.
+//! Each webhook has its [`Rules`]. [`Rules::examine`] finds the faults of a change, and the questions that must be answered before
+//! it can be decided (may this user accept this cluster, is this namespace terminating, ...); [`Case::decide`] turns the
+//! answers into a [`Decision`]. Nothing here does I/O, reads a clock or knows where answers come from. Time and facts are
+//! arguments, so that a row in a table tests each rule.
 //!
-//! A change that raises no question is decided without asking anybody. Most changes are such.
+//! Most changes raise no question, and are decided at once.
 //!
 //! Guarantees:
-//! - A question that was not answered counts as [`Answer::Unknown`]: nothing is allowed for want of an answer.
+//! - A question that was not answered counts as [`Answer::Unknown`]: a missing answer never allows a change.
 //! - A sure denial is reported even when another question could not be answered.
-//! - What the requester could have written is never trusted: whether an object is being deleted, for example, is read
-//!   from the stored object, not from the submitted one.
+//! - Facts that the requester could forge come from the stored object, not from the submitted one: for example, that the
+//!   object is being deleted.
 
 mod answers;
 mod binding;
-pub mod ca_bundle;
+mod ca_bundle;
 mod case;
 mod certificate_request;
 mod change;
@@ -36,7 +36,8 @@ pub use case::{Case, Rules};
 pub use certificate_request::ValidateRequest;
 pub use change::{Change, Operation};
 pub use cluster::{LONGEST_LEASE, MutateCluster, ValidateCluster};
-pub use cluster_set::{LONGEST_SET_NAME, ValidateClusterSet};
+pub use cluster_set::ValidateClusterSet;
 pub use decision::{Annotations, Decision, DecisionOutcome, Denial, Fault, Reason, Undecided};
 pub use gates::{FeatureGates, Settings};
 pub use question::{Permission, Question, Requirement};
+pub use sentences::NO_DENIAL;

@@ -1,12 +1,12 @@
 //! The parts of objects that the rules read, borrowed from the request.
 //!
-//! Decoding these instead of the whole stored types keeps the hot path free of copies, and keeps the gate indifferent
-//! to every field it does not guard: an unknown field is skipped, whatever is in it. What is read is read strictly: a
-//! label that is not a string, a lease duration that is not an integer, a list for an object or a key given twice is an
-//! error, which names the field when decoded through `serde_path_to_error`. `null` counts as absent, as it does in Go.
+//! The rules decode these parts instead of the whole stored types. So the hot path makes no copies, and the gate ignores
+//! all fields that it does not guard. Decoding is strict: a label that is not a string, a lease duration that is not an
+//! integer, a list in place of an object, or a duplicate key is an error. Decoded through `serde_path_to_error`, the error
+//! names the field. `null` counts as absent, as in Go.
 //!
-//! What a review costs in memory does not depend on what is in it: lists are held up to a bound and counted beyond it
-//! ([`List`]), and errors do not quote long text.
+//! The memory of a review is bounded whatever it contains: a list is kept up to a limit, and further items are only
+//! counted ([`List`]). Errors do not quote long text.
 
 mod collection;
 mod list;
@@ -20,24 +20,26 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess};
 
 pub use collection::{Entries, Items, Map, Sequence};
-pub use list::{Compared, LONGEST_LIST, List};
-pub use selector::{MOST_VALUES, SelectorSize};
+pub(crate) use list::LONGEST_LIST;
+pub use list::{Compared, List};
+pub(crate) use selector::MOST_VALUES;
+pub use selector::SelectorSize;
 pub use shape::{FromObject, boolean, required};
 use shape::{integer, object};
 pub use taint::Taint;
 pub use text::Text;
 
-/// `metadata`, as far as rules read it.
+/// The fields of `metadata` that rules read.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub struct Metadata<'a> {
-    /// Whether the object has metadata at all, so that a patch can add to it.
+    /// True if the object has metadata, so that a patch can add to it.
     #[serde(skip)]
     pub present: bool,
     /// The name of the object.
     #[serde(borrow, deserialize_with = "or_default")]
     pub name: Text<'a>,
-    /// Set once the object is being deleted. Trust it only on the stored object.
+    /// The object is being deleted since this time. Trust it only on the stored object.
     #[serde(borrow)]
     pub deletion_timestamp: Option<Text<'a>>,
     /// The labels that rules read.
@@ -48,7 +50,7 @@ pub struct Metadata<'a> {
     pub annotations: Annotations<'a>,
 }
 
-/// The annotations that rules read. Others are passed over, whatever they hold.
+/// The annotations that rules read. Others are ignored, whatever they contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, expecting = "an object")]
 pub struct Annotations<'a> {
@@ -57,10 +59,10 @@ pub struct Annotations<'a> {
     pub deny_now: Option<Text<'a>>,
 }
 
-/// The labels that rules read. All labels are checked to be strings.
+/// The labels that rules read. Every label must be a string.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels<'a> {
-    /// Whether the object has a map of labels at all, so that a patch can add to it.
+    /// True if the object has a map of labels, so that a patch can add to it.
     pub present: bool,
     /// [`labels::CLUSTER_SET`].
     pub set: Option<Text<'a>>,
@@ -70,7 +72,7 @@ pub struct Labels<'a> {
     pub cluster_name: Option<Text<'a>>,
 }
 
-/// A ManagedCluster, as far as rules read it.
+/// The fields of a ManagedCluster that rules read.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "a ManagedCluster")]
 pub struct Cluster<'a> {
@@ -92,13 +94,13 @@ pub struct Cluster<'a> {
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub struct ClusterSpec<'a> {
-    /// Whether the hub has accepted the cluster.
+    /// True if the hub accepts the cluster.
     #[serde(deserialize_with = "accepted")]
     pub hub_accepts_client: bool,
-    /// Seconds between two renewals of the cluster's lease.
+    /// The time between two renewals of the cluster's lease, in seconds.
     #[serde(deserialize_with = "integer")]
     pub lease_duration_seconds: Option<i64>,
-    /// How the hub reaches the cluster.
+    /// The addresses at which the hub reaches the cluster.
     #[serde(borrow)]
     pub managed_cluster_client_configs: List<ClientConfig<'a>>,
     /// Taints.
@@ -106,7 +108,7 @@ pub struct ClusterSpec<'a> {
     pub taints: List<Taint<'a>>,
 }
 
-/// One way to reach the cluster.
+/// An address of the cluster's API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub struct ClientConfig<'a> {
@@ -118,7 +120,7 @@ pub struct ClientConfig<'a> {
     pub ca_bundle: Text<'a>,
 }
 
-/// A ManagedClusterSet, as far as rules read it.
+/// The fields of a ManagedClusterSet that rules read.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "a ManagedClusterSet")]
 pub struct ClusterSet<'a> {
@@ -140,25 +142,25 @@ pub struct ClusterSet<'a> {
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub struct ClusterSetSpec<'a> {
-    /// Which clusters belong to the set.
+    /// Selects the clusters of the set.
     #[serde(borrow, deserialize_with = "object")]
     pub cluster_selector: ClusterSelector<'a>,
 }
 
-/// Which clusters belong to a set.
+/// Selects the clusters of a set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterSelector<'a> {
     /// `ExclusiveClusterSetLabel` or `LabelSelector`.
     pub selector_type: Text<'a>,
-    /// Read with the type `LabelSelector` only. Not all of it is held unless [`SelectorSize::is_whole`].
+    /// Used only with the type `LabelSelector`. Complete only if [`SelectorSize::is_whole`].
     pub label_selector: Option<LabelSelector>,
-    /// How large the selector is, held or not.
+    /// The size of the selector as submitted.
     pub size: SelectorSize,
-    /// Whether it is known to be the stored one. Found out only where one of the two is not whole.
+    /// True if it is known to equal the stored one. Set only if one of the two is not whole.
     pub stays: bool,
 }
 
-/// A ManagedClusterSetBinding, as far as rules read it.
+/// The fields of a ManagedClusterSetBinding that rules read.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "a ManagedClusterSetBinding")]
 pub struct Binding<'a> {
@@ -180,12 +182,12 @@ pub struct Binding<'a> {
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub struct BindingSpec<'a> {
-    /// The set that is bound.
+    /// The name of the set.
     #[serde(borrow, deserialize_with = "or_default")]
     pub cluster_set: Text<'a>,
 }
 
-/// A CertificateSigningRequest, as far as rules read it.
+/// The fields of a CertificateSigningRequest that rules read.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "a CertificateSigningRequest")]
 pub struct CertificateRequest<'a> {
@@ -200,23 +202,23 @@ pub struct CertificateRequest<'a> {
     pub metadata: Metadata<'a>,
 }
 
-/// An object of a kind the gate guards.
+/// An object of a kind that the gate guards.
 pub trait GuardedObject<'a>: Deserialize<'a> {
-    /// `apiVersion`.
+    /// Returns `apiVersion`.
     fn api_version(&self) -> &str;
 
-    /// `kind`.
+    /// Returns `kind`.
     fn kind(&self) -> &str;
 
-    /// Its metadata.
+    /// Returns the metadata.
     fn metadata(&self) -> &Metadata<'a>;
 
-    /// Whether all of its lists are held.
+    /// Returns true if all of its lists are complete.
     fn is_whole(&self) -> bool {
         true
     }
 
-    /// The lists that are to be compared with the stored ones where they are not whole; always the same fields.
+    /// Returns the lists to compare with the stored ones if they are not complete; always the same fields.
     fn compared(&mut self) -> Vec<Compared<'_>> {
         Vec::new()
     }
@@ -225,7 +227,7 @@ pub trait GuardedObject<'a>: Deserialize<'a> {
 // === impl Labels ===
 
 impl Labels<'_> {
-    /// The set the cluster is in; empty for none.
+    /// Returns the name of the cluster's set; empty without a set.
     pub fn set(&self) -> &str {
         self.set.as_ref().map_or("", Text::as_str)
     }
@@ -237,7 +239,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
     }
 }
 
-/// Reads the labels that rules read, and checks that all others are strings.
+/// Decodes the labels that rules read, and checks that all others are strings.
 struct ReadLabels;
 
 impl<'de> Entries<'de> for ReadLabels {
@@ -368,12 +370,12 @@ fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metadata<'de>,
     })
 }
 
-/// `null` is as good as absent.
+/// `null` counts as absent.
 fn accepted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(boolean(deserializer)?.unwrap_or_default())
 }
 
-/// `null` is as good as absent.
+/// `null` counts as absent.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

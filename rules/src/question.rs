@@ -1,14 +1,14 @@
-//! The questions a change can raise.
+//! The questions that a change can raise.
 
 use berth_api::groups;
 
-/// Something that must be known before a change can be decided.
+/// A question that must be answered before a change can be decided.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
     /// Does the requester hold this permission?
     Permission(Permission),
-    /// Is there this namespace, is it being terminated, and is it that of the cluster of its name? The answer is
-    /// [`Answer::Namespace`](crate::Answer::Namespace), or no.
+    /// Does this namespace exist, is it being terminated, and does it belong to the cluster of its name? The answer is
+    /// [`Answer::Namespace`](crate::Answer::Namespace) or no.
     Namespace {
         /// The namespace.
         name: String,
@@ -18,7 +18,7 @@ pub enum Question {
         /// The namespace.
         namespace: String,
     },
-    /// Is there a ManagedCluster of this name that the hub has accepted?
+    /// Has the hub accepted a ManagedCluster of this name?
     AcceptedCluster {
         /// The name of the cluster.
         name: String,
@@ -28,14 +28,14 @@ pub enum Question {
         /// The group.
         group: String,
     },
-    /// Is there a ManagedClusterSet of this name?
+    /// Does a ManagedClusterSet of this name exist?
     SetExists {
         /// The name of the set.
         name: String,
     },
 }
 
-/// What a question is about: a closed list, for metrics and logs.
+/// The subjects of questions: a closed list, for metrics and logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Requirement {
     /// The permission `managedclusters/accept`.
@@ -56,12 +56,12 @@ pub enum Requirement {
     SetExists,
 }
 
-/// A permission on a named object, as a SubjectAccessReview asks for it.
+/// A permission that a SubjectAccessReview can ask about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Permission {
-    /// Which of the gate's permissions this is.
+    /// The gate's name of this permission.
     pub requirement: Requirement,
-    /// The verbs that will do; holding any one of them is enough.
+    /// The verbs. Any one of them is enough.
     pub verbs: &'static [&'static str],
     /// The API group.
     pub group: &'static str,
@@ -69,7 +69,7 @@ pub struct Permission {
     pub resource: &'static str,
     /// The subresource.
     pub subresource: &'static str,
-    /// The name of the object; `None` for all there are.
+    /// The name of the object; `None` for all objects.
     pub name: Option<String>,
     /// The namespace of the object; `None` for cluster-scoped resources, and for all namespaces.
     pub namespace: Option<String>,
@@ -78,7 +78,7 @@ pub struct Permission {
 // === impl Question ===
 
 impl Question {
-    /// What the question is about.
+    /// Returns the subject of the question.
     pub fn requirement(&self) -> Requirement {
         match self {
             Self::Permission(permission) => permission.requirement,
@@ -90,7 +90,7 @@ impl Question {
         }
     }
 
-    /// The name of the object the question is about; `None` for all there are.
+    /// Returns the name of the object that the question is about; `None` for all objects.
     pub fn object(&self) -> Option<&str> {
         match self {
             Self::Permission(Permission { name, .. }) => name.as_deref(),
@@ -102,7 +102,7 @@ impl Question {
         }
     }
 
-    /// The namespace that the permission asked about is limited to.
+    /// Returns the namespace that the permission is limited to.
     pub fn namespace(&self) -> Option<&str> {
         match self {
             Self::Permission(permission) => permission.namespace.as_deref(),
@@ -114,9 +114,9 @@ impl Question {
 // === impl Permission ===
 
 impl Permission {
-    /// The permission to accept a cluster, or to take the acceptance back.
+    /// Returns the permission to accept a cluster, or to withdraw the acceptance.
     ///
-    /// OCM's roles grant `update`, the documentation this project is built from says `create`: either will do.
+    /// OCM's roles grant `update`, and OCM's documentation says `create`. Either is enough.
     pub fn accept(cluster: &str) -> Self {
         Self {
             requirement: Requirement::Accept,
@@ -129,12 +129,12 @@ impl Permission {
         }
     }
 
-    /// The permission to add clusters to a set, or to take them out.
+    /// Returns the permission to add clusters to a set, or to remove them.
     pub fn join(set: &str) -> Self {
         Self::on_set(Requirement::Join, "join", set)
     }
 
-    /// The permission to add clusters to any set, or to take them out.
+    /// Returns the permission to add clusters to any set, or to remove them.
     pub fn join_all() -> Self {
         Self {
             name: None,
@@ -142,7 +142,7 @@ impl Permission {
         }
     }
 
-    /// The permission to bind a set to a namespace.
+    /// Returns the permission to bind a set to a namespace.
     pub fn bind(set: &str) -> Self {
         Self::on_set(Requirement::Bind, "bind", set)
     }
@@ -159,7 +159,7 @@ impl Permission {
         }
     }
 
-    /// The same permission in this namespace only.
+    /// Limits the permission to this namespace.
     pub fn in_namespace(self, namespace: &str) -> Self {
         Self {
             namespace: Some(namespace.to_owned()),
@@ -171,7 +171,7 @@ impl Permission {
 // === impl Requirement ===
 
 impl Requirement {
-    /// All of them.
+    /// All subjects.
     pub const ALL: [Self; 8] = [
         Self::Accept,
         Self::Join,
@@ -183,7 +183,7 @@ impl Requirement {
         Self::SetExists,
     ];
 
-    /// The value of metric labels and log fields.
+    /// Returns the value of metric labels and log fields.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Accept => "accept",

@@ -1,7 +1,7 @@
-//! Every sentence of a denial, and of a decision that could not be made.
+//! The sentences of denials, and of decisions that could not be made.
 //!
-//! A denial begins with OCM's sentence, to the letter, because scripts match on it; then it says what is missing and
-//! how to check it. What could not be decided says that it is no denial.
+//! A denial begins with OCM's exact sentence, because scripts match on it. Then it states what is missing and how to check
+//! it. The message of an open decision states that it is not a denial.
 
 use berth_api::reserved::Reservation;
 use berth_api::{groups, labels};
@@ -9,7 +9,7 @@ use berth_api::{groups, labels};
 use crate::display::{Flag, InNamespace, LastArgument, ObjectOrAll, Quoted, ShellWord, first_of};
 use crate::{Denial, Permission, Reason, Undecided};
 
-/// The requester may not accept this cluster, nor take the acceptance back.
+/// The requester may not accept this cluster, or withdraw the acceptance.
 pub(crate) fn accept(user: &str, cluster: &str) -> Denial {
     let sentence = format!(
         "user {} cannot update the HubAcceptsClient field",
@@ -18,13 +18,13 @@ pub(crate) fn accept(user: &str, cluster: &str) -> Denial {
     without_accept(cluster, &sentence)
 }
 
-/// No cluster can have this name. The message says nothing about the hub, so every requester may read it.
+/// The name is reserved. The message contains no facts about the hub, so every requester may read it.
 pub(crate) fn reserved_name(cluster: &str, reservation: Reservation<'_>) -> Denial {
     let why = format!("the name {reservation}; register the cluster under another name");
     denial(Reason::ReservedName, "managedclusters", cluster, &why)
 }
 
-/// Whether a name may be kept could not be found out.
+/// It is not known whether the cluster already has its reserved name.
 pub(crate) fn reserved_name_unknown(
     cluster: &str,
     reservation: Reservation<'_>,
@@ -32,13 +32,13 @@ pub(crate) fn reserved_name_unknown(
 ) -> Undecided {
     Undecided {
         message: format!(
-            "cannot decide whether namespace {} is the cluster's already, whose name {reservation}: {why}: {NO_DENIAL}",
+            "cannot decide whether namespace {} belongs to the cluster already, as its name {reservation}: {why}: {NO_DENIAL}",
             Quoted(cluster)
         ),
     }
 }
 
-/// The requester may not end the rights of this cluster's agent at once.
+/// The requester may not revoke all permissions of this cluster's agent at once.
 pub(crate) fn deny_now(user: &str, cluster: &str) -> Denial {
     let sentence = format!(
         "user {} cannot set annotation {}, which takes all rights from the cluster's agent at once",
@@ -48,7 +48,7 @@ pub(crate) fn deny_now(user: &str, cluster: &str) -> Denial {
     without_accept(cluster, &sentence)
 }
 
-/// The permission to accept this cluster is missing, and the sentence says for what.
+/// The permission to accept this cluster is missing. The sentence states what it is needed for.
 fn without_accept(cluster: &str, sentence: &str) -> Denial {
     let missing = missing(&Permission::accept(cluster));
     denial(
@@ -75,7 +75,7 @@ pub(crate) fn join(user: &str, set: &str) -> Denial {
     )
 }
 
-/// The requester may not have a set select more clusters.
+/// The requester may not make a set select more clusters.
 pub(crate) fn widen(user: &str, set: &str) -> Denial {
     let sentence = format!(
         "user {} cannot widen the selector of ManagedClusterSet {}",
@@ -107,7 +107,7 @@ pub(crate) fn bind(user: &str, set: &str) -> Denial {
     )
 }
 
-/// The cluster's namespace terminates.
+/// The cluster's namespace is terminating.
 pub(crate) fn namespace_terminating(cluster: &str) -> Denial {
     let why = format!(
         "cluster namespace {} is terminating: wait until it is gone, then accept again; check: kubectl get namespace {}",
@@ -139,7 +139,7 @@ pub(crate) fn bindings_held(cluster: &str, bindings: &[String]) -> Denial {
     )
 }
 
-/// The namespace of a binding is that of an accepted cluster.
+/// The namespace of a binding belongs to an accepted cluster.
 pub(crate) fn cluster_namespace(set: &str, namespace: &str) -> Denial {
     let why = format!(
         "namespace {ns} belongs to the accepted ManagedCluster {ns}, whose agent works in it: \
@@ -155,16 +155,16 @@ pub(crate) fn cluster_namespace(set: &str, namespace: &str) -> Denial {
     )
 }
 
-/// An agent labels a certificate request for another cluster; `own`: the cluster of the agent, if its name says.
+/// An agent labels a certificate request for another cluster. `own` is the agent's cluster, if its user name contains it.
 pub(crate) fn foreign_request(user: &str, own: Option<&str>, name: &str, cluster: &str) -> Denial {
     let label = labels::CLUSTER_NAME;
     let remedy = match own {
         Some(own) => format!(
-            "an agent files requests for its own cluster only: label {label}={}, or leave the label away",
+            "an agent files requests for its own cluster only: set the label {label}={}, or omit it",
             Quoted(own)
         ),
         None => {
-            format!("this is not the name of the agent of a cluster: leave the label {label} away")
+            format!("this is not the user name of a cluster's agent: omit the label {label}")
         }
     };
     let message = format!(
@@ -183,7 +183,7 @@ pub(crate) fn foreign_request(user: &str, own: Option<&str>, name: &str, cluster
     }
 }
 
-/// Whether the requester holds a permission could not be found out.
+/// It is not known whether the requester has a permission.
 pub(crate) fn permission_unknown(user: &str, permission: &Permission, why: &str) -> Undecided {
     let Permission {
         group,
@@ -204,7 +204,7 @@ pub(crate) fn permission_unknown(user: &str, permission: &Permission, why: &str)
     }
 }
 
-/// A fact about the hub could not be found out.
+/// A fact about the hub is not known.
 pub(crate) fn fact_unknown(what: &str, object: &str, why: &str) -> Undecided {
     Undecided {
         message: format!(
@@ -214,8 +214,8 @@ pub(crate) fn fact_unknown(what: &str, object: &str, why: &str) -> Undecided {
     }
 }
 
-/// What every answer says that is neither yes nor no.
-pub(crate) const NO_DENIAL: &str = "this is no denial, try again";
+/// The end of each message about a decision that could not be made.
+pub const NO_DENIAL: &str = "this is not a denial, try again";
 
 fn denial(reason: Reason, resource: &'static str, name: &str, why: &str) -> Denial {
     let group = groups::CLUSTER;
@@ -229,7 +229,7 @@ fn denial(reason: Reason, resource: &'static str, name: &str, why: &str) -> Deni
     }
 }
 
-/// What is missing, and how to check it.
+/// States the missing permission and how to check it.
 fn missing(permission: &Permission) -> String {
     let Permission {
         verbs,
@@ -251,7 +251,7 @@ fn missing(permission: &Permission) -> String {
     };
     of.push_str(&InNamespace(namespace.as_deref()).to_string());
     if *group == groups::REGISTER {
-        // The group is not in discovery, so that kubectl would ask about a resource of the core group.
+        // The group is not in discovery, so kubectl would ask about a resource of the core group.
         let check = match name {
             Some(name) => format!("berth can-i {subresource} {}", LastArgument(name)),
             None => format!("berth can-i {subresource} --all"),
@@ -285,7 +285,7 @@ mod tests {
             permission_unknown("dev", &permission, "the hub is away").message,
             "cannot decide whether user \"dev\" may create \
              managedclustersets/bind.cluster.open-cluster-management.io \"prod\" in namespace \"team-a\": \
-             the hub is away: this is no denial, try again"
+             the hub is away: this is not a denial, try again"
         );
     }
 }

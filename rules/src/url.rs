@@ -1,19 +1,19 @@
-//! URLs as Go's `net/url` reads them, as far as the gate must know: is it `https`, and does it name a host?
+//! Checks URLs as Go's `net/url` does: the scheme must be `https`, and the URL must have a host.
 //!
-//! OCM checks client configs with Go's `url.Parse`, and every consumer of a client config is a Go program. So a URL is
-//! good when Go finds the scheme `https` and a host name in it. Documented at <https://pkg.go.dev/net/url#Parse>. In
-//! brackets there must be an IPv6 address, and an opening bracket stands at the beginning of a host only, as Go reads it
-//! since 1.25; a host without brackets has one colon at most, as Go reads it since 1.26.
+//! OCM checks client configs with Go's `url.Parse`, and the clients that use these configs are Go programs. So a URL is
+//! valid if Go finds the scheme `https` and a host name in it (<https://pkg.go.dev/net/url#Parse>). Since Go 1.25, an
+//! opening bracket is valid only at the beginning of a host, and brackets must contain an IPv6 address. Since Go 1.26, a
+//! host without brackets has at most one colon.
 
 use std::net::Ipv6Addr;
 
-/// Whether Go's `url.Parse` accepts the URL, with the scheme `https` (in any case) and a host name.
+/// Returns true if Go's `url.Parse` accepts the URL, with the scheme `https` (in any case) and a host name.
 pub fn is_https_with_host(url: &str) -> bool {
     https_host(url).is_some_and(|host| !host.is_empty())
 }
 
-/// The host name, without its port, of a URL with scheme `https`; `None` when Go refuses the URL or it has another
-/// scheme or no authority.
+/// Returns the host name, without the port, of a URL with the scheme `https`; `None` if Go refuses the URL, or the URL has
+/// another scheme or no authority.
 fn https_host(url: &str) -> Option<&str> {
     let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
     if url.bytes().any(|b| b < b' ' || b == 0x7f) || !escapes_are_complete(fragment) {
@@ -39,7 +39,7 @@ fn https_host(url: &str) -> Option<&str> {
     host_name(host)
 }
 
-/// The host name of `host[:port]`, or `None` when Go refuses it.
+/// Returns the host name of `host[:port]`, or `None` if Go refuses it.
 fn host_name(host: &str) -> Option<&str> {
     if let Some(bracketed) = host.strip_prefix('[') {
         let (address, port) = bracketed.rsplit_once(']')?;
@@ -60,7 +60,7 @@ fn host_name(host: &str) -> Option<&str> {
         .then_some(name)
 }
 
-/// Nothing, or a colon and digits (or no digits).
+/// Returns true for an empty string, and for a colon followed by zero or more digits.
 fn is_port(port: &str) -> bool {
     port.is_empty()
         || port
@@ -68,8 +68,8 @@ fn is_port(port: &str) -> bool {
             .is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The zone of an IPv6 address. What is escaped there is a percent sign, a space (Windows' zones have some), or an ASCII
-/// byte that could stand there unescaped.
+/// Checks the zone of an IPv6 address. Go accepts escapes of the percent sign, of a space (in zones of Windows), and of
+/// ASCII bytes that are valid without an escape.
 fn is_zone(zone: &str) -> bool {
     let allowed = |byte: u8| byte == b'%' || byte == b' ' || (byte < 0x80 && is_host_byte(byte));
     !zone.is_empty()
@@ -84,12 +84,13 @@ fn is_userinfo(userinfo: &str) -> bool {
         && escapes_are_complete(userinfo)
 }
 
-/// What Go lets stand unescaped in a host (any byte beyond ASCII included), and the percent sign that begins an escape.
+/// Returns true for bytes that Go accepts in a host without an escape (including all bytes above ASCII), and for the
+/// percent sign of an escape.
 fn is_host_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b >= 0x80 || b"-_.~!$&'()*+,;=:[]<>\"%".contains(&b)
 }
 
-/// In a host Go takes escapes for bytes beyond ASCII, and for the percent sign, only.
+/// In a host, Go accepts only escapes of bytes above ASCII and of the percent sign.
 fn host_escapes_are_allowed(host: &str) -> bool {
     escapes(host).all(|escape| escape.is_some_and(|byte| byte >= 0x80 || byte == b'%'))
 }
@@ -98,7 +99,7 @@ fn escapes_are_complete(text: &str) -> bool {
     escapes(text).all(|escape| escape.is_some())
 }
 
-/// The byte each percent sign stands for; `None` where two hexadecimal digits do not follow.
+/// Returns the byte of each escape; `None` for a percent sign without two hexadecimal digits.
 fn escapes(text: &str) -> impl Iterator<Item = Option<u8>> {
     text.match_indices('%').map(move |(at, _)| {
         let digits = text.as_bytes().get(at + 1..at + 3)?;
@@ -147,7 +148,7 @@ mod tests {
             (false, "https:///x", "an empty host and a path"),
             (false, "https://:6443", "a port without a host"),
             (false, "https://user@", "credentials without a host"),
-            (false, "https://h:80a", "a port that is no number"),
+            (false, "https://h:80a", "a port that is not a number"),
             (false, "https://h:80:81", "two ports"),
             (
                 false,

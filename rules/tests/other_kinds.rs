@@ -1,4 +1,4 @@
-//! The mutating path of ManagedClusters, bindings and sets: each row is a write and what becomes of it.
+//! The mutating path of ManagedClusters, bindings and sets: each row is a write and its decision.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -335,7 +335,7 @@ fn bindings_need_the_permission_and_a_workspace() {
             "allow",
         ),
         (
-            "a hub that is away is no denial",
+            "an unreachable hub is not a denial",
             None,
             bound("prod"),
             &["bind:prod", "?accepted"],

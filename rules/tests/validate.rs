@@ -1,4 +1,4 @@
-//! The validating path of ManagedClusters: each row is a write and what becomes of it.
+//! The validating path of ManagedClusters: each row is a write and its decision.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -180,7 +180,7 @@ fn acceptance_needs_the_permission_in_both_directions() {
             "403 accept",
         ),
         (
-            "a hub that is away is no denial",
+            "an unreachable hub is not a denial",
             None,
             accepted(),
             &["?accept"],
@@ -300,7 +300,7 @@ fn to_deny_now_takes_the_permission_to_accept() {
             "403 accept",
         ),
         (
-            "a hub that is away is no denial",
+            "an unreachable hub is not a denial",
             Some(denied()),
             now.clone(),
             &["?accept"],
@@ -322,7 +322,7 @@ fn to_deny_now_takes_the_permission_to_accept() {
 }
 
 #[test]
-fn what_is_being_deleted_loses_its_finalizers_whatever_its_taints_say() {
+fn an_object_that_is_being_deleted_can_lose_its_finalizers_with_any_taints() {
     for time in ["9999-12-31T23:59:59Z", "2026-01-01T00:00:00+99:99", "soon"] {
         let spec = json!({ "taints": [{ "key": "k", "effect": "NoSelect", "timeAdded": time }] });
         let mut old = deleting(cluster(json!({}), spec));
@@ -475,7 +475,7 @@ fn set_membership_needs_join_on_both_sets() {
             "allow",
         ),
         (
-            "an unknown permission is no denial",
+            "an unknown permission is not a denial",
             None,
             member("a"),
             &["?join:a", "set:a"],
@@ -849,7 +849,7 @@ fn reserved_names_are_refused_when_they_are_introduced() {
 }
 
 #[test]
-fn denials_begin_with_ocms_sentence_and_say_what_is_missing() {
+fn denials_begin_with_ocms_sentence_and_state_what_is_missing() {
     let new = cluster(in_set("prod"), json!({ "hubAcceptsClient": true }));
     let DecisionOutcome::Denied(denials) = decide(None, &new, &["set:prod"]).outcome else {
         panic!()
@@ -873,19 +873,19 @@ fn denials_begin_with_ocms_sentence_and_say_what_is_missing() {
 }
 
 #[test]
-fn what_cannot_be_decided_says_that_it_is_no_denial() {
+fn an_undecided_answer_states_that_it_is_not_a_denial() {
     let DecisionOutcome::Undecided(open) = decide(None, &accepted(), &["?accept"]).outcome else {
         panic!()
     };
     assert_eq!(
         open[0].message,
         "cannot decide whether user \"dev\" may update or create \
-         managedclusters/accept.register.open-cluster-management.io \"c1\": the hub is away: this is no denial, try again"
+         managedclusters/accept.register.open-cluster-management.io \"c1\": the hub is away: this is not a denial, try again"
     );
 }
 
 #[test]
-fn a_question_that_nobody_answered_allows_nothing() {
+fn a_question_without_an_answer_allows_nothing() {
     let new = accepted().to_string();
     let change = Change {
         name: "c1",

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The crates of the picture, and what each one uses.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-/// What pure crates do not use: clients, runtimes, sockets.
+/// What pure crates do not depend on directly: clients, runtimes, sockets.
 const IMPURE: [&str; 9] = [
     "axum",
     "hyper",
@@ -20,8 +21,20 @@ const IMPURE: [&str; 9] = [
     "tokio-util",
 ];
 
-/// Crates that only decide.
-const PURE: [&str; 4] = ["api", "lifecycle/core", "rbac", "rules"];
+/// What pure crates do not depend on through another crate either.
+const RUNTIMES: [&str; 8] = [
+    "axum",
+    "hyper",
+    "hyper-util",
+    "kube-client",
+    "kube-runtime",
+    "tokio",
+    "tokio-rustls",
+    "tokio-util",
+];
+
+/// Crates that only decide. Each `core` is another one.
+const PURE: [&str; 3] = ["api", "rbac", "rules"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -126,17 +139,53 @@ fn the_picture_has_the_crates_and_arrows_of_the_manifests() {
     assert!(gone.is_empty(), "drawn, but not there: {gone:?}");
 }
 
+/// The folders of the crates that only decide.
+fn pure() -> Vec<PathBuf> {
+    let is_pure = |folder: &PathBuf| {
+        let name = name(folder);
+        PURE.contains(&name.as_str()) || name.ends_with("/core")
+    };
+    let pure: Vec<_> = folders().into_iter().filter(is_pure).collect();
+    assert!(pure.len() > PURE.len(), "not all found: {pure:?}");
+    pure
+}
+
+/// The names of the packages that a package is built with. Those that only its tests use do not count.
+fn packages_below(package: &str) -> BTreeSet<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let tree = Command::new(cargo)
+        .current_dir(root())
+        .args(["tree", "--locked", "--offline", "--package", package])
+        .args(["--edges", "normal", "--prefix", "none", "--format", "{p}"])
+        .output()
+        .expect("cargo runs");
+    let errors = String::from_utf8_lossy(&tree.stderr);
+    assert!(tree.status.success(), "{package}: {errors}");
+    let lines = String::from_utf8_lossy(&tree.stdout);
+    let names = lines.lines().filter_map(|line| line.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
 #[test]
-fn what_decides_does_no_io() {
-    let real = in_manifests();
-    for pure in PURE {
-        assert!(real.contains_key(pure), "{pure} is no crate");
-        let all = dependencies(&root().join(pure));
+fn pure_crates_depend_on_no_client_and_no_runtime() {
+    for folder in pure() {
+        let all = dependencies(&folder);
         let impure: Vec<_> = all
             .iter()
             .filter(|it| IMPURE.contains(&it.as_str()))
             .collect();
-        assert!(impure.is_empty(), "{pure} uses {impure:?}");
+        assert!(impure.is_empty(), "{} uses {impure:?}", folder.display());
+    }
+}
+
+#[test]
+fn pure_crates_are_built_without_a_runtime() {
+    for folder in pure() {
+        let package = package(&folder);
+        let below = packages_below(&package);
+        assert!(below.contains(&package), "{below:?}");
+        let runtimes: Vec<_> = RUNTIMES.iter().filter(|it| below.contains(**it)).collect();
+        assert!(runtimes.is_empty(), "{package} is built with {runtimes:?}");
     }
 }
 

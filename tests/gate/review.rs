@@ -165,7 +165,7 @@ DENIED (403 Forbidden)  CREATE ManagedCluster \"c1\"
 
   asked:
     is there a namespace \"c1\"? no
-      there is no Namespace \"c1\"
+      Namespace \"c1\" does not exist
     may \"alice\" update or create managedclusters/accept.register.open-cluster-management.io \"c1\"? no
       no role grants it
     which ManagedClusterSetBindings does namespace \"c1\" hold? none

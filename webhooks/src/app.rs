@@ -1,4 +1,4 @@
-//! Routes, and what happens between a request and its response.
+//! The routes, and the path from a request to its response.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,8 +10,8 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use berth_review::{Gate, Refusal, RefusalKind, Verdict, Webhook, decoding_costs};
-use berth_rules::DecisionOutcome;
 use berth_rules::display::{Logged, Plain, Quoted, cut_bytes};
+use berth_rules::{DecisionOutcome, NO_DENIAL};
 use berth_serve::{
     Answered, BodyMemory, LARGEST_BODY, NotReceived, Payer, Received, Trouble, deadline,
 };
@@ -25,18 +25,16 @@ use crate::lane::Lane;
 use crate::table::shipped;
 use crate::{Limits, Metrics};
 
-/// What is given to a review that has begun, to end by its own deadline.
+/// The extra time for a large review that has begun, which keeps to the deadline by itself.
 const BEGUN: Duration = Duration::from_millis(20);
 
-/// More of a message is not logged.
+/// The maximum number of bytes of a message in the log.
 const LONGEST_MESSAGE: usize = 2 * 1024;
 
-/// More of a header's value is not quoted.
+/// The maximum number of bytes of a header's value or of a method in a message.
 const LONGEST_VALUE: usize = 253;
 
-const NO_DENIAL: &str = "this is no denial, try again";
-
-/// What responds to reviews.
+/// Responds to reviews.
 #[derive(Debug)]
 pub struct App {
     gate: Gate,
@@ -62,7 +60,7 @@ pub fn router(app: Arc<App>) -> Router {
 }
 
 impl App {
-    /// Answers reviews with this gate, within these limits.
+    /// Makes an app with this gate and these limits.
     pub fn new(gate: Gate, metrics: Metrics, limits: &Limits) -> Self {
         Self {
             gate,
@@ -75,7 +73,7 @@ impl App {
         }
     }
 
-    /// From now on every response asks its client to send the next request elsewhere.
+    /// From now on, every response asks its client to close the connection.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
         self.metrics.draining.set(1);
@@ -111,7 +109,7 @@ impl App {
             Version::HTTP_2 => Answered::Beside,
             _ => Answered::Behind,
         };
-        // Headers hold memory, and a body may take its time.
+        // Free the memory of the headers: the body may arrive slowly.
         drop(head);
         let received = self.memory.receive(body, payer, answered, deadline);
         let mut received = match received.await {
@@ -121,7 +119,7 @@ impl App {
                 return self.finish(webhook, &Verdict::unread(&beginning, refusal), begun);
             }
         };
-        // What is still being received does not count: clients that only trickle keep nobody out.
+        // Reviews that are still arriving do not count: slow clients must not keep others out.
         let place = Deciding::enter(&self.being_decided);
         let refusal = if let Some(content_type) = content_type
             && !received.bytes.is_empty()
@@ -152,7 +150,7 @@ impl App {
         self.finish(webhook, &verdict.await, begun)
     }
 
-    /// Where no other review waits for it.
+    /// Decides a large review on a thread of its own, so that other reviews do not wait for it.
     async fn examine_large(
         &self,
         webhook: Webhook,
@@ -166,7 +164,7 @@ impl App {
             let verdict = gate.examine(webhook, &received.bytes, now, deadline).await;
             verdict.into_owned()
         });
-        // It keeps to the deadline by itself, once it has begun.
+        // A review that has begun keeps to the deadline by itself.
         match timeout_at(deadline + BEGUN, examined).await {
             Ok(Some(verdict)) => verdict,
             Ok(None) | Err(_) => {
@@ -188,7 +186,7 @@ impl App {
     }
 }
 
-/// The content type, if it is another one than reviews have.
+/// Returns the content type, for a message, if it is not that of a review.
 fn other_content_type(headers: &HeaderMap) -> Option<String> {
     let content_type = headers
         .get(CONTENT_TYPE)
@@ -226,7 +224,8 @@ fn too_busy(why: impl std::fmt::Display) -> Refusal {
     }
 }
 
-/// One line for whatever was not admitted. It says who and what, and no content of objects. What a requester chose is cut.
+/// Logs one line for each review that was not admitted: requester and object, but no content of objects. Text of the
+/// requester is cut.
 fn log(webhook: Webhook, verdict: &Verdict<'_>, begun: Instant) {
     let subject = verdict.subject.as_ref();
     let field = |read: for<'s> fn(&'s berth_review::Subject<'_>) -> &'s str| {
@@ -255,14 +254,14 @@ fn log(webhook: Webhook, verdict: &Verdict<'_>, begun: Instant) {
         code = verdict.code(),
         reason = requirements,
         answer = cut_bytes(&message, LONGEST_MESSAGE),
-        // To the microsecond: more digits say nothing, and readers of JSON differ about the last of them.
+        // Rounded to microseconds: JSON readers differ about further digits.
         duration_ms = (begun.elapsed().as_secs_f64() * 1e6).round() / 1e3,
         "{}",
         verdict.outcome(),
     );
 }
 
-/// Counts a request for as long as it lives.
+/// Counts a request while this value exists.
 struct InFlight<'a>(&'a IntGauge);
 
 impl<'a> InFlight<'a> {
@@ -278,7 +277,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// A review that is being decided, and the how manieth it is at the same time.
+/// A review that is being decided, and the number of concurrent reviews at its start.
 struct Deciding<'a> {
     count: &'a AtomicUsize,
     number: usize,

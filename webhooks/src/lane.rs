@@ -1,6 +1,7 @@
-//! A thread for what takes long: one piece of work at a time, and never on the threads that serve.
+//! A thread for long computations, so that they do not block the threads that serve.
 //!
-//! Work that waits makes way for the next one. What it starts, and its timers, are those of the runtime that serves.
+//! The thread polls one future at a time; a future that waits lets others run. Tasks and timers of the futures belong to the
+//! runtime that serves.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -11,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-/// The thread; it starts with the first work, and has ended when this is dropped.
+/// The thread. It starts with the first work. Dropping this value ends and joins it.
 #[derive(Debug, Default)]
 pub(crate) struct Lane(Mutex<Option<Running>>);
 
@@ -22,9 +23,9 @@ struct Running {
 }
 
 impl Lane {
-    /// Does the work there; `None` if the thread cannot run. Dropping this gives the work up.
+    /// Runs the work on the thread; returns `None` if the thread cannot start. Dropping the future cancels the work.
     ///
-    /// How much work waits is for the caller to bound.
+    /// The caller must limit the amount of waiting work.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -32,7 +33,7 @@ impl Lane {
         let (mut done, result) = oneshot::channel();
         let work = async move {
             let found = tokio::select! {
-                // First: nobody waits for it any more.
+                // First: the caller does not wait any more.
                 biased;
                 () = done.closed() => return,
                 found = work => found,
@@ -74,7 +75,7 @@ impl Drop for Lane {
         let running = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(Running { work, thread }) = running.take() {
             drop(work);
-            // What it does is given up, but for the one piece that it is at.
+            // Waiting work is cancelled; the current poll ends first.
             if thread.join().is_err() {
                 tracing::error!("the thread for large requests panicked");
             }
@@ -82,7 +83,7 @@ impl Drop for Lane {
     }
 }
 
-/// Drives all work until no more can come.
+/// Drives all work until the channel is closed.
 async fn drive(mut received: mpsc::UnboundedReceiver<BoxFuture<'static, ()>>) {
     let mut waiting = FuturesUnordered::new();
     loop {

@@ -1,8 +1,7 @@
-//! The admission gate, served: `berth-review`'s reviews over HTTP and TLS.
+//! The server of the admission gate: `berth-review` over HTTP and TLS.
 //!
-//! [`router`] answers reviews and needs no socket. [`Server`] puts it behind TLS, next to plain HTTP for health and
-//! metrics, and carries it through its life: ready when it can decide, not ready the moment it is told to stop, and
-//! serving until nobody asks any more.
+//! [`router`] answers reviews without a socket. [`Server`] adds TLS, plain HTTP for health and metrics, and the lifecycle:
+//! ready when it can decide; not ready from the moment of the shutdown signal; then serving until clients have moved on.
 
 mod app;
 mod certificate_metrics;

@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use berth_serve::BodyMemory;
 
-/// What the gate bears.
+/// Limits of connections, requests, memory and time.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Open connections.
+    /// The number of open connections.
     pub connections: usize,
-    /// Reviews that are decided at the same time.
+    /// The number of reviews that are decided at the same time.
     pub reviews: usize,
-    /// Requests whose body is arriving, over all connections; the slowest make room for others.
+    /// The number of requests whose body is arriving, over all connections. The slowest are refused to make room.
     pub requests: usize,
-    /// Bytes of bodies of less than 64 KiB that are being received or decided, with what decoding them costs.
+    /// The memory, in bytes, for bodies of less than 64 KiB that are being received or decided, including their decoding.
     pub small_body_memory: usize,
-    /// Bytes of larger bodies, in the same way.
+    /// The memory, in bytes, for larger bodies.
     pub body_memory: usize,
-    /// From the opening of a connection to the end of its TLS handshake.
+    /// The time from the start of a connection to the end of its TLS handshake.
     pub handshake: Duration,
-    /// From the first byte of a request to the end of its header.
+    /// The time from the first byte of a request to the end of its header.
     pub header: Duration,
-    /// Without any request.
+    /// The time that a connection may be without a request.
     pub idle: Duration,
 }
 
@@ -50,7 +50,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Those of a listener.
+    /// Returns the limits of a listener.
     pub(crate) fn of_listener(&self) -> berth_serve::Limits {
         berth_serve::Limits {
             connections: self.connections,
@@ -61,7 +61,7 @@ impl Limits {
         }
     }
 
-    /// The memory for all bodies.
+    /// Returns the memory for all bodies.
     pub(crate) fn of_bodies(&self) -> BodyMemory {
         BodyMemory::new(self.small_body_memory, self.body_memory, self.requests)
     }

@@ -1,6 +1,6 @@
-//! Metrics: those of controller-runtime under their names, so that dashboards go on working, and our own.
+//! Metrics: those of controller-runtime with their names, so that dashboards continue to work, and Berth's own.
 //!
-//! Labels are closed lists: no names of objects or users, no error texts.
+//! Label values come from closed lists. They never contain names of objects or users, or error messages.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use berth_serve::metrics::{
 use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, Registry};
 use tokio::runtime::Handle;
 
-/// From a quarter of a millisecond to the longest a webhook may take.
+/// Buckets in seconds, from 0.25 ms to the maximum timeout of a webhook.
 const SECONDS: [f64; 16] = [
     0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0, 10.0,
     30.0,
@@ -34,7 +34,7 @@ pub struct Metrics {
     tasks: IntGauge,
 }
 
-/// The metrics of one webhook, found without a look-up.
+/// The metrics of one webhook, so that requests need no look-up of labels.
 #[derive(Clone, Debug)]
 pub(crate) struct WebhookMetrics {
     pub(crate) requests: IntCounter,
@@ -51,7 +51,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Fresh metrics, in a registry of their own together with those of the process.
+    /// Makes new metrics, including those of the process, in a registry of their own.
     pub fn new() -> Self {
         let registry = Registry::new();
         let requests = counters(
@@ -121,7 +121,7 @@ impl Metrics {
             draining: gauge(
                 &registry,
                 "berth_draining",
-                "1 from the moment the server was told to stop.",
+                "1 from the moment the server begins to shut down.",
             ),
             tasks: gauge(
                 &registry,
@@ -132,12 +132,12 @@ impl Metrics {
         }
     }
 
-    /// Where they are registered, for others that run in the same process.
+    /// Returns the registry, for other metrics of the process.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// In the text format of Prometheus.
+    /// Returns the metrics in the text format of Prometheus.
     pub fn render(&self) -> Vec<u8> {
         if let Ok(runtime) = Handle::try_current() {
             let tasks = runtime.metrics().num_alive_tasks();
@@ -146,7 +146,7 @@ impl Metrics {
         render(&self.registry)
     }
 
-    /// For the serving certificate: counts its reloads, and notes until when it is valid.
+    /// Returns the observer of the serving certificate, which counts its reloads and records its expiry.
     pub fn observer(&self) -> impl Fn(Part, &ReloadOutcome) + Send + Sync + use<> {
         self.certificate.observer()
     }

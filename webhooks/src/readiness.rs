@@ -1,4 +1,4 @@
-//! Whether the gate can decide.
+//! The readiness of the gate.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -7,10 +7,10 @@ use berth_certs::serving::ServingTls;
 use berth_serve::endpoints::Check;
 use jiff::Timestamp;
 
-/// What readiness depends on.
+/// The facts that readiness depends on.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
-    /// Set when the webhook port takes connections.
+    /// Set when the webhook port accepts connections.
     listening: OnceLock<Arc<ServingTls>>,
     answered: AtomicBool,
     draining: AtomicBool,
@@ -19,23 +19,23 @@ pub(crate) struct Readiness {
 // === impl Readiness ===
 
 impl Readiness {
-    /// The webhook port takes connections, with this.
+    /// Records that the webhook port accepts connections, with this certificate.
     pub(crate) fn is_listening(&self, tls: Arc<ServingTls>) {
-        // It is opened once.
+        // The port is opened only once.
         let _ = self.listening.set(tls);
     }
 
-    /// Questions have been answered once.
+    /// Records that a question has been answered.
     pub(crate) fn has_answered(&self) {
         self.answered.store(true, Ordering::Relaxed);
     }
 
-    /// The server was told to stop.
+    /// Records that the server is shutting down.
     pub(crate) fn is_draining(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    /// Each check, and whether it passes.
+    /// Returns the result of each check.
     pub(crate) fn checks(&self, now: Timestamp) -> [Check; 4] {
         let tls = self.listening.get();
         let check = |passes: bool| passes.then_some(()).ok_or_else(String::new);

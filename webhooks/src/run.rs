@@ -1,4 +1,4 @@
-//! The life of the server: start, readiness, drain, end.
+//! The lifecycle of the server: start, readiness, drain, end.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,33 +19,33 @@ use tower::BoxError;
 use crate::readiness::Readiness;
 use crate::{App, Limits, Metrics, router};
 
-/// How long requests under way may take once the server drains: as long as any API server waits.
+/// The maximum time for open requests while the server drains: the longest timeout of an API server.
 const LONGEST_DRAIN: Duration = Duration::from_secs(30);
 
-/// Everything a server needs. Its ports are open already, so that nothing can fail once it runs; but for that of the
-/// webhooks, which opens when there is a certificate.
+/// The parts of a server. Its ports are open already, so that `run` does not fail on them. Only the port of the webhooks is
+/// opened later, when a certificate is available.
 #[derive(Debug)]
 pub struct Server {
     /// Decides reviews.
     pub gate: Gate,
-    /// Where webhooks are served, and with what.
+    /// The port and the certificate of the webhooks.
     pub opening: Opening,
-    /// Where metrics are served, in plain HTTP; nowhere if `None`.
+    /// The port for metrics, in plain HTTP; `None` turns it off.
     pub metrics_port: Option<TcpListener>,
-    /// Where health is served, in plain HTTP; nowhere if `None`.
+    /// The port for health, in plain HTTP; `None` turns it off.
     pub health_port: Option<TcpListener>,
-    /// What is counted.
+    /// The metrics.
     pub metrics: Metrics,
-    /// What is borne.
+    /// Connection, request and memory limits.
     pub limits: Limits,
-    /// How long it goes on serving after it was told to stop, until all API servers know.
+    /// The time to continue serving after the shutdown signal, until all API servers have noticed.
     pub shutdown_delay: Duration,
 }
 
-/// Where webhooks are served, and with what: when that is known.
+/// A future of the port and the certificate of the webhooks.
 pub struct Opening(BoxFuture<'static, Result<Open, BoxError>>);
 
-/// Where webhooks are served, and with what.
+/// The port and the certificate of the webhooks.
 #[derive(Debug)]
 pub struct Open {
     /// The port.
@@ -57,12 +57,12 @@ pub struct Open {
 // === impl Opening ===
 
 impl Opening {
-    /// At once.
+    /// Makes an opening that is available at once.
     pub fn at_once(webhooks: TcpListener, tls: Arc<ServingTls>) -> Self {
         Self::when(async move { Ok(Open { webhooks, tls }) })
     }
 
-    /// When this is done. Until then the server is alive, and not ready.
+    /// Makes an opening from a future. Until it completes, the server is alive, but not ready.
     pub fn when(open: impl Future<Output = Result<Open, BoxError>> + Send + 'static) -> Self {
         Self(open.boxed())
     }
@@ -74,13 +74,13 @@ impl fmt::Debug for Opening {
     }
 }
 
-/// Why a server ended without being told to.
+/// Reasons for the end of a server without a shutdown signal.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// There was nothing to serve with, or no port.
+    /// No certificate, or no port.
     #[error(transparent)]
     NotOpened(BoxError),
-    /// One of its tasks ended. That is a bug; a new process is better than a half one.
+    /// A task that should run until shutdown ended. This is a bug, and the process must be restarted.
     #[error("the {0} ended unexpectedly")]
     TaskEnded(&'static str),
     /// One of its tasks panicked.
@@ -89,15 +89,15 @@ pub enum ServeError {
 }
 
 impl Server {
-    /// Serves until `shutdown` is cancelled, and then until nobody asks any more.
+    /// Serves until `shutdown` is cancelled, then drains.
     ///
     /// # Guarantees
-    /// Not ready the moment `shutdown` is cancelled. For [`Server::shutdown_delay`] every request is served, and each
-    /// answer asks its client to close the connection, so that clients move on by themselves. Then no connection is
-    /// accepted any more, requests under way are answered, and all tasks have ended when this returns.
+    /// The server is not ready from the moment `shutdown` is cancelled. For [`Server::shutdown_delay`], it serves every
+    /// request, and each response asks the client to close the connection, so that clients move to another server. Then it
+    /// accepts no connection, and answers open requests. All tasks have ended when this returns.
     ///
     /// # Errors
-    /// When a part of the server ends by itself; the others have been ended then.
+    /// A part of the server ended by itself. All other parts have been stopped.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), ServeError> {
         let app = Arc::new(App::new(
             self.gate.clone(),
@@ -106,7 +106,7 @@ impl Server {
         ));
         let readiness = Arc::new(Readiness::default());
 
-        // What is asked about the gate goes on until the gate itself has drained.
+        // Health and metrics are served until the gate has drained.
         let (stop, end) = (Stop::default(), Stop::default());
         let (mut serving, mut beside) = (JoinSet::new(), JoinSet::new());
         let few = self.limits.of_listener().few();
@@ -114,7 +114,7 @@ impl Server {
             let readiness = Arc::clone(&readiness);
             let router = endpoints::health(move || ready(readiness.checks(Timestamp::now())));
             let listener = Listener::new(tcp, None, move |_: &Peer| router.clone(), few.clone());
-            // Its thread ends with this, however this ends.
+            // Dropping this future ends its thread.
             let serving = listener.serve_apart("health", end.clone());
             beside.spawn(named("health listener", serving));
         }
@@ -136,7 +136,7 @@ impl Server {
 
         let Open { webhooks, tls } = tokio::select! {
             biased;
-            // First: what is open already is served, whatever else has happened.
+            // First: an open port is served, even if another branch is ready, too.
             opened = self.opening.0 => match opened {
                 Ok(open) => open,
                 Err(error) => {
@@ -145,7 +145,7 @@ impl Server {
                 }
             },
             () = shutdown.cancelled() => {
-                tracing::info!("told to stop before there was a certificate to serve with");
+                tracing::info!("shutting down before a certificate was available");
                 end_all(beside, &end).await;
                 return Ok(());
             }
@@ -177,7 +177,7 @@ impl Server {
         if result.is_ok() {
             tracing::info!(
                 delay_s = self.shutdown_delay.as_secs_f64(),
-                "told to stop: not ready, serving on"
+                "shutting down: not ready, still serving"
             );
             if let Ok(error) = timeout(
                 self.shutdown_delay,
@@ -200,7 +200,7 @@ impl Server {
     }
 }
 
-/// A task that says which it was.
+/// Runs a task, and returns its name.
 async fn named(name: &'static str, task: impl Future<Output = ()>) -> &'static str {
     task.await;
     name
@@ -208,7 +208,7 @@ async fn named(name: &'static str, task: impl Future<Output = ()>) -> &'static s
 
 type Tasks = JoinSet<&'static str>;
 
-/// The end of any task, which none should have before it is told to.
+/// Waits for the end of any task. Tasks should not end before the shutdown.
 async fn unexpected_end(serving: &mut Tasks, beside: &mut Tasks) -> ServeError {
     let ended = tokio::select! {
         Some(ended) = serving.join_next() => ended,
@@ -220,7 +220,7 @@ async fn unexpected_end(serving: &mut Tasks, beside: &mut Tasks) -> ServeError {
     }
 }
 
-/// Reports readiness once a question has been answered.
+/// Records readiness once a question has been answered.
 async fn probe(gate: Gate, readiness: Arc<Readiness>, stop: CancellationToken) {
     tokio::select! {
         biased;

@@ -1,10 +1,10 @@
-//! The gate's reviews, joined with the table of webhooks: where each is served, and what it is registered as.
+//! Finds the row of a webhook in the table of webhooks, which has its path and its registration.
 
 use berth_manifests::ShippedWebhook;
 use berth_manifests::webhooks::WEBHOOKS;
 use berth_review::Webhook;
 
-/// The row of a webhook.
+/// Returns the row of a webhook.
 pub fn shipped(webhook: Webhook) -> &'static ShippedWebhook {
     let objects = (webhook.group(), webhook.version(), webhook.kind());
     let is_its_row = |row: &&&ShippedWebhook| {
@@ -14,7 +14,7 @@ pub fn shipped(webhook: Webhook) -> &'static ShippedWebhook {
     row.expect("a test finds a row for each")
 }
 
-/// The webhook that is served under a path.
+/// Returns the webhook at a path.
 pub fn webhook_at(path: &str) -> Option<Webhook> {
     let is_there = |webhook: &Webhook| shipped(*webhook).path == path;
     Webhook::ALL.into_iter().find(is_there)

@@ -73,7 +73,7 @@ impl Called {
 }
 
 /// Whether somebody is believed at any of these.
-pub(crate) async fn is_anybody_believed(mut called: Vec<Called>) -> bool {
+pub(crate) async fn is_a_trusted_certificate_served(mut called: Vec<Called>) -> bool {
     called.dedup();
     for look in 0..LOOKS {
         if look > 0 {
@@ -210,7 +210,11 @@ mod tests {
                 true,
             ),
         ] {
-            assert_eq!(is_anybody_believed(called).await, expected, "{sentence}");
+            assert_eq!(
+                is_a_trusted_certificate_served(called).await,
+                expected,
+                "{sentence}"
+            );
         }
     }
 }

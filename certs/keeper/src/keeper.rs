@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use crate::absent::Absent;
-use crate::called::is_anybody_believed;
+use crate::called::is_a_trusted_certificate_served;
 use crate::follow::{backoff, follow};
 use crate::objects::{Failure, Objects, Registered, Stored};
 use crate::reader::Memory;
@@ -149,7 +149,7 @@ impl Keeper<'_> {
             let mut decision = decide(&facts);
             if decision == Decision::Ask {
                 let called = registered.iter().flat_map(|it| it.called.clone());
-                let served = is_anybody_believed(called.collect()).await;
+                let served = is_a_trusted_certificate_served(called.collect()).await;
                 facts.served = Some(served);
                 decision = decide(&facts);
                 if !served {
@@ -239,7 +239,7 @@ impl Keeper<'_> {
         let authority = state.newest().root.not_after();
         let leaf = state.leaf.as_ref().map(|leaf| leaf.pair.not_after);
         let leaf = leaf.map(tracing::field::display);
-        tracing::info!(what = step.told(), %authority, leaf, "certificates stored");
+        tracing::info!(what = step.description(), %authority, leaf, "certificates stored");
         let made = match step {
             Step::Begin if state.leaf.is_some() => vec![Made::Authority, Made::Leaf],
             Step::Begin | Step::Introduce => vec![Made::Authority],

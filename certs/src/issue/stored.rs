@@ -1,4 +1,4 @@
-//! An authority that was stored, and goes on where it left off.
+//! Loads a stored authority.
 
 use jiff::Timestamp;
 use rcgen::{Issuer, KeyPair, PublicKeyData};
@@ -8,10 +8,10 @@ use super::{Authority, certificate_pem};
 use crate::pem::{CertError, Digest, PemFile, Problem, decode, validity};
 
 impl Authority {
-    /// An authority's certificate and its key. Whether it is still valid is not asked.
+    /// Loads an authority from its certificate and its key. An expired authority is not an error.
     ///
     /// # Errors
-    /// A file that cannot be read, a certificate that may not issue others, or a key that is not its own.
+    /// A file that cannot be decoded, a certificate that may not issue others, or a key that does not match it.
     pub fn from_pem(certificate: &PemFile, key: &PemFile) -> Result<Self, CertError> {
         let digest = Digest::of(&[&certificate.content, &key.content]);
         let in_certificate = |problem| certificate.error(problem, digest);
@@ -20,11 +20,11 @@ impl Authority {
         let chain = certificate.certificates().map_err(in_certificate)?;
         let der: &CertificateDer<'static> = &chain[0];
         let decoded = decode(der, 1).map_err(in_certificate)?;
-        // With extensions that cannot be read it may do nothing.
+        // A certificate with unreadable extensions may not sign.
         let may_sign = decoded.is_ca()
             && matches!(decoded.key_usage(), Ok(Some(usage)) if usage.value.key_cert_sign());
         if !may_sign {
-            let what = "certificate 1 of the file is no authority's".to_owned();
+            let what = "certificate 1 of the file does not belong to an authority".to_owned();
             return Err(in_certificate(Problem::Malformed(what)));
         }
         let (not_before, not_after) = validity(&decoded);
@@ -39,7 +39,7 @@ impl Authority {
         if !text.contains("PRIVATE KEY-----") {
             return Err(in_key(Problem::NoKey));
         }
-        // Without the error's own words: they may quote a line of the key.
+        // The error itself is dropped: it may quote a line of the key.
         let own = KeyPair::from_pem(text).map_err(|_| in_key(Problem::UnusableKey))?;
         if own.subject_public_key_info() != decoded.public_key().raw {
             return Err(in_key(Problem::KeyMismatch {
@@ -47,7 +47,7 @@ impl Authority {
             }));
         }
         let issuer = Issuer::from_ca_cert_der(der, own).map_err(|_| {
-            let what = "certificate 1 of the file is none that others can be issued by".to_owned();
+            let what = "certificate 1 of the file cannot issue other certificates".to_owned();
             in_certificate(Problem::Malformed(what))
         })?;
         Ok(Self {
@@ -59,12 +59,12 @@ impl Authority {
         })
     }
 
-    /// The key it signs with, PKCS #8 in PEM: to be stored where nobody else reads it.
+    /// Returns the private key, PKCS #8 in PEM. Store it where only the owner can read it.
     pub fn key_pem(&self) -> String {
         self.issuer.key().serialize_pem()
     }
 
-    /// The first moment the authority is valid.
+    /// Returns the first moment the authority is valid.
     pub fn not_before(&self) -> Timestamp {
         self.not_before
     }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_issue_is_refused() {
+    fn certificates_and_keys_that_cannot_issue_are_refused() {
         let (one, other) = (authority(), authority());
         let (certificate, key) = stored(&one);
         let issued = leaf(&one);
@@ -127,7 +127,7 @@ mod tests {
                 "a leaf",
                 end_entity,
                 file("ca.key", issued.key_pem),
-                "ca.crt: certificate 1 of the file is no authority's",
+                "ca.crt: certificate 1 of the file does not belong to an authority",
             ),
             (
                 "no key",

@@ -24,7 +24,7 @@ fn at(now: Timestamp) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(now.as_second().unsigned_abs()))
 }
 
-/// Whether a TLS client that trusts `authority` takes `leaf` for `name`, by rustls.
+/// Returns true if a TLS client (rustls) that trusts `authority` accepts `leaf` for `name`.
 fn serves(
     authority: &Authority,
     leaf: &Issued,
@@ -295,7 +295,7 @@ fn an_authority_may_be_valid_for_ever() {
 }
 
 #[test]
-fn names_that_are_none_are_refused() {
+fn invalid_names_are_refused() {
     let now = Timestamp::now();
     let authority = authority();
     for name in [
@@ -327,7 +327,7 @@ fn names_that_are_none_are_refused() {
         assert!(
             error
                 .to_string()
-                .contains("say whom the certificate is for"),
+                .contains("give the name of the certificate's owner"),
             "{error}"
         );
     }

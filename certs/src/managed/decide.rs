@@ -1,4 +1,4 @@
-//! The one next step towards certificates as they should be, or when to look again.
+//! Decides the next step for the certificates, or the time of the next decision.
 
 use std::time::Duration;
 
@@ -8,60 +8,61 @@ use super::policy::{Policy, after};
 use super::published::Published;
 use super::state::{Leaf, Reading, State};
 
-/// So long after somebody was seen to serve it is looked again.
+/// The interval between checks for another process that serves.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
 
-/// What is known when it is decided.
+/// The facts for a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// What time it is.
+    /// The current time.
     pub now: Timestamp,
-    /// What the Secret holds.
+    /// The content of the Secret.
     pub stored: &'a Reading,
-    /// What the registrations have. None: that could not be found out.
+    /// The bundles of the registrations; `None` if they are not known.
     pub published: Option<&'a Published>,
-    /// The last good state that this process has seen.
+    /// The last valid state that this process has seen.
     pub remembered: Option<&'a State>,
-    /// Whether somebody serves what the registrations believe, where they have API servers call. None: nobody has looked.
+    /// True if the address that API servers call serves a certificate that the registrations trust; `None` if that was not
+    /// checked.
     pub served: Option<bool>,
-    /// What is wanted.
+    /// The requirements.
     pub policy: &'a Policy,
 }
 
-/// What is to be written to the Secret.
+/// A write to the Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// The state that this process remembers: what is stored is lost or spoilt.
+    /// Restore the state that this process remembers: the stored state is lost or invalid.
     PutBack,
-    /// A new authority, as nothing is left. What is published stays so beside it; where that is nothing, there is a leaf at
-    /// once.
+    /// Make a new authority, because no usable state is left. Published authorities are kept beside it; if there are none, a
+    /// leaf is issued at once.
     Begin,
-    /// As much as could be read, in its proper form.
+    /// Write the readable part of the stored state again.
     Rewrite,
-    /// Without the authorities that are needed no more.
+    /// Remove old authorities that are no longer needed.
     Forget,
-    /// That the newest authority is in all registrations from now on.
+    /// Record that the newest authority is in all registrations from now on.
     Published,
-    /// That it is not, or not any more.
+    /// Record that the newest authority is not in all registrations.
     NotPublished,
-    /// A new leaf of the authority.
+    /// Issue a new leaf.
     Leaf,
-    /// A new authority beside the one that issues.
+    /// Make a new authority beside the one that issues.
     Introduce,
-    /// The new authority issues from now on, first a leaf.
+    /// Switch to the new authority, and issue a leaf with it.
     Switch,
 }
 
 impl Step {
-    /// For the log.
-    pub fn told(self) -> &'static str {
+    /// Returns a description for the log.
+    pub fn description(self) -> &'static str {
         match self {
-            Self::PutBack => "what was lost or spoilt, as it was",
-            Self::Begin => "a new authority, as nothing usable was there",
-            Self::Rewrite => "what could be read, in its proper form",
-            Self::Forget => "an authority less, whose certificates have all expired",
+            Self::PutBack => "the remembered state, because the stored one was lost or invalid",
+            Self::Begin => "a new authority, because no usable state was stored",
+            Self::Rewrite => "the readable part of the state",
+            Self::Forget => "the removal of an authority whose certificates have all expired",
             Self::Published => "the newest authority is in all registrations",
-            Self::NotPublished => "the newest authority is not in all registrations any more",
+            Self::NotPublished => "the newest authority is no longer in all registrations",
             Self::Leaf => "a new serving certificate",
             Self::Introduce => "a new authority beside the one that issues",
             Self::Switch => "the new authority issues from now on",
@@ -69,22 +70,22 @@ impl Step {
     }
 }
 
-/// What to do.
+/// A decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// This, and then it is to be decided anew.
+    /// Carry out this step, then decide again.
     Do(Step),
-    /// Nothing, unless something changes, until then.
+    /// Wait until this time, or until a fact changes.
     Rest(Timestamp),
-    /// Nothing, before it is known what the registrations have.
+    /// Read the registrations first.
     Look,
-    /// Nothing, before it is known whether somebody serves what they believe.
+    /// Check first whether a trusted certificate is served ([`Facts::served`]).
     Ask,
-    /// Nothing, before an admin puts the Secret back: it is missing, or cannot be written to.
+    /// Wait until an admin applies the Secret again: it is missing, or cannot be written to.
     Blocked,
 }
 
-/// Decides.
+/// Decides the next step from the facts.
 pub fn decide(facts: &Facts<'_>) -> Decision {
     let Facts {
         now,
@@ -116,7 +117,7 @@ pub fn decide(facts: &Facts<'_>) -> Decision {
         return Decision::Do(Step::PutBack);
     }
     if !state.authority.root.lasts(now) {
-        // Nothing that it issued is believed by anybody.
+        // Clients do not trust its certificates any more.
         return match (&state.next, published) {
             (Some(next), _) if next.root.lasts(now) => Decision::Do(Step::Switch),
             (_, Some(_)) => Decision::Do(Step::Begin),
@@ -141,15 +142,15 @@ pub fn decide(facts: &Facts<'_>) -> Decision {
 
     let mut wait = Wait(Timestamp::MAX);
     for old in &state.old {
-        // Valid, and needed, to the end of that second.
+        // Valid, and so needed, to the end of that second.
         wait.until(after(old.until, Duration::from_secs(1)));
     }
     let Some(leaf) = &state.leaf else {
-        // With a successor on its way, the authority itself settled long ago.
+        // With a successor, the authority itself has settled.
         if has_settled || state.old.is_empty() || state.next.is_some() {
             return Decision::Do(Step::Leaf);
         }
-        // It settles for the sake of those who serve meanwhile. Without any, each call fails until there is a leaf.
+        // The wait protects processes that serve meanwhile. Without such a process, each call fails until a leaf is issued.
         match (published, facts.served) {
             (Some(_), None) => return Decision::Ask,
             (Some(_), Some(false)) => return Decision::Do(Step::Leaf),
@@ -192,7 +193,7 @@ impl Wait {
         self.0 = self.0.min(at);
     }
 
-    /// What is past had no effect.
+    /// Ignores a time in the past: it had no effect.
     fn unless_past(&mut self, at: Timestamp, now: Timestamp) {
         if at > now {
             self.until(at);
@@ -207,24 +208,24 @@ impl Wait {
     }
 }
 
-/// It could be served from now on.
+/// Returns true if the leaf and its authority have not expired.
 fn serves(state: &State, now: Timestamp) -> bool {
     let lasts = |leaf: &Leaf| now.as_second() <= leaf.pair.not_after.as_second();
     state.leaf.as_ref().is_some_and(lasts) && state.authority.root.lasts(now)
 }
 
-/// Whether the newest authority is in all registrations, where that is not what is stored.
+/// Returns the step that records whether the newest authority is in all registrations, if the stored record differs.
 fn note(state: &State, published: &Published, facts: &Facts<'_>) -> Option<Step> {
     let everywhere = published.all_hold(&[&state.newest().root, &state.authority.root]);
     match state.published_since {
         None => everywhere.then_some(Step::Published),
-        // A time to come was written by a clock that went wrong.
+        // A clock that was wrong wrote a time in the future.
         Some(since) => (!everywhere || since > after(facts.now, facts.policy.settle))
             .then_some(Step::NotPublished),
     }
 }
 
-/// Whether the authority should issue a new leaf; at its own end it cannot issue one that lasts longer.
+/// Returns true if the authority should issue a new leaf. Near its own end, it cannot issue one that is valid for longer.
 fn leaf_due(state: &State, leaf: &Leaf, facts: &Facts<'_>) -> bool {
     let Facts { now, policy, .. } = *facts;
     if !policy.names_of(&leaf.pair) {
@@ -235,7 +236,7 @@ fn leaf_due(state: &State, leaf: &Leaf, facts: &Facts<'_>) -> bool {
     }
     let wanted = after(now, policy.leaf_validity);
     let possible = wanted.min(state.authority.root.not_after());
-    // The second: one that is valid for much longer than is wanted.
+    // The second condition: the leaf is valid for much longer than the policy allows.
     policy.gains(&leaf.pair, possible) || leaf.pair.not_after > after(wanted, policy.leaf_validity)
 }
 

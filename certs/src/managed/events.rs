@@ -1,4 +1,4 @@
-//! What happens to managed certificates, for metrics.
+//! Events of managed certificates, for metrics.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,31 +7,31 @@ use jiff::Timestamp;
 
 use super::state::Shape;
 
-/// What happened, for whoever counts.
+/// An event, for metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The Secret was looked at.
+    /// The Secret was read.
     Secret(Shape),
-    /// This is in the Secret: when leaf and authority expire.
+    /// The expiry times of the certificates in the Secret.
     Seen {
-        /// The leaf; none yet.
+        /// The leaf; `None` if the Secret has no leaf yet.
         leaf: Option<Timestamp>,
         /// The authority.
         authority: Timestamp,
     },
-    /// We made a new one.
+    /// This process made a certificate.
     Made(Made),
-    /// A request failed, or something could not be made. It is tried again.
+    /// A request failed, or a certificate could not be made. It is retried.
     Failed,
-    /// We wrote a registration's bundle.
+    /// This process wrote the bundle of a registration.
     Wrote(Reason),
-    /// All registrations had the bundle.
+    /// At this time, all registrations had the bundle.
     Verified(Timestamp),
-    /// So many of the registrations do not exist, on the API server's own word.
+    /// The number of registrations that do not exist, as reported by the API server.
     Absent(usize),
 }
 
-/// What was made.
+/// The kinds of certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
     /// A serving certificate.
@@ -40,30 +40,30 @@ pub enum Made {
     Authority,
 }
 
-/// Why a bundle was written.
+/// Reasons for writing a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The registration is new, or the bundle is.
     Published,
-    /// Somebody had changed it.
+    /// Another client had changed the bundle.
     Differs,
-    /// Somebody had changed it so that our certificate was not verified by it.
+    /// Another client had changed the bundle, so that it did not verify our certificate.
     Unverified,
 }
 
-/// Is told what happened. It should count, and not block.
+/// Receives events. It should count, and must not block.
 #[derive(Clone)]
 pub struct Observer(Arc<dyn Fn(&Event) + Send + Sync>);
 
 // === impl Observer ===
 
 impl Observer {
-    /// Tells this function.
+    /// Makes an observer that calls this function.
     pub fn new(observe: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         Self(Arc::new(observe))
     }
 
-    /// Something happened.
+    /// Reports an event.
     pub fn tell(&self, event: &Event) {
         (self.0)(event);
     }

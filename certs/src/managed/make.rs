@@ -1,4 +1,4 @@
-//! What is to be stored by a step.
+//! Makes the state that a step stores.
 
 use jiff::Timestamp;
 
@@ -7,10 +7,10 @@ use super::policy::{Policy, after};
 use super::state::{Leaf, Old, Signer, State};
 use crate::issue::{Authority, IssueError};
 
-/// Makes it. The facts are those that the step was decided by.
+/// Makes the state for a step. The facts must be those of the decision.
 ///
 /// # Errors
-/// A failure of the cryptography, or facts that do not go with the step.
+/// A failure of the cryptography, or facts that do not fit the step.
 pub fn make(step: Step, facts: &Facts<'_>) -> Result<State, IssueError> {
     let Facts { now, policy, .. } = *facts;
     let stored = || facts.stored.state.clone().ok_or_else(|| unfit(step));
@@ -71,7 +71,7 @@ pub fn make(step: Step, facts: &Facts<'_>) -> Result<State, IssueError> {
             let next = state.next.take().ok_or_else(|| unfit(step))?;
             let former = std::mem::replace(&mut state.authority, next);
             let leaf = state.leaf.as_ref().map(|leaf| leaf.pair.not_after);
-            // Served by a process that does not hear of the new leaf, too.
+            // A process that does not see the new leaf still serves the former one.
             if let Some(until) = state.leaves_until.max(leaf) {
                 state.old.push(Old {
                     root: former.root,
@@ -86,7 +86,7 @@ pub fn make(step: Step, facts: &Facts<'_>) -> Result<State, IssueError> {
 }
 
 fn authority(policy: &Policy, now: Timestamp) -> Result<Signer, IssueError> {
-    // No two of them have the same name, so that a client knows which one issued a certificate.
+    // The name is unique, so that clients find the authority that issued a certificate.
     let name = format!("berth webhook CA {}", now.as_millisecond());
     let authority = Authority::new(&name, policy.ca_validity, now)?;
     Signer::new(authority).map_err(|problem| IssueError::Cryptography {
@@ -110,7 +110,8 @@ fn issue(state: &mut State, policy: &Policy, now: Timestamp) -> Result<(), Issue
     Ok(())
 }
 
-/// Whatever is published stays so: somebody may serve with what it verifies, for as long as our own leaves last.
+/// Keeps all published authorities for the validity of a leaf: another process may serve a certificate that only they
+/// verify.
 fn adopt(state: &mut State, facts: &Facts<'_>) {
     let Some(published) = facts.published else {
         return;
@@ -122,6 +123,6 @@ fn adopt(state: &mut State, facts: &Facts<'_>) {
 fn unfit(step: Step) -> IssueError {
     IssueError::Cryptography {
         subject: "the gate".to_owned(),
-        reason: format!("there is no state to {step:?} from"),
+        reason: format!("the state that step {step:?} starts from is missing"),
     }
 }

@@ -1,25 +1,25 @@
 //! Certificates that Berth manages: an authority and a serving certificate in a Secret, renewed in time, and the
 //! authority's certificate published in the webhook registrations.
 //!
-//! The core is plain functions of what is stored, what is published and what time it is:
-//! - [`policy`]: for which names, and how long;
-//! - [`state`]: what the Secret holds, and how it is read and written;
-//! - [`root`], [`published`]: authorities' certificates, the bundles that the registrations have, and what they verify;
-//! - [`decide()`]: the one next step, or when to look again; [`make()`]: what is to be stored by that step.
-//! - [`events`]: what metrics count.
+//! These are pure functions of the stored state, the published bundles and the time:
+//! - [`policy`]: the names and the validity of certificates;
+//! - [`state`]: the content of the Secret, decoded and encoded;
+//! - [`root`], [`published`]: certificates of authorities, the bundles of the registrations, and verification with them;
+//! - [`decide()`]: the next step, or the time of the next decision; [`make()`]: the state to store for that step;
+//! - [`events`]: events for metrics.
 //!
-//! The crate `berth-certs-keeper` asks the hub, and does what is decided here.
+//! The crate `berth-certs-keeper` reads the facts from the hub, and carries out the steps.
 //!
 //! # Promises
-//! - A certificate is served only when its authority has been in every registration for the time to settle
-//!   ([`Policy::settle`]); what served before stays verified until it has expired. So a call fails at no moment of a
-//!   rotation, wherever its process is interrupted, if each API server knows a registration after that time.
-//! - What cannot wait does not: where nothing is served that is believed, the next certificate comes at once.
-//! - A leaf never outlives its authority. Nothing is published whose key is not stored.
-//! - It comes to rest: where nothing has to be done, nothing is written.
-//! - The Secret is filled, and never created or deleted ([`Shape`]): one that is missing or misshapen is reported until an
-//!   admin puts it back, and what is served stays published meanwhile.
-//! - No key in any log, error or `Debug` output.
+//! - A certificate is served only when its authority has been in all registrations for the time to settle
+//!   ([`Policy::settle`]). Bundles verify the former certificate until it expires. So no call fails during a rotation, even
+//!   if the process is interrupted at any point, provided that each API server sees a registration within that time.
+//! - If no trusted certificate is served, a new one is issued without that wait.
+//! - A leaf never outlives its authority. An authority is published only after its key is stored.
+//! - Without a reason to act, nothing is written.
+//! - The Secret is filled, but never created or deleted ([`Shape`]). A missing or misshapen Secret is reported until an admin
+//!   applies it again; the served certificate stays published.
+//! - Logs, errors and `Debug` output contain no keys.
 
 pub mod decide;
 pub mod events;

@@ -1,4 +1,4 @@
-//! For which names certificates are, and how long they are valid.
+//! The names and the validity of managed certificates.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,57 +10,57 @@ use super::root::Root;
 use crate::pair::Pair;
 use crate::pem::Digest;
 
-/// The shortest validity that can be renewed without haste.
+/// The minimum validity, so that there is time for a renewal.
 const SHORTEST: Duration = Duration::from_secs(2);
 
-/// The longest that anything may be valid: certificates cannot say later years.
+/// The maximum validity: certificates cannot express later years.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// Certificates are renewed when this part of their time is left,
+/// Certificates are renewed when this fraction (1/5) of their validity is left,
 const LEFT: u32 = 5;
 
-/// or up to this part of that earlier: each at its own time.
+/// or up to this fraction of that time earlier, different for each certificate.
 const JITTER: f64 = 0.25;
 
-/// When this part of its time is left, a certificate is replaced whatever has settled.
+/// When this fraction (1/10) of its validity is left, a certificate is replaced even if the authority has not settled.
 const LAST: u32 = 10;
 
-/// What managed certificates are to be.
+/// The requirements for managed certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// The DNS names of the serving certificate; the first is the Service's.
     pub dns_names: Vec<String>,
-    /// Its addresses.
+    /// The IP addresses of the serving certificate.
     pub ip_addresses: Vec<IpAddr>,
-    /// How long an authority is valid.
+    /// The validity of an authority.
     pub ca_validity: Duration,
-    /// How long a serving certificate is valid.
+    /// The validity of a serving certificate.
     pub leaf_validity: Duration,
-    /// How long an authority must have been in all registrations before what it issues is served.
+    /// The time that an authority must have been in all registrations before its certificates are served.
     pub settle: Duration,
 }
 
-/// Why nothing can be managed so.
+/// Errors in a [`Policy`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPolicy {
-    /// Nobody could verify it.
+    /// No name and no address: clients could not verify the certificate.
     #[error("a certificate needs a name or an address")]
     NoName,
     /// Not a DNS name.
     #[error("{0:?} is neither a DNS name nor an IP address")]
     InvalidName(String),
-    /// No time to renew it, or none that a certificate can say.
+    /// Too short for a renewal, or too long for a certificate.
     #[error("the leaf's validity ({0:?}) must be from {SHORTEST:?} to {LONGEST:?}")]
     LeafValidity(Duration),
-    /// It would be due as soon as it is made.
+    /// Too short: the authority would be due for renewal at once. Or too long for a certificate.
     #[error(
         "the authority's validity ({ca:?}) must be at least twice that of the leaf and the time to settle together \
          ({needed:?}), and at most {LONGEST:?}"
     )]
     CaValidity {
-        /// As given.
+        /// The configured validity.
         ca: Duration,
-        /// The least.
+        /// The minimum validity.
         needed: Duration,
     },
 }
@@ -68,10 +68,10 @@ pub enum InvalidPolicy {
 // === impl Policy ===
 
 impl Policy {
-    /// Whether certificates can be managed so.
+    /// Checks the policy.
     ///
     /// # Errors
-    /// What is wrong, with the values, for a person.
+    /// The first error, with its values, for users.
     pub fn validate(&self) -> Result<(), InvalidPolicy> {
         if self.dns_names.is_empty() && self.ip_addresses.is_empty() {
             return Err(InvalidPolicy::NoName);
@@ -92,7 +92,7 @@ impl Policy {
         Ok(())
     }
 
-    /// As whom clients may address the server.
+    /// Returns the names and addresses under which clients call the server.
     pub fn server_names(&self) -> Vec<ServerName<'static>> {
         let dns = self.dns_names.iter();
         let dns = dns.filter_map(|name| ServerName::try_from(name.clone()).ok());
@@ -100,7 +100,7 @@ impl Policy {
         dns.chain(ip).collect()
     }
 
-    /// The certificate is for exactly these names and addresses.
+    /// Returns true if the certificate is for exactly these names and addresses.
     pub(super) fn names_of(&self, leaf: &Pair) -> bool {
         fn sorted<T: Ord>(of: &[T]) -> Vec<&T> {
             let mut of: Vec<_> = of.iter().collect();
@@ -112,50 +112,52 @@ impl Policy {
             && sorted(&leaf.ip_addresses) == sorted(&self.ip_addresses)
     }
 
-    /// When a serving certificate is to be renewed. Now, if it is valid for much longer than is wanted by now.
+    /// Returns the time to renew a serving certificate. It is now if the certificate is valid for much longer than the
+    /// current policy allows.
     pub(super) fn leaf_due(&self, leaf: &Pair, now: Timestamp) -> Timestamp {
         let left = early(self.leaf_validity / LEFT, leaf.digest);
         due(leaf.not_after, left, self.leaf_validity, now)
     }
 
-    /// When an authority is to be renewed: what it issues until its successor has settled still has its whole time.
+    /// Returns the time to renew an authority. Until its successor has settled, it can still issue certificates with the
+    /// whole validity.
     pub(super) fn authority_due(&self, root: &Root, now: Timestamp) -> Timestamp {
         let left = early(self.ca_validity / LEFT, root.digest());
         let left = left.max(self.leaf_validity.saturating_add(self.settle));
         due(root.not_after(), left, self.ca_validity, now)
     }
 
-    /// When a serving certificate is replaced by one of an authority that may not have settled.
+    /// Returns the time from which a serving certificate is replaced even if the new authority has not settled.
     pub(super) fn last_call(&self, leaf: &Pair) -> Timestamp {
         before(leaf.not_after, self.leaf_validity / LAST)
     }
 
-    /// A certificate that ends then would be worth being made.
+    /// Returns true if a new certificate that expires then is worth issuing.
     pub(super) fn gains(&self, leaf: &Pair, not_after: Timestamp) -> bool {
         not_after >= after(leaf.not_after, self.leaf_validity / LAST)
     }
 }
 
-/// So much, or up to a quarter more: always the same for the same certificate, whoever asks.
+/// Adds up to a quarter to a duration: always the same for the same certificate, in all processes.
 fn early(left: Duration, digest: Digest) -> Duration {
     left.mul_f64(1.0 + JITTER * digest.fraction())
 }
 
 fn due(not_after: Timestamp, left: Duration, validity: Duration, now: Timestamp) -> Timestamp {
-    // A flag has been lowered. Twice, so that clocks that differ don't make it happen.
+    // The configured validity was reduced. The factor tolerates clocks that differ.
     if not_after > after(now, validity.saturating_mul(2)) {
         return now;
     }
     before(not_after, left)
 }
 
-/// `at` and so much later, or the end of all times.
+/// Returns the time `by` after `at`, at most the last time of jiff.
 pub(super) fn after(at: Timestamp, by: Duration) -> Timestamp {
     let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
     at.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 
-/// `at` and so much earlier, or the beginning of all times.
+/// Returns the time `by` before `at`, at least the first time of jiff.
 pub(super) fn before(at: Timestamp, by: Duration) -> Timestamp {
     let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
     at.checked_sub(by).unwrap_or(Timestamp::MIN)
@@ -168,7 +170,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn what_cannot_be_managed_is_refused_with_the_values() {
+    fn invalid_policies_are_refused_with_their_values() {
         let good = Policy {
             dns_names: vec!["gate.hub.svc".to_owned()],
             ip_addresses: vec![],

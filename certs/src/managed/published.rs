@@ -1,4 +1,4 @@
-//! What the registrations tell API servers to believe.
+//! The authorities that the registrations make API servers trust.
 
 use super::root::Root;
 
@@ -8,7 +8,7 @@ pub struct Bundle {
     roots: Vec<Root>,
 }
 
-/// The bundles of all webhooks of all registrations that there are.
+/// The bundles of all webhooks of all existing registrations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     bundles: Vec<Bundle>,
@@ -16,22 +16,22 @@ pub struct Published {
 }
 
 impl Bundle {
-    /// From PEM. An API server takes a bundle whole or not at all; what can be read of one that it would not take, it may
-    /// have known before.
+    /// Decodes a bundle in PEM, as far as possible. An API server refuses an invalid bundle as a whole, but it may still trust
+    /// these authorities from before.
     pub fn new(pem: &[u8]) -> Self {
         Self {
             roots: Root::all_in(pem),
         }
     }
 
-    /// The authorities in it.
+    /// Returns the authorities of the bundle.
     pub fn roots(&self) -> &[Root] {
         &self.roots
     }
 }
 
 impl Published {
-    /// The same, where a registration that is wanted does not exist and may come back: no rotation goes on without it.
+    /// Sets whether a required registration is missing and may come back. A rotation waits for it.
     pub fn incomplete(self, is_incomplete: bool) -> Self {
         Self {
             is_incomplete,
@@ -39,13 +39,13 @@ impl Published {
         }
     }
 
-    /// Whether each bundle has each of these, and no registration is missing.
+    /// Returns true if all bundles contain all these authorities, and no registration is missing.
     pub(super) fn all_hold(&self, roots: &[&Root]) -> bool {
         let holds = |bundle: &Bundle| roots.iter().all(|root| bundle.roots.contains(root));
         !self.is_incomplete && self.bundles.iter().all(holds)
     }
 
-    /// Every authority in any bundle, once.
+    /// Returns the authorities of all bundles without duplicates.
     pub(super) fn roots(&self) -> Vec<&Root> {
         let mut roots: Vec<_> = self.bundles.iter().flat_map(|it| &it.roots).collect();
         roots.sort_by(|a, b| a.by_age(b));

@@ -1,4 +1,4 @@
-//! The certificate of an authority, as others believe it, and what it verifies.
+//! The certificate of an authority, and verification with it.
 
 use std::fmt;
 use std::time::Duration;
@@ -25,10 +25,10 @@ pub struct Root {
 // === impl Root ===
 
 impl Root {
-    /// That of an authority.
+    /// Returns the certificate of an authority.
     ///
     /// # Errors
-    /// It cannot be decoded, which none of ours is.
+    /// The certificate cannot be decoded. This does not happen with an authority of ours.
     pub fn of(authority: &Authority) -> Result<Self, Problem> {
         let der = CertificateDer::from_pem_slice(authority.certificate_pem().as_bytes())
             .map_err(|error| Problem::of_pem(&error))?;
@@ -44,7 +44,7 @@ impl Root {
         })
     }
 
-    /// All that can be read in PEM, in its order. What follows a block that cannot be decoded is lost with it.
+    /// Decodes the certificates in PEM, in their order, up to the first invalid block.
     pub fn all_in(pem: &[u8]) -> Vec<Self> {
         CertificateDer::pem_slice_iter(pem)
             .map_while(Result::ok)
@@ -52,22 +52,22 @@ impl Root {
             .collect()
     }
 
-    /// The certificate, PEM.
+    /// Returns the certificate, PEM.
     pub fn pem(&self) -> String {
         certificate_pem(&self.der)
     }
 
-    /// The last moment of its validity.
+    /// Returns the last moment of its validity.
     pub fn not_after(&self) -> Timestamp {
         self.not_after
     }
 
-    /// Whether it is still valid at `now`.
+    /// Returns true if it has not expired at `now`.
     pub fn lasts(&self, now: Timestamp) -> bool {
         now.as_second() <= self.not_after.as_second()
     }
 
-    /// By age, and always the same.
+    /// Orders certificates by age. The order of equally old certificates is fixed, too.
     pub(super) fn by_age(&self, other: &Self) -> std::cmp::Ordering {
         let key = |root: &Self| (root.not_before, root.not_after);
         key(self)
@@ -89,10 +89,10 @@ impl fmt::Debug for Root {
     }
 }
 
-/// Whether a client that believes these authorities, and no others, would talk to a server with this certificate (PEM,
-/// the leaf first), at `now`, under each of these names.
+/// Returns true if a client that trusts only these authorities would accept a server with this certificate (PEM, the leaf
+/// first) at `now`, under each of these names.
 ///
-/// As Go's clients do, and rustls does not, it looks at the authorities' own validity.
+/// Unlike rustls, but like Go, this also checks the validity of the authorities.
 pub fn verifies(
     certificate: &[u8],
     roots: &[Root],
@@ -111,7 +111,7 @@ pub fn verifies(
     let mut store = RootCertStore::empty();
     for root in roots {
         if root.not_before <= now && root.lasts(now) {
-            // One that is no authority verifies nothing.
+            // A certificate that is not an authority's is ignored.
             let _ = store.add(root.der.clone());
         }
     }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_is_read() {
+    fn readable_certificates_of_a_bundle_are_read() {
         let [one, two] = [authority(), authority()];
         let both = format!(
             "# two\n{}\n{}",

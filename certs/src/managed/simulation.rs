@@ -1,4 +1,4 @@
-//! Years of a hub's life in virtual time, with everything that can go wrong, and the laws that hold all the while.
+//! Simulates years of a hub in virtual time, with failures, and checks the laws of managed certificates.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ use crate::issue::Authority;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const REGISTRATIONS: usize = 4;
 
-/// A bundle of a registration, since when, and whether we wrote it.
+/// A bundle of a registration, the time since which it is stored, and whether a replica wrote it.
 #[derive(Clone)]
 struct Value {
     since: Timestamp,
@@ -30,7 +30,7 @@ struct Value {
 struct Replica {
     memory: Option<State>,
     served: Option<Leaf>,
-    /// It does not hear of what happens.
+    /// The replica gets no updates.
     cut_off: bool,
 }
 
@@ -45,9 +45,9 @@ struct World {
     replicas: Vec<Replica>,
     leader: usize,
     steps: Vec<Step>,
-    /// How often something was served whose authority had not settled.
+    /// The number of times that a certificate was served before its authority had settled.
     forced: usize,
-    /// What was found to be verified. It stays so while the leaf is valid, which its authority outlasts.
+    /// A cache of verified certificates. A certificate stays verified while it is valid: its authority outlives it.
     verified: RefCell<HashSet<String>>,
     /// For messages.
     told: Vec<String>,
@@ -114,7 +114,7 @@ impl World {
         self.registrations.iter().map(last).collect()
     }
 
-    /// What a replica makes of the Secret.
+    /// Lets a replica read the Secret.
     fn read(&mut self, replica: usize) {
         let reading = self.reading();
         let replica = &mut self.replicas[replica];
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// The leader's work until it comes to rest, or is interrupted. When it is to be done again.
+    /// Runs the leader until it waits, or is interrupted. Returns the time of its next decision.
     fn lead(&mut self, interruptions: f64) -> Option<Timestamp> {
         for _ in 0..40 {
             self.read(self.leader);
@@ -152,7 +152,7 @@ impl World {
             let mut decision = decide(&facts);
             assert_eq!(decide(&facts), decision);
             if decision == Decision::Ask {
-                facts.served = Some(self.is_anybody_believed());
+                facts.served = Some(self.is_a_trusted_certificate_served());
                 decision = decide(&facts);
             }
             let step = match decision {
@@ -161,7 +161,7 @@ impl World {
                 Decision::Blocked => {
                     let served = remembered.as_ref().or(stored.state.as_ref());
                     self.publish_state(served, interruptions)?;
-                    // An admin deletes what is left, and applies the manifest.
+                    // An admin deletes the Secret and applies the manifest.
                     self.misshapen = false;
                     self.secret = Some(Content::default());
                     self.readers_read();
@@ -179,7 +179,7 @@ impl World {
             self.told.push(format!("{} {step:?}", self.now));
             self.steps.push(step);
             if self.forces(step, &stored) {
-                // At the last moment, or when nobody served: what cannot be helped is forgiven.
+                // At the last moment, or if no replica served, this is allowed.
                 if facts.served != Some(false) {
                     self.forced += 1;
                     self.told.push(format!("{} forced", self.now));
@@ -203,24 +203,37 @@ impl World {
         panic!("it does not come to rest: {:?}", self.told)
     }
 
-    /// Whether it serves what an authority issued that has not settled.
+    /// Returns true if the step serves a certificate whose authority has not settled.
+    ///
+    /// The registrations count as well as the time in the Secret, which a mishap may have removed.
     fn forces(&self, step: Step, stored: &Reading) -> bool {
         let Some(state) = &stored.state else {
             return false;
         };
         let takes_over = match step {
-            Step::Switch => true,
-            Step::Leaf => state.leaf.is_none() && state.next.is_none(),
-            _ => false,
+            Step::Switch => state.next.as_ref(),
+            Step::Leaf if state.leaf.is_none() && state.next.is_none() => Some(&state.authority),
+            _ => None,
         };
         let settled = state
             .published_since
-            .map(|it| after(it, self.policy.settle));
-        takes_over && settled.is_none_or(|it| it > self.now)
+            .is_some_and(|since| after(since, self.policy.settle) <= self.now);
+        takes_over.is_some_and(|signer| !settled && !self.has_settled(&signer.root))
     }
 
-    /// Whether a replica serves what a registration verifies.
-    fn is_anybody_believed(&self) -> bool {
+    /// Returns true if all registrations have had the authority for the time to settle.
+    fn has_settled(&self, root: &Root) -> bool {
+        self.registrations.iter().all(|history| {
+            let latest_first = history.iter().rev();
+            let having = latest_first.take_while(|value| value.roots.contains(root));
+            having
+                .last()
+                .is_some_and(|value| after(value.since, self.policy.settle) <= self.now)
+        })
+    }
+
+    /// Returns true if a replica serves a certificate that a registration verifies.
+    fn is_a_trusted_certificate_served(&self) -> bool {
         let names = self.policy.server_names();
         let served = self.replicas.iter().filter_map(|it| it.served.as_ref());
         served
@@ -233,7 +246,7 @@ impl World {
             })
     }
 
-    /// Brings the registrations in line. Whether one was not; None: interrupted.
+    /// Writes the bundles. Returns true if one differed, or `None` if interrupted.
     fn publish(&mut self, stored: &Reading, interruptions: f64) -> Option<bool> {
         self.publish_state(stored.state.as_ref(), interruptions)
     }
@@ -269,7 +282,7 @@ impl World {
         Some(wrote)
     }
 
-    /// The laws.
+    /// Checks the laws.
     fn check(&self) {
         let names = self.policy.server_names();
         if let Some(state) = self.reading().state
@@ -314,7 +327,7 @@ impl World {
         }
     }
 
-    /// Something goes wrong.
+    /// Causes a random failure.
     fn mishap(&mut self) {
         let keys: Vec<_> = self
             .secret
@@ -328,7 +341,7 @@ impl World {
             1 if self.secret.is_some() => self.secret = Some(Content::default()),
             2 if self.secret.is_some() => self.misshapen = true,
             3 | 4 => {
-                // A key of the data, or all annotations, get lost or cut.
+                // A key of the data, or all annotations, are lost or truncated.
                 if let Some(content) = &mut self.secret {
                     let key = &keys[self.random.usize(0..keys.len())];
                     let value = content.data.get_mut(key).unwrap();
@@ -366,14 +379,14 @@ impl World {
         self.replicas[replica] = Replica::default();
     }
 
-    /// Lives for so long.
+    /// Runs the simulation for this time.
     fn live(&mut self, time: Duration, mishaps: f64, interruptions: f64) {
         let end = after(self.now, time);
         while self.now < end {
             let again = self.lead(interruptions);
             self.check();
             match again {
-                // Interrupted: another process goes on.
+                // Interrupted: another replica becomes the leader.
                 None => {
                     let leader = self.leader;
                     self.restart(leader);
@@ -382,7 +395,7 @@ impl World {
                     self.pass(self.policy.settle / 2);
                 }
                 Some(again) if self.chance(mishaps) => {
-                    // At any time before it would be looked at again.
+                    // At a random time before the next decision.
                     let wait = Duration::try_from(again.duration_since(self.now)).unwrap();
                     let wait = wait.min(self.policy.leaf_validity / 3);
                     self.pass(wait);
@@ -398,7 +411,7 @@ impl World {
                 }
             }
             self.check();
-            // Only what may still be believed is of interest.
+            // Drop entries that API servers no longer use.
             let (now, settle) = (self.now, self.policy.settle);
             for history in &mut self.registrations {
                 while history.len() > 1 && after(history[1].since, settle) <= now {
@@ -425,7 +438,7 @@ fn policy() -> Policy {
     }
 }
 
-/// All in one: seconds, as the tests on hubs have it, to years.
+/// Policies from seconds, as in the tests on hubs, to years.
 fn policies() -> [Policy; 3] {
     let short = Policy {
         ca_validity: Duration::from_secs(40),
@@ -488,7 +501,7 @@ fn there_is_always_something_valid_to_serve() {
 }
 
 #[test]
-fn whatever_happens_what_is_served_is_verified_by_what_is_believed() {
+fn registrations_verify_served_certificates_despite_failures() {
     for seed in 0..3 {
         for policy in policies() {
             let time = 3 * policy.ca_validity;
@@ -501,11 +514,11 @@ fn whatever_happens_what_is_served_is_verified_by_what_is_believed() {
 }
 
 #[test]
-fn what_another_authority_verifies_goes_on_until_ours_has_settled() {
+fn certificates_of_another_authority_stay_verified_until_ours_has_settled() {
     for seed in 0..6 {
         let policy = policy();
         let mut world = World::new(seed, policy.clone());
-        // Somebody else's gate, as cert-manager would have it.
+        // Another gate, for example with certificates of cert-manager.
         let theirs = Authority::new("cert-manager", 3650 * DAY, world.now).unwrap();
         let leaf = theirs
             .leaf(&["gate.hub.svc"], &[], policy.leaf_validity, world.now)

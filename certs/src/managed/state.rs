@@ -1,5 +1,4 @@
-//! What the Secret holds: the serving certificate, the authority that issued it, the one that is being introduced, and
-//! those on their way out.
+//! The state in the Secret: the serving certificate, the authority that issued it, the next authority, and old ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,33 +17,33 @@ const AUTHORITY: [&str; 2] = ["ca.crt", "ca.key"];
 const NEXT: [&str; 2] = ["next-ca.crt", "next-ca.key"];
 const OLD: &str = "old-ca.crt";
 
-/// Since when the newest authority has been in all registrations.
+/// The time since which the newest authority has been in all registrations.
 const PUBLISHED_SINCE: &str = "berth.open-cluster-management.io/published-since";
-/// When the last certificate that the authority issued expires.
+/// The time when the last certificate of the authority expires.
 const LEAVES_UNTIL: &str = "berth.open-cluster-management.io/leaves-until";
-/// The same for each of the authorities on their way out, in their order, separated by commas.
+/// The same times for the old authorities, in their order, separated by commas.
 const OLD_UNTIL: &str = "berth.open-cluster-management.io/old-until";
 
-/// All annotations that are ours.
+/// The annotations that Berth writes.
 pub const ANNOTATIONS: [&str; 3] = [PUBLISHED_SINCE, LEAVES_UNTIL, OLD_UNTIL];
 
-/// More authorities on their way out than this are not taken in: a bundle is read by every API server at every change.
+/// The maximum number of old authorities. Every API server reads the bundle at every change.
 const MOST_OLD: usize = 16;
 
-/// What managed certificates are at a time.
+/// The state of the managed certificates.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// What is served. None: nothing yet.
+    /// The serving certificate; `None` if it is not issued yet.
     pub leaf: Option<Leaf>,
-    /// What issues.
+    /// The authority that issues.
     pub authority: Signer,
-    /// What will.
+    /// The authority that will issue next.
     pub next: Option<Signer>,
-    /// Since when the newest authority has been in all registrations.
+    /// The time since which the newest authority has been in all registrations.
     pub published_since: Option<Timestamp>,
-    /// When the last certificate that the authority issued expires.
+    /// The time when the last certificate of the authority expires.
     pub leaves_until: Option<Timestamp>,
-    /// What issued before, and may still be needed.
+    /// Former authorities that may still be needed.
     pub old: Vec<Old>,
 }
 
@@ -53,29 +52,29 @@ pub struct State {
 pub struct Leaf {
     pub(super) certificate: Arc<PemFile>,
     pub(super) key: Arc<PemFile>,
-    /// For rustls.
+    /// The pair for rustls.
     pub pair: Pair,
 }
 
 /// An authority with its key.
 #[derive(Clone, Debug)]
 pub struct Signer {
-    /// What others believe.
+    /// The certificate, for clients.
     pub root: Root,
-    /// What issues.
+    /// The authority that issues.
     pub authority: Arc<Authority>,
 }
 
-/// An authority on its way out.
+/// An old authority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Old {
-    /// What others believe.
+    /// The certificate, for clients.
     pub root: Root,
-    /// When it is needed no more.
+    /// The time until which it is needed.
     pub until: Timestamp,
 }
 
-/// The part of a Secret that a state is in.
+/// The parts of a Secret that contain the state.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Content {
     /// The data, decoded.
@@ -84,30 +83,31 @@ pub struct Content {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What was made of a Secret, or of there being none.
+/// The result of reading a Secret, which may be missing.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
-    /// As much as could be read, if there is an authority in it.
+    /// The readable part of the state; `None` without an authority.
     pub state: Option<State>,
-    /// What could not be read.
+    /// Errors about the other parts.
     pub problems: Vec<CertError>,
-    /// Whether the Secret exists and can be written to.
+    /// Tells whether the Secret exists and can be written to.
     pub shape: Shape,
 }
 
-/// Whether the Secret exists and can be written to. We fill it, and never create or delete it: who may create a Secret may
-/// create one of the type `kubernetes.io/service-account-token`, which becomes the token of any account of the namespace.
+/// Tells whether the Secret exists and can be written to. Berth fills it, but never creates or deletes it: a client that may
+/// create Secrets may create one of the type `kubernetes.io/service-account-token`, and so get the token of any account of
+/// the namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// It does not exist. An admin has to apply its manifest again.
+    /// The Secret does not exist. An admin must apply its manifest again.
     #[default]
     Missing,
-    /// It is of another type than `Opaque`, or immutable; neither can be changed. An admin has to delete it and apply its
-    /// manifest again.
+    /// The Secret has another type than `Opaque`, or is immutable. Neither can be changed: an admin must delete the Secret
+    /// and apply its manifest again.
     Misshapen,
-    /// It holds no data, as its manifest has it.
+    /// The Secret has no data, as in its manifest.
     Empty,
-    /// It holds data.
+    /// The Secret has data.
     Filled,
 }
 
@@ -117,7 +117,7 @@ impl Shape {
     /// Every shape.
     pub const ALL: [Self; 4] = [Self::Missing, Self::Misshapen, Self::Empty, Self::Filled];
 
-    /// As a label of metrics.
+    /// Returns the value of metric labels.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -127,7 +127,7 @@ impl Shape {
         }
     }
 
-    /// The Secret can be written to.
+    /// Returns true if the Secret can be written to.
     pub fn is_usable(self) -> bool {
         matches!(self, Self::Empty | Self::Filled)
     }
@@ -136,7 +136,7 @@ impl Shape {
 // === impl Reading ===
 
 impl Reading {
-    /// Reads what a Secret holds; messages call it `name`.
+    /// Reads the content of a Secret. Messages use `name`.
     pub fn of(name: &str, content: &Content, now: Timestamp) -> Self {
         let mut reader = Reader {
             name,
@@ -168,7 +168,7 @@ impl Reading {
     }
 }
 
-/// Reads, and notes what cannot be read.
+/// Reads the parts, and collects errors.
 struct Reader<'a> {
     name: &'a str,
     content: &'a Content,
@@ -183,7 +183,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Both files, if there is anything in any of them.
+    /// Returns both files, or `None` if both are empty.
     fn pair(&self, keys: [&str; 2]) -> Option<[PemFile; 2]> {
         let pair = keys.map(|key| self.file(key));
         let anything = pair.iter().any(|file| !file.content.is_empty());
@@ -205,12 +205,12 @@ impl Reader<'_> {
     fn leaf(&mut self, authority: &Signer, now: Timestamp) -> Option<Leaf> {
         let [certificate, key] = self.pair(LEAF)?;
         let read = match Pair::from_pem(&certificate, &key, now) {
-            // That is no fault of the Secret's.
+            // Not an error of the Secret: a new leaf is due.
             Err(CertError {
                 problem: Problem::Expired { .. },
                 ..
             }) => return None,
-            // To be served when its time comes; made anew, it would be no better by this clock.
+            // Keep it until it is valid: by this clock, a new one would not be valid either.
             Err(CertError {
                 problem: Problem::NotYetValid { not_before },
                 ..
@@ -219,7 +219,7 @@ impl Reader<'_> {
         };
         let pair = self.or_note(read)?;
         let roots = std::slice::from_ref(&authority.root);
-        // As long as both are valid, whenever that is.
+        // Verify it at a time when both are valid.
         let at = now.clamp(
             pair.not_before,
             pair.not_after
@@ -243,7 +243,7 @@ impl Reader<'_> {
     fn time(&mut self, annotation: &str) -> Option<Timestamp> {
         let text = self.content.annotations.get(annotation)?;
         text.parse().ok().or_else(|| {
-            self.malformed(annotation, "it is no time as RFC 3339 has it".to_owned());
+            self.malformed(annotation, "the value is not a time in RFC 3339".to_owned());
             None
         })
     }
@@ -252,7 +252,7 @@ impl Reader<'_> {
         let file = self.file(OLD);
         let roots = Root::all_in(&file.content);
         if roots.iter().map(Root::pem).collect::<String>().as_bytes() != file.content {
-            self.malformed(OLD, "it is not as it was written".to_owned());
+            self.malformed(OLD, "the content was changed".to_owned());
         }
         let until = self.content.annotations.get(OLD_UNTIL);
         let until: Vec<_> = until.into_iter().flat_map(|text| text.split(',')).collect();
@@ -260,12 +260,12 @@ impl Reader<'_> {
         if until.len() != roots.len() {
             self.malformed(
                 OLD_UNTIL,
-                "there is not one time for each authority".to_owned(),
+                "the number of times differs from the number of authorities".to_owned(),
             );
         }
         let whole = until.len() == roots.len();
         let old = roots.into_iter().enumerate().map(|(i, root)| Old {
-            // As long as it can be of use.
+            // Without its time, keep it while it is valid.
             until: if whole { until[i] } else { root.not_after() },
             root,
         });
@@ -282,12 +282,12 @@ impl Reader<'_> {
 // === impl State ===
 
 impl State {
-    /// The authority that is in the fewest hands.
+    /// Returns the newest authority.
     pub fn newest(&self) -> &Signer {
         self.next.as_ref().unwrap_or(&self.authority)
     }
 
-    /// All that a client has to believe.
+    /// Returns all authorities that clients must trust.
     pub fn roots(&self) -> Vec<Root> {
         let signers = [Some(&self.authority), self.next.as_ref()];
         let mut roots: Vec<_> = signers
@@ -301,12 +301,12 @@ impl State {
         roots
     }
 
-    /// What registrations are to have. It stays the same when an authority takes over from another.
+    /// Returns the bundle for the registrations, PEM. It does not change when the next authority begins to issue.
     pub fn bundle(&self) -> String {
         self.roots().iter().map(Root::pem).collect()
     }
 
-    /// Takes in authorities that somebody may still serve with.
+    /// Adds authorities that may have issued a certificate that another process serves.
     pub(super) fn adopt<'a>(
         &mut self,
         roots: impl IntoIterator<Item = &'a Root>,
@@ -324,7 +324,7 @@ impl State {
         }
     }
 
-    /// For the Secret.
+    /// Encodes the state for the Secret.
     pub fn content(&self) -> Content {
         let mut data = BTreeMap::new();
         let mut put = |key: &str, content: Vec<u8>| data.insert(key.to_owned(), content);
@@ -363,7 +363,7 @@ impl State {
 // === impl Leaf ===
 
 impl Leaf {
-    /// One that was just issued.
+    /// Makes a leaf from a new certificate.
     pub(super) fn new(issued: &Issued, now: Timestamp) -> Result<Self, CertError> {
         let file = |key: &str, content: &str| PemFile {
             name: key.to_owned(),
@@ -378,15 +378,15 @@ impl Leaf {
         })
     }
 
-    /// The pair, if it is valid at `now`.
+    /// Returns the pair if it is valid at `now`.
     ///
     /// # Errors
-    /// It is not.
+    /// The pair is not valid at `now`.
     pub fn pair_at(&self, now: Timestamp) -> Result<Pair, CertError> {
         Pair::from_pem(&self.certificate, &self.key, now)
     }
 
-    /// The certificate, PEM.
+    /// Returns the certificate, PEM.
     pub fn certificate_pem(&self) -> &[u8] {
         &self.certificate.content
     }
@@ -412,7 +412,7 @@ impl Signer {
 // === impl Old ===
 
 impl Old {
-    /// Nothing that it issued is valid any more. Certificates are, to the end of their last second.
+    /// Returns true if all its certificates have expired. They are valid to the end of their last second.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         self.until.as_second() < now.as_second()
     }
@@ -422,7 +422,7 @@ impl Old {
 
 impl fmt::Debug for Content {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The data are keys.
+        // The data contain private keys.
         f.debug_struct("Content")
             .field("data", &self.data.keys())
             .field("annotations", &self.annotations)

@@ -10,7 +10,7 @@ use crate::issue::{Authority, Issued};
 use crate::pem::Problem;
 use crate::testing::{Client, HOUR, KubeletVolume, authority, connect, leaf};
 
-/// A server on a kubelet volume in a directory of its own, with a client CA beside it when one is wanted.
+/// A server with a kubelet volume in a directory of its own, optionally with a client CA.
 struct ServingFixture {
     authority: Authority,
     volume: KubeletVolume,
@@ -60,7 +60,7 @@ impl ServingFixture {
         self.tls.reload_once(Timestamp::now())
     }
 
-    /// DER of what a new connection is served.
+    /// The certificate of a new connection, DER.
     async fn served(&self) -> Vec<u8> {
         self.client()
             .connect(self.tls.current())
@@ -250,7 +250,7 @@ async fn a_swapped_folder_is_served_to_new_connections() {
 }
 
 #[tokio::test]
-async fn a_spoilt_reload_changes_nothing_and_is_mended_by_the_next_good_one() {
+async fn an_invalid_reload_changes_nothing_and_the_next_valid_one_succeeds() {
     let now = Timestamp::now();
     let mut hub = ServingFixture::new();
     let served = hub.served().await;
@@ -301,7 +301,7 @@ async fn a_spoilt_reload_changes_nothing_and_is_mended_by_the_next_good_one() {
 }
 
 #[test]
-fn a_served_certificate_that_expires_is_told_and_stays() {
+fn a_served_certificate_that_expires_is_reported_and_stays() {
     let hub = ServingFixture::new();
     let later = hub.tls.not_after() + HOUR;
     assert!(hub.tls.is_valid_at(Timestamp::now()));
@@ -320,7 +320,7 @@ fn a_served_certificate_that_expires_is_told_and_stays() {
 }
 
 #[test]
-fn each_spoilt_content_is_logged_once_and_counted_always() {
+fn each_invalid_content_is_logged_once_and_always_counted() {
     let mut hub = ServingFixture::new();
     let good = leaf(&hub.authority);
     let logged = Logged::default();
@@ -333,7 +333,7 @@ fn each_spoilt_content_is_logged_once_and_counted_always() {
         ("another content with the same problem", Some("b"), 2),
         ("and again", None, 2),
         ("mended", Some(good.certificate_pem.as_str()), 2),
-        ("spoilt as before", Some("b"), 3),
+        ("invalid as before", Some("b"), 3),
     ];
     for (sentence, content, warnings) in table {
         if let Some(content) = content {
@@ -410,7 +410,7 @@ async fn clients_are_let_in_by_certificate_and_name() {
             Some("has none of the names"),
         ),
         (
-            "a group is no name",
+            "a group is not a name",
             named,
             Some(
                 clients
@@ -543,7 +543,7 @@ async fn a_session_does_not_outlive_the_client_ca_that_let_it_in() {
     let new = Authority::new("client authority 2", 24 * HOUR, now).unwrap();
     let hub = ServingFixture::with(TlsOptions::default(), Some((&old, &[])));
     let client = Client {
-        // Here the session is known when the handshake ends; in TLS 1.3 it follows later.
+        // In TLS 1.2, the client has the session after the handshake; in TLS 1.3, it arrives later.
         versions: TLS12_ONLY,
         ..hub
             .client()
@@ -566,7 +566,7 @@ async fn a_session_does_not_outlive_the_client_ca_that_let_it_in() {
 }
 
 #[test]
-fn a_server_does_not_start_with_what_it_cannot_serve() {
+fn a_server_does_not_start_without_a_valid_certificate() {
     let dir = tempfile::tempdir().unwrap();
     let start = |client_auth| {
         let folder = Folder::new(dir.path());
@@ -591,7 +591,7 @@ fn a_server_does_not_start_with_what_it_cannot_serve() {
 }
 
 #[tokio::test]
-async fn watching_picks_up_a_swap_and_ends_when_told() {
+async fn the_watch_reloads_after_a_swap_and_ends_when_cancelled() {
     let mut hub = ServingFixture::new();
     let cancel = CancellationToken::new();
     let watch = tokio::spawn(Arc::clone(&hub.tls).watch(Duration::from_millis(5), cancel.clone()));

@@ -171,7 +171,7 @@ fn is_well_formed(webhook: Webhook, said: &Said) {
         assert!(!message.is_empty(), "a refusal has a message");
         assert!(said.patch.0.is_empty(), "a refused change is not patched");
         if *code == 500 {
-            assert!(message.contains("this is no denial"), "{message}");
+            assert!(message.contains("this is not a denial"), "{message}");
             assert!(status["details"]["retryAfterSeconds"].is_u64(), "{json}");
         }
     }

@@ -1,4 +1,4 @@
-//! ManagedCluster: what the mutating path fills in, and what the validating path asks for.
+//! ManagedCluster: the defaults of the mutating path, and the checks of the validating path.
 
 mod mutate;
 mod taints;
@@ -11,7 +11,7 @@ use crate::findings::Faults;
 use crate::object::{Cluster, LONGEST_LIST};
 use crate::{Change, Reason};
 
-/// Whether the stored object is being deleted. The submitted object's word is not taken: its requester wrote it.
+/// Returns true if the stored object is being deleted. The submitted object does not count: the requester could forge it.
 fn is_being_deleted(change: &Change<'_, Cluster<'_>>) -> bool {
     change
         .old
@@ -19,7 +19,7 @@ fn is_being_deleted(change: &Change<'_, Cluster<'_>>) -> bool {
         .is_some_and(|old| old.metadata.deletion_timestamp.is_some())
 }
 
-/// The set of the stored object; empty when it is in none, or is new.
+/// Returns the set of the stored object; empty if it has no set, or on CREATE.
 fn old_set<'c>(change: &'c Change<'_, Cluster<'_>>) -> &'c str {
     change
         .old
@@ -27,14 +27,14 @@ fn old_set<'c>(change: &'c Change<'_, Cluster<'_>>) -> &'c str {
         .map_or("", |old| old.metadata.labels.set())
 }
 
-/// Whether the change takes the acceptance back. Whatever else is in it does not keep a cluster in.
+/// Returns true if the change withdraws the acceptance. Other parts of such a change must not stop it.
 fn takes_acceptance_back(change: &Change<'_, Cluster<'_>>) -> bool {
     let accepted = |cluster: &Cluster<'_>| cluster.spec.hub_accepts_client;
     change.old.as_ref().is_some_and(accepted) && !accepted(&change.new)
 }
 
-/// Lists that the change makes longer than they may be. Not when acceptance is taken back: a list that was stored before
-/// there was a bound must not keep a cluster in.
+/// Adds a fault for each list that the change makes longer than its limit. A change that withdraws the acceptance is
+/// exempt: a list that was stored without a limit must not stop it.
 fn lists_too_long(change: &Change<'_, Cluster<'_>>, faults: &mut Faults) {
     if takes_acceptance_back(change) {
         return;

@@ -1,8 +1,7 @@
 //! The mutating path of ManagedClusters: the times of taints and the default set.
 //!
-//! All times of a change are one operation of the patch, which writes the list anew. (A taint that says more than the fields
-//! that are known here keeps that: then each time is an operation of its own, of which there are no more than taints in a
-//! list that is not too long.)
+//! One operation of the patch replaces the whole list of taints, with all times. If a taint has fields that are not known
+//! here, each time is an operation of its own, so that these fields are kept. The limit of the list bounds their number.
 
 use berth_api::labels;
 use jiff::Timestamp;
@@ -20,16 +19,16 @@ use crate::{
     Answers, Case, Change, Decision, FeatureGates, Permission, Question, Reason, Rules, Settings,
 };
 
-/// The rules that fill in the defaults of ManagedClusters: the times of taints and the default set, as a patch of just these
-/// paths. They refuse times that the requester set, lists that are too long, and nothing else; an object that is being
-/// deleted passes as it is.
+/// The rules for the defaults of ManagedClusters: the times of taints and the default set, as a patch of only these paths.
+/// They refuse only times that the requester set and lists that are too long. They do not change an object that is being
+/// deleted.
 #[derive(Debug)]
 pub struct MutateCluster;
 
-/// What the examination saw of a change.
+/// Results of the examination.
 #[derive(Debug)]
 pub struct Seen {
-    /// What becomes of the time of each taint; empty for lists that are left as they are.
+    /// The action for the time of each taint; empty if the list does not change.
     times: Vec<TimeAdded>,
     default_set: DefaultSet,
 }
@@ -40,7 +39,7 @@ impl Rules for MutateCluster {
     type Object<'a> = Cluster<'a>;
     type Seen = Seen;
 
-    /// When the change would put the cluster into the default set: may the requester join it?
+    /// If the change would add the cluster to the default set: may the requester join it?
     fn examine(
         change: &Change<'_, Cluster<'_>>,
         settings: &Settings,
@@ -96,14 +95,14 @@ impl Rules for MutateCluster {
     }
 }
 
-/// What becomes of the time of each taint. A time that the requester set is a fault.
+/// Returns the action for the time of each taint. A time that the requester set is a fault.
 fn examined_times(
     change: &Change<'_, Cluster<'_>>,
     now: Timestamp,
     faults: &mut Faults,
 ) -> Vec<TimeAdded> {
     let taints = &change.new.spec.taints;
-    // What is not held is stored, or left as it is while acceptance is taken back.
+    // A list that is not whole is already stored, or the change withdraws the acceptance.
     if !taints.is_whole() || taints.stays() {
         return Vec::new();
     }
@@ -128,7 +127,7 @@ fn examined_times(
     times
 }
 
-/// The operations that write these times.
+/// Returns the operations that write these times.
 fn with_times(taints: &[Taint<'_>], times: &[TimeAdded]) -> Vec<PatchOperation> {
     let set = |time: &TimeAdded| match time {
         TimeAdded::Set(time) => Some(Value::from(time.as_str())),
@@ -167,14 +166,14 @@ fn with_times(taints: &[Taint<'_>], times: &[TimeAdded]) -> Vec<PatchOperation> 
     vec![add(["spec", "taints"], written.collect())]
 }
 
-/// What the default set means to a change.
+/// The action of the default-set rule.
 #[derive(Debug)]
 enum DefaultSet {
-    /// Nothing: the cluster has a set, or is not to get one.
+    /// None: the cluster has a set, or the feature is off.
     Leave,
-    /// The stored object was in it, and the requester dropped the label: it comes back without a question.
+    /// The stored object is in the default set, and the requester removed the label: it is restored without a question.
     Restore,
-    /// The cluster gets it if the requester may put it there.
+    /// The cluster is added to the default set if the requester may do that.
     IfPermitted,
 }
 
@@ -211,7 +210,7 @@ fn label_default(change: &Change<'_, Cluster<'_>>) -> PatchOperation {
     }
 }
 
-/// `add` also replaces, so that one operation serves absent and present fields alike.
+/// `add` also replaces a field, so that this operation is correct with and without the field.
 fn add<const N: usize>(path: [&str; N], value: Value) -> PatchOperation {
     PatchOperation::Add(AddOperation {
         path: PointerBuf::from_tokens(path),

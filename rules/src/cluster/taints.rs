@@ -1,7 +1,7 @@
-//! The times of taints: since when each has its value and effect. The gate writes them, nobody else.
+//! The times of taints: when each got its value and effect. Only the gate writes them.
 //!
-//! OCM refuses to update an object whose unchanged taints come without the stored times, which is what every re-applied
-//! manifest does; here these keep the stored time.
+//! OCM refuses an update in which an unchanged taint lacks the stored time, so a manifest cannot be applied again. Here,
+//! such a taint keeps the stored time.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,27 +9,28 @@ use jiff::Timestamp;
 
 use crate::object::{Taint, Text};
 
-/// A time within so many seconds of now is taken for one that the gate itself wrote, in an earlier pass over the same change.
+/// A time that differs from now by at most this number of seconds counts as the gate's own, from an earlier pass over the
+/// same change.
 const OURS: u64 = 5;
 
-/// What to do about a taint's `timeAdded`.
+/// The action for a taint's `timeAdded`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TimeAdded {
-    /// It is right as it is.
+    /// Keep it.
     Keep,
-    /// It is to be this, in RFC 3339.
+    /// Set it to this time, in RFC 3339.
     Set(String),
-    /// The requester set it, and may not.
+    /// Refuse the change: the requester set it.
     Refuse,
 }
 
-/// What to do about each taint of the submitted object, in their order.
+/// Returns the action for each taint of the submitted object, in their order.
 pub(super) fn times<'t>(
     new: &'t [Taint<'_>],
     old: Option<&'t [Taint<'_>]>,
     now: Timestamp,
 ) -> impl Iterator<Item = TimeAdded> {
-    // Most changes leave the taints alone.
+    // Most changes do not change taints.
     let unchanged = old == Some(new);
     let stored = old
         .filter(|_| !unchanged && !new.is_empty())
@@ -41,13 +42,13 @@ pub(super) fn times<'t>(
     })
 }
 
-/// The stored taints, to be found without a walk through all of them: requesters choose how many there are.
+/// An index of the stored taints. Requesters choose their number, so that a search through all would be too slow.
 struct Stored<'t> {
     /// The time of the first taint with a key, effect and value.
     first: HashMap<Identity<'t>, Option<&'t Text<'t>>>,
-    /// The times that there are of a key, effect and value.
+    /// The stored times of a key, effect and value.
     same: HashSet<(Identity<'t>, Given<'t>)>,
-    /// The times that there are under a key.
+    /// The stored times of a key.
     times: HashSet<(&'t str, Given<'t>)>,
 }
 
@@ -66,7 +67,7 @@ impl<'t> Stored<'t> {
     }
 }
 
-/// A new object's taints are all added now; what the requester wrote does not matter.
+/// All taints of a new object are added now, whatever time the requester wrote.
 fn on_create(taint: &Taint<'_>, now: Timestamp) -> TimeAdded {
     match given(taint.time_added.as_ref()) {
         Given::At(time) if is_ours(time, now) => TimeAdded::Keep,
@@ -97,7 +98,7 @@ fn on_update(taint: &Taint<'_>, stored: &Stored<'_>, now: Timestamp) -> TimeAdde
     }
 }
 
-/// What makes a taint another one: key, effect and value.
+/// The identity of a taint: key, effect and value.
 type Identity<'t> = (&'t str, &'t str, &'t str);
 
 fn identity<'t>(taint: &'t Taint<'_>) -> Identity<'t> {
@@ -107,13 +108,13 @@ fn identity<'t>(taint: &'t Taint<'_>) -> Identity<'t> {
     (key.as_str(), effect.as_str(), value.as_str())
 }
 
-/// A taint's time, as given.
+/// The time of a taint, as submitted or stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Given<'t> {
     /// Absent, null, or Go's zero time.
     Nothing,
     At(Timestamp),
-    /// No RFC 3339 time.
+    /// Not a time in RFC 3339.
     Unreadable(&'t str),
 }
 
@@ -128,17 +129,17 @@ fn given<'t>(time_added: Option<&'t Text<'_>>) -> Given<'t> {
     }
 }
 
-/// Go's zero time, which Kubernetes counts as none.
+/// Returns true for Go's zero time, which Kubernetes treats as absent.
 fn is_zero(time: &Text<'_>) -> bool {
     time.as_str() == "0001-01-01T00:00:00Z"
 }
 
 fn is_ours(time: Timestamp, now: Timestamp) -> bool {
-    // Times are written to the second: what is left of it is not to count against the one that wrote.
+    // Times are written with whole seconds, so the fraction of now must not count.
     now.as_second().abs_diff(time.as_second()) <= OURS
 }
 
-/// As Kubernetes writes times: UTC, to the second.
+/// Formats a time as Kubernetes does: UTC, whole seconds.
 fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -317,7 +318,7 @@ mod tests {
                 NOW,
             ),
             (
-                "what is stored may be echoed, whatever it is",
+                "any stored time may be echoed",
                 "k v E x",
                 Some(&["k v E x"]),
                 "keep",
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_work_grows_with_the_number_of_taints_and_no_faster() {
+    fn the_work_is_proportional_to_the_number_of_taints() {
         let keys = |prefix: &str| {
             (0..50_000)
                 .map(|i| format!("{prefix}{i} v E"))

@@ -1,4 +1,4 @@
-//! The validating path of ManagedClusters: the object's content, its acceptance, its set.
+//! The validating path of ManagedClusters: content, acceptance and set.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,10 +16,10 @@ use crate::{
     Settings, ca_bundle, sentences, url,
 };
 
-/// The longest lease duration in seconds: a day. Five of them are the grace a silent cluster gets.
+/// The maximum lease duration in seconds: one day. The hub waits five lease durations for a silent cluster.
 pub const LONGEST_LEASE: i64 = 86_400;
 
-/// The rules of ManagedClusters as they will be stored.
+/// The rules for ManagedClusters in the form that will be stored.
 #[derive(Debug)]
 pub struct ValidateCluster;
 
@@ -76,14 +76,14 @@ impl Rules for ValidateCluster {
                 }
                 Ok(_) => {}
                 Err(why) => findings.leave_open(sentences::fact_unknown(
-                    "there is a terminating namespace",
+                    "the hub is terminating namespace",
                     change.name,
                     why,
                 )),
             }
             findings.refuse_if(
                 &bindings_in(change),
-                "there are ManagedClusterSetBindings in namespace",
+                "ManagedClusterSetBindings exist in namespace",
                 |bindings| sentences::bindings_held(change.name, bindings),
             );
         }
@@ -91,7 +91,7 @@ impl Rules for ValidateCluster {
         let mut may_join = false;
         if old != new {
             for set in [old, new].into_iter().filter(|set| !set.is_empty()) {
-                // The last one asked about is the new set, if there is one.
+                // If the cluster has a new set, it is the last one.
                 may_join =
                     findings.require(Permission::join(set), || sentences::join(change.user, set));
             }
@@ -105,7 +105,7 @@ impl Rules for ValidateCluster {
     }
 }
 
-/// What must be known, in the order of the denials. An object whose name is always reserved raises no question.
+/// Returns the questions, in the order of the denials. An object with an exact reserved name raises no question.
 fn questions(
     acceptance: Acceptance,
     change: &Change<'_, Cluster<'_>>,
@@ -138,10 +138,10 @@ fn questions(
     questions
 }
 
-/// What a change does about acceptance.
+/// The effect of a change on the acceptance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceptance {
-    /// Nothing that needs a permission.
+    /// No effect that needs a permission.
     Unguarded,
     TurnedOn,
     TurnedOff,
@@ -158,7 +158,7 @@ fn acceptance(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Acceptan
     }
 }
 
-/// Why the cluster cannot have its name, as far as the change introduces it: by making the cluster, or by accepting it.
+/// Returns the reason why the cluster cannot have its name, if the change creates or accepts the cluster.
 fn reservation<'s>(
     change: &Change<'_, Cluster<'_>>,
     acceptance: Acceptance,
@@ -170,7 +170,7 @@ fn reservation<'s>(
         .flatten()
 }
 
-/// A cluster that was accepted before its name was reserved stays writable.
+/// Warns about a cluster that was accepted before its name was reserved. Such a cluster can still be updated.
 fn kept_warning(change: &Change<'_, Cluster<'_>>, settings: &Settings) -> Option<String> {
     let old = change.old.as_ref()?;
     let stays = old.spec.hub_accepts_client
@@ -185,8 +185,8 @@ fn kept_warning(change: &Change<'_, Cluster<'_>>, settings: &Settings) -> Option
     })
 }
 
-/// Whether the change adds [`labels::DENY_NOW`], or gives it another value. To take it away is free: it stops nothing that
-/// has begun.
+/// Returns true if the change adds [`labels::DENY_NOW`] or changes its value. Every requester may remove it: a denial that
+/// has begun goes on.
 fn is_denied_now(change: &Change<'_, Cluster<'_>>) -> bool {
     let new = change.new.metadata.annotations.deny_now.as_ref();
     let old = change.old.as_ref();
@@ -217,15 +217,15 @@ fn join(set: &str) -> Question {
     Question::Permission(Permission::join(set))
 }
 
-/// Asked only of names that a set can have: of others the answer is known.
+/// Returns the question for a name that a set can have. For other names, the answer is known.
 fn set_exists(set: &str) -> Option<Question> {
     names::is_dns1123_subdomain(set).then(|| Question::SetExists {
         name: set.to_owned(),
     })
 }
 
-/// What is wrong with the object, as far as the change introduces it. Nothing on an object that is being deleted: its
-/// finalizers must come off, whatever is in it.
+/// Returns the faults that the change introduces. An object that is being deleted has no faults: it must be possible to
+/// remove its finalizers.
 fn faults(change: &Change<'_, Cluster<'_>>) -> Faults {
     let mut faults = Faults::default();
     if is_being_deleted(change) {
@@ -277,7 +277,7 @@ fn client_config_faults(
     let ca_bundles: HashSet<_> = old.iter().map(|config| &config.ca_bundle).collect();
     for ClientConfig { url, ca_bundle } in new.iter() {
         if !urls.contains(url) && !url::is_https_with_host(url.as_str()) {
-            // What OCM prints between quotes as it is; here nothing reaches a terminal unescaped.
+            // OCM prints the URL in quotes without escapes. Here, all text is escaped.
             faults.add(Reason::ClientConfigUrl, || {
                 format!("url {} is invalid in client configs", Quoted(url.as_str()))
             });
@@ -318,7 +318,7 @@ fn taint_faults(new: &List<Taint<'_>>, old: &List<Taint<'_>>, faults: &mut Fault
     }
 }
 
-/// How many taints there are of each key and effect.
+/// Counts the taints of each key and effect.
 fn count<'t>(taints: &'t [Taint<'_>]) -> BTreeMap<(&'t str, &'t str), usize> {
     let mut counts = BTreeMap::new();
     for Taint { key, effect, .. } in taints {
@@ -327,15 +327,15 @@ fn count<'t>(taints: &'t [Taint<'_>]) -> BTreeMap<(&'t str, &'t str), usize> {
     counts
 }
 
-/// What the requester should know, but is not refused for. `may_join`: the requester may join the new set; only then is
-/// it said whether the set exists.
+/// Returns the warnings for the requester. `may_join` is true if the requester may join the new set: only then does a
+/// warning tell whether the set exists.
 fn warnings(change: &Change<'_, Cluster<'_>>, answers: Answers<'_>, may_join: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let (old, new) = sets(change);
     if old != new && !new.is_empty() {
         match set_exists(new) {
             None => warnings.push(format!(
-                "label {} names {}, which no ManagedClusterSet can be named",
+                "label {} has the value {}, which is not a valid name of a ManagedClusterSet",
                 labels::CLUSTER_SET,
                 Quoted(new)
             )),
@@ -357,7 +357,7 @@ fn warnings(change: &Change<'_, Cluster<'_>>, answers: Answers<'_>, may_join: bo
         .and_then(|old| old.metadata.labels.retired_set.as_ref());
     if retired.is_some() && retired != stored {
         warnings.push(format!(
-            "label {} is retired and puts the cluster into no set: use {}",
+            "label {} is retired and has no effect: use {}",
             labels::RETIRED_CLUSTER_SET,
             labels::CLUSTER_SET
         ));

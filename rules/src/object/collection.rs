@@ -1,4 +1,4 @@
-//! Lists and maps, read item by item, so that a reader can count, bound and check them while they are decoded.
+//! Decodes lists and maps item by item, so that a reader can count, limit and check the items on the way.
 
 use std::fmt;
 
@@ -6,38 +6,38 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 
 use super::shape::unexpected;
 
-/// Reads the items of a list.
+/// A reader of the items of a list.
 pub trait Items<'de>: Sized {
-    /// What is made of them; its default is made of `null`, as which Go writes an empty list.
+    /// The result. Its default stands for `null`, which is how Go writes an empty list.
     type Value: Default;
 
-    /// Takes the items.
+    /// Reads the items.
     ///
     /// # Errors
-    /// One of them does not decode, or cannot be taken.
+    /// An item cannot be decoded, or the reader refuses it.
     fn read<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error>;
 }
 
-/// Reads the entries of a map.
+/// A reader of the entries of a map.
 pub trait Entries<'de>: Sized {
-    /// What is made of them.
+    /// The result.
     type Value;
 
-    /// What was expected, for errors about something else.
+    /// The expectation, for the error about a value of another type.
     const EXPECTED: &'static str;
 
-    /// Takes the entries.
+    /// Reads the entries.
     ///
     /// # Errors
-    /// One of them does not decode, or cannot be taken.
+    /// An entry cannot be decoded, or the reader refuses it.
     fn read<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error>;
 }
 
-/// A list, and nothing else.
+/// Decodes a list and refuses other types.
 #[derive(Debug)]
 pub struct Sequence<I>(pub I);
 
-/// A map, and nothing else.
+/// Decodes a map and refuses other types.
 #[derive(Debug)]
 pub struct Map<E>(pub E);
 

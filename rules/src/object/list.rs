@@ -1,8 +1,8 @@
-//! Lists of an object: held up to a bound, and counted beyond it.
+//! Lists of an object: kept up to a limit; further items are only counted.
 //!
-//! A requester chooses how long a list is, and a short item of JSON is a large one in memory. So a list is counted while it
-//! is decoded; what is beyond the bound is passed over. An object that was stored with a longer list must go on working: its
-//! labels change, it is denied, it is deleted. So a long list that only repeats what is stored counts as unchanged.
+//! A requester chooses the length of a list, and a short item of JSON is large in memory. So items are counted while they
+//! are decoded, and those beyond the limit are dropped. An object that was stored with a longer list must stay usable: its
+//! labels change, the cluster is denied, the object is deleted. So a long list with only stored items counts as unchanged.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -12,8 +12,8 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, SeqAcces
 use super::collection::{Items, Sequence};
 use super::shape::FromObject;
 
-/// No change introduces a longer list of taints, client configs, or requirements of a selector.
-pub const LONGEST_LIST: usize = 1_000;
+/// The maximum number of taints, of client configs, and of requirements of a selector.
+pub(crate) const LONGEST_LIST: usize = 1_000;
 
 /// A list of an object.
 #[derive(Clone, Debug)]
@@ -23,39 +23,39 @@ pub struct List<T> {
     stays: bool,
 }
 
-/// A list as it is compared with the stored one, by their texts.
+/// A list for the comparison with the stored one, by their JSON text.
 #[derive(Debug)]
 pub struct Compared<'l> {
-    /// Its field in `spec`.
+    /// The name of its field in `spec`.
     pub field: &'static str,
-    /// How many items it has.
+    /// The number of items.
     pub length: usize,
-    /// Whether all of them are held.
+    /// True if all items are kept.
     pub is_whole: bool,
-    /// To be set when each of its items is in the stored list.
+    /// The comparison sets this if each item is in the stored list.
     pub stays: &'l mut bool,
 }
 
 // === impl List ===
 
 impl<T> List<T> {
-    /// How many items it has, held or not.
+    /// Returns the number of items as submitted.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Whether all items are held.
+    /// Returns true if all items are kept.
     pub fn is_whole(&self) -> bool {
         self.length == self.held.len()
     }
 
-    /// Whether each item is known to be in the stored list. Found out only where one of the two lists is not whole.
+    /// Returns true if each item is known to be in the stored list. Known only if one of the two lists is not whole.
     pub fn stays(&self) -> bool {
         self.stays
     }
 
-    /// Whether it is longer than a change may make it.
-    pub fn is_too_long(&self) -> bool {
+    /// Returns true if it is too long and not stored already.
+    pub(crate) fn is_too_long(&self) -> bool {
         !self.is_whole() && !self.stays
     }
 
@@ -70,7 +70,7 @@ impl<T> List<T> {
 }
 
 impl<T: PartialEq> List<T> {
-    /// Whether it is known to be the other list, or a part of it.
+    /// Returns true if it is known to equal the other list, or to be a part of it.
     pub(crate) fn is_unchanged(&self, other: &Self) -> bool {
         self.stays || (self.is_whole() && other.is_whole() && self.held == other.held)
     }
@@ -100,7 +100,7 @@ impl<T> Deref for List<T> {
     }
 }
 
-/// Reads a list up to its bound.
+/// Keeps a list up to its limit.
 struct Bounded<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Items<'de> for Bounded<T> {

@@ -1,5 +1,5 @@
-//! Label selectors, read as strictly as the rest: Kubernetes' generated types take the last of two fields of one name, so
-//! that a bad selector could hide behind a good one. Their lists are bounded as [`super::List`] is.
+//! Label selectors, decoded strictly: Kubernetes' generated types use the last of two fields of one name, so that an
+//! invalid selector could hide behind a valid one. Their lists are limited like [`super::List`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,20 +15,20 @@ use super::shape::{ByFields, Fields, once};
 use super::{ClusterSelector, Text};
 use crate::display::Quoted;
 
-/// No change introduces more values of a selector's requirements, all together.
-pub const MOST_VALUES: usize = 10_000;
+/// The maximum number of values of all requirements of a selector together.
+pub(crate) const MOST_VALUES: usize = 10_000;
 
-/// How much there is of a selector, held or not.
+/// The size of a selector as submitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SelectorSize {
-    /// Labels and expressions.
+    /// The number of labels and expressions.
     pub requirements: usize,
-    /// Values of all expressions.
+    /// The number of values of all expressions.
     pub values: usize,
 }
 
 impl SelectorSize {
-    /// Whether all of it is held.
+    /// Returns true if the whole selector is kept.
     pub fn is_whole(self) -> bool {
         self.requirements <= LONGEST_LIST && self.values <= MOST_VALUES
     }
@@ -43,7 +43,7 @@ impl SelectorSize {
     }
 }
 
-/// What is held of a `clusterSelector` while it is read.
+/// The fields of a `clusterSelector` decoded so far.
 #[derive(Default)]
 struct Reading<'a> {
     selector_type: Option<Option<Text<'a>>>,
@@ -51,14 +51,14 @@ struct Reading<'a> {
     size: SelectorSize,
 }
 
-/// `labelSelector`; `null` is as good as absent.
+/// Decodes `labelSelector`; `null` counts as absent.
 struct Selector<'s> {
     labels: Option<Option<BTreeMap<String, String>>>,
     expressions: Option<Vec<LabelSelectorRequirement>>,
     size: &'s mut SelectorSize,
 }
 
-/// One of `matchExpressions`.
+/// Decodes an item of `matchExpressions`.
 struct Expression<'a, 's> {
     key: Option<Option<Text<'a>>>,
     operator: Option<Option<Text<'a>>>,
@@ -66,7 +66,7 @@ struct Expression<'a, 's> {
     size: &'s mut SelectorSize,
 }
 
-/// `null`, or what this seed reads.
+/// Decodes `null`, or the value of this seed.
 struct Nullable<S>(S);
 
 struct Labels<'s>(&'s mut SelectorSize);

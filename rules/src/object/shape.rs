@@ -1,8 +1,8 @@
-//! What is an object is an object: decoders of structs take a list of the fields' values as well, which Kubernetes does not,
-//! and which no patch could be written for.
+//! Decodes objects only from JSON objects. serde also decodes a struct from a list of its values, which Kubernetes refuses,
+//! and which a patch could not change.
 //!
-//! Decoders quote the text they find in a wrong place. Here it is cut: it may be as large as the request, and six times as
-//! large once it is escaped.
+//! Decoders quote text in a wrong place. Here, the quote is cut: it could be as large as the request, and six times as
+//! large with escapes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,14 +16,14 @@ use serde::de::{
 use super::Text;
 use crate::display::cut_bytes;
 
-/// More bytes of a text that is in a wrong place are not quoted.
+/// The maximum number of bytes in a quote.
 const QUOTED: usize = 256;
 
-/// What is decoded from an object, and from nothing else.
+/// A value that is decoded from an object, and from no other type.
 #[derive(Clone, Copy, Debug)]
 pub struct FromObject<T>(pub T);
 
-/// An object; `null` is as good as absent.
+/// Decodes an object; `null` counts as absent.
 pub(super) fn object<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -33,10 +33,10 @@ where
     Ok(object.map(|FromObject(object)| object).unwrap_or_default())
 }
 
-/// An object that is there.
+/// Decodes an object that must be present.
 ///
 /// # Errors
-/// It is something else, or does not decode.
+/// The value has another type, or cannot be decoded.
 pub fn required<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -45,10 +45,10 @@ where
     FromObject::deserialize(deserializer).map(|FromObject(object)| object)
 }
 
-/// A boolean; `null` is as good as absent.
+/// Decodes a boolean; `null` counts as absent.
 ///
 /// # Errors
-/// It is something else.
+/// The value has another type.
 pub fn boolean<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
     struct BooleanVisitor;
 
@@ -75,7 +75,7 @@ pub fn boolean<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool
     deserializer.deserialize_any(BooleanVisitor)
 }
 
-/// An integer; `null` is as good as absent.
+/// Decodes an integer; `null` counts as absent.
 pub(super) fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     struct IntegerVisitor;
 
@@ -109,18 +109,18 @@ pub(super) fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     deserializer.deserialize_any(IntegerVisitor)
 }
 
-/// A text where something else was expected.
+/// Returns the error about a string in place of another type.
 pub(super) fn unexpected<E: Error>(text: &str, expected: &dyn Expected) -> E {
     E::invalid_type(Unexpected::Str(cut_bytes(text, QUOTED)), expected)
 }
 
-/// Takes the fields of an object one by one.
+/// Reads the fields of an object one by one.
 pub(super) trait Fields<'de> {
-    /// Takes the value of a field that it knows; `false` leaves it, to be passed over.
+    /// Reads the value of a known field, or returns false: then the caller skips the value.
     fn take<A: MapAccess<'de>>(&mut self, field: &str, map: &mut A) -> Result<bool, A::Error>;
 }
 
-/// Reads an object by its fields, and nothing but an object.
+/// Decodes an object field by field, and refuses other types.
 pub(super) struct ByFields<'f, F>(pub(super) &'f mut F);
 
 impl<'de, F: Fields<'de>> DeserializeSeed<'de> for ByFields<'_, F> {
@@ -152,7 +152,7 @@ impl<'de, F: Fields<'de>> Visitor<'de> for ByFields<'_, F> {
     }
 }
 
-/// Reads a field once; `null` is as good as absent, but is there.
+/// Decodes a field, and refuses a duplicate. `null` becomes `Some(None)`.
 pub(super) fn once<'de, A, T>(
     seen: &mut Option<Option<T>>,
     field: &'static str,

@@ -1,4 +1,4 @@
-//! Taints of a ManagedCluster, read field by field.
+//! Taints of a ManagedCluster, decoded field by field.
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess};
 
@@ -14,14 +14,14 @@ pub struct Taint<'a> {
     pub value: Text<'a>,
     /// The effect.
     pub effect: Text<'a>,
-    /// Since when, RFC 3339.
+    /// The time at which the taint was added, in RFC 3339.
     pub time_added: Option<Text<'a>>,
-    /// Whether the object says more than these fields do: a field that is not known, or a given one that is empty. The
-    /// taint cannot be written anew then without losing that.
+    /// True if the object has an unknown field, or a known field with an empty value. To write the taint anew would lose
+    /// that.
     pub says_more: bool,
 }
 
-/// The fields that have come.
+/// The fields decoded so far.
 #[derive(Default)]
 struct Reading<'a> {
     key: Option<Option<Text<'a>>>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-/// A string of the request, borrowed unless it had escapes. A copy costs nothing, however long it is.
+/// A string of the request, borrowed unless it has escapes. A clone does not copy the text.
 #[derive(Clone)]
 pub struct Text<'a>(Held<'a>);
 
@@ -18,7 +18,7 @@ enum Held<'a> {
 }
 
 impl Text<'_> {
-    /// The string.
+    /// Returns the string.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Held::Borrowed(text) => text,
@@ -26,7 +26,7 @@ impl Text<'_> {
         }
     }
 
-    /// The string, independent of the request.
+    /// Returns the string, independent of the request.
     pub fn into_owned(self) -> Text<'static> {
         Text(Held::Shared(match self.0 {
             Held::Borrowed(text) => text.into(),
@@ -34,7 +34,7 @@ impl Text<'_> {
         }))
     }
 
-    /// Whether it is empty.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.as_str().is_empty()
     }

@@ -1,4 +1,4 @@
-//! Changes and answers for tables, written short.
+//! A short notation for changes and answers in tables.
 
 #![allow(
     dead_code,
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 /// The time of every decision.
 pub const NOW: &str = "2026-11-21T12:00:00Z";
 
-/// What is so on the hub of a table's row, in words: `accept`, `join:SET`, `join:*`, `agent` (the requester is one), `bind:SET`, `terminating`, `own` (the namespace is the cluster's),
-/// `binding:NAME`, `accepted`, `set:NAME`; a `?` in front makes it unknown.
+/// The facts of the hub in a row, as words: `accept`, `join:SET`, `join:*`, `agent` (the requester is an agent), `bind:SET`, `terminating`, `own` (the namespace is the cluster's),
+/// `binding:NAME`, `accepted`, `set:NAME`; the prefix `?` makes a fact unknown.
 pub fn answer(question: &Question, facts: &[&str]) -> Answer {
     let fact = match question {
         Question::Permission(permission) if permission.subresource == "accept" => {
@@ -67,7 +67,7 @@ pub fn answered(questions: Vec<Question>, facts: &[&str]) -> Vec<(Question, Answ
         .collect()
 }
 
-/// What these rules decide about a change on a hub where `facts` are so.
+/// Decides a change with these rules on a hub with these facts.
 pub fn decided<'o, R: Rules>(
     change: &Change<'_, R::Object<'o>>,
     settings: &Settings,
@@ -78,7 +78,7 @@ pub fn decided<'o, R: Rules>(
     case.decide(change, settings, Answers::new(&answers))
 }
 
-/// A decision in short: `allow`, or the code and the reasons; `~` and the number of warnings behind it.
+/// A decision in short: `allow`, or the code and the reasons; then `~` and the number of warnings.
 pub fn short(decision: &Decision) -> String {
     let outcome = match &decision.outcome {
         DecisionOutcome::Allowed => "allow".to_owned(),
@@ -110,7 +110,7 @@ pub fn short(decision: &Decision) -> String {
     }
 }
 
-/// A ManagedCluster: labels and spec as given.
+/// A ManagedCluster with these labels and this spec.
 pub fn cluster(labels: Value, spec: Value) -> Value {
     json!({
         "apiVersion": "cluster.open-cluster-management.io/v1",
@@ -120,12 +120,12 @@ pub fn cluster(labels: Value, spec: Value) -> Value {
     })
 }
 
-/// The label that puts a cluster into a set.
+/// The label that adds a cluster to a set.
 pub fn in_set(set: &str) -> Value {
     json!({ "cluster.open-cluster-management.io/clusterset": set })
 }
 
-/// The object, being deleted.
+/// Marks the object as being deleted.
 pub fn deleting(mut object: Value) -> Value {
     object["metadata"]["deletionTimestamp"] = "2026-11-21T00:00:00Z".into();
     object

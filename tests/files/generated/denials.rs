@@ -225,7 +225,7 @@ fn entries() -> Vec<Entry> {
             }),
             why: "Agents find the requests of their cluster by this label, and OCM's agents halt while there are ten of them. Only \
                   requests of users in the group `system:open-cluster-management:managed-clusters` come to the gate.",
-            remedy: "Label the request with the agent's own cluster, or leave the label away.",
+            remedy: "Label the request with the agent's own cluster, or omit the label.",
         },
         Entry {
             reason: Reason::ClusterName.as_str(),
@@ -494,7 +494,7 @@ async fn undecided(page: &mut String) {
         page,
         "\n## Not decided: 500 InternalError and 429 TooManyRequests\n\n\
          The gate fails closed: what it must know and cannot find out is not allowed. It says then what was in the way, and that \
-         it is no denial. A client may try again after `details.retryAfterSeconds`.\n\n\
+         it is not a denial. A client may try again after `details.retryAfterSeconds`.\n\n\
          ```\n{unanswered}\n```\n\n\
          **What to do:** Try again. If it goes on, the message names what is in the way: the hub's API server, the network, or a \
          right that the gate itself lacks (its ClusterRole is in `manifests/`). The gate's log and `/readyz` say more.\n\n\

@@ -81,7 +81,7 @@ async fn a_body_that_trickles_is_answered_in_time() {
             "status": "Failure",
             "code": 500,
             "reason": "InternalError",
-            "message": "the review did not arrive in time: this is no denial, try again",
+            "message": "the review did not arrive in time: this is not a denial, try again",
             "details": {"retryAfterSeconds": 1},
         })
     );

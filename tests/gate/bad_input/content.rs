@@ -228,7 +228,7 @@ async fn a_label_that_no_set_can_have_is_a_warning() {
     assert_eq!(
         response(&answer)["warnings"],
         json!([
-            "label cluster.open-cluster-management.io/clusterset names \"Not a set!\", which no ManagedClusterSet can be named"
+            "label cluster.open-cluster-management.io/clusterset has the value \"Not a set!\", which is not a valid name of a ManagedClusterSet"
         ])
     );
 }

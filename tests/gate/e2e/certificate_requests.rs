@@ -52,7 +52,7 @@ async fn an_agent_files_requests_for_its_own_cluster_only(by: By) {
     let agent = filing(hub.cluster, &user, &groups_of(&own)).await;
     let agent = agent.by(by);
     let remedy = format!(
-        "an agent files requests for its own cluster only: label {LABEL}=\"{own}\", or leave the label away"
+        "an agent files requests for its own cluster only: set the label {LABEL}=\"{own}\", or omit it"
     );
     let (name, foreign) = labelled(Csr::new(&own, "a1"), Some(&other));
     let written = agent.create(&foreign).await;
@@ -81,8 +81,7 @@ async fn an_agent_whose_name_is_no_agents_labels_none(by: By) {
     let user = format!("{}:x", user_of(&cluster, "a1"));
     let agent = filing(hub.cluster, &user, &groups_of(&cluster)).await;
     let agent = agent.by(by);
-    let remedy =
-        format!("this is not the name of the agent of a cluster: leave the label {LABEL} away");
+    let remedy = format!("this is not the user name of a cluster's agent: omit the label {LABEL}");
     let (name, request) = labelled(Csr::new(&cluster, "a1"), Some(&cluster));
     let written = agent.create(&request).await;
     let refused = denial(&name, &user, &cluster, &remedy);

@@ -94,7 +94,7 @@ async fn a_label_that_no_set_can_have_is_warned_of(by: By) {
     let name = fresh("c");
     let dev = hub.developer(&fresh("dev"), &[may_join("Prod_1")]).await;
     let written = dev.by(by).create(&member(&name, "Prod_1")).await;
-    let warning = "label cluster.open-cluster-management.io/clusterset names \"Prod_1\", which no ManagedClusterSet can be named";
+    let warning = "label cluster.open-cluster-management.io/clusterset has the value \"Prod_1\", which is not a valid name of a ManagedClusterSet";
     assert_eq!(written.ok_with_warnings().1, [warning]);
 }
 
@@ -105,7 +105,7 @@ async fn the_retired_label_is_warned_of_once(by: By) {
     let mut cluster = member(&fresh("c"), "default");
     cluster["metadata"]["labels"]["open-cluster-management.io/clusterset"] = "old".into();
     let written = dev.by(by).create(&cluster).await;
-    let warning = "label open-cluster-management.io/clusterset is retired and puts the cluster into no set: \
+    let warning = "label open-cluster-management.io/clusterset is retired and has no effect: \
                    use cluster.open-cluster-management.io/clusterset";
     assert_eq!(written.ok_with_warnings().1, [warning]);
     let patch = json!({ "spec": { "leaseDurationSeconds": 30 } });

@@ -1,4 +1,4 @@
-//! What the gate cannot find out it does not let through, and says that this is no denial.
+//! What the gate cannot find out it does not let through, and says that this is not a denial.
 
 use std::time::Instant;
 
@@ -33,7 +33,7 @@ async fn a_hub_that_does_not_answer_in_time_leaves_it_open() {
     );
     assert!(message.starts_with(&question), "{message}");
     assert!(
-        message.ends_with(": this is no denial, try again"),
+        message.ends_with(": this is not a denial, try again"),
         "{message}"
     );
     assert_eq!(answer.body["details"]["retryAfterSeconds"], 1);

@@ -21,7 +21,7 @@ fn assert_undecided(case: &str, response: &Value) {
     assert_eq!(status["details"]["retryAfterSeconds"], 1, "{case}");
     for line in message(response).lines() {
         assert!(
-            line.ends_with(": this is no denial, try again"),
+            line.ends_with(": this is not a denial, try again"),
             "{case}: {line}"
         );
     }
@@ -59,7 +59,7 @@ async fn trouble_with_the_hub_is_told_apart_from_a_denial() {
             "the hub does not know the gate",
             REVIEWS,
             Fault::Unauthorized,
-            &["does not know the gate's own credentials", "kubeconfig"],
+            &["does not accept the gate's own credentials", "kubeconfig"],
         ),
         (
             "the hub turns requests away",
@@ -95,26 +95,26 @@ async fn trouble_with_the_hub_is_told_apart_from_a_denial() {
             "the answer is no JSON",
             REVIEWS,
             Fault::Garbage,
-            &["the hub's answer to create subjectaccessreviews cannot be read: expected value"],
+            &["the hub's response to create subjectaccessreviews cannot be read: expected value"],
         ),
         (
             "the answer is another object",
             REVIEWS,
             Fault::OtherKind,
-            &["the hub's answer to create subjectaccessreviews cannot be read"],
+            &["the hub's response to create subjectaccessreviews cannot be read"],
         ),
         (
             "the namespace is another object",
             "/namespaces/c1",
             Fault::OtherKind,
-            &["the hub's answer to get namespaces cannot be read: missing field `name`"],
+            &["the hub's response to get namespaces cannot be read: missing field `name`"],
         ),
         (
             "the list of bindings is no list",
             "/managedclustersetbindings",
             Fault::OtherKind,
             &[
-                "the hub's answer to list managedclustersetbindings cannot be read: missing field `items`",
+                "the hub's response to list managedclustersetbindings cannot be read: missing field `items`",
             ],
         ),
         (
@@ -133,7 +133,7 @@ async fn trouble_with_the_hub_is_told_apart_from_a_denial() {
             "the answer floods the gate",
             "/namespaces/c1",
             Fault::Flood,
-            &["the hub's answer to get namespaces cannot be read: it is longer than 8 MiB"],
+            &["the hub's response to get namespaces cannot be read: it is longer than 8 MiB"],
         ),
         (
             "the answer has no status",
@@ -154,7 +154,7 @@ async fn trouble_with_the_hub_is_told_apart_from_a_denial() {
             "/namespaces/c1",
             Fault::Hang,
             &[
-                "cannot decide whether there is a terminating namespace \"c1\": \
+                "cannot decide whether the hub is terminating namespace \"c1\": \
                no answer from the hub within 1.8s",
             ],
         ),

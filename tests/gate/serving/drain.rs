@@ -131,7 +131,7 @@ async fn a_server_that_is_told_to_stop_loses_no_request() {
     let life = [
         "serving",
         "ready: questions are answered",
-        "told to stop: not ready, serving on",
+        "shutting down: not ready, still serving",
         "draining",
         "stopped",
     ];
@@ -155,7 +155,7 @@ async fn interrupting_is_telling_to_stop() {
 async fn told_twice_it_ends_at_once() {
     let mut gate = Gate::with_files(&["--shutdown-delay", "1m"]);
     gate.signal("TERM");
-    gate.logged(|line| line["message"] == "told to stop: not ready, serving on");
+    gate.logged(|line| line["message"] == "shutting down: not ready, still serving");
     let begun = Instant::now();
     gate.signal("TERM");
     assert_eq!(gate.ended().await.code(), Some(1));

@@ -69,7 +69,7 @@ async fn a_thousand_reviews_too_many_are_told_to_come_again() {
                 "status": "Failure",
                 "code": 429,
                 "reason": "TooManyRequests",
-                "message": "more than 50 reviews are being decided: this is no denial, try again",
+                "message": "more than 50 reviews are being decided: this is not a denial, try again",
                 "details": {"retryAfterSeconds": 1},
             })
         );
@@ -114,6 +114,6 @@ async fn a_question_that_is_not_answered_in_time_is_no_denial() {
     );
     assert_eq!(status["details"], json!({"retryAfterSeconds": 1}));
     let message = "cannot decide whether user \"bob\" may update or create managedclusters/accept.register.open-cluster-management.io \
-                   \"c1\": no answer from the hub within 0.9s: this is no denial, try again";
+                   \"c1\": no answer from the hub within 0.9s: this is not a denial, try again";
     assert_eq!(status["message"], message);
 }

@@ -99,7 +99,7 @@ async fn a_second_signal_ends_it_at_once() {
     shipped::install_hub(&cluster).await;
     let (mut hub, _, _watched) = start(&cluster, &["--shutdown-delay", "1h"]).await;
     hub.signal("TERM");
-    hub.logged(|line| line["message"] == "told to stop: not ready, serving on");
+    hub.logged(|line| line["message"] == "shutting down: not ready, still serving");
     hub.signal("TERM");
     assert_eq!(hub.ended().await.code(), Some(1));
 }

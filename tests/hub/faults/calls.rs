@@ -161,7 +161,7 @@ impl Call {
     }
 }
 
-/// It says that it could not be decided, that this is no denial, and when to come again; or allows, and says what was left
+/// It says that it could not be decided, that this is not a denial, and when to come again; or allows, and says what was left
 /// away because it could not be decided.
 fn is_undecided(response: &Value) -> bool {
     let status = &response["status"];
@@ -173,7 +173,7 @@ fn is_undecided(response: &Value) -> bool {
     status["code"] == 500
         && status["reason"] == "InternalError"
         && status["details"]["retryAfterSeconds"].is_number()
-        && message.contains("this is no denial, try again")
+        && message.contains("this is not a denial, try again")
         && response["auditAnnotations"]["outcome"] == "undecided"
 }
 

@@ -40,7 +40,7 @@ fn an_answer_is_right_or_undecided_or_has_failed() {
         "allowed": false,
         "status": {
             "status": "Failure", "code": 500, "reason": "InternalError",
-            "message": "cannot decide x: this is no denial, try again",
+            "message": "cannot decide x: this is not a denial, try again",
             "details": { "retryAfterSeconds": 1 },
         },
         "auditAnnotations": { "outcome": "undecided" },

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub enum Outcome {
     /// The right answer, in time.
     Decided,
-    /// An answer in time that says that it could not be decided, and that this is no denial.
+    /// An answer in time that says that it could not be decided, and that this is not a denial.
     Undecided,
     /// Anything else.
     Failed(Failure, String),

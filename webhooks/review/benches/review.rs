@@ -1,5 +1,4 @@
-//! What a review costs without the network: from the bytes of a request to the bytes of its answer, and what is allocated
-//! on the way. `cargo bench -p berth-review`.
+//! Measures a review without the network, from the bytes of a request to the bytes of its response: time and allocations. `cargo bench -p berth-review`.
 
 #![allow(missing_docs, reason = "made by divan's macros")]
 #![allow(clippy::unwrap_used, reason = "a benchmark")]
@@ -21,7 +20,7 @@ fn main() {
     divan::main();
 }
 
-/// The recorded reviews that are measured, and where they are sent.
+/// The recorded reviews, each with its webhook.
 const REVIEWS: [(&str, Webhook); 4] = [
     ("update-unrelated-bob.validate", Webhook::ValidateCluster),
     ("update-unrelated-bob.mutate", Webhook::MutateCluster),

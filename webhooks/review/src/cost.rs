@@ -1,23 +1,23 @@
-//! What a review takes in memory once it is decoded, told before it is.
+//! Estimates the memory of a decoded review before it is decoded.
 
-/// What an object takes that is held, with all it holds itself but its texts.
+/// The bytes of memory of an object, without its strings.
 const OBJECT: usize = 128;
 
-/// What a text takes that is held, besides its bytes.
+/// The bytes of memory of a string, besides its content.
 const TEXT: usize = 48;
 
-/// What all that is held takes at most, besides its texts: lists are bounded, and so is the requester.
+/// The maximum for all values of a review, without the content of strings: lists and the requester are limited.
 const MOST: usize = 4 * 1024 * 1024;
 
-/// At most so many bytes of memory are taken by decoding and deciding a review, besides its body. Counted by the objects and
-/// items there could be in it, so that a plain review costs little, and one of tiny items what it takes.
+/// Returns the maximum number of bytes of memory that it takes to decode and decide a review, besides its body. The estimate
+/// counts the possible objects and items: it is small for a usual review, and large for one of many small items.
 pub fn decoding_costs(body: &[u8]) -> usize {
     let (mut objects, mut items) = (0, 0);
     for byte in body {
         objects += usize::from(*byte == b'{');
         items += usize::from(*byte == b',');
     }
-    // Texts with escapes are copied once, by way of a buffer.
+    // Strings with escapes are copied through a buffer.
     (objects * OBJECT + items * TEXT).min(MOST + 2 * body.len())
 }
 
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_review_costs_what_is_in_it() {
+    fn the_cost_of_a_review_follows_from_its_content() {
         let plain =
             include_bytes!("../../../tests/data/reviews/update-unrelated-bob.validate.json");
         assert!(

@@ -1,4 +1,4 @@
-//! Answers from files: the gate with no hub behind it.
+//! Answers from files, so that the gate runs without a hub.
 
 use berth_rbac::{Request, Subject, Verdict};
 use berth_rules::{Answer, Permission, Question};
@@ -7,14 +7,14 @@ use futures::future::{BoxFuture, ready};
 
 use crate::{Answerer, Finding, HubFiles, Requester};
 
-/// Answers every question from [`HubFiles`], at once and for sure.
+/// Answers every question from [`HubFiles`], without delay or failure.
 #[derive(Debug)]
 pub struct FilesAnswerer {
     hub: HubFiles,
 }
 
 impl FilesAnswerer {
-    /// Answers from the state these files describe.
+    /// Makes an answerer with the state in these files.
     pub fn new(hub: HubFiles) -> Self {
         Self { hub }
     }
@@ -25,7 +25,7 @@ impl FilesAnswerer {
             Question::Permission(permission) => self.permission(requester, permission),
             Question::Namespace { name } => match hub.namespaces.get(name) {
                 Some(namespace) => Finding::found(Answer::Namespace(*namespace)),
-                None => Finding::sure(false).because(format!("there is no Namespace {name:?}")),
+                None => Finding::sure(false).because(format!("Namespace {name:?} does not exist")),
             },
             Question::BindingsIn { namespace } => {
                 let names: Vec<_> = hub
@@ -44,7 +44,7 @@ impl FilesAnswerer {
             Question::AcceptedCluster { name } => match hub.clusters.get(name) {
                 Some(accepted) => Finding::sure(*accepted),
                 None => {
-                    Finding::sure(false).because(format!("there is no ManagedCluster {name:?}"))
+                    Finding::sure(false).because(format!("ManagedCluster {name:?} does not exist"))
                 }
             },
             Question::InGroup { group } => Finding::sure(requester.is_in(group)),
@@ -64,7 +64,7 @@ impl FilesAnswerer {
                 api_group: permission.group,
                 resource: permission.resource,
                 subresource: permission.subresource,
-                // No rule that names objects matches the empty name.
+                // A rule with resource names does not match the empty name.
                 name: permission.name.as_deref().unwrap_or_default(),
                 namespace: permission.namespace.as_deref().unwrap_or_default(),
             };

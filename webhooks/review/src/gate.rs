@@ -1,4 +1,4 @@
-//! The gate: a review in, a verdict out.
+//! The gate: makes a verdict from a review.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate whose questions this answerer answers.
+    /// Makes a gate with this answerer.
     pub fn new(answerer: Arc<dyn Answerer>, settings: impl Into<Settings>) -> Self {
         Self {
             answerer,
@@ -35,7 +35,7 @@ impl Gate {
         }
     }
 
-    /// Returns once the answerer has answered a question, however long that takes. Failures are logged, with their remedy.
+    /// Waits without a limit until the answerer has answered a question. Failures are logged, with their remedy.
     pub async fn first_answer(&self) {
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
         loop {
@@ -49,12 +49,12 @@ impl Gate {
         }
     }
 
-    /// Decides a review by its bytes. `now` is what new taints get for their time.
+    /// Decides a review. `now` becomes the time of new taints.
     ///
     /// # Guarantees
-    /// There is always a verdict, before the deadline or within milliseconds of it: questions without an answer by then
-    /// count as unanswered, and what has been answered keeps its weight. A change that raises no question is decided
-    /// without any I/O. Dropping the future abandons nothing that others wait for.
+    /// It always returns a verdict, at most milliseconds after the deadline. Questions without an answer by then count as
+    /// unanswered; answers that have arrived still count. A change that raises no question is decided without I/O. Dropping
+    /// the future does not cancel calls that other reviews wait for.
     pub async fn examine<'a>(
         &'a self,
         webhook: Webhook,
@@ -81,7 +81,7 @@ impl Gate {
         }
     }
 
-    /// All questions at once, each until the deadline.
+    /// Asks all questions at once, each until the deadline.
     async fn answers(
         &self,
         requester: &Requester,
@@ -106,7 +106,7 @@ impl Gate {
     }
 }
 
-/// How far a review has come without waiting for anybody.
+/// The state of a review after the part that does not wait.
 #[expect(
     clippy::large_enum_variant,
     reason = "the large one is the frequent one"
@@ -114,11 +114,11 @@ impl Gate {
 enum Examined<'a> {
     /// Most reviews raise no question.
     Decided(Verdict<'a>),
-    /// The others wait for answers. Apart, so that those that do not wait carry no room for it.
+    /// The others wait for answers. Boxed, so that the frequent variant stays small.
     Asking(BoxFuture<'a, Verdict<'a>>),
 }
 
-/// What a review is decided in.
+/// The context of a review.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     gate: &'a Gate,

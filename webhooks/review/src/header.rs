@@ -2,7 +2,7 @@
 
 use berth_rules::object::Text;
 
-/// A longer uid is no API server's: theirs have 36 bytes.
+/// The maximum length of a uid in bytes. Those of API servers have 36 bytes.
 pub(crate) const LONGEST_UID: usize = 1024;
 
 /// The two versions of AdmissionReview; the response has the request's.
@@ -13,7 +13,7 @@ pub(crate) enum ApiVersion {
     V1beta1,
 }
 
-/// What is needed to answer a request at all.
+/// The fields that every response needs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Header<'a> {
     pub(crate) api_version: ApiVersion,

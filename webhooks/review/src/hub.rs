@@ -1,7 +1,7 @@
 //! Answers from a hub: SubjectAccessReviews and live reads.
 //!
-//! Nothing is cached and no object is kept, so that an answer is as fresh as the hub's own, and the memory of the gate
-//! does not grow with the hub.
+//! Neither answers nor objects are cached. So answers are as fresh as the hub's own, and the memory of the gate does not
+//! grow with the hub.
 
 mod calls;
 
@@ -22,16 +22,16 @@ use self::calls::Calls;
 use crate::single_flight::SingleFlight;
 use crate::{Answerer, Finding, Requester};
 
-/// Names of bindings that are asked for: enough to name them in a denial.
-const BINDINGS_TOLD: u32 = 20;
+/// The maximum number of bindings that are listed, to name them in a denial.
+const BINDINGS_LISTED: u32 = 20;
 
-/// Answers by asking a hub.
+/// Answers questions by calls to a hub.
 pub struct HubAnswerer {
     calls: Calls,
     flights: SingleFlight<Arc<Asked>, Finding>,
 }
 
-/// What is asked. Facts are asked on nobody's behalf, so that all requesters share them.
+/// The key of a call. For facts, the requester is empty, so that all requesters share the call.
 #[derive(PartialEq, Eq, Hash)]
 struct Asked {
     on_behalf: Requester,
@@ -39,8 +39,8 @@ struct Asked {
 }
 
 impl HubAnswerer {
-    /// Answers with the rights of this hub's user: `create` on `subjectaccessreviews`, `get` on `namespaces`, `managedclusters` and
-    /// `managedclustersets`, `list` on `managedclustersetbindings`.
+    /// Makes an answerer for this hub. Its user needs `create` on `subjectaccessreviews`, `get` on `namespaces`,
+    /// `managedclusters` and `managedclustersets`, and `list` on `managedclustersetbindings`.
     pub fn new(hub: HubApi) -> Self {
         Self {
             calls: Calls::new(hub),
@@ -78,20 +78,20 @@ impl Answerer for HubAnswerer {
                 async move { find(&calls, &asked).await }
             };
             let finding = self.flights.run(Arc::clone(&asked), fly).await;
-            finding.unwrap_or_else(|| Finding::unknown("the question to the hub was broken off"))
+            finding.unwrap_or_else(|| Finding::unknown("the call to the hub was cancelled"))
         }
         .boxed()
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<(), String>> {
-        // Nobody's permission: what counts is that the hub answers.
-        let nobody = Requester {
+        // The answer does not matter, only that the hub answers.
+        let anonymous = Requester {
             username: "system:anonymous".to_owned(),
             ..Requester::default()
         };
         async move {
             let join = Permission::join("berth-readiness-probe");
-            match permitted(&self.calls, &nobody, &join).await.answer {
+            match permitted(&self.calls, &anonymous, &join).await.answer {
                 Answer::Unknown(why) => Err(why),
                 _ => Ok(()),
             }
@@ -101,13 +101,13 @@ impl Answerer for HubAnswerer {
 }
 
 async fn find(calls: &Calls, asked: &Asked) -> Finding {
-    // Only permissions can be about all objects.
+    // Only a question about a permission can be without a name.
     let name = asked.question.object().unwrap_or_default();
     let found = match &asked.question {
         Question::Permission(permission) => {
             return permitted(calls, &asked.on_behalf, permission).await;
         }
-        // The name is to be a part of a path. No object has such a name, whoever chose it.
+        // The name becomes a part of a path. An object cannot have another name.
         _ if !names::is_dns1123_subdomain(name) => Ok(Answer::No),
         Question::Namespace { .. } => namespace(calls, name).await,
         Question::BindingsIn { .. } => bindings_in(calls, name).await,
@@ -121,8 +121,8 @@ async fn find(calls: &Calls, asked: &Asked) -> Finding {
     }
 }
 
-/// One verb after the other, until one is granted. Almost always that is the first. All at once would be answered sooner
-/// to those who have none of them; but a call over HTTP/1.1 that is no longer waited for costs its connection.
+/// Asks about one verb after the other, until one is granted; usually this is the first. To ask about all at once would be
+/// faster for requesters without the permission, but to abandon a call over HTTP/1.1 costs its connection.
 async fn permitted(calls: &Calls, requester: &Requester, permission: &Permission) -> Finding {
     let mut refused: Option<Finding> = None;
     for verb in permission.verbs {
@@ -138,7 +138,7 @@ async fn permitted(calls: &Calls, requester: &Requester, permission: &Permission
     refused.unwrap_or_else(|| Finding::unknown("no verb was asked about"))
 }
 
-/// `status.allowed` alone decides: neither `denied` nor `evaluationError` makes a yes of a no.
+/// Creates a SubjectAccessReview. Only `status.allowed` decides, not `denied` or `evaluationError`.
 async fn review(
     calls: &Calls,
     requester: &Requester,
@@ -150,7 +150,7 @@ async fn review(
         kind: Kind,
         status: Option<Status>,
     }
-    /// Servers answer in kind. What is no review does not pass for one.
+    /// The kind is required, so that another object does not pass for a review.
     #[derive(Deserialize)]
     enum Kind {
         SubjectAccessReview,
@@ -164,7 +164,11 @@ async fn review(
     }
     let body = match serde_json::to_vec(&access_review(requester, permission, verb)) {
         Ok(body) => body,
-        Err(error) => return Finding::unknown(format!("the question cannot be put: {error}")),
+        Err(error) => {
+            return Finding::unknown(format!(
+                "the SubjectAccessReview cannot be encoded: {error}"
+            ));
+        }
     };
     let call = Call::post("/apis/authorization.k8s.io/v1/subjectaccessreviews", body);
     let asked = calls.make::<Review>(
@@ -180,7 +184,7 @@ async fn review(
         Ok(Some(_)) => {
             return Finding::unknown("the hub answered a SubjectAccessReview without a status");
         }
-        Ok(None) => return Finding::unknown("the hub does not know SubjectAccessReviews"),
+        Ok(None) => return Finding::unknown("the hub does not serve SubjectAccessReviews"),
         Err(why) => return Finding::unknown(why),
     };
     let said = [status.reason, status.evaluation_error]
@@ -233,16 +237,16 @@ async fn namespace(calls: &Calls, name: &str) -> Result<Answer, String> {
 async fn bindings_in(calls: &Calls, namespace: &str) -> Result<Answer, String> {
     #[derive(Deserialize)]
     struct Bindings {
-        /// `null` is what Go makes of an empty one; what has none at all is no list.
+        /// Go writes `null` for an empty list. An object without `items` is not a list.
         #[serde(deserialize_with = "Option::deserialize")]
         items: Option<Vec<Object>>,
     }
     let path = format!(
-        "/apis/{}/v1beta2/namespaces/{namespace}/managedclustersetbindings?limit={BINDINGS_TOLD}",
+        "/apis/{}/v1beta2/namespaces/{namespace}/managedclustersetbindings?limit={BINDINGS_LISTED}",
         groups::CLUSTER
     );
     let call = Call::get(path).accept(METADATA_LIST);
-    // A hub that does not serve the kind has none.
+    // A hub that does not serve the kind has no bindings.
     let asked = calls.make::<Bindings>(
         "list managedclustersetbindings",
         call,
@@ -260,7 +264,7 @@ async fn bindings_in(calls: &Calls, namespace: &str) -> Result<Answer, String> {
     })
 }
 
-/// Reads the object of this name. Another one does not pass for it, and lacks what is looked for.
+/// Reads the object of this name, and refuses an object with another name.
 async fn object(
     calls: &Calls,
     what: &str,
@@ -273,15 +277,13 @@ async fn object(
     match &object {
         Some(Object { metadata, .. }) if metadata.name != name => {
             let other = Quoted(&metadata.name);
-            Err(format!(
-                "the hub answered with {other}, asked for \"{name}\""
-            ))
+            Err(format!("the hub returned {other} instead of \"{name}\""))
         }
         _ => Ok(object),
     }
 }
 
-/// As much of any object as decides.
+/// The fields of any object that matter for an answer.
 #[derive(Deserialize)]
 struct Object {
     metadata: Metadata,
@@ -297,14 +299,14 @@ struct Metadata {
     labels: Option<BTreeMap<String, String>>,
 }
 
-/// A ManagedCluster's.
+/// The `spec` of a ManagedCluster.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Spec {
     hub_accepts_client: Option<bool>,
 }
 
-/// A Namespace's.
+/// The `status` of a Namespace.
 #[derive(Deserialize)]
 struct Status {
     phase: Option<String>,
@@ -337,7 +339,7 @@ struct ResourceAttributes<'a> {
     group: &'a str,
     resource: &'a str,
     subresource: &'a str,
-    /// Without it, the permission must be for all names.
+    /// `None` asks for the permission for all names.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -345,7 +347,8 @@ struct ResourceAttributes<'a> {
     verb: &'a str,
 }
 
-/// The review that asks whether the requester holds the permission by this verb: user, uid, groups and every extra.
+/// Returns the review that asks whether the requester has the permission with this verb. It contains user, uid, groups and
+/// every extra.
 fn access_review<'a>(
     requester: &'a Requester,
     permission: &'a Permission,

@@ -1,9 +1,9 @@
-//! The state of a hub, read from YAML or JSON files: who may do what, and what there is.
+//! The state of a hub, read from YAML or JSON files: permissions and objects.
 //!
-//! It serves local trials, policy tests in a user's own CI, and rehearsals without a network. Read are RBAC objects,
-//! Namespaces, ManagedClusters, ManagedClusterSets and ManagedClusterSetBindings, one object a document, several
-//! documents a file, or a `List`; objects of other kinds are counted and passed over, so that a folder of manifests can
-//! be given as it is. A fault names the file, the document and the field, and nothing is taken from any file then.
+//! It is for local trials, and for tests of policies in a user's own CI, without a network. It reads RBAC objects,
+//! Namespaces, ManagedClusters, ManagedClusterSets and ManagedClusterSetBindings: one object per document or a `List`, and
+//! any number of documents per file. Objects of other kinds are only counted, so that users can give a folder of manifests
+//! unchanged. An error names the file, the document and the field; then no file is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,63 +21,60 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBind
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The API group of roles and bindings.
-const RBAC: &str = "rbac.authorization.k8s.io";
-
-/// The group that may do everything, as on a hub.
+/// The group with all permissions, as on a hub.
 const SUPERUSERS: &str = "system:masters";
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a file, in bytes.
 const LARGEST_FILE: u64 = 64 * 1024 * 1024;
 
-/// More of anything than a file of that size can hold. Only what aliases may multiply keeps the parser's own limits.
+/// A limit that a file of that size cannot reach. The parser's own limits for aliases stay in force.
 const UNBOUNDED: usize = 1 << 28;
 
-/// The state of a hub, as far as the gate asks for it.
+/// The part of a hub's state that the gate asks for.
 #[derive(Debug)]
 pub struct HubFiles {
     pub(crate) policy: Policy,
     pub(crate) namespaces: BTreeMap<String, Known>,
-    /// Whether each cluster is accepted.
+    /// The clusters; true if accepted.
     pub(crate) clusters: BTreeMap<String, bool>,
     pub(crate) sets: BTreeSet<String>,
     /// The bindings of each namespace.
     pub(crate) bindings: BTreeMap<String, BTreeSet<String>>,
-    /// Where each object was read.
+    /// The source of each object.
     sources: BTreeMap<String, Source>,
-    /// Objects of other kinds.
+    /// The number of objects of each other kind.
     passed_over: BTreeMap<String, usize>,
 }
 
 /// A document of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The file, as it was named.
+    /// The path as the user gave it.
     pub file: String,
     /// The number of the document in it, from 1. Documents without content do not count.
     pub document: usize,
 }
 
-/// Why hub files could not be read.
+/// Errors in hub files.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// The file system said no.
+    /// A file or folder cannot be read.
     #[error("{path} cannot be read: name a YAML or JSON file, or a folder of such files")]
     Unreadable {
-        /// The path as it was named.
+        /// The path as the user gave it.
         path: String,
-        /// What the file system said.
+        /// The error of the file system.
         source: std::io::Error,
     },
-    /// A folder without a file to read.
+    /// A folder without a YAML or JSON file.
     #[error("{0}: the folder holds no .yaml, .yml or .json file")]
     Empty(String),
-    /// A document is not what it should be.
+    /// A document is invalid.
     #[error("{at}: {problem}")]
     Document {
-        /// Where.
+        /// The document.
         at: Source,
-        /// The field, if it is one, and what is wrong with it.
+        /// The problem, with the field if there is one.
         problem: String,
     },
 }
@@ -99,10 +96,10 @@ impl Default for HubFiles {
 }
 
 impl HubFiles {
-    /// Reads files, and the files of folders (not of the folders in them), in the order of their names.
+    /// Reads files and the files of folders (without subfolders), in the order of their names.
     ///
     /// # Errors
-    /// The first fault; see [`FilesError`].
+    /// The first error; see [`FilesError`].
     pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Self, FilesError> {
         let mut hub = Self::default();
         for path in paths {
@@ -117,7 +114,7 @@ impl HubFiles {
     /// Adds the documents of one file.
     ///
     /// # Errors
-    /// The first fault. What stood before it in the file has been added.
+    /// The first error. Earlier documents of the file have been added.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), FilesError> {
         let mut bytes = text.as_bytes();
         let options = serde_saphyr::options! {
@@ -134,11 +131,11 @@ impl HubFiles {
                 file: file.to_owned(),
                 document: i + 1,
             };
-            // The first line says what and where; a picture of the surroundings follows it.
+            // The first line has the error and its place; a quote of the file follows.
             let not_yaml = |error: serde_saphyr::Error| {
                 let error = error.to_string();
                 let error = error.lines().next().unwrap_or_default();
-                // Advice to programmers.
+                // Remove advice for programmers.
                 let error = error.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
                 at.fault(format!("not YAML: {error}"))
             };
@@ -149,17 +146,17 @@ impl HubFiles {
         Ok(())
     }
 
-    /// How many objects were read.
+    /// Returns the number of objects that were read.
     pub fn len(&self) -> usize {
         self.sources.len()
     }
 
-    /// Whether no object was read.
+    /// Returns true if no object was read.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
 
-    /// How many objects of each kind that the gate does not ask for were passed over.
+    /// Returns the number of ignored objects of each other kind.
     pub fn passed_over(&self) -> &BTreeMap<String, usize> {
         &self.passed_over
     }
@@ -176,8 +173,8 @@ impl HubFiles {
         };
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
         match (group, version, kind.as_str()) {
-            // Other groups' lists, and kinds that only end like one, are passed over as a whole.
-            ("" | RBAC | groups::CLUSTER, _, kind)
+            // Lists of other groups, and other kinds whose name ends with `List`, are ignored as a whole.
+            ("" | groups::RBAC | groups::CLUSTER, _, kind)
                 if kind.ends_with("List") && object.get("items").is_some_and(Value::is_array) =>
             {
                 let mut items = object["items"].take();
@@ -204,25 +201,25 @@ impl HubFiles {
                 self.namespaces
                     .insert(metadata.name.unwrap_or_default(), known);
             }
-            (RBAC, "v1", "ClusterRole") => {
+            (groups::RBAC, "v1", "ClusterRole") => {
                 let role: ClusterRole = self.typed(at, path, &kind, object)?;
                 self.policy
                     .upsert_cluster_role(role)
                     .map_err(|error| at.fault(error))?;
             }
-            (RBAC, "v1", "Role") => {
+            (groups::RBAC, "v1", "Role") => {
                 let role: Role = self.typed(at, path, &kind, object)?;
                 self.policy
                     .upsert_role(role)
                     .map_err(|error| at.fault(error))?;
             }
-            (RBAC, "v1", "ClusterRoleBinding") => {
+            (groups::RBAC, "v1", "ClusterRoleBinding") => {
                 let binding: ClusterRoleBinding = self.typed(at, path, &kind, object)?;
                 self.policy
                     .upsert_cluster_role_binding(binding)
                     .map_err(|error| at.fault(error))?;
             }
-            (RBAC, "v1", "RoleBinding") => {
+            (groups::RBAC, "v1", "RoleBinding") => {
                 let binding: RoleBinding = self.typed(at, path, &kind, object)?;
                 self.policy
                     .upsert_role_binding(binding)
@@ -252,7 +249,7 @@ impl HubFiles {
                     .insert(binding.metadata.name.unwrap_or_default());
             }
             (
-                "" | RBAC | groups::CLUSTER,
+                "" | groups::RBAC | groups::CLUSTER,
                 _,
                 "Namespace"
                 | "ClusterRole"
@@ -272,7 +269,7 @@ impl HubFiles {
         Ok(())
     }
 
-    /// Decodes an object, and remembers where it was read.
+    /// Decodes an object, and records its source.
     fn typed<T: DeserializeOwned>(
         &mut self,
         at: &Source,
@@ -310,7 +307,7 @@ impl HubFiles {
     }
 }
 
-/// `null` is as good as absent, as it is to a hub: `spec:` with nothing behind it is an empty one.
+/// Removes `null` values, which count as absent on a hub, too: `spec:` without a value is an empty `spec`.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -322,7 +319,7 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// The items of a typed list may leave their type to the list.
+/// Sets the type of an item from its typed list, if the item has no type.
 fn inherit(item: &mut Value, api_version: &str, list_kind: &str) {
     let kind = list_kind.trim_end_matches("List");
     if let Value::Object(item) = item

@@ -1,12 +1,12 @@
-//! From the bytes of an AdmissionReview's request to the bytes of its response. No HTTP.
+//! Decides AdmissionReviews: from the bytes of a request to the bytes of its response, without HTTP.
 //!
-//! - [`Webhook`] says which objects the gate reviews.
-//! - [`Gate::examine`] decodes a request, has the rules examine it, gets its questions answered through the port
-//!   [`Answerer`], and has the rules decide it.
-//! - [`Verdict`] is the result: for users (`berth review`), for logs and metrics, and as the response on the wire.
+//! - [`Webhook`] lists the kinds of objects that the gate reviews.
+//! - [`Gate::examine`] decodes a request, lets the rules examine it, gets its questions answered through the port
+//!   [`Answerer`], and lets the rules decide it.
+//! - [`Verdict`] is the result: for users (`berth review`), for logs and metrics, and for the response.
 //!
-//! Two answerers implement the port: [`HubAnswerer`] asks a hub, [`FilesAnswerer`] reads files, so that the gate runs
-//! with no hub at all.
+//! Two answerers implement the port: [`HubAnswerer`] calls a hub; [`FilesAnswerer`] reads files, so that the gate runs
+//! without a hub.
 
 mod cost;
 mod files;

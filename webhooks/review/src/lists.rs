@@ -1,8 +1,8 @@
-//! Lists that are longer than what is held of them, compared with the stored ones.
+//! Compares lists over the limit with the stored ones.
 //!
-//! An object may have been stored with a longer list than a change may make, before there was a gate. Such a list may stay,
-//! and it may shrink. Whether it does is seen in the texts of both lists as the API server wrote them, which costs a second
-//! pass over the body and no copy of it.
+//! Without a gate, an object may have been stored with a list over the limit. A change may keep such a list or make it
+//! shorter. To check this, the JSON texts of both lists are compared, as the API server wrote them. This needs a second pass
+//! over the body, but no copy of it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use berth_rules::object::GuardedObject;
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Longer lists are not compared item by item: they stay as they are, or come down to the bound.
+/// The maximum length of lists that are compared item by item. A longer list must stay equal, or come within the limit.
 const LONGEST_COMPARED: usize = 100_000;
 
 #[derive(serde::Deserialize)]
@@ -46,13 +46,12 @@ struct Spec<'a> {
     cluster_selector: Option<&'a RawValue>,
 }
 
-/// Notes at each list of the new object whether all that is in it is stored. Lists that are held whole on both sides need no
-/// note.
+/// Marks each list of the new object whose items are all stored. Lists that are complete on both sides are not compared.
 pub(crate) fn compare<'a, O: GuardedObject<'a>>(body: &[u8], new: &mut O, old: &mut O) {
     if new.is_whole() && old.is_whole() {
         return;
     }
-    // It was decoded before; what does not decode as this is not compared, and so is not known to be stored.
+    // If this fails, the lists are not marked.
     let Ok(Review { request }) = serde_json::from_slice::<Review<'_>>(body) else {
         return;
     };
@@ -88,7 +87,7 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// Whether each item of a list is in the other one, as often as there.
+/// Returns true if the other list contains each item of the list, at least as often.
 fn is_part_of(list: &str, other: &str) -> bool {
     let mut stored: HashMap<&str, usize> = HashMap::new();
     let counted = each(other, |item| {
@@ -105,7 +104,7 @@ fn is_part_of(list: &str, other: &str) -> bool {
         })
 }
 
-/// Calls `take` with the text of each item of a list, until it says no; whether it said so of none.
+/// Calls `take` with the text of each item of a list until it returns false. Returns true if it returned true for all.
 fn each<'a>(list: &'a str, take: impl FnMut(&'a str) -> bool) -> bool {
     struct Items<F>(F);
 

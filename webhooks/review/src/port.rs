@@ -1,4 +1,4 @@
-//! The port through which questions are answered.
+//! The port between the gate and the source of its answers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,45 +6,45 @@ use std::fmt;
 use berth_rules::{Answer, Question};
 use futures::future::BoxFuture;
 
-/// Who submitted a change, as the API server authenticated them. All of it goes into every SubjectAccessReview: an
-/// authorizer may decide by any part.
+/// The identity of the requester, as the API server authenticated it. Each SubjectAccessReview contains all of it: an
+/// authorizer may use any part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Requester {
     /// The user name.
     pub username: String,
-    /// The uid, if the authenticator gives one.
+    /// The uid, or empty if the authenticator sets none.
     pub uid: String,
     /// The groups.
     pub groups: Vec<String>,
-    /// Everything else the authenticator says.
+    /// Further attributes from the authenticator.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 // === impl Requester ===
 
 impl Requester {
-    /// Whether the requester is in this group.
+    /// Returns true if the requester is in this group.
     pub(crate) fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|own| own == group)
     }
 }
 
-/// What was found out about a question.
+/// The result for a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The answer.
     pub answer: Answer,
-    /// What it rests on, in words: the role and binding that grant a permission, for example.
+    /// The evidence, for users: for example the role and binding that grant a permission.
     pub because: Option<String>,
 }
 
 /// Answers questions about a hub.
 ///
 /// # Guarantees
-/// An answer other than [`Answer::Unknown`] is sure: trouble on the way to the hub is never told as a denial.
+/// An answer other than [`Answer::Unknown`] is certain: a failed call to the hub never becomes a denial.
 ///
 /// # Assumptions
-/// The caller bounds the time; dropping the future gives the question up.
+/// The caller limits the time. To cancel a question, drop the future.
 pub trait Answerer: fmt::Debug + Send + Sync + 'static {
     /// Answers one question on behalf of a requester.
     fn answer<'a>(
@@ -53,14 +53,14 @@ pub trait Answerer: fmt::Debug + Send + Sync + 'static {
         question: &'a Question,
     ) -> BoxFuture<'a, Finding>;
 
-    /// Whether questions can be answered at all; the error says what is in the way, and the remedy.
+    /// Checks that questions can be answered. The error contains the obstacle and the remedy.
     fn probe(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
 // === impl Finding ===
 
 impl Finding {
-    /// It is so, or not.
+    /// Makes a finding with the answer yes or no.
     pub fn sure(yes: bool) -> Self {
         Self {
             answer: yes.into(),
@@ -68,7 +68,7 @@ impl Finding {
         }
     }
 
-    /// This answer, whatever it rests on.
+    /// Makes a finding with this answer.
     pub fn found(answer: Answer) -> Self {
         Self {
             answer,
@@ -76,7 +76,7 @@ impl Finding {
         }
     }
 
-    /// It could not be found out.
+    /// Makes a finding without an answer, for this reason.
     pub fn unknown(why: impl Into<String>) -> Self {
         Self {
             answer: Answer::Unknown(why.into()),
@@ -84,7 +84,7 @@ impl Finding {
         }
     }
 
-    /// With what the answer rests on.
+    /// Adds the evidence.
     pub fn because(self, because: impl Into<String>) -> Self {
         Self {
             because: Some(because.into()),

@@ -1,24 +1,24 @@
-//! Why a request was not put to the rules: it cannot be read, or there is no room or time for it.
+//! Refusals of reviews before the rules: the review cannot be decoded, or the gate lacks memory or time.
 
 use berth_rules::display::{Plain, cut_bytes};
 
-/// Why a review was not put to the rules.
+/// The refusal of a review before the rules examined it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What kind of trouble it was.
+    /// The kind of the refusal.
     pub kind: RefusalKind,
-    /// The sentence for the client.
+    /// The message for the client.
     pub message: String,
 }
 
-/// The kinds of trouble: a closed list, for metrics.
+/// The kinds of refusals: a closed list, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusalKind {
-    /// 400: the review cannot be read, or is none that the webhook serves.
+    /// 400: the review cannot be decoded, or the webhook does not serve its kind of object.
     Undecodable,
     /// 413: the body is larger than any review.
     TooLarge,
-    /// 429: more reviews are being decided than the gate takes at once.
+    /// 429: too many reviews are being decided.
     TooBusy,
     /// 500: the review did not arrive in time.
     TooSlow,
@@ -36,7 +36,7 @@ impl Refusal {
 }
 
 impl RefusalKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [
         Self::Undecodable,
         Self::TooLarge,
@@ -44,7 +44,7 @@ impl RefusalKind {
         Self::TooSlow,
     ];
 
-    /// The value of metric labels and audit annotations.
+    /// Returns the value of metric labels and audit annotations.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Undecodable => "undecodable",
@@ -54,7 +54,7 @@ impl RefusalKind {
         }
     }
 
-    /// `allowed`, `malformed`, `denied` or `undecided`, as the outcomes of decisions.
+    /// Returns `malformed` or `undecided`, like the outcome of a decision.
     pub fn outcome(self) -> &'static str {
         match self {
             Self::Undecodable | Self::TooLarge => "malformed",
@@ -62,7 +62,7 @@ impl RefusalKind {
         }
     }
 
-    /// The code of the response's status, and its reason.
+    /// Returns the code and the reason of the response's status.
     pub(crate) fn code(self) -> (u16, &'static str) {
         match self {
             Self::Undecodable => (400, "BadRequest"),
@@ -73,8 +73,8 @@ impl RefusalKind {
     }
 }
 
-/// Decoders quote what they stumble over, and name the keys on the way there as they are: that may be long, and may hold
-/// what a terminal would obey.
+/// Escapes and cuts the message of a decoder. It quotes input and contains keys, which may be long, and may contain control
+/// characters.
 pub(crate) fn one_line(message: &str) -> String {
     let beginning = cut_bytes(message, 700);
     let more = if beginning.len() < message.len() {

@@ -1,12 +1,12 @@
-//! What comes in: AdmissionReviews of `admission.k8s.io/v1` and `v1beta1`, borrowed from the body.
+//! Requests: AdmissionReviews of `admission.k8s.io/v1` and `v1beta1`, borrowed from the body.
 //!
 //! Documented at
 //! <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response>.
-//! A review is decoded in one pass straight into the parts of the object that the rules read. Only when that fails is
-//! it decoded again: once to save the uid, without which no answer counts, and once to name the field at fault.
+//! A review is decoded in one pass into the parts of the object that the rules read. If that fails, it is decoded again:
+//! once to find the uid, which every response needs, and once to name the invalid field.
 //!
-//! Whatever is in a body, decoding it takes no more memory than a few times its length, and time in proportion: lists are
-//! bounded ([`berth_rules::object::List`]), and what a decoder quotes is cut.
+//! For any body, the memory and the time for decoding are proportional to its length: lists are limited
+//! ([`berth_rules::object::List`]), and quotes in errors are cut.
 
 use berth_rules::display::Quoted;
 use berth_rules::object::{FromObject, GuardedObject, Text, boolean, required};
@@ -20,7 +20,7 @@ use crate::salvage::salvage;
 use crate::user::UserInfo;
 use crate::verdict::Subject;
 
-/// The field at fault is not looked for in larger bodies: its path may be as long as the body, several times.
+/// The maximum size of a body, in bytes, in which the invalid field is searched: its path may be longer than the body.
 const LARGEST_EXPLAINED: usize = 1024 * 1024;
 
 /// `request` of an AdmissionReview with objects of kind `O`.
@@ -75,7 +75,7 @@ struct Envelope<'a, O> {
     request: Option<Request<'a, O>>,
 }
 
-/// An object, if there is one.
+/// Decodes an optional object.
 fn optional<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -85,22 +85,22 @@ where
     Ok(object.map(|FromObject(object)| object))
 }
 
-/// A request, taken apart: what is needed to answer it, and what the rules read of it.
+/// The parts of a request: those for the response, and those for the rules.
 pub(crate) struct Received<'a, O> {
     pub(crate) header: Header<'a>,
     pub(crate) subject: Subject<'a>,
     pub(crate) user: UserInfo<'a>,
-    /// The object as submitted and the stored one; `None` for operations that are not guarded.
+    /// The submitted and the stored object; `None` for operations that are not guarded.
     pub(crate) objects: Option<(O, Option<O>)>,
 }
 
-/// What is wrong with a request, with the header as far as it could be read.
+/// The refusal of a request, with the readable part of the header.
 pub(crate) struct NotReceived<'a> {
     pub(crate) header: Header<'a>,
     pub(crate) refusal: Refusal,
 }
 
-/// Decodes a request, checks that this webhook serves it, and takes it apart.
+/// Decodes a request, checks that this webhook serves it, and returns its parts.
 pub(crate) fn receive<'a, O: GuardedObject<'a>>(
     body: &'a [u8],
     webhook: Webhook,
@@ -138,7 +138,7 @@ pub(crate) fn receive<'a, O: GuardedObject<'a>>(
 }
 
 fn decode<'a, O: GuardedObject<'a>>(body: &'a [u8]) -> Result<Envelope<'a, O>, NotReceived<'a>> {
-    // Decoders of structs take a list of the fields' values, too.
+    // serde also decodes a struct from a list of its values.
     if let Some(first) = body.trim_ascii_start().first()
         && *first != b'{'
     {
@@ -157,7 +157,7 @@ fn decode<'a, O: GuardedObject<'a>>(body: &'a [u8]) -> Result<Envelope<'a, O>, N
             refusal: Refusal::malformed("request body is empty"),
         });
     }
-    // Checked once as a whole, text costs no check for each string in it.
+    // One check of the whole text is faster than a check of each string.
     let decoded = match std::str::from_utf8(body) {
         Ok(text) => serde_json::from_str::<Envelope<'a, O>>(text),
         Err(_) => serde_json::from_slice(body),
@@ -165,7 +165,7 @@ fn decode<'a, O: GuardedObject<'a>>(body: &'a [u8]) -> Result<Envelope<'a, O>, N
     decoded.map_err(|error| explain::<O>(body, &error))
 }
 
-/// Checks that it is an AdmissionReview, of a known version, with a request that can be answered.
+/// Checks that the body is an AdmissionReview of a known version, with a request that has a uid.
 fn has_uid<'a, O>(
     kind: &Text<'a>,
     api_version: &Text<'a>,
@@ -196,7 +196,7 @@ fn has_uid<'a, O>(
     }
 }
 
-/// Checks that the review is about what the webhook serves: a wrong registration must not look like a decision.
+/// Checks that the webhook serves the object: a wrong registration must not look like a decision.
 fn serves<'a, O: GuardedObject<'a>>(
     webhook: Webhook,
     request: Request<'a, O>,
@@ -261,10 +261,10 @@ fn is_of_kind<'a>(
     )))
 }
 
-/// The objects of a change, new and stored; none for operations that are not guarded.
+/// The new and the stored object of a change; `None` for operations that are not guarded.
 type Objects<O> = Option<(O, Option<O>)>;
 
-/// Takes a request apart: who wants to do what, on whose behalf, and the objects.
+/// Splits a request into the subject, the requester and the objects.
 fn take_apart<'a, O: GuardedObject<'a>>(
     webhook: Webhook,
     request: Request<'a, O>,
@@ -303,7 +303,7 @@ fn take_apart<'a, O: GuardedObject<'a>>(
     };
     let (user, namespace) = (user_info.username.clone(), namespace.unwrap_or_default());
     if webhook == Webhook::ValidateBinding && namespace.is_empty() {
-        // Nobody's namespace would pass for one that is no cluster's.
+        // An empty namespace would pass the check that it does not belong to a cluster.
         return Err(Refusal::malformed("request.namespace is missing"));
     }
     let dry_run = dry_run.unwrap_or_default();
@@ -321,7 +321,7 @@ fn take_apart<'a, O: GuardedObject<'a>>(
     ))
 }
 
-/// Says what is wrong with a body that does not decode, and saves its uid if it can.
+/// Describes the error in a body that cannot be decoded, and finds the uid if possible.
 fn explain<'a, O: GuardedObject<'a>>(body: &'a [u8], error: &serde_json::Error) -> NotReceived<'a> {
     let header = salvage(body);
     let message = if body.len() > LARGEST_EXPLAINED {
@@ -345,8 +345,8 @@ fn explain<'a, O: GuardedObject<'a>>(body: &'a [u8], error: &serde_json::Error) 
 // === impl Request ===
 
 impl<'a, O: GuardedObject<'a>> Request<'a, O> {
-    /// The name of the object: its own, which the API server has filled in by the time it matters, even from
-    /// `generateName`. If the request has a name too, it is the same.
+    /// Returns the name of the object. The API server has set it by now, even from `generateName`. If the request has a name,
+    /// it must be the same.
     fn object_name(&self) -> Result<Text<'a>, Refusal> {
         let own = self
             .object

@@ -1,8 +1,8 @@
-//! What goes out: a verdict as an AdmissionReview on the wire.
+//! Responses: encodes a verdict as an AdmissionReview.
 //!
 //! Documented at
 //! <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#response>. The HTTP status
-//! is always 200; verdicts, refusals included, are in the body.
+//! is always 200, even for refusals: the verdict is in the body.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,14 +12,14 @@ use serde::Serialize;
 
 use crate::Verdict;
 
-/// Longer names are cut in the details of a response: no Kubernetes name has more bytes.
+/// The maximum number of bytes of a name in the details of a response. Kubernetes names are not longer.
 const LONGEST_NAME: usize = 253;
 
-/// Seconds after which a client should try again what could not be decided.
+/// The number of seconds after which a client should retry an undecided request.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
 impl Verdict<'_> {
-    /// The response, as JSON.
+    /// Returns the response as JSON.
     pub fn to_json(&self) -> Vec<u8> {
         let mut json = Vec::with_capacity(512);
         let review = Review {

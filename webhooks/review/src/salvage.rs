@@ -1,7 +1,7 @@
-//! Saves the uid and the version of a review that cannot be decoded.
+//! Finds the uid and the version of a review that cannot be decoded.
 //!
-//! An answer without the review's uid counts as a failed call, and then nobody reads what it says. So the uid is read
-//! from whatever of the body there is: it stays read when the rest is broken, cut off or of the wrong shape.
+//! To an API server, a response without the uid is a failed call, and its message is lost. So the uid is read from any part
+//! of the body that can be read, even if the rest is invalid, truncated or of another type.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use serde_json::value::RawValue;
 
 use crate::header::{ApiVersion, Header, LONGEST_UID};
 
-/// What can be read of the header, the defaults for what cannot.
+/// Returns the readable part of the header, and defaults for the rest.
 pub(crate) fn salvage(body: &[u8]) -> Header<'_> {
     let mut header = Header::default();
     let mut decoder = serde_json::Deserializer::from_slice(body);
-    // How it ends does not matter: what was met on the way is in the header.
+    // An error does not matter: the header keeps the fields before it.
     let _ = Fields {
         header: &mut header,
         of: Level::Review,
@@ -24,7 +24,7 @@ pub(crate) fn salvage(body: &[u8]) -> Header<'_> {
     header
 }
 
-/// Reads the fields of an object one by one, and takes each note as it comes.
+/// Reads the fields of an object one by one into the header.
 struct Fields<'h, 'a> {
     header: &'h mut Header<'a>,
     of: Level,
@@ -35,7 +35,7 @@ enum Level {
     Request,
 }
 
-/// A string, or something else that is passed over.
+/// A string, or `None` for another type.
 struct AnyShape<'a>(Option<Text<'a>>);
 
 impl<'a> DeserializeSeed<'a> for Fields<'_, 'a> {
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_uid_is_saved_from_whatever_there_is() {
+    fn the_uid_is_found_in_any_readable_part() {
         for (body, uid, version) in [
             (
                 r#"{"apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","object":{"a"#,

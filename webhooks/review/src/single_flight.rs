@@ -1,4 +1,4 @@
-//! Identical questions in flight are asked once.
+//! Merges identical concurrent questions into one call.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -10,18 +10,18 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-/// How long after its start a flight takes callers along. Later ones fly anew: their answer is to be of now, and a flight
-/// that hangs must not hold up everybody who tries again.
+/// The time after its start in which callers can join a flight. Later callers start a new one: their answer must be recent,
+/// and a flight that hangs must not delay every retry.
 const BOARDING: Duration = Duration::from_secs(1);
 
-/// Runs one task for all callers that ask the same at the same time.
+/// Runs one task for all callers with the same key at the same time.
 ///
 /// # Guarantees
-/// - A caller that stops waiting takes the answer from nobody: the task runs on as long as anybody waits for it, and is
-///   dropped then. So it needs no bound of its own.
-/// - An answer is given to those who asked before it came, and at most [`BOARDING`] after the first; then it is
-///   forgotten. Nothing is cached.
-/// - When the task ends without an answer, the callers get `None`.
+/// - A caller that stops waiting does not affect others: the task runs while a caller waits for it, and is dropped then. So
+///   it needs no timeout of its own.
+/// - Callers share an answer only if they asked before it arrived, and at most [`BOARDING`] after the first caller. Answers
+///   are not cached.
+/// - If the task ends without an answer, the callers get `None`.
 #[derive(Debug)]
 pub(crate) struct SingleFlight<K, V> {
     boarding: Boarding<K, V>,
@@ -34,7 +34,7 @@ type Boarding<K, V> = Arc<Mutex<HashMap<K, Arc<Flight<V>>>>>;
 #[derive(Debug)]
 struct Flight<V> {
     departed: Instant,
-    /// Callers subscribe only while they hold the lock of the list that the flight is on.
+    /// Callers subscribe only with the lock on the list of flights.
     landing: watch::Sender<Option<V>>,
 }
 
@@ -50,7 +50,7 @@ where
         }
     }
 
-    /// The answer to `key`: that of the flight under way, or of a new one.
+    /// Returns the answer for `key`, from the current flight or from a new one.
     pub(crate) async fn run<F>(&self, key: K, fly: impl FnOnce() -> F) -> Option<V>
     where
         F: Future<Output = V> + Send + 'static,
@@ -63,7 +63,7 @@ where
     where
         F: Future<Output = V> + Send + 'static,
     {
-        // No code under this lock can panic half-way.
+        // Code under this lock cannot panic.
         let mut boarding = self.boarding.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(flight) = boarding.get(&key)
             && flight.departed.elapsed() < BOARDING
@@ -76,14 +76,14 @@ where
         });
         let landed = flight.landing.subscribe();
         boarding.insert(key.clone(), Arc::clone(&flight));
-        // What follows may drop `listed`, which takes the lock: a panic, or a runtime that takes no tasks any more.
+        // Unlock first: a panic, or a runtime that is shut down, drops `listed`, which takes the lock.
         drop(boarding);
         let listed = Listed {
             boarding: Arc::clone(&self.boarding),
             key,
             flight,
         };
-        // Large, and a task would be moved several times before it runs.
+        // Boxed, because the future is large and would be moved several times.
         let future = Box::pin(fly());
         self.tasks.spawn(async move {
             let answer = tokio::select! {
@@ -91,7 +91,7 @@ where
                 () = listed.deserted() => return,
             };
             let flight = Arc::clone(&listed.flight);
-            // Off the list first: who asks from now on wants an answer from now on.
+            // Leave the list first: later callers need a new answer.
             drop(listed);
             flight.landing.send_replace(Some(answer));
         });
@@ -99,7 +99,7 @@ where
     }
 }
 
-/// Takes a flight off the list however it ends, by a panic or a cancelled runtime too.
+/// Removes a flight from the list when it ends, even by a panic or the end of the runtime.
 struct Listed<K: Eq + Hash, V> {
     boarding: Boarding<K, V>,
     key: K,
@@ -107,7 +107,7 @@ struct Listed<K: Eq + Hash, V> {
 }
 
 impl<K: Eq + Hash, V> Listed<K, V> {
-    /// Nobody waits any more. The flight is off the list then, so that nobody can join it.
+    /// Waits until no caller waits any more, and removes the flight from the list, so that no caller can join it.
     async fn deserted(&self) {
         loop {
             self.flight.landing.closed().await;
@@ -119,7 +119,7 @@ impl<K: Eq + Hash, V> Listed<K, V> {
         }
     }
 
-    /// A later flight to the same key stays on the list.
+    /// Removes this flight, but not a later one with the same key.
     fn leave(&self, boarding: &mut HashMap<K, Arc<Flight<V>>>) {
         let own = |flight: &Arc<Flight<V>>| Arc::ptr_eq(flight, &self.flight);
         if boarding.get(&self.key).is_some_and(own) {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_flight_that_nobody_waits_for_any_more_is_dropped() {
+    async fn a_flight_without_waiting_callers_is_dropped() {
         let flights = SingleFlight::<_, ()>::new();
         let alive = Arc::new(());
         let held = Arc::clone(&alive);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flight_that_cannot_depart_holds_up_nobody() {
+    async fn a_flight_that_cannot_start_blocks_no_caller() {
         let flights = Arc::new(SingleFlight::<_, ()>::new());
         let own = Arc::clone(&flights);
         let run = async move {

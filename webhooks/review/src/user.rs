@@ -1,4 +1,4 @@
-//! The requester, as the review names them: kept as it came until a question needs it, and bounded then.
+//! The requester in a review: kept as raw JSON until a question needs it, and limited then.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 use crate::Requester;
 use crate::refusal::{Refusal, one_line};
 
-/// What a requester may cost in memory once decoded: name, uid, groups and all of `extra`, and what it takes to hold each.
-/// API servers read no more than a mebibyte of a request's header, where all of that comes from.
+/// The maximum memory of a decoded requester, in bytes: name, uid, groups and `extra`. API servers limit the header of a
+/// request, which contains all of these, to 1 MiB.
 const LARGEST: usize = 1024 * 1024;
 
-/// What it takes to hold a string, besides its bytes.
+/// The bytes of memory of a string, besides its content.
 const EACH: usize = 48;
 
 /// `request.userInfo`. Only the name is needed for every review.
@@ -30,11 +30,11 @@ pub(crate) struct UserInfo<'a> {
     extra: Option<&'a RawValue>,
 }
 
-/// What is left of the memory for a requester.
+/// The rest of the memory for a requester.
 struct Room(usize);
 
 impl UserInfo<'_> {
-    /// All of it, for asking questions.
+    /// Decodes the whole requester, for questions.
     pub(crate) fn requester(&self) -> Result<Requester, Refusal> {
         let mut room = Room(LARGEST);
         let uid = self.uid.as_ref().map_or("", Text::as_str);
@@ -98,7 +98,7 @@ impl<'de> Items<'de> for Strings<'_> {
     }
 }
 
-/// Lists of strings by their keys.
+/// A map from strings to lists of strings.
 struct Extra<'r>(&'r mut Room);
 
 impl<'de> Entries<'de> for Extra<'_> {

@@ -1,4 +1,4 @@
-//! What came of a review, for logs, metrics, users and the response.
+//! The verdict on a review, for logs, metrics, users and the response.
 
 use berth_rules::object::Text;
 use berth_rules::{Answer, Change, Decision, DecisionOutcome, Question};
@@ -7,24 +7,24 @@ use crate::header::Header;
 use crate::salvage::salvage;
 use crate::{Refusal, Webhook};
 
-/// What came of a review.
+/// The verdict on a review.
 #[derive(Clone, Debug)]
 pub struct Verdict<'a> {
     pub(crate) header: Header<'a>,
-    /// Who wanted to do what; `None` when the review could not be read that far.
+    /// The requested change; `None` if that part of the review could not be decoded.
     pub subject: Option<Subject<'a>>,
-    /// The questions the change raised, with their answers.
+    /// The questions of the change, with their answers.
     pub answers: Vec<(Question, Answer)>,
-    /// What each answer rests on, in the same order.
+    /// The evidence for each answer, in the same order.
     pub evidence: Vec<Evidence>,
-    /// The decision of the rules, or why they were not asked.
+    /// The decision of the rules, or the refusal before the rules.
     pub result: Result<Decision, Refusal>,
 }
 
-/// Who wanted to do what.
+/// The requested change: requester, operation and object.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
-    /// What the gate was asked to do about it.
+    /// The webhook that the API server called.
     pub webhook: Webhook,
     /// `CREATE`, `UPDATE` or `DELETE`.
     pub operation: Text<'a>,
@@ -34,29 +34,29 @@ pub struct Subject<'a> {
     pub namespace: Text<'a>,
     /// The user name of the requester.
     pub user: Text<'a>,
-    /// Whether nothing will be stored.
+    /// True if the change will not be stored.
     pub dry_run: bool,
 }
 
-/// What an answer rests on.
+/// The evidence for an answer.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    /// In words: the role and binding that grant a permission, for example.
+    /// A description: for example the role and binding that grant a permission.
     pub because: Option<String>,
-    /// How long it took to find out.
+    /// The time that it took to get the answer.
     pub took: std::time::Duration,
 }
 
-/// A message has no more lines than these, and one that counts the others.
+/// The maximum number of lines of a message, besides a line that counts the others.
 const MOST_LINES: usize = 21;
 
-/// No message is longer.
+/// The maximum length of a message in bytes.
 const LONGEST_MESSAGE: usize = 16 * 1024;
 
 // === impl Subject ===
 
 impl Subject<'_> {
-    /// The change that it wants to make.
+    /// Returns the change, with these objects.
     pub(crate) fn change<O>(&self, new: O, old: Option<O>) -> Change<'_, O> {
         Change {
             name: self.name.as_str(),
@@ -82,7 +82,7 @@ impl Subject<'_> {
 // === impl Verdict ===
 
 impl<'a> Verdict<'a> {
-    /// A review that the rules decided without a question.
+    /// Makes the verdict on a review that the rules decided without a question.
     pub(crate) fn decided(header: Header<'a>, subject: Subject<'a>, decision: Decision) -> Self {
         let (answers, evidence) = (Vec::new(), Vec::new());
         Self {
@@ -94,7 +94,7 @@ impl<'a> Verdict<'a> {
         }
     }
 
-    /// A review that was not put to the rules.
+    /// Makes the verdict on a review that was refused before the rules.
     pub(crate) fn refused(
         header: Header<'a>,
         subject: Option<Subject<'a>>,
@@ -109,12 +109,12 @@ impl<'a> Verdict<'a> {
         }
     }
 
-    /// A review that was not even read; its uid is saved if it is in `body`.
+    /// Makes the verdict on a review that was not decoded. It gets the uid if `body` contains it.
     pub fn unread(body: &'a [u8], refusal: Refusal) -> Self {
         Self::refused(salvage(body), None, refusal)
     }
 
-    /// The verdict, independent of the review's bytes.
+    /// Makes the verdict independent of the bytes of the review.
     pub fn into_owned(self) -> Verdict<'static> {
         let Self {
             header,
@@ -136,12 +136,12 @@ impl<'a> Verdict<'a> {
         }
     }
 
-    /// The uid of the review; empty when it is not known.
+    /// Returns the uid of the review; empty if it is not known.
     pub fn uid(&self) -> &str {
         self.header.uid.as_str()
     }
 
-    /// `allowed`, `malformed`, `denied` or `undecided`.
+    /// Returns `allowed`, `malformed`, `denied` or `undecided`.
     pub fn outcome(&self) -> &'static str {
         match &self.result {
             Ok(decision) => decision.outcome.as_str(),
@@ -149,7 +149,7 @@ impl<'a> Verdict<'a> {
         }
     }
 
-    /// Why, as one of a closed list; empty for what was admitted.
+    /// Returns the reason, from a closed list; empty if the change is admitted.
     pub fn reason(&self) -> &'static str {
         match &self.result {
             Ok(Decision {
@@ -164,12 +164,12 @@ impl<'a> Verdict<'a> {
         }
     }
 
-    /// Whether it is admitted.
+    /// Returns true if the change is admitted.
     pub fn is_allowed(&self) -> bool {
         matches!(&self.result, Ok(decision) if decision.outcome == DecisionOutcome::Allowed)
     }
 
-    /// The code of the answer's status: 200, 400, 403, 413, 429 or 500.
+    /// Returns the code of the response's status: 200, 400, 403, 413, 429 or 500.
     pub fn code(&self) -> u16 {
         match &self.result {
             Ok(decision) => match decision.outcome {
@@ -182,7 +182,7 @@ impl<'a> Verdict<'a> {
         }
     }
 
-    /// The message of the answer's status, one line for each finding; empty for what was admitted.
+    /// Returns the message of the response's status, with one line for each finding; empty if the change is admitted.
     pub fn message(&self) -> String {
         let mut message = self.whole_message();
         if message.len() > LONGEST_MESSAGE {
@@ -211,7 +211,7 @@ impl<'a> Verdict<'a> {
     }
 }
 
-/// Many lines help nobody.
+/// Joins messages as lines, and counts those over the limit.
 fn lines<'m>(mut messages: impl Iterator<Item = &'m str>) -> String {
     let mut lines = messages
         .by_ref()

@@ -1,11 +1,11 @@
-//! Which objects the gate reviews.
+//! The webhooks of the gate, and their kinds of objects.
 
 use berth_api::groups;
 
-/// A webhook of the gate: a kind of objects, and what is done with them.
+/// A webhook of the gate: a kind of objects, and the action on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Webhook {
-    /// Fills in the defaults of ManagedClusters.
+    /// Sets the defaults of ManagedClusters.
     MutateCluster,
     /// Decides writes of ManagedClusters.
     ValidateCluster,
@@ -18,7 +18,7 @@ pub enum Webhook {
 }
 
 impl Webhook {
-    /// All of them.
+    /// All webhooks.
     pub const ALL: [Self; 5] = [
         Self::MutateCluster,
         Self::ValidateCluster,
@@ -27,7 +27,7 @@ impl Webhook {
         Self::ValidateRequest,
     ];
 
-    /// The API group of its objects.
+    /// Returns the API group of its objects.
     pub const fn group(self) -> &'static str {
         match self {
             Self::ValidateRequest => groups::CERTIFICATES,
@@ -35,7 +35,7 @@ impl Webhook {
         }
     }
 
-    /// The version of its objects.
+    /// Returns the version of its objects.
     pub const fn version(self) -> &'static str {
         match self {
             Self::MutateCluster | Self::ValidateCluster | Self::ValidateRequest => "v1",
@@ -43,7 +43,7 @@ impl Webhook {
         }
     }
 
-    /// The kind of its objects.
+    /// Returns the kind of its objects.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::MutateCluster | Self::ValidateCluster => "ManagedCluster",
@@ -53,7 +53,7 @@ impl Webhook {
         }
     }
 
-    /// The resource of its objects.
+    /// Returns the resource of its objects.
     pub const fn resource(self) -> &'static str {
         match self {
             Self::MutateCluster | Self::ValidateCluster => "managedclusters",
@@ -63,12 +63,12 @@ impl Webhook {
         }
     }
 
-    /// Whether it may change objects.
+    /// Returns true if it can change objects.
     pub const fn mutates(self) -> bool {
         matches!(self, Self::MutateCluster)
     }
 
-    /// The path of a webhook for such objects by the convention of controller-runtime: what is done, group, version and kind.
+    /// Returns the path of the webhook by the convention of controller-runtime: action, group, version and kind.
     pub fn conventional_path(self) -> String {
         let verb = if self.mutates() { "mutate" } else { "validate" };
         let (group, kind) = (self.group().replace('.', "-"), self.kind().to_lowercase());

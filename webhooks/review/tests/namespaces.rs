@@ -1,4 +1,4 @@
-//! A permission may be limited to a namespace: asked of files, and of a hub.
+//! A permission can be limited to a namespace, with both answerers: files and a hub.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -47,7 +47,7 @@ fn bind(namespace: Option<&str>) -> Question {
     })
 }
 
-/// Where dev may bind, and where not.
+/// The namespaces in which dev may and may not bind.
 const CASES: [(Option<&str>, Answer); 3] = [
     (Some("team-a"), Answer::Yes),
     (Some("team-b"), Answer::No),

@@ -16,7 +16,7 @@ fn policy() -> Policy {
     }
 }
 
-/// The Secret as its manifest has it.
+/// The Secret of the manifest.
 fn empty() -> Reading {
     Reading::of("the Secret", &Content::default(), now())
 }
@@ -35,7 +35,7 @@ fn everywhere(state: &State) -> Published {
         .collect()
 }
 
-/// As a first start makes it at `at`.
+/// The state after a first start at `at`.
 fn begun(at: Timestamp) -> State {
     let facts = Facts {
         now: at,
@@ -48,7 +48,7 @@ fn begun(at: Timestamp) -> State {
     make(Step::Begin, &facts).unwrap()
 }
 
-/// What this step makes of it, at `at`.
+/// The state after this step, at `at`.
 fn stepped(step: Step, state: &State, at: Timestamp) -> State {
     let stored = Reading {
         state: Some(state.clone()),
@@ -79,7 +79,7 @@ struct Row<'a> {
 }
 
 #[test]
-fn the_next_step_follows_from_what_is_there() {
+fn the_next_step_follows_from_the_facts() {
     let fresh = begun(ago(1));
     let foreign = Authority::new("another's", 1000 * HOUR, ago(1)).unwrap();
     let foreign = Bundle::new(foreign.certificate_pem().as_bytes());
@@ -93,7 +93,7 @@ fn the_next_step_follows_from_what_is_there() {
         state.published_since = Some(ago(hours));
         state
     };
-    // At its end, with a leaf that ends with it.
+    // At the end of the authority, with a leaf that expires at the same time.
     let mut ending = begun(ago(100));
     ending = stepped(Step::Leaf, &ending, before(now(), HOUR / 2));
     let mut last = stepped(Step::Introduce, &ending, before(now(), HOUR / 4));
@@ -207,21 +207,21 @@ fn the_next_step_follows_from_what_is_there() {
             Decision::Do(Step::Begin),
         ),
         row(
-            "a spoilt leaf is put back by who remembers it",
+            "an invalid leaf is restored from memory",
             spoilt("tls.key"),
             published(&fresh),
             Some(&fresh),
             Decision::Do(Step::PutBack),
         ),
         row(
-            "a spoilt leaf that nobody remembers is taken out first",
+            "an invalid leaf without a remembered state is removed first",
             spoilt("tls.key"),
             published(&fresh),
             None,
             Decision::Do(Step::Rewrite),
         ),
         row(
-            "a spoilt authority that nobody remembers is begun anew",
+            "an invalid authority without a remembered state is replaced",
             spoilt("ca.key"),
             published(&fresh),
             None,
@@ -459,7 +459,7 @@ fn the_next_step_follows_from_what_is_there() {
 }
 
 #[test]
-fn a_first_authority_settles_for_the_sake_of_those_who_serve() {
+fn a_first_authority_settles_while_another_process_serves() {
     let another = Authority::new("another's", 1000 * HOUR, ago(1)).unwrap();
     let published: Published = [Bundle::new(another.certificate_pem().as_bytes())]
         .into_iter()
@@ -527,7 +527,7 @@ fn an_authority_hands_over_without_a_change_of_the_bundle() {
 fn an_authority_stays_until_its_longest_leaf_has_expired() {
     let first = begun(ago(1));
     let longest = first.leaf.as_ref().unwrap().pair.not_after;
-    // By a policy of much shorter leaves.
+    // With a policy of much shorter leaves.
     let stored = reading(&first);
     let short = Policy {
         leaf_validity: HOUR,
@@ -548,7 +548,7 @@ fn an_authority_stays_until_its_longest_leaf_has_expired() {
 }
 
 #[test]
-fn what_is_published_is_taken_in_where_something_was_lost() {
+fn published_authorities_are_adopted_after_a_loss() {
     let other = Authority::new("another's", 2 * HOUR, now()).unwrap();
     let expired = Authority::new("expired", HOUR, ago(5)).unwrap();
     let pem = format!("{}{}", other.certificate_pem(), expired.certificate_pem());

@@ -52,7 +52,7 @@ fn read(content: &Content) -> Reading {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn a_written_state_is_read_again() {
     let state = full();
     let content = state.content();
     let reading = read(&content);
@@ -71,7 +71,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn what_is_spoilt_is_named_and_the_rest_is_read() {
+fn invalid_parts_are_named_and_the_rest_is_read() {
     let whole = full().content();
     let other = full().content();
     let with = |key: &str, value: &[u8]| {
@@ -166,25 +166,25 @@ fn what_is_spoilt_is_named_and_the_rest_is_read() {
         (
             "an old authority cut",
             with("old-ca.crt", half_of_old),
-            "old-ca.crt: it is not as it was written",
+            "old-ca.crt: the content was changed",
             Some((true, true, 1)),
         ),
         (
             "no old authority",
             with("old-ca.crt", b"?"),
-            "old-ca.crt: it is not as it was written",
+            "old-ca.crt: the content was changed",
             Some((true, true, 0)),
         ),
         (
             "a time that is none",
             annotated(PUBLISHED_SINCE, "today"),
-            "published-since: it is no time",
+            "published-since: the value is not a time",
             Some((true, true, 2)),
         ),
         (
             "old times that are none",
             annotated(OLD_UNTIL, "today"),
-            "old-until: there is not one time for each",
+            "old-until: the number of times differs",
             Some((true, true, 2)),
         ),
     ];
@@ -212,7 +212,7 @@ fn times_that_are_lost_are_as_late_as_can_be() {
 }
 
 #[test]
-fn a_leaf_that_has_expired_is_no_fault_of_the_secrets() {
+fn an_expired_leaf_is_not_an_error_of_the_secret() {
     let state = full();
     let later = after(now(), 20 * HOUR);
     let reading = Reading::of("s", &state.content(), later);

@@ -1,4 +1,4 @@
-//! Calls to a hub: what they may take, when they are repeated, and the words for what went wrong.
+//! Calls to a hub: limits, retries, and messages about failures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,23 +12,27 @@ use tokio::time::sleep;
 /// The ClusterRole of the manifests that grants the gate its own rights.
 const CLUSTER_ROLE: &str = "open-cluster-management:cluster-manager-registration:webhook";
 
-/// Calls to the hub at the same time; further ones wait for a place until their review's time is up.
+/// The maximum number of concurrent calls. Further calls wait until the deadline of their review.
 const CALLS_AT_ONCE: usize = 200;
 
-/// Longer than any review lasts: the deadline of the review bounds its calls.
+/// The timeout of a call. It is longer than any review: the deadline of the review limits its calls.
 const LONGEST_CALL: Duration = Duration::from_secs(30);
 
-/// How often a call is repeated that may succeed on another connection.
+/// The maximum number of retries of a call that may succeed on another connection.
 const RETRIES: u32 = 2;
 
-/// No object is larger. The metadata of twenty objects may be, if a user means harm; they are not read then.
+/// The maximum size of a response in bytes. No object is larger. A list of twenty objects can be larger only if users made
+/// their metadata huge; it is refused then.
 const LONGEST_RESPONSE: usize = 8 << 20;
+
+/// At most this many characters of the hub's message are quoted.
+const LONGEST_MESSAGE: usize = 300;
 
 /// Makes calls.
 #[derive(Clone)]
 pub(super) struct Calls {
     hub: HubApi,
-    /// A place for each call: over HTTP/1.1 each takes a connection, and with it one of the process's open files.
+    /// A permit for each call: over HTTP/1.1, each call needs a connection, and so an open file.
     places: Arc<Semaphore>,
 }
 
@@ -42,13 +46,13 @@ impl Calls {
         }
     }
 
-    /// Makes a call, and repeats it if the hub may only have been busy or restarting. All calls only read, so that asking
-    /// twice does no harm. `what` is the verb and the resource, as a role grants them. The caller bounds the time.
+    /// Makes a call, and repeats it if the hub may be busy or restarting. No call changes the hub, so a retry is safe. `what`
+    /// is the verb and the resource, as in a role. The caller must limit the time.
     ///
-    /// `None`: there is nothing, by the error that `absent` recognizes.
+    /// Returns `None` for an error that `absent` recognizes.
     ///
     /// # Errors
-    /// Says in words what went wrong.
+    /// A message with the cause.
     pub(super) async fn make<T: DeserializeOwned>(
         &self,
         what: &str,
@@ -78,7 +82,7 @@ impl Calls {
     }
 }
 
-/// Whether it may be better the next time: another connection, another of the hub's servers.
+/// Returns true if a retry may succeed, on another connection or another server of the hub.
 fn may_pass(error: &CallError) -> bool {
     matches!(error.code(), 429 | 502..=504) || matches!(error.cause(), Cause::NoConnection(_))
 }
@@ -86,10 +90,11 @@ fn may_pass(error: &CallError) -> bool {
 fn trouble(what: &str, error: &CallError) -> String {
     match error.cause() {
         Cause::Refused(refusal) => {
-            let message = cut(&refusal.message);
+            let (message, _) = display::cut(&refusal.message, LONGEST_MESSAGE);
+            let message = display::Plain(message.trim());
             match refusal.code {
                 401 => format!(
-                    "the hub does not know the gate's own credentials ({what}), \
+                    "the hub does not accept the gate's own credentials ({what}), \
                      check its kubeconfig or service account: {message}"
                 ),
                 403 => format!(
@@ -98,19 +103,15 @@ fn trouble(what: &str, error: &CallError) -> String {
                 code => format!("the hub answered {what} with {code} {message}"),
             }
         }
-        Cause::Unreadable(why) => format!("the hub's answer to {what} cannot be read: {why}"),
+        Cause::Unreadable(why) => format!("the hub's response to {what} cannot be read: {why}"),
         Cause::TooLarge(longest) => format!(
-            "the hub's answer to {what} cannot be read: it is longer than {} MiB",
+            "the hub's response to {what} cannot be read: it is longer than {} MiB",
             longest >> 20
         ),
         Cause::Credentials(why) => {
             format!("the gate cannot get credentials for the hub ({what}): {why}")
         }
         Cause::NoConnection(why) => format!("the hub cannot be reached ({what}): {why}"),
-        cause => format!("the hub cannot be asked ({what}): {cause}"),
+        cause => format!("the call to the hub failed ({what}): {cause}"),
     }
-}
-
-fn cut(message: &str) -> String {
-    display::Plain(display::cut(message, 300).0.trim()).to_string()
 }

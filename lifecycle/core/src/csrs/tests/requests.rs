@@ -404,12 +404,12 @@ fn what_is_not_one_good_request_is_not_read_further() {
             broken,
         ),
         ("truncated DER", pem(&der[..der.len() - 5]), broken),
-        ("a byte too many", pem(&trailing), "something follows it"),
+        ("a byte too many", pem(&trailing), "trailing data"),
         ("no DER", pem(b"hello"), broken),
         (
             "another agent's name, not signed",
             pem(&forged),
-            "not by its own key",
+            "does not verify with its own key",
         ),
         (
             "too large",
