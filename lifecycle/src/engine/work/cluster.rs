@@ -6,9 +6,9 @@ use berth_api::{labels, room};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{ROUNDS, Refusal, Work, WriteOutcome, Writer, failed, never_settled, now};
 use futures::future::join_all;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::cluster_plan::{ClusterChanges, ClusterPlan};
+use crate::cluster_plan::ClusterPlan;
 use crate::engine::kinds::Kind;
 use crate::engine::object::{PartialObject, Renewal};
 use crate::engine::remaining::remaining;
@@ -252,72 +252,11 @@ impl Round<'_> {
     fn writes(&self, plan: ClusterPlan) -> Vec<Write> {
         let world = self.on.world();
         let cluster = world.view().cluster(self.name);
-        let patch = cluster.and_then(|cluster| patch(self.name, cluster, plan.changes));
-        drop(world);
-        // One write to an object at a time, or they would be in each other's way; the others are asked for again.
-        let mut writes: Vec<Write> = Vec::new();
-        for write in patch.into_iter().chain(plan.writes) {
-            if writes.iter().all(|other| other.target != write.target) {
-                writes.push(write);
-            }
-        }
-        writes
+        plan.into_plan(self.name, cluster).writes
     }
 }
 
 /// Whether this says of a cluster that it is silent.
 fn tells_silence(write: &Write) -> bool {
     write.reconciler == heartbeat::NAME && matches!(write.action, Action::ApplyStatus { .. })
-}
-
-/// One merge patch of all changes to the ManagedCluster itself.
-fn patch(name: &str, cluster: &Cluster, changes: ClusterChanges) -> Option<Write> {
-    if changes == ClusterChanges::default() {
-        return None;
-    }
-    let mut metadata = Map::new();
-    metadata.insert("uid".into(), cluster.uid.clone().into());
-    metadata.insert(
-        "resourceVersion".into(),
-        cluster.resource_version.clone().into(),
-    );
-    let mut finalizers = cluster.finalizers.clone();
-    finalizers.retain(|finalizer| !changes.remove_finalizers.contains(&finalizer.as_str()));
-    for add in changes.add_finalizers {
-        if !finalizers.iter().any(|finalizer| finalizer == add) {
-            finalizers.push(add.to_owned());
-        }
-    }
-    if finalizers != cluster.finalizers {
-        metadata.insert("finalizers".into(), finalizers.into());
-    }
-    if !changes.labels.is_empty() {
-        let labels = changes.labels.into_iter();
-        let labels: Map<_, _> = labels.map(|(key, value)| (key, json!(value))).collect();
-        metadata.insert("labels".into(), labels.into());
-    }
-    if !changes.annotations.is_empty() {
-        metadata.insert("annotations".into(), json!(changes.annotations));
-    }
-    let mut spec = Map::new();
-    if let Some(taints) = changes.taints {
-        spec.insert("taints".into(), json!(taints));
-    }
-    if changes.accept {
-        spec.insert("hubAcceptsClient".into(), Value::Bool(true));
-    }
-    let mut body = Map::new();
-    body.insert("metadata".into(), metadata.into());
-    if !spec.is_empty() {
-        body.insert("spec".into(), spec.into());
-    }
-    Some(Write {
-        target: status::cluster_target(name),
-        action: Action::Patch {
-            subresource: None,
-            body: body.into(),
-        },
-        reconciler: names::managers::PATCHES,
-        events: changes.events,
-    })
 }
