@@ -10,6 +10,7 @@
 //! ([`crate::automatic`]), and that has not joined. With the gate `ManagedClusterAutoRebootstrap` a cluster that has joined
 //! gets another certificate when its agent has been silent for long enough.
 
+mod checked;
 mod foreign;
 mod request;
 
@@ -18,6 +19,7 @@ pub(crate) mod tests;
 
 use std::fmt;
 
+pub use checked::CheckedRequest;
 pub use foreign::is_foreign;
 pub use request::{Refusal, validate};
 
@@ -108,11 +110,26 @@ pub enum Decision {
     Ignore,
 }
 
-/// Decides about a pending request, or one that [`is_foreign`]. `cluster`: the ManagedCluster that its label names; `obstacle`: why that one is left to
-/// a person ([`crate::automatic`]); `may_renew`: the answer to [`Decision::Ask`].
+/// Decides about a pending request, or one that [`is_foreign`].
+///
+/// `cluster`: the ManagedCluster that its label names. `obstacle`: the reason why that cluster is left to an admin
+/// ([`crate::automatic`]). `may_renew`: the answer to [`Decision::Ask`].
 pub fn decide(
     config: &Config,
     request: &CertificateRequest,
+    cluster: Option<&Cluster>,
+    obstacle: Option<&Obstacle>,
+    may_renew: Option<bool>,
+) -> Decision {
+    let validated = || validate(request);
+    decide_validated(config, request, validated, cluster, obstacle, may_renew)
+}
+
+/// As [`decide`], with the result of [`validate`], which is needed for requests to our signer only.
+fn decide_validated(
+    config: &Config,
+    request: &CertificateRequest,
+    validated: impl FnOnce() -> Result<String, Refusal>,
     cluster: Option<&Cluster>,
     obstacle: Option<&Obstacle>,
     may_renew: Option<bool>,
@@ -123,7 +140,7 @@ pub fn decide(
     if request.signer != SIGNER {
         return Decision::Ignore;
     }
-    let common_name = match validate(request) {
+    let common_name = match validated() {
         Ok(common_name) => common_name,
         Err(refusal) => return leave(request, refusal.reason, &refusal.words),
     };

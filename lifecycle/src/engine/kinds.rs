@@ -14,7 +14,7 @@ const OF_CLUSTERS: &str =
 /// Upper bound on the bytes of a CSR that may be an agent's. An agent's has less than 8 KiB.
 const LARGEST_CSR: usize = 64 * 1024;
 
-/// As many characters of a request are read: base64 of a little more than what the decider looks at.
+/// Characters of spec.request that are read: base64 of a little more than the decider validates.
 const REQUEST: usize = 21_852;
 
 /// A kind that is watched.

@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::config::Config;
+use crate::csrs::CheckedRequest;
 use crate::facts::{
-    Addon, Binding, CertificateRequest, Cluster, ClusterFacts, ClusterSet, Lease, Now, Owned,
-    OwnedObjects, Remaining,
+    Addon, Binding, Cluster, ClusterFacts, ClusterSet, Lease, Now, Owned, OwnedObjects, Remaining,
 };
 use by_cluster::ByCluster;
 use sets::{Sets, Slots};
@@ -56,7 +56,8 @@ pub(crate) struct View {
     work_role: Option<Owned>,
     /// What keeps the two from being written, for a person.
     common_roles_failure: Option<String>,
-    requests: HashMap<Arc<str>, CertificateRequest>,
+    /// CSRs that are pending, or have another cluster's label.
+    requests: HashMap<Arc<str>, CheckedRequest>,
     /// Whose they are.
     pending: ByCluster,
     /// CSRs, decided or not, that users sent whose clusters are accepted without a person's doing.
@@ -244,7 +245,7 @@ impl View {
         self.bindings.get(namespace)?.get(name)
     }
 
-    pub(crate) fn request(&self, name: &str) -> Option<&CertificateRequest> {
+    pub(crate) fn request(&self, name: &str) -> Option<&CheckedRequest> {
         self.requests.get(name)
     }
 

@@ -74,6 +74,25 @@ fn bootstrap() -> CertificateRequest {
     }
 }
 
+/// Decides, and asserts that the request as the controller keeps it leads to the same decision.
+#[track_caller]
+fn decide(
+    config: &Config,
+    request: &CertificateRequest,
+    cluster: Option<&Cluster>,
+    obstacle: Option<&Obstacle>,
+    may_renew: Option<bool>,
+) -> Decision {
+    let decision = super::decide(config, request, cluster, obstacle, may_renew);
+    let kept = CheckedRequest::new(request.clone());
+    let of_kept = kept.map_or(Decision::Ignore, |kept| {
+        assert!(kept.request().request.is_empty() && kept.request().usages.is_empty());
+        kept.decide(config, cluster, obstacle, may_renew)
+    });
+    assert_eq!(of_kept, decision);
+    decision
+}
+
 fn config(auto_approval: bool) -> Config {
     Config {
         gates: Gates {
@@ -441,6 +460,30 @@ fn notes_are_no_longer_than_an_event_takes() {
         };
         left(decide(&config(true), &request, Some(&in_use), None, None));
     }
+}
+
+#[test]
+fn little_is_kept_of_a_request_that_cannot_be_approved() {
+    let size = |request: &CertificateRequest| format!("{request:?}").len();
+    let much = "x".repeat(10_000);
+    let mut large = renewal([good_pem(), vec![b'\n'; 10_000]].concat());
+    large.metadata.annotations = Some([("much".to_owned(), much.clone())].into());
+    large.metadata.finalizers = Some(vec![much]);
+    let approvable = CheckedRequest::new(large.clone()).unwrap();
+    assert_eq!(approvable.request().metadata, large.metadata);
+    assert_eq!(approvable.request().request, [] as [u8; 0]);
+    let (mut invalid, mut foreign, mut other) = (large.clone(), large.clone(), large);
+    invalid.request.push(b'x');
+    foreign.username = "system:open-cluster-management:c2:a1".to_owned();
+    for hostile in [invalid, foreign] {
+        let kept = CheckedRequest::new(hostile).unwrap();
+        assert!(size(kept.request()) < 2_000, "{kept:?}");
+        let metadata = &kept.request().metadata;
+        assert_eq!(metadata.uid.as_deref(), Some("u1"));
+        assert_eq!(metadata.resource_version.as_deref(), Some("7"));
+    }
+    other.signer = "example.com/signer".to_owned();
+    assert_eq!(CheckedRequest::new(other), None);
 }
 
 #[test]

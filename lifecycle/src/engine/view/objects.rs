@@ -9,6 +9,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use super::index::owner;
 use super::{Entry, Key, Source, View};
 use crate::config::Config;
+use crate::csrs::CheckedRequest;
 use crate::engine::kinds::Kind;
 use crate::engine::object::PartialObject;
 use crate::facts::{
@@ -272,20 +273,21 @@ impl View {
             self.wake_cluster(cluster);
             self.wake_requests(cluster);
         }
-        match read {
-            Some((request, standing))
-                if standing == Standing::Pending || csrs::is_foreign(&request) =>
-            {
-                self.pending.insert(&name, &request.cluster);
-                let uid = request.metadata.uid.clone();
-                let old = self.requests.insert(name.clone(), request);
-                if old.is_some_and(|old| old.metadata.uid != uid) {
-                    self.told.remove(&name);
-                }
-                self.wakes.push(Key::Csr(name));
-            }
-            _ => self.request_decided(&name),
+        let waits = |(request, standing): &(CertificateRequest, Standing)| {
+            *standing == Standing::Pending || csrs::is_foreign(request)
+        };
+        let kept = read.filter(waits);
+        let Some(request) = kept.and_then(|(request, _)| CheckedRequest::new(request)) else {
+            self.request_decided(&name);
+            return;
+        };
+        self.pending.insert(&name, cluster);
+        let uid = request.request().metadata.uid.clone();
+        let old = self.requests.insert(name.clone(), request);
+        if old.is_some_and(|old| old.request().metadata.uid != uid) {
+            self.told.remove(&name);
         }
+        self.wakes.push(Key::Csr(name));
     }
 
     /// Nothing is to be done about this CSR any more.

@@ -7,7 +7,7 @@ use berth_reconcile::{ROUNDS, Reference, Refusal, Regarding, Work, WriteOutcome,
 use serde_json::{Value, json};
 
 use crate::automatic;
-use crate::csrs::{self, Decision, reasons};
+use crate::csrs::{Decision, reasons};
 use crate::engine::world::Lifecycle;
 
 /// When a renewal that was refused is looked at again.
@@ -29,9 +29,10 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
         let (decision, uid, regarding) = {
             let world = on.world();
             let view = world.view();
-            let Some(request) = view.request(name) else {
+            let Some(checked) = view.request(name) else {
                 return SETTLED;
             };
+            let request = checked.request();
             let cluster = view.cluster(&request.cluster);
             let obstacle = view.with_cluster(&request.cluster, None, automatic::obstacle);
             let obstacle = obstacle.flatten();
@@ -49,7 +50,7 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
             let may_renew = answer.as_ref().filter(|(of, _)| *of == uid);
             let may_renew = may_renew.map(|(_, allowed)| *allowed);
             let config = world.config();
-            let decision = csrs::decide(config, request, cluster, obstacle.as_ref(), may_renew);
+            let decision = checked.decide(config, cluster, obstacle.as_ref(), may_renew);
             (decision, uid, regarding)
         };
         match decision {
