@@ -122,7 +122,7 @@ fn cluster(conditions: &[(&str, &str)]) -> Cluster {
     }
 }
 
-/// What is left to a person, and with which words.
+/// The reason and the note of a request that is left to an admin.
 #[track_caller]
 fn left(decision: Decision) -> (&'static str, String) {
     let event = decision.event();
@@ -249,7 +249,7 @@ fn an_agent_that_may_not_renew_is_told_why() {
     let denied = Cluster::default();
     let accepted = cluster(&[]);
     for (sentence, cluster, words) in [
-        ("no cluster", None, "there is no such ManagedCluster"),
+        ("no cluster", None, "the ManagedCluster does not exist"),
         (
             "turned out",
             Some(&denied),
@@ -282,7 +282,7 @@ fn a_listed_user_gets_a_first_certificate_of_a_cluster_that_nobody_uses() {
     again.gates.auto_rebootstrap = true;
     let joined = Some(reasons::CLUSTER_JOINED);
     let in_use = Some(reasons::CLUSTER_IN_USE);
-    // conditions, then: why it is left to a person, without the gate for clusters that have joined, and with it
+    // conditions, then: why it is left to an admin, without the gate for clusters that have joined, and with it
     for (sentence, conditions, without, with) in [
         ("a new cluster", &[][..], None, None),
         ("one that has not joined", &[(JOINED, "False")], None, None),
@@ -422,7 +422,7 @@ fn nobody_else_s_name_becomes_part_of_a_command() {
             ..bootstrap()
         };
         let (_, note) = left(decide(&config(false), &request, None, None, None));
-        assert!(note.contains("waits for a person's approval"), "{note}");
+        assert!(note.contains("waits for an admin's approval"), "{note}");
         assert!(!note.contains("kubectl"), "{note}");
     }
 }

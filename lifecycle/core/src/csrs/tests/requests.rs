@@ -235,13 +235,13 @@ fn the_label_names_the_cluster() {
             "none",
             "",
             reasons::INVALID_CLUSTER_NAME,
-            "is no cluster's name",
+            "cannot be a cluster's name",
         ),
         (
             "no name of a cluster",
             "C1.x",
             reasons::INVALID_CLUSTER_NAME,
-            "is no cluster's name",
+            "cannot be a cluster's name",
         ),
     ] {
         // From an agent it would lose the label.
@@ -363,7 +363,7 @@ fn what_is_not_one_good_request_is_not_read_further() {
     let der = signed(&subject(&[GROUP], AGENT), &[]);
     let good = pem(&der);
     let text = String::from_utf8(good.clone()).unwrap();
-    let one = "must be one PEM block CERTIFICATE REQUEST and nothing besides";
+    let one = "must be one PEM block CERTIFICATE REQUEST without other text";
     let broken = "cannot be decoded";
     let mut forged = der.clone();
     let at = der.windows(5).position(|at| at == b"c1:a1").unwrap();
@@ -414,10 +414,14 @@ fn what_is_not_one_good_request_is_not_read_further() {
         (
             "too large",
             [&*good, &*vec![b'\n'; request::LARGEST]].concat(),
-            "are not read",
+            "has more than",
         ),
-        ("a megabyte of garbage", vec![0xff; 1 << 20], "are not read"),
-        ("a megabyte of A", vec![b'A'; 1 << 20], "are not read"),
+        (
+            "a megabyte of garbage",
+            vec![0xff; 1 << 20],
+            "has more than",
+        ),
+        ("a megabyte of A", vec![b'A'; 1 << 20], "has more than"),
     ] {
         assert_left(sentence, &renewal(bytes), reasons::INVALID_REQUEST, words);
     }
