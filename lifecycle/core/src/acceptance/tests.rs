@@ -23,7 +23,7 @@ const DENIED: (&str, &str, &str) = (
     "Denied by hub cluster admin",
 );
 
-/// A write, as a short sentence.
+/// Describes a write in a few words.
 fn said(write: &Write) -> String {
     assert_eq!(write.reconciler, NAME, "{write:?}");
     let Target {
@@ -205,7 +205,7 @@ fn nothing_inside_a_namespace_is_made_before_the_finalizer_is_there() {
     for write in plan.writes {
         hub.write(write).expect("the namespace is made");
     }
-    // The patch has failed.
+    // The patch failed.
     assert_eq!(due(&hub), [] as [&str; 0]);
     assert_eq!(
         decided(&hub).changes.add_finalizers,
@@ -372,11 +372,7 @@ fn nothing_is_written_into_a_namespace_that_terminates() {
         "Namespace \"c1\" is being deleted; the cluster gets a new one when it is gone"
     );
     let plan = decided(&hub);
-    assert_eq!(
-        plan,
-        ClusterPlan::default(),
-        "and nobody looks at it all the time"
-    );
+    assert_eq!(plan, ClusterPlan::default(), "and no frequent check");
 
     hub.settle();
     assert_eq!(hub_accepted(&hub), Some(ACCEPTED));

@@ -1,7 +1,7 @@
 //! A request as the controller keeps it: with the result of its validation, and without its text.
 //!
-//! A request stays pending until an admin decides about it, and any user may label one for a cluster. So the controller keeps
-//! little of each: the API server's limit alone would be more than a megabyte.
+//! A request stays pending until an admin decides about it, and any user who may create CSRs can label one for a cluster. So the
+//! controller keeps little of each: neither the PEM, of up to 16 KiB, nor the annotations of one that cannot be approved.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 

@@ -84,7 +84,7 @@ fn plan(object: &ManagedCluster, sets: &[ClusterSet]) -> ClusterPlan {
     plan
 }
 
-/// What is stored after the writes that are due, if any are: nothing is due then.
+/// The stored items after the due write, if one is due. Asserts that nothing is due then.
 #[track_caller]
 fn settled(object: &ManagedCluster, sets: &[ClusterSet]) -> Option<Value> {
     let due = plan(object, sets);

@@ -17,7 +17,7 @@ fn decided(hub: &FakeHub) -> ClusterPlan {
     })
 }
 
-/// What is deleted from the namespace by this plan.
+/// The objects that this plan deletes from the namespace.
 fn deleted(plan: &ClusterPlan) -> Vec<&str> {
     plan.writes
         .iter()
@@ -45,7 +45,7 @@ fn asked(hub: &FakeHub) -> Vec<GroupVersionResource> {
     hub.with_facts(true, questions)
 }
 
-/// One whose cluster was accepted, and is being deleted now.
+/// A hub with a cluster that was accepted and is being deleted.
 fn going() -> FakeHub {
     let mut hub = FakeHub::accepted("c1");
     hub.delete_cluster();
@@ -74,7 +74,7 @@ fn without_the_gate_there_is_no_finalizer_and_none_is_stranded() {
     hub.config.gates.resource_cleanup = false;
     assert_eq!(decided(&hub), ClusterPlan::default());
 
-    // OCM's would hang: the finalizer was added while the gate was on.
+    // In OCM the cluster would stay: the finalizer was added while the gate was on.
     let mut hub = FakeHub::accepted("c1");
     hub.put(ADDONS, "a", None, false);
     hub.config.gates.resource_cleanup = false;
@@ -105,7 +105,7 @@ fn a_deleted_cluster_without_anything_left_loses_both_finalizers_in_one_patch() 
         }
         assert_eq!(hub.carry_out(plan), []);
     }
-    // The namespace's clean-up is through while the work binding waits for its finalizer.
+    // The clean-up of the namespace is complete while the work binding waits for its finalizer.
     assert_eq!(
         patches,
         [
@@ -181,7 +181,7 @@ fn permissions_go_at_once_but_for_the_works() {
     assert!(hub.object("rolebindings", WORK).is_none());
 }
 
-/// Either finalizer alone holds it: the other is missing on a cluster that was deleted while the gate was off.
+/// Each finalizer alone keeps the cluster: the other is missing on a cluster that was deleted while the gate was off.
 #[test]
 fn nothing_is_left_behind_whichever_finalizer_holds_the_cluster() {
     for own in [labels::API_RESOURCE_CLEANUP, labels::RESOURCE_CLEANUP] {
@@ -191,7 +191,7 @@ fn nothing_is_left_behind_whichever_finalizer_holds_the_cluster() {
         hub.cluster().finalizers = vec![own.to_owned()];
         hub.objects
             .retain(|(resource, _), _| resource == "namespaces");
-        // Killed when it had told what is left, and deleted nothing yet.
+        // Killed after the write of the condition, and before a deletion.
         let mut first = hub.decide();
         assert_eq!(deleted(&first), ["a"]);
         first
@@ -225,7 +225,7 @@ fn finalizers_of_others_are_theirs_to_wait_for() {
     assert_eq!(
         decided(&hub),
         ClusterPlan::default(),
-        "and nobody looks all the time"
+        "and no frequent check"
     );
     assert_eq!(asked(&hub), []);
 }

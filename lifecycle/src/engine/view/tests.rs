@@ -32,7 +32,7 @@ fn view() -> Seeing {
     Seeing::new(Config::default())
 }
 
-/// The view, given what is news: as the engine does it.
+/// The view behind the engine's filter for outdated objects.
 struct Seeing {
     view: View,
     seen: berth_reconcile::Seen<Kind>,
@@ -72,7 +72,7 @@ impl Seeing {
         }
     }
 
-    /// The hub answers with this lease.
+    /// The hub responds with this lease.
     fn confirms_silence(
         &mut self,
         cluster: &str,
@@ -116,7 +116,7 @@ fn cluster(name: &str, version: u64, spec: Value) -> PartialObject {
     }))
 }
 
-/// One whose agent is watched.
+/// A cluster whose agent is watched.
 fn accepted_cluster(name: &str, version: u64) -> PartialObject {
     let mut object = cluster(name, version, json!({"hubAcceptsClient": true}));
     object.value["status"] = json!({"conditions": [{
@@ -136,7 +136,7 @@ fn lease(cluster: &str, version: u64, renewed: Timestamp) -> PartialObject {
     }))
 }
 
-/// The watch tells of this lease.
+/// The watch reports this lease.
 fn watched(view: &mut Seeing, lease: PartialObject, now: Now) {
     let lease: PartialObject<Renewal> = serde_json::from_value(lease.value).unwrap();
     if view
@@ -159,7 +159,7 @@ fn cluster_key(name: &str) -> Key {
     Key::Cluster(name.into())
 }
 
-/// The version of a cluster that is known.
+/// The known version of a cluster.
 fn known(view: &View, name: &str) -> Option<String> {
     Some(view.cluster(name)?.resource_version.clone())
 }
@@ -224,7 +224,7 @@ fn a_late_answer_brings_nothing_back_to_life() {
         None,
         "it was written before it was deleted"
     );
-    // One that was made anew meanwhile stays.
+    // An object that was created again meanwhile stays.
     view.apply(
         Kind::Cluster,
         &cluster("c1", 12, json!({})),
@@ -254,7 +254,7 @@ fn what_a_list_does_not_name_is_gone() {
         Source::Watch,
         now,
     );
-    // Made while the list was under way, and so not in it.
+    // Created during the list, and so not in it.
     view.apply(
         Kind::Cluster,
         &cluster("c3", 20, json!({})),
@@ -377,7 +377,7 @@ fn only_exact_names_with_the_clusters_label_are_the_hubs() {
         view.apply(kind, &object(label, 1), Source::Watch, now);
         assert_eq!(known(&view), usize::from(ours), "{sentence}");
         assert_eq!(view.wakes().len(), usize::from(ours), "{sentence}");
-        // One that loses its label is as good as gone, and the cluster is looked at.
+        // An object without its label counts as gone, and wakes the cluster.
         view.apply(kind, &object("c3", 2), Source::Watch, now);
         assert_eq!(known(&view), 0, "{sentence}");
         view.gone(kind, &object("c3", 3), Source::Watch);

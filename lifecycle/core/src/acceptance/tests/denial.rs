@@ -123,7 +123,7 @@ fn a_denial_waits_for_the_works() {
     assert_eq!(reasons(&hub), ["ManagedClusterDenied"], "once");
 }
 
-/// A denied cluster whose agent holds a work, and which nobody looked at since.
+/// A cluster with a work that has just been denied.
 fn denied_with_work() -> FakeHub {
     let mut hub = FakeHub::accepted("c1");
     hub.put(WORKS, "w", None, true);
@@ -139,7 +139,7 @@ fn a_denial_now_waits_for_no_works() {
     assert!(waiting.object("rolebindings", WORK).is_some());
     for hub in [&mut hub, &mut waiting] {
         hub.cluster().denied_now = true;
-        // Nobody needs to know.
+        // The number of works does not matter, so neither does a failed list of them.
         hub.unlistable.insert(kind(WORKS), "forbidden".to_owned());
         assert_eq!(hub.with_facts(true, removal::questions), []);
         hub.run();
@@ -149,7 +149,7 @@ fn a_denial_now_waits_for_no_works() {
         assert_eq!(hub.names(WORKS), ["w"], "the works stay as they are");
         assert_eq!(decided(hub), ClusterPlan::default());
     }
-    // It may come back, and the next denial is as any other.
+    // It may be accepted again, and the next denial is like any other.
     hub.cluster().accepted = true;
     hub.cluster().denied_now = false;
     hub.unlistable.clear();
@@ -297,7 +297,7 @@ fn a_denial_taken_back_while_works_are_left_keeps_them() {
 #[test]
 fn permissions_are_taken_however_far_the_acceptance_had_got() {
     let complete = FakeHub::accepted("c1");
-    // Killed after any number of its objects were there; and the admin changed her mind.
+    // Killed after any number of its objects were created; and then the admin denies the cluster.
     for stop in 0..=complete.objects.len() {
         for condition_there in [None, Some(("False", "Error", "failed"))] {
             let mut hub = FakeHub::new("c1");
@@ -372,7 +372,7 @@ fn what_is_held_back_from_deletion_is_told_if_the_cluster_waits_for_it() {
 
 #[test]
 fn denying_one_of_two_clusters_leaves_the_labels_of_each() {
-    // OCM renders one cluster's objects with another's name here.
+    // Here, OCM labels one cluster's objects with another's name.
     let mut hub = FakeHub::accepted("c1");
     hub.config.labels.insert("team".to_owned(), "a".to_owned());
     let mut other = FakeHub::new("c2");

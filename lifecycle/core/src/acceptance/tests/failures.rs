@@ -13,7 +13,7 @@ fn that_the_roles_of_all_agents_cannot_be_written_is_told_by_those_that_wait_for
                    granted here: kubectl apply -f manifests/server/agent-roles.yaml";
     assert_eq!(hub_accepted(&hub), Some(("False", "Error", message)));
     assert_eq!(reasons(&hub), [] as [&str; 0], "it is not accepted");
-    // All that does not depend on them is there.
+    // All objects that do not depend on the roles exist.
     assert!(hub.object("clusterrolebindings", &names_role()).is_some());
     hub.common_roles = true;
     hub.run();
@@ -39,7 +39,7 @@ fn failure(object: &Value, code: u16, message: &str) -> WriteFailure {
     }
 }
 
-/// What is told of failures that have lasted.
+/// The report of failures that have lasted.
 fn reported(hub: &FakeHub, failures: &[WriteFailure]) -> ClusterPlan {
     reported_after(hub, failures, Duration::from_secs(10))
 }
@@ -97,7 +97,7 @@ fn what_may_pass_by_itself_is_told_when_it_has_lasted_and_never_of_a_running_clu
     let namespace = roles::namespace(&config, "c1");
     let binding = roles::work_binding(&config, "c1");
     let moment = Duration::from_millis(9_999);
-    // What is refused, and whether it is told of a cluster that waits: at once, and later; and of one that is accepted.
+    // The refused object and code; and if that is reported: of a waiting cluster at once, later, and of an accepted cluster.
     for (row, object, code, at_once, later, running) in [
         ("no answer", &namespace, 0, false, true, false),
         ("a conflict", &namespace, 409, false, true, false),

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn what_is_reserved_or_a_workspace_is_refused() {
-    // name, whether its namespace bears the cluster's label already, bindings in it, what the refusal says
+    // name, whether its namespace already has the cluster's label, bindings in it, the text of the refusal
     let long = "x".repeat(64);
     let rows: [(&str, bool, &[&str], Option<&str>); 20] = [
         ("default", false, &[], Some("reserved")),
@@ -13,7 +13,7 @@ fn what_is_reserved_or_a_workspace_is_refused() {
         ("kube-public", false, &[], Some("reserved")),
         ("kube-node-lease", false, &[], Some("reserved")),
         ("kube-anything", false, &[], Some("reserved")),
-        // OCM has let it in: its agent is not cut off.
+        // OCM accepted it: its agent keeps its permissions.
         ("kube-anything", true, &[], None),
         ("kubernetes", false, &[], None),
         ("hub", false, &[], Some("reserved")),
@@ -120,7 +120,7 @@ fn names_of_shared_groups_and_roles_are_refused_always() {
 fn a_cluster_that_was_accepted_before_its_name_was_reserved_is_kept_with_a_warning() {
     for name in ["default", "kube-system", "hub", "registration", "work"] {
         let mut hub = FakeHub::accepted("c1");
-        // As another hub has made it.
+        // As another hub controller created it.
         hub.name = name.to_owned();
         hub.objects.clear();
         for body in [
@@ -166,7 +166,7 @@ fn the_cluster_whose_group_is_that_of_all_agents_loses_all_rights_at_once() {
         ] {
             hub.insert(body);
         }
-        // Work that nobody takes down does not hold it.
+        // Work that no agent removes does not keep it.
         hub.put(WORKS, "work", None, true);
         hub.cluster().accepted = accepted;
         hub.cluster().deleting = deleting;
@@ -227,7 +227,7 @@ fn no_reserved_name_is_accepted_automatically() {
     );
 }
 
-/// As OCM lets it in, whose denial writes the rules of a denied cluster over the role of all agents.
+/// OCM accepts such a cluster, and its denial overwrites the role of all agents with the rules of a denied cluster.
 #[test]
 fn denying_a_name_of_all_agents_takes_what_it_has_and_writes_nothing_to_the_shared_roles() {
     for name in ["registration", "work", "managed-clusters"] {

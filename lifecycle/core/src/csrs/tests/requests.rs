@@ -1,4 +1,4 @@
-//! Requests that are none of an agent, and those that just are.
+//! Requests that are not an agent's, and the limits of those that are.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use super::der::{
 };
 use super::*;
 
-/// A request that must be left to a person even though its sender could renew: table of renewals and bootstraps at once.
+/// Asserts that a request is left to an admin, as a renewal by a user who may renew and as a first request.
 #[track_caller]
 fn assert_left(sentence: &str, request: &CertificateRequest, reason: &str, words: &str) {
     for request in [
@@ -244,7 +244,7 @@ fn the_label_names_the_cluster() {
             "cannot be a cluster's name",
         ),
     ] {
-        // From an agent it would lose the label.
+        // If an agent sent it, it would lose the label.
         let request = CertificateRequest {
             cluster: label.to_owned(),
             username: BOOTSTRAP.to_owned(),
@@ -253,7 +253,7 @@ fn the_label_names_the_cluster() {
         };
         assert_left(sentence, &request, reason, words);
     }
-    // Its group would be everybody's.
+    // Its group would be the group of all agents.
     let subject = subject(&[ALL], "system:open-cluster-management:managed-clusters:a1");
     let request = CertificateRequest {
         cluster: "managed-clusters".to_owned(),

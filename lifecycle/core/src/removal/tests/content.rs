@@ -156,7 +156,7 @@ fn nothing_is_concluded_before_the_hub_was_asked() {
 
 #[test]
 fn what_does_not_bear_our_label_is_not_touched() {
-    // A ManagedCluster named like somebody's namespace, never accepted, and deleted again.
+    // A ManagedCluster with the name of a user's namespace, never accepted, and deleted again.
     let mut hub = FakeHub::new("kube-system");
     hub.put(WORKS, "w", None, false);
     hub.insert(
@@ -189,7 +189,7 @@ fn a_label_that_names_another_cluster_is_not_ours() {
 #[test]
 fn with_other_kinds_to_clean_up_works_are_asked_for_all_the_same() {
     let mut hub = going();
-    // Of this version there are none.
+    // No object of this version exists.
     let old = "work.open-cluster-management.io/v1alpha1/manifestworks";
     hub.config.gc_resources = vec![kind(old)];
     hub.put(WORKS, "w", None, true);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::roles;
 
-/// What is told of failures in a row for so long.
+/// The report of failures that have lasted this long.
 fn reported(hub: &FakeHub, failures: &[WriteFailure], lasted: Duration) -> ClusterPlan {
     hub.with_facts(true, |facts| {
         let mut plan = ClusterPlan::default();

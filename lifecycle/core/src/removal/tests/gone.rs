@@ -38,7 +38,7 @@ fn what_a_gone_cluster_left_behind_goes_too() {
     );
 }
 
-/// The clusters of a hub that is restored from a backup may come last.
+/// When a hub is restored from a backup, its clusters may be restored last.
 #[test]
 fn what_is_there_of_a_cluster_that_was_never_seen_is_not_cleaned_up() {
     let mut hub = FakeHub::accepted("c1");

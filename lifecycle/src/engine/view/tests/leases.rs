@@ -20,7 +20,7 @@ fn a_renewal_concerns_nobody_either() {
         view.clusters["c1"].lease.as_ref().unwrap().renewed,
         later.instant
     );
-    // Unless its clock is off.
+    // Unless its clock is wrong.
     watched(
         &mut view,
         lease("c1", 8, now.wall + Duration::from_secs(7200)),
@@ -46,7 +46,7 @@ fn nobody_is_silent_while_nobody_listens() {
     for minutes in 1..10 {
         view.lost_sight(Kind::Lease, minute(minutes));
         assert!(view.is_blind(minute(minutes)));
-        // It is looked at again, though nobody says anything.
+        // The cluster is checked again without an event.
         assert!(view.sight() > Some(minute(minutes).instant));
     }
     view.listing(Kind::Lease);
@@ -60,7 +60,7 @@ fn nobody_is_silent_while_nobody_listens() {
         "the time in which it was not seen does not count"
     );
     assert!(view.wakes().contains(&cluster_key("c1")));
-    // A watch that went on without a list, and has nothing to tell, is taken to work after a while.
+    // A resumed watch without events counts as working after a while.
     view.lost_sight(Kind::Lease, minute(11));
     assert!(view.is_blind(minute(11)));
     assert!(!view.is_blind(minute(12)));
@@ -79,7 +79,7 @@ fn a_renewal_that_was_asked_for_counts_and_is_no_measure_of_clocks() {
     read(&mut view, 1, start);
     let soon = later(start, Duration::from_secs(60));
     assert_eq!(read(&mut view, 2, soon), (soon.instant, None));
-    // The same again is no renewal.
+    // The same lease again is no renewal.
     let late = later(start, Duration::from_secs(120));
     assert_eq!(read(&mut view, 2, late), (soon.instant, None));
     view.excuse("c1", late);
@@ -87,7 +87,7 @@ fn a_renewal_that_was_asked_for_counts_and_is_no_measure_of_clocks() {
     assert_eq!(view.lease("c1").unwrap().renewed, late.instant);
 }
 
-/// The leader is a new one: it sees the lease of an agent whose clock is an hour behind.
+/// A new leader sees the lease of an agent whose clock is an hour behind.
 #[test]
 fn a_new_leader_takes_no_wrong_clock_for_silence() {
     let mut view = view();
@@ -105,7 +105,7 @@ fn a_new_leader_takes_no_wrong_clock_for_silence() {
         start,
     );
     assert!(!is_expired(&view, start));
-    // Time in which leases are not watched does not count.
+    // The time in which leases are not watched does not count.
     let minute = |minutes: u64| later(start, Duration::from_secs(60 * minutes));
     view.lost_sight(Kind::Lease, minute(4));
     view.listing(Kind::Lease);
@@ -113,14 +113,14 @@ fn a_new_leader_takes_no_wrong_clock_for_silence() {
     view.listed(Kind::Lease, minute(8));
     assert!(!is_expired(&view, minute(8)));
     assert!(is_expired(&view, minute(9)), "five minutes were watched");
-    // From the first renewal on, only what was seen counts.
+    // From the first observed renewal on, the agent's clock does not matter.
     watched(&mut view, lease("c1", 7, minute(9).wall - hour), minute(9));
     assert_eq!(view.lease("c1").unwrap().first_seen, None);
     assert!(!is_expired(&view, minute(13)));
     assert!(is_expired(&view, minute(14)));
 }
 
-/// The hub was restored: its versions are lower than those that the view holds.
+/// After a restore of the hub, its versions are lower than those in the view.
 #[test]
 fn an_answer_that_the_view_refuses_is_asked_for_once() {
     let mut view = view();
@@ -148,7 +148,7 @@ fn an_answer_that_the_view_refuses_is_asked_for_once() {
     let restored = lease("c1", 40, start.wall - Duration::from_secs(60));
     assert!(!view.confirms_silence("c1", &restored, known, silent));
     assert!(!asks(&view), "the silence begins anew");
-    // The watch told of a renewal while the hub was asked.
+    // The watch reported a renewal during the request.
     let mut other = later(start, Duration::from_secs(590));
     watched(&mut view, lease("c1", 92, other.wall), other);
     other.instant += Duration::from_secs(600);

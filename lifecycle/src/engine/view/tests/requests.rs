@@ -42,7 +42,7 @@ fn only_a_good_request_that_nobody_refused_vouches_for_its_cluster() {
             false,
         ),
         (
-            "somebody else's",
+            "another user's",
             "other",
             signer,
             &*good,
@@ -57,14 +57,7 @@ fn only_a_good_request_that_nobody_refused_vouches_for_its_cluster() {
             json!(null),
             false,
         ),
-        (
-            "one that is none of an agent's",
-            "listed",
-            signer,
-            b"x",
-            json!(null),
-            false,
-        ),
+        ("an invalid one", "listed", signer, b"x", json!(null), false),
     ] {
         let mut view = Seeing::new(config.clone());
         view.apply(
@@ -94,7 +87,7 @@ fn only_a_good_request_that_nobody_refused_vouches_for_its_cluster() {
         view.apply(Kind::Csr, &request(2, &status), Source::Watch, now());
         let is_trusted = |view: &View| view.with_cluster("c1", None, |facts| facts.trusted_request);
         assert_eq!(is_trusted(&view), Some(trusted), "{sentence}");
-        // What a person says later counts.
+        // A later denial by an admin counts.
         view.apply(
             Kind::Csr,
             &request(3, &condition("Denied")),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a set selects, by label, by selectors that look at one label or two, or invalidly.
+/// Selectors of sets: by the set label, by one label or two, and an invalid one.
 fn selectors() -> Vec<Value> {
     let by = |selector: Value| json!({"selectorType": "LabelSelector", "labelSelector": selector});
     let expression = |key: &str, operator: &str, values: &[&str]| {
@@ -31,7 +31,7 @@ fn selectors() -> Vec<Value> {
     ]
 }
 
-/// A change of the hub: of a set or a cluster, by a number, with what it selects, or its labels.
+/// A change of a set or a cluster (by number), with its selector or its labels.
 type Step = (bool, usize, Option<usize>, [Option<&'static str>; 3]);
 
 fn step() -> impl Strategy<Value = Step> {
@@ -46,7 +46,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Membership that is kept as clusters and sets come, change and go is the same as membership that is matched anew.
+    /// The stored membership always equals that of matching every set with every cluster.
     #[test]
     fn membership_is_as_if_matched_anew(steps in proptest::collection::vec(step(), 0..60)) {
         let (mut view, now) = (view(), now());
@@ -95,7 +95,7 @@ proptest! {
     }
 }
 
-/// Which set has which cluster, as deciders are told.
+/// Pairs of set and cluster, as deciders see them.
 fn members(view: &View) -> BTreeSet<(String, String)> {
     let clusters = view.clusters.keys();
     let pairs = clusters.flat_map(|cluster| {
