@@ -16,9 +16,8 @@ pub fn since(condition: Option<&Condition>, status: &str) -> Option<Time> {
         .map(|old| old.last_transition_time.clone())
 }
 
-/// `conditions` with this one in it: at the place of the one of its type, whose time it keeps if the status is the same.
-///
-/// None, if it is there already.
+/// Inserts a condition, or replaces the one of the same type; its time stays if the status stays. Returns `None` if nothing
+/// changes.
 pub fn with_condition(conditions: &[Condition], condition: Condition) -> Option<Vec<Condition>> {
     let mut conditions = conditions.to_vec();
     let Some(old) = conditions

@@ -1,16 +1,16 @@
-//! The time, as deciders are given it.
+//! The current time, an argument of the deciders.
 
 use std::time::Instant;
 
 use jiff::Timestamp;
 
-/// The time, as deciders are given it.
+/// The current time.
 ///
-/// How long something has lasted is judged by `instant`: `wall` jumps when an admin sets the clock.
+/// Measure durations with `instant`, because `wall` jumps when an admin sets the clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
-    /// Monotonic.
+    /// The monotonic clock.
     pub instant: Instant,
-    /// What the clock says; for what is written down.
+    /// The wall clock, for times in objects.
     pub wall: Timestamp,
 }

@@ -1,4 +1,4 @@
-//! What the deciders of a controller ask for: the writes that are due now, and when to decide again.
+//! The result of a decision: the writes that are due now, and when to decide again.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use crate::{groups, room};
 /// the election of a leader.
 const LASTING: Duration = Duration::from_secs(10);
 
-/// What is due.
+/// The writes that are due, and when to decide again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// They are sent at the same time, in no order.
+    /// Sent at the same time, in no order.
     pub writes: Vec<Write>,
-    /// When to decide again, though nothing may have changed. The earliest that was asked for.
+    /// When to decide again, even without a change. The earliest time that was asked for.
     pub again: Option<Instant>,
 }
 
@@ -25,9 +25,9 @@ pub struct Plan {
 pub struct Write {
     /// The object.
     pub target: Target,
-    /// What happens to it.
+    /// The change.
     pub action: Action,
-    /// The reconciler it is for, by its name in metrics.
+    /// The name of the reconciler, in metrics and logs.
     pub reconciler: &'static str,
     /// Events about the object, sent once it has been written.
     pub events: Vec<Event>,
@@ -44,14 +44,14 @@ pub struct Target {
     pub name: String,
 }
 
-/// What happens to an object.
+/// A change of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Server-side apply, with force: what is in `body` is ours.
+    /// Server-side apply with force: takes over the fields of `body`.
     Apply {
         /// The field manager.
         manager: &'static str,
-        /// The whole object as it ought to be, with apiVersion, kind and metadata.
+        /// The wanted object, with apiVersion, kind and metadata.
         body: Value,
     },
     /// Server-side apply to the subresource `status`.
@@ -61,9 +61,9 @@ pub enum Action {
         /// As for [`Action::Apply`].
         body: Value,
     },
-    /// A JSON merge patch. It names the resourceVersion that it was decided from.
+    /// A JSON merge patch with the resourceVersion of the object that the decision was made from.
     Patch {
-        /// `status`, `approval`, or none.
+        /// `status`, `approval`, or None.
         subresource: Option<&'static str>,
         /// The patch.
         body: Value,
@@ -73,9 +73,9 @@ pub enum Action {
         /// The object.
         body: Value,
     },
-    /// Creates the object, or patches the existing one, which was not seen because a label is missing.
+    /// Creates the object, or patches the existing one, which the watch does not show because a label is missing.
     ///
-    /// Either way the response is the object, and goes into the facts, so that the decider does not ask for it again.
+    /// The response updates the facts in both cases, so that the decider does not ask for it again.
     CreateOrPatch {
         /// The object to create.
         body: Value,
@@ -89,7 +89,7 @@ pub enum Action {
         /// The object to create, or the merge patch of the existing one.
         body: Value,
     },
-    /// Replaces a subresource with this body, which has the resourceVersion: the only way to write some (`approval`).
+    /// Replaces a subresource with this body, which has the resourceVersion. Some can only be written so (`approval`).
     Replace {
         /// The subresource.
         subresource: &'static str,
@@ -112,29 +112,29 @@ pub struct Event {
     pub warning: bool,
     /// The reason, such as `ManagedClusterAccepted`. It is the Event's action, too.
     pub reason: &'static str,
-    /// The text, for a person.
+    /// Text for users.
     pub note: String,
     /// The namespace of the Event. None: `default`, as for cluster-scoped objects in Kubernetes.
     pub namespace: Option<String>,
 }
 
-/// Why a write did not happen.
+/// A failed write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteFailure {
-    /// The reconciler it was for.
+    /// The name of the reconciler.
     pub reconciler: &'static str,
     /// The object.
     pub target: Target,
     /// HTTP status code; 0 without a response.
     pub code: u16,
-    /// The error, for a person.
+    /// The error, as text for users.
     pub message: String,
 }
 
 // === impl Plan ===
 
 impl Plan {
-    /// Nothing is to be written.
+    /// Returns true if nothing is to be written.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
@@ -148,7 +148,7 @@ impl Plan {
 // === impl WriteFailure ===
 
 impl WriteFailure {
-    /// Whether the write failed because the object would be too large to be stored.
+    /// Returns true if the write failed because the object is too large to be stored.
     pub fn is_too_large(&self) -> bool {
         room::is_too_large(self.code, &self.message)
     }

@@ -1,4 +1,4 @@
-//! A kind of object as requests name it.
+//! A kind of object, in the form of request paths.
 
 /// A kind of object, by the name of its resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

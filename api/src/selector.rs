@@ -92,14 +92,14 @@ impl Selector {
         }
     }
 
-    /// The keys of the labels that decide, some perhaps more than once. No other label changes what [`Self::matches`] says.
+    /// The keys of the labels that [`Self::matches`] reads; a key may be repeated.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.requirements
             .iter()
             .map(|requirement| requirement.key.as_str())
     }
 
-    /// A label, key and value, that every selected object has. None, if the selector asks for no such label.
+    /// A label (key and value) that every selected object has, if one exists.
     pub fn required(&self) -> Option<(&str, &str)> {
         self.requirements.iter().find_map(|requirement| {
             let Test::In(values) = &requirement.test else {

@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! A reconciler is `observe -> decide -> apply`. Facts and deciders are pure, in `berth-lifecycle-core`. [`engine`] does
-//! the rest: it watches, keeps the facts in a view, wakes what a change concerns, and writes.
+//! the rest: it watches, keeps the facts in a view, wakes the keys that a change affects, and writes.
 
 pub mod engine;
 

@@ -1,4 +1,4 @@
-//! What large objects cost the controller that lists them. A process of its own: it measures what is resident.
+//! Measures the memory of a controller that lists large objects. In a process of its own, because it measures resident memory.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 use std::convert::Infallible;
@@ -18,10 +18,10 @@ use prometheus::Registry;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// How many objects of each kind there are. `BERTH_LARGE_OBJECTS` sets another number, for a measurement.
+/// The number of objects of each kind. `BERTH_LARGE_OBJECTS` sets another number, for a measurement.
 const COUNT: usize = 60;
 
-/// In KiB: the object that is read now, and the facts; not all objects, which are 60 MiB together.
+/// Upper bound in KiB, for the current object and all facts. All objects together have 60 MiB.
 const MOST: usize = 24 * 1024;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -31,7 +31,7 @@ type Body = UnsyncBoxBody<Bytes, Infallible>;
 struct Large {
     sentence: &'static str,
     resource: &'static str,
-    /// Without its number.
+    /// The object without a name.
     object: fn() -> Value,
 }
 
@@ -117,7 +117,7 @@ const ALL: [Large; 6] = [
     },
 ];
 
-/// A hub that holds these, and nothing else.
+/// A hub with `count` of these objects, and no others.
 fn hub(large: Large, count: usize) -> HubApi {
     let mut object = (large.object)();
     object["metadata"]["name"] = "NUMBER".into();
@@ -173,7 +173,7 @@ async fn large_objects_cost_the_controller_what_it_needs_of_them() {
             metrics,
         );
         let progress = engine.progress();
-        // The most that was resident begins anew.
+        // Resets the maximum of resident memory.
         std::fs::write("/proc/self/clear_refs", "5").unwrap();
         let before = status("VmRSS");
         let stop = CancellationToken::new();
@@ -185,7 +185,7 @@ async fn large_objects_cost_the_controller_what_it_needs_of_them() {
         stop.cancel();
         running.await.unwrap().unwrap();
         table.push_str(&format!("{count} {}: {grown} KiB\n", large.sentence));
-        // 1,000 of any are to stay under 100 MiB.
+        // 1,000 objects of any kind must stay below 100 MiB.
         assert!(
             grown < if count == COUNT { MOST } else { 100 * 1024 },
             "{table}"

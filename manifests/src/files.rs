@@ -21,7 +21,7 @@ macro_rules! manifests {
                 text: include_str!(concat!("../", $path)),
             };
         )*
-        /// All files, but for kustomizations.
+        /// All files except kustomizations.
         pub const ALL: &[Manifest] = &[$($name),*];
     };
 }

@@ -1,21 +1,20 @@
 //! The table of webhooks: one row each, for the gate's routes, the registrations, the doctor, the demo and the tests.
 //!
-//! A new webhook is a row here and its registration file. Which rules decide its reviews is the gate's matter.
+//! A new webhook is a row here and its registration file. The gate selects the rules for its reviews.
 
 use berth_api::groups;
 use serde_json::{Value, json};
 
 use crate::files::{self, Manifest};
 
-/// A webhook of the gate as it is shipped. Paths and names are OCM's, so that OCM's registrations find this gate, and ours
-/// replace OCM's.
+/// A webhook of the gate. Paths and names are OCM's, so that OCM's registrations work with this gate, and ours replace OCM's.
 #[derive(Debug)]
 pub struct ShippedWebhook {
-    /// The path that it is served under.
+    /// Its URL path.
     pub path: &'static str,
     /// The name of its registration, and of the only webhook in it.
     pub name: &'static str,
-    /// Whether it may change objects.
+    /// It may change objects.
     pub mutates: bool,
     /// The API group of its objects.
     pub group: &'static str,
@@ -27,49 +26,49 @@ pub struct ShippedWebhook {
     pub resource: &'static str,
     /// The file of its registration.
     pub manifest: Manifest,
-    /// What a hub lacks where it is not registered.
+    /// The effect if it is not registered.
     pub missing: Missing,
-    /// A write that shows it at work. None: no write of an admin reaches it.
+    /// A write that shows if it works. None if no write of an admin reaches it.
     pub probe: Option<Probe>,
 }
 
-/// What a hub lacks where a webhook is not registered.
+/// The effect of a webhook that is not registered.
 #[derive(Debug)]
 pub struct Missing {
-    /// Whether anybody gains rights by it, or objects stay without what OCM's have.
+    /// True if users gain permissions by it, or objects lack fields that OCM sets.
     pub is_fault: bool,
-    /// A clause: what happens, or does not happen any more.
+    /// The effect, as a clause.
     pub effect: &'static str,
 }
 
-/// A write, sent as a dry run, whose answer shows whether the webhook was asked, and whether it is Berth's.
+/// A write, sent as a dry run. The response shows if the webhook was called, and if it is Berth's.
 #[derive(Debug)]
 pub struct Probe {
-    /// The namespace of the object, where its kind has them.
+    /// The namespace of the object, if it is namespaced.
     pub namespace: Option<&'static str>,
-    /// From a name that no object has to `metadata` and `spec` of the object to create.
+    /// Makes `metadata` and `spec` of the object to create from a name that no object has.
     pub object: fn(name: &str) -> Value,
-    /// What the answer shows.
+    /// How to read the response.
     pub shows: Shows,
 }
 
-/// What the answer to a [`Probe`] shows.
+/// How to read the response to a [`Probe`].
 #[derive(Debug)]
 pub enum Shows {
-    /// The object comes back with a field that the webhook fills in.
+    /// The webhook fills in a field of the object.
     Filled {
         /// The field, as a JSON pointer.
         field: &'static str,
-        /// A clause: whether this happens is the question.
+        /// The question, as a clause.
         question: &'static str,
-        /// A clause: what was seen instead.
+        /// The other result, as a clause.
         instead: &'static str,
     },
     /// The object is refused as malformed.
     Refused {
-        /// What Berth says.
+        /// Part of Berth's message.
         berth: &'static str,
-        /// What OCM's webhook says, and Berth too; asked second.
+        /// Part of OCM's message for another fault, which Berth reports second.
         ocm: Option<&'static str>,
     },
 }
@@ -190,7 +189,7 @@ webhooks! {
                 "spec": {"clusterSet": format!("not-{name}")},
             }),
             shows: Shows::Refused {
-                // OCM says the same. Whose webhook it is shows the write of a cluster.
+                // OCM's message is the same. The write of a cluster distinguishes the two.
                 berth: "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet",
                 ocm: None,
             },

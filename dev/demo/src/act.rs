@@ -1,4 +1,4 @@
-//! What people do, as they would type it, and as it is sent.
+//! The commands of the users: as text for kubectl, and as requests.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use crate::steps::CLUSTER_PATH;
 
 pub(super) const CLUSTER_FILE: &str = "cluster.yaml";
 const CLUSTER: &str = "\
-# A cluster that asks to be let in.
+# A cluster that asks to join.
 apiVersion: cluster.open-cluster-management.io/v1
 kind: ManagedCluster
 metadata:
   name: c1
 spec:
   hubAcceptsClient: false
-  # Short, so that a demo need not wait for long; 60 is usual.
+  # Short, so that the demo does not wait long. The default is 60.
   leaseDurationSeconds: 1
 ";
 pub(super) const BINDING_FILE: &str = "binding.yaml";
@@ -33,29 +33,29 @@ spec:
   clusterSet: prod
 ";
 
-/// The files that commands name, and what is in them.
+/// The files that the commands read, with their content.
 pub(super) const FILES: [(&str, &str); 2] = [(CLUSTER_FILE, CLUSTER), (BINDING_FILE, BINDING)];
 
-/// Longer than anything takes that is waited for.
+/// Upper bound on each wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Something that somebody does.
+/// A command.
 pub(super) enum Act {
     /// `kubectl create -f FILE`
     Create(&'static str),
-    /// As above, with a file changed by a script of sed; and what that makes of it.
+    /// The same with a file that a sed script changes; the function makes the same change.
     CreateAs(&'static str, &'static str, fn(&str) -> String),
     /// `kubectl label managedcluster c1 KEY=VALUE --overwrite`
     Label(&'static str, &'static str),
     /// `kubectl patch managedcluster c1 --type=merge -p PATCH`
     Patch(Value),
-    /// The agent reports that c1 works. Done when the hub has drawn its conclusion.
+    /// The agent reports that c1 is available. Done when the controller has removed the taint.
     Report,
     /// `kubectl delete managedcluster NAME`
     Delete(&'static str),
-    /// `kubectl COMMAND`, which somebody may not do.
+    /// `kubectl COMMAND`, a list that the user may not read.
     List(&'static str, &'static str),
-    /// `kubectl COMMAND`, when what these objects show is there.
+    /// `kubectl COMMAND`, as soon as `see` finds its result in the objects at these paths.
     Look {
         command: &'static str,
         paths: &'static [&'static str],
@@ -63,10 +63,10 @@ pub(super) enum Act {
     },
 }
 
-/// What came of it.
+/// The result of a command.
 pub(super) enum StepResult {
     Answered(Answer),
-    /// What kubectl would print.
+    /// The lines that kubectl would print.
     Seen(Vec<String>),
 }
 
@@ -89,14 +89,14 @@ fn report() -> Value {
             "status": "True",
             "reason": "ManagedClusterAvailable",
             "message": "Managed cluster is available",
-            // Not of the day, so that the command can be pasted.
+            // A constant, so that the printed command does not change.
             "lastTransitionTime": Timestamp::UNIX_EPOCH,
         },
     }])
 }
 
 impl Act {
-    /// What a person would type.
+    /// The command line.
     pub(super) fn command(&self, who: &str) -> String {
         let act = match self {
             Self::Create(file) => format!("create -f {file}"),
@@ -115,7 +115,7 @@ impl Act {
         format!("kubectl --context {who} {act}")
     }
 
-    /// What kubectl puts in front of an error's message.
+    /// The prefix that kubectl prints before an error's message.
     pub(super) fn about(&self) -> String {
         match self {
             Self::Create(file) => format!("error when creating {file:?}: "),
@@ -124,7 +124,7 @@ impl Act {
         }
     }
 
-    /// What kubectl would print when it has been done.
+    /// The line that kubectl prints for a success.
     pub(super) fn result(&self, object: &Value) -> String {
         let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -182,7 +182,7 @@ impl Act {
     }
 }
 
-/// What can be seen of these objects, once it can.
+/// Reads these objects until `see` returns a value.
 async fn until<T>(
     client: &kube::Client,
     paths: &[&str],
@@ -201,7 +201,7 @@ async fn until<T>(
         }
         (begun.elapsed() < PATIENCE)
             .then_some(())
-            .with_context(|| format!("the hub does not do what it should: {objects:?}"))?;
+            .with_context(|| format!("the hub does not reach the expected state: {objects:?}"))?;
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

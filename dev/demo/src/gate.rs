@@ -1,5 +1,5 @@
-//! Gate and lifecycle of the demo, in this process, each with the account that the manifests give it. Nobody else is there to be
-//! elected.
+//! The gate and the lifecycle controller of the demo, in this process, each with its account from the manifests. There is one
+//! controller, so it needs no leader election.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -32,9 +32,9 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::people;
+use crate::users;
 
-/// Where the manifests install it.
+/// The namespace of the manifests.
 const NAMESPACE: &str = "open-cluster-management-hub";
 const SERVICE: &str = "cluster-manager-registration-webhook";
 const GATES_ACCOUNT: &str = "registration-webhook-sa";
@@ -44,9 +44,9 @@ const PORT: u16 = 9443;
 /// Longer than a demo stays up.
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A gate that serves.
+/// The running gate and controller.
 pub(super) struct Running {
-    /// Where its metrics are.
+    /// The address of the metrics.
     pub(super) metrics: SocketAddr,
     shutdown: CancellationToken,
     task: JoinHandle<Result<(), ServeError>>,
@@ -65,7 +65,7 @@ pub(super) fn service() -> (String, String, u16) {
     (NAMESPACE.to_owned(), SERVICE.to_owned(), PORT)
 }
 
-/// Makes a certificate for the Service, as cert-manager would.
+/// Creates a certificate for the Service, as cert-manager does.
 pub(super) fn certificates(folder: &Path) -> anyhow::Result<Certificates> {
     let now = Timestamp::now();
     let authority = Authority::new("berth demo", MONTH, now)?;
@@ -79,7 +79,7 @@ pub(super) fn certificates(folder: &Path) -> anyhow::Result<Certificates> {
 }
 
 impl Running {
-    /// Serves on `webhooks`, with the rights of the manifests' service accounts and no others.
+    /// Serves on `webhooks`, with the permissions of the manifests' service accounts only.
     pub(super) async fn start(
         admin: &Client,
         hub: &DevHub,
@@ -120,7 +120,7 @@ impl Running {
             health_port: None,
             metrics,
             limits: Limits::default(),
-            // Nobody routes to it any more when it is told to stop.
+            // No load balancer has to learn that it stops.
             shutdown_delay: Duration::ZERO,
         };
         let shutdown = CancellationToken::new();
@@ -142,7 +142,7 @@ impl Running {
     }
 }
 
-/// As it is without flags.
+/// The configuration of a controller without flags.
 fn lifecycle_config() -> LifecycleConfig {
     LifecycleConfig {
         namespace: NAMESPACE.to_owned(),
@@ -155,7 +155,7 @@ fn lifecycle_config() -> LifecycleConfig {
     }
 }
 
-/// How they reach the hub: with a token of this service account.
+/// A client configuration with a token of this service account.
 async fn own_config(admin: &Client, hub: &DevHub, account: &str) -> anyhow::Result<Config> {
     let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), NAMESPACE);
     let request = TokenRequest {
@@ -181,9 +181,9 @@ async fn own_config(admin: &Client, hub: &DevHub, account: &str) -> anyhow::Resu
         other: BTreeMap::new(),
     };
     let kubeconfig = Kubeconfig {
-        clusters: vec![people::cluster(hub)],
+        clusters: vec![users::cluster(hub)],
         auth_infos: vec![user],
-        contexts: vec![people::context(account)],
+        contexts: vec![users::context(account)],
         current_context: Some(account.to_owned()),
         ..Kubeconfig::default()
     };

@@ -1,4 +1,4 @@
-//! Installs what `kubectl apply -k manifests` installs, but for what runs: gate and controller are here already.
+//! Installs the objects of `kubectl apply -k manifests`, except the Deployments: gate and controller run in this process.
 
 use anyhow::Context;
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::request::{self, Answer};
 
-/// What there must be before the gate can work.
+/// The objects that the gate needs to start.
 const BEFORE: [Manifest; 6] = [
     files::NAMESPACE,
     files::ACCOUNTS,
@@ -19,7 +19,7 @@ const BEFORE: [Manifest; 6] = [
     files::SERVICE,
 ];
 
-const PEOPLE: &str = include_str!("../../../examples/demo/people.yaml");
+const USERS: &str = include_str!("../../../examples/demo/people.yaml");
 
 /// Namespace, service accounts, RBAC, Service, CRDs.
 pub(super) async fn before_the_gate(admin: &Client) -> anyhow::Result<()> {
@@ -42,9 +42,9 @@ pub(super) async fn registrations(admin: &Client, ca_pem: &str) -> anyhow::Resul
     Ok(())
 }
 
-/// Who may do what, and the sets.
-pub(super) async fn people(admin: &Client) -> anyhow::Result<()> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(PEOPLE).context("people.yaml")?;
+/// The users' permissions, and the sets.
+pub(super) async fn users(admin: &Client) -> anyhow::Result<()> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(USERS).context("people.yaml")?;
     for object in documents {
         apply(admin, &object).await?;
     }

@@ -1,13 +1,13 @@
-//! What `berth demo` runs: a hub in this process, gate and lifecycle on it, and the story of a cluster played there.
+//! `berth demo`: runs a development hub, the gate and the lifecycle controller in this process, and plays the story of a cluster.
 
 mod act;
 mod gate;
 mod install;
-mod people;
 mod play;
 mod request;
 mod steps;
 mod text;
+mod users;
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -24,20 +24,20 @@ use tokio_util::sync::CancellationToken;
 
 use text::Screen;
 
-/// What a demo needs of the program that runs it.
+/// Settings of a demo.
 #[derive(Clone, Copy, Debug)]
 pub struct Demo {
-    /// Port of the hub on 127.0.0.1; 0 for any free one.
+    /// Port of the hub on 127.0.0.1; 0 chooses a free one.
     pub port: u16,
-    /// Whether it ends after the play.
+    /// End after the last step.
     pub exit: bool,
 }
 
 impl Demo {
-    /// Plays, and stays up until `shutdown` unless it ends after the play. Nothing is left behind.
+    /// Plays the steps, and then keeps the hub running until `shutdown`, unless `exit` is set. Removes all its files.
     ///
     /// # Errors
-    /// Something does anything else than it should.
+    /// The demo cannot start, or a step does not end as expected.
     pub async fn run(&self, shutdown: CancellationToken) -> anyhow::Result<()> {
         let started = Instant::now();
         let folder = folder()?;
@@ -54,7 +54,7 @@ impl Demo {
     }
 }
 
-/// Everything that the play needs.
+/// The running hub and gate, and the users' kubeconfig.
 struct Stage {
     hub: DevHub,
     gate: gate::Running,
@@ -69,24 +69,24 @@ impl Stage {
         let address = gate_port.local_addr()?;
         let hub = DevHub::start(Options {
             bind: SocketAddr::from((Ipv4Addr::LOCALHOST, demo.port)),
-            // Where a cluster's network would lead to.
+            // The address that a cluster's network would resolve for the Service.
             services: [(gate::service(), address)].into(),
             ..Options::default()
         })
         .await
         .context("--port")?;
-        let kubeconfig = people::kubeconfig(&hub)?;
+        let kubeconfig = users::kubeconfig(&hub)?;
         let path = folder.path().join("kubeconfig");
         fs::write(&path, serde_saphyr::to_string(&kubeconfig)?)
             .with_context(|| format!("{} cannot be written", path.display()))?;
 
-        let admin = people::client(&kubeconfig, people::ROOT).await?;
+        let admin = users::client(&kubeconfig, users::ROOT).await?;
         let certificates = gate::certificates(&folder.path().join("gate"))?;
         install::before_the_gate(&admin).await?;
         let folder_of_gate = certificates.folder;
         let gate = gate::Running::start(&admin, &hub, gate_port, folder_of_gate).await?;
         install::registrations(&admin, &certificates.ca).await?;
-        install::people(&admin).await?;
+        install::users(&admin).await?;
         play::write_files(folder.path())?;
         Ok(Self {
             hub,
@@ -101,7 +101,7 @@ impl Stage {
         let screen = Screen::stdout();
         let took = self.started.elapsed();
         screen.say(&format!(
-            "A hub is up at {}, looked after by Berth, after {} ms.\n",
+            "A hub is up at {} with Berth, after {} ms.\n",
             self.hub.url(),
             took.as_millis()
         ))?;
@@ -122,11 +122,11 @@ impl Stage {
     }
 }
 
-/// Nobody guesses its name, and nobody else may enter it: the kubeconfig in it holds keys.
+/// A new folder with a random name, readable by this user only: the kubeconfig in it contains keys.
 fn folder() -> anyhow::Result<TempDir> {
     tempfile::Builder::new()
         .prefix("berth-demo-")
         .permissions(Permissions::from_mode(0o700))
         .tempdir()
-        .context("a folder for the kubeconfig cannot be made")
+        .context("a folder for the kubeconfig cannot be created")
 }

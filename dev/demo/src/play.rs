@@ -1,4 +1,4 @@
-//! The play: who does what, and what comes of it.
+//! Runs the steps, and prints each with its result.
 
 use std::fs;
 use std::path::Path;
@@ -8,12 +8,12 @@ use kube::config::Kubeconfig;
 use serde_json::Value;
 
 use crate::act::{FILES, StepResult};
-use crate::people;
 use crate::request::Answer;
 use crate::steps::steps;
 use crate::text::Screen;
+use crate::users;
 
-/// Puts the files that the commands name where they can be found.
+/// Writes the files that the commands read.
 pub(super) fn write_files(folder: &Path) -> anyhow::Result<()> {
     for (name, text) in FILES {
         fs::write(folder.join(name), text).with_context(|| format!("{name} cannot be written"))?;
@@ -21,10 +21,13 @@ pub(super) fn write_files(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Plays all of it. An end that the play does not have is an error.
+/// Runs all steps.
+///
+/// # Errors
+/// A step does not end as expected.
 pub(super) async fn play(screen: &Screen, kubeconfig: &Kubeconfig) -> anyhow::Result<()> {
     for (number, step) in steps().into_iter().enumerate() {
-        let client = people::client(kubeconfig, step.who).await?;
+        let client = users::client(kubeconfig, step.who).await?;
         screen.story(number + 1, step.story)?;
         screen.command(&step.act.command(step.who))?;
         match step.act.send(&client).await? {
@@ -42,7 +45,7 @@ pub(super) async fn play(screen: &Screen, kubeconfig: &Kubeconfig) -> anyhow::Re
                 }
                 anyhow::ensure!(
                     !step.refused,
-                    "the hub let pass what it should have refused"
+                    "the hub allowed a request that it should have refused"
                 );
             }
             StepResult::Answered(Answer::Refused {
@@ -53,7 +56,10 @@ pub(super) async fn play(screen: &Screen, kubeconfig: &Kubeconfig) -> anyhow::Re
                 screen.warnings(&warnings)?;
                 let about = step.act.about();
                 screen.refused(&format!("Error from server ({reason}): {about}{message}"))?;
-                anyhow::ensure!(step.refused, "the hub refused what it should have let pass");
+                anyhow::ensure!(
+                    step.refused,
+                    "the hub refused a request that it should have allowed"
+                );
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Requests to the hub, and answers as kubectl would show them.
+//! Requests to the hub, and their responses as kubectl shows them.
 
 use anyhow::Context;
 use http::header::{CONTENT_TYPE, WARNING};
@@ -8,16 +8,16 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-/// What a hub says.
+/// The hub's response.
 pub(super) enum Answer {
-    /// It has been done.
+    /// Success.
     Done {
         object: Value,
         warnings: Vec<String>,
     },
-    /// It has not been done.
+    /// An error.
     Refused {
-        /// Of the Status.
+        /// `reason` of the Status.
         reason: String,
         message: String,
         warnings: Vec<String>,
@@ -108,14 +108,14 @@ async fn send(
     let response = client
         .send(request)
         .await
-        .context("the hub does not answer")?;
+        .context("the hub does not respond")?;
     let (head, body) = response.into_parts();
     let warnings = head.headers.get_all(WARNING).into_iter();
     let warnings = warnings
         .filter_map(|value| Some(unquoted(value.to_str().ok()?)))
         .collect();
     let body = body.collect().await?.to_bytes();
-    let object: Value = serde_json::from_slice(&body).context("the hub's answer is no JSON")?;
+    let object: Value = serde_json::from_slice(&body).context("the hub's response is not JSON")?;
     if head.status.is_success() {
         return Ok(Answer::Done { object, warnings });
     }
@@ -135,7 +135,7 @@ fn unquoted(warning: &str) -> String {
     text.replace("\\\"", "\"").replace("\\\\", "\\")
 }
 
-/// Where an object is, for the kinds that the demo has.
+/// The path of an object, for the kinds that the demo uses.
 fn path_of(object: &Value) -> anyhow::Result<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
@@ -146,7 +146,7 @@ fn path_of(object: &Value) -> anyhow::Result<String> {
     } else {
         "api"
     };
-    // Their plurals are all regular.
+    // All these kinds have regular plurals.
     let plural = format!("{}s", kind.to_lowercase());
     anyhow::ensure!(
         !kind.is_empty() && !name.is_empty(),

@@ -1,18 +1,20 @@
-//! The story that is played, step by step.
+//! The steps of the story.
 
 use serde_json::{Value, json};
 
 use crate::act::{Act, BINDING_FILE, CLUSTER_FILE};
-use crate::people::{ADMIN, AGENT, DEVELOPER, ROOT, SET_ADMIN};
+use crate::users::{ADMIN, AGENT, DEVELOPER, ROOT, SET_ADMIN};
 
-/// One thing that somebody does.
+/// One command of a user, and its expected result.
 pub(super) struct Step {
-    /// What is going on.
+    /// One or two sentences, printed before the command.
     pub(super) story: &'static str,
+    /// The user.
     pub(super) who: &'static str,
     pub(super) act: Act,
+    /// The hub is expected to refuse it.
     pub(super) refused: bool,
-    /// A field of the result that is worth a look.
+    /// A field of the result to print, as a JSON pointer.
     pub(super) shows: Option<&'static str>,
 }
 
@@ -45,24 +47,24 @@ pub(super) fn steps() -> Vec<Step> {
     };
     vec![
         done(
-            "A cluster asks to be let in. Asking is free: nothing happens until the hub agrees.",
+            "A cluster asks to join. Any user may ask: nothing happens until an admin accepts the cluster.",
             DEVELOPER,
             Act::Create(CLUSTER_FILE),
             None,
         ),
         refused(
-            "RBAC lets dev write the cluster, spec and all. Letting it in is another matter.",
+            "RBAC allows dev to update the ManagedCluster and its spec, but not to accept the cluster.",
             DEVELOPER,
             Act::Patch(accepts(true)),
         ),
         done(
-            "ada may accept clusters. As she may join the default set, too, the gate puts the cluster there.",
+            "ada may accept clusters. She may also join the default set, so the gate adds the cluster to it.",
             ADMIN,
             Act::Patch(accepts(true)),
             Some("/metadata/labels"),
         ),
         done(
-            "Now the hub gives c1 what it needs: a namespace, rights for its agent there, and a lease to renew.",
+            "The controller creates what c1 needs: a namespace, permissions for its agent there, and a lease to renew.",
             ROOT,
             Act::Look {
                 command: "get rolebindings,leases -n c1 -o name",
@@ -75,48 +77,48 @@ pub(super) fn steps() -> Vec<Step> {
             None,
         ),
         done(
-            "With these rights its agent reports that the cluster works. So the hub takes its taint `unreachable` away.",
+            "With these permissions, its agent reports that the cluster is available. The controller removes the taint `unreachable`.",
             AGENT,
             Act::Report,
             Some("/spec/taints"),
         ),
         done(
-            "Work on the cluster begins: the gate notes since when it is tainted.",
+            "ada taints the cluster for maintenance. The gate adds the time.",
             ADMIN,
             Act::Patch(taint()),
             Some("/spec/taints"),
         ),
         refused(
-            "Whoever puts a cluster into a set decides who gets to use it. dev may not.",
+            "The set of a cluster decides which users can use the cluster. dev may not change it.",
             DEVELOPER,
             Act::Label(SET_LABEL, "prod"),
         ),
         done(
-            "sam may: out of default, into prod.",
+            "sam may move the cluster from default to prod.",
             SET_ADMIN,
             Act::Label(SET_LABEL, "prod"),
             Some("/metadata/labels"),
         ),
         refused(
-            "dev owns the namespace team-a, and would like to use the clusters of prod there.",
+            "dev owns the namespace team-a, and wants to use the clusters of prod there.",
             DEVELOPER,
             Act::Create(BINDING_FILE),
         ),
         done(
-            "That is for sam to allow.",
+            "sam may bind the set prod to it.",
             SET_ADMIN,
             Act::Create(BINDING_FILE),
             None,
         ),
         refused(
-            "A set bound in the cluster's own namespace would be in the agent's hands. Not even ada can do that.",
+            "In the cluster's own namespace, the agent would control the binding. The gate refuses it, even for ada.",
             ADMIN,
             Act::CreateAs("s/team-a/c1/", BINDING_FILE, |text| {
                 text.replace("team-a", "c1")
             }),
         ),
         done(
-            "The agent falls silent. After five times the lease's duration nobody knows how c1 is: no new work goes there.",
+            "The agent stops renewing its lease. After five times the lease's duration, c1 is Unknown and tainted: it gets no new work.",
             ADMIN,
             Act::Look {
                 command: "get managedcluster c1 -o jsonpath='{.status.conditions[?(@.status==\"Unknown\")].message}{\"\\n\"}{.spec.taints[*].key}{\"\\n\"}'",
@@ -126,13 +128,13 @@ pub(super) fn steps() -> Vec<Step> {
             None,
         ),
         done(
-            "ada turns c1 out. What its agent could do on the hub is taken back.",
+            "ada denies c1. The controller removes the permissions of its agent.",
             ADMIN,
             Act::Patch(accepts(false)),
             None,
         ),
         done(
-            "The cluster says so, and that is all that its agent can still see.",
+            "The condition of the ManagedCluster reports that. The agent can still read this object, but nothing else.",
             AGENT,
             Act::Look {
                 command: ACCEPTANCE,
@@ -142,7 +144,7 @@ pub(super) fn steps() -> Vec<Step> {
             None,
         ),
         refused(
-            "Its lease is out of reach, for example.",
+            "For example, it cannot read its lease.",
             AGENT,
             Act::List(
                 "get leases -n c1",
@@ -150,13 +152,13 @@ pub(super) fn steps() -> Vec<Step> {
             ),
         ),
         done(
-            "Let in again, it has everything again.",
+            "ada accepts c1 again, and its agent gets its permissions back.",
             ADMIN,
             Act::Patch(accepts(true)),
             None,
         ),
         done(
-            "Its agent finds that out by itself.",
+            "The agent can read that in the condition.",
             AGENT,
             Act::Look {
                 command: ACCEPTANCE,
@@ -166,7 +168,7 @@ pub(super) fn steps() -> Vec<Step> {
             None,
         ),
         done(
-            "Another cluster comes, accepted from the start,",
+            "Another cluster is created, accepted from the start.",
             ADMIN,
             Act::CreateAs("s/c1/c2/; s/false/true/", CLUSTER_FILE, |text| {
                 text.replace("c1", "c2").replace("false", "true")
@@ -174,7 +176,7 @@ pub(super) fn steps() -> Vec<Step> {
             None,
         ),
         done(
-            "has its role among others,",
+            "It gets its ClusterRole, among other objects.",
             ROOT,
             Act::Look {
                 command: ROLES,
@@ -183,15 +185,15 @@ pub(super) fn steps() -> Vec<Step> {
             },
             None,
         ),
-        done("and leaves.", ADMIN, Act::Delete("c2"), None),
+        done("Then it is deleted.", ADMIN, Act::Delete("c2"), None),
         done(
-            "Nothing of its rights is left. (Its namespace stays: what is in it is the admin's to judge.)",
+            "The controller has deleted its ClusterRole and bindings. (Its namespace stays: an admin decides about its content.)",
             ROOT,
             Act::Look {
                 command: ROLES,
                 paths: &[ROLES_PATH],
                 see: |objects| {
-                    // kubectl prints nothing then, with -o name.
+                    // With -o name, kubectl prints nothing for an empty list.
                     names(objects).is_empty().then(Vec::new)
                 },
             },
@@ -204,13 +206,13 @@ const ACCEPTANCE: &str = "get managedcluster c1 -o jsonpath='{.status.conditions
 const ROLES: &str = "get clusterroles -l open-cluster-management.io/cluster-name=c2 -o name";
 const ROLES_PATH: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles?labelSelector=open-cluster-management.io/cluster-name=c2";
 
-/// What the namespace of an accepted cluster holds, once it is all there.
+/// The names of the objects in an accepted cluster's namespace, when all three exist.
 fn given(lists: &[Value]) -> Option<Vec<String>> {
     let names = names(lists);
     (names.len() == 3).then_some(names)
 }
 
-/// What nobody being heard of means, once it is seen.
+/// The message of the Unknown condition and the taints, when both exist.
 fn silence(objects: &[Value]) -> Option<Vec<String>> {
     let [cluster] = objects else { return None };
     let conditions = cluster["status"]["conditions"].as_array()?;
@@ -235,7 +237,7 @@ fn acceptance(objects: &[Value], status: &str) -> Option<Vec<String>> {
     Some(vec![accepted["message"].as_str()?.to_owned()])
 }
 
-/// As `kubectl get -o name` prints lists.
+/// The lines that `kubectl get -o name` prints for these lists.
 fn names(lists: &[Value]) -> Vec<String> {
     let mut names = Vec::new();
     for list in lists {

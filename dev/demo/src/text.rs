@@ -1,4 +1,4 @@
-//! What the demo prints.
+//! The output of the demo.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::people::PEOPLE;
+use crate::users::USERS;
 
 const BOLD: &str = "\u{1b}[1m";
 const RED: &str = "\u{1b}[31m";
@@ -75,9 +75,9 @@ impl Screen {
     }
 }
 
-/// How to go on.
+/// Prints commands to try next.
 pub(super) fn look_around(screen: &Screen, folder: &Path, metrics: SocketAddr) -> io::Result<()> {
-    screen.say("\nThe hub stays up until Ctrl-C. In another terminal:\n")?;
+    screen.say("\nThe hub runs until Ctrl-C. In another terminal:\n")?;
     screen.say(&format!("  cd {}", folder.display()))?;
     screen.say("  export KUBECONFIG=$PWD/kubeconfig")?;
     screen.say("  kubectl get managedclusters,managedclustersets")?;
@@ -88,8 +88,8 @@ pub(super) fn look_around(screen: &Screen, folder: &Path, metrics: SocketAddr) -
     )?;
     screen.say("  kubectl get managedclusters --watch")?;
     screen.say(&format!("  curl http://{metrics}/metrics"))?;
-    screen.say("\nA context for each person:\n")?;
-    for (name, groups, what) in PEOPLE {
+    screen.say("\nThe users, each with a context of this name:\n")?;
+    for (name, groups, what) in USERS {
         screen.say(&format!("  {name:<5} {what} (group {})", groups.join(", ")))?;
     }
     screen.say("")

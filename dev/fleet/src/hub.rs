@@ -76,7 +76,10 @@ impl FleetHub {
         while self.get(set).await.is_err() {
             if begun.elapsed() > Duration::from_secs(60) {
                 let log = std::fs::read_to_string(self.kubeconfig.with_extension("log"));
-                bail!("the controller makes nothing: {}", log.unwrap_or_default());
+                bail!(
+                    "the controller did not create the default set: {}",
+                    log.unwrap_or_default()
+                );
             }
             sleep(Duration::from_millis(100)).await;
         }

@@ -252,7 +252,7 @@ fn tls_config(certdir: &Path) -> Result<ServerConfig> {
         .with_single_cert(chain, key_der)
         .with_context(|| {
             format!(
-                "{} and {} are no usable pair",
+                "{} and {} are not a certificate and its key",
                 certificate.display(),
                 key.display()
             )

@@ -159,7 +159,7 @@ impl fmt::Display for Fault {
             Self::Status => "with a wrong status",
             Self::Malformed => "malformed",
             Self::Uid => "with another uid",
-            Self::Verdict => "decided otherwise than expected",
+            Self::Verdict => "with an unexpected verdict",
             Self::Webhook => "failed between API server and webhook",
         })
     }
@@ -223,7 +223,7 @@ impl Checker {
         if let Some(uid) = uid.filter(|uid| *uid != response.uid.as_bytes()) {
             let asked = String::from_utf8_lossy(uid);
             let words = format!(
-                "uid {:?} where {asked:?} was asked; --any-uid takes any",
+                "uid {:?} instead of {asked:?}; --any-uid accepts any",
                 response.uid
             );
             return Err((Fault::Uid, words));

@@ -39,7 +39,9 @@ pub(crate) fn memory(pid: u32) -> Result<Memory> {
 }
 
 fn gone(pid: u32, path: &str) -> String {
-    format!("cannot read {path}: process {pid} has ended, or --pid names none on this machine")
+    format!(
+        "cannot read {path}: process {pid} has ended, or --pid is not a process on this machine"
+    )
 }
 
 fn parse_cpu(stat: &str) -> Option<Duration> {

@@ -378,11 +378,11 @@ impl fmt::Display for Report {
         writeln!(f, "  {:<width$}{latency}{verdicts}", "all")?;
 
         if self.interrupted {
-            writeln!(f, "\n  interrupted: of the time before")?;
+            writeln!(f, "\n  interrupted: the figures are of the time before")?;
         }
         if self.failures.0.is_empty() {
             let words = match self.calls {
-                0 => "no response came: raise --seconds",
+                0 => "no response: raise --seconds",
                 _ => "none",
             };
             return write!(f, "\n  failures  {words}");
@@ -499,6 +499,9 @@ mod tests {
         let json = serde_json::to_value(&faulty).unwrap();
         let counted = serde_json::json!({"count": 2, "first": "status 500: oops"});
         assert_eq!(json["failures"]["status"], counted);
-        assert!(silent.to_string().contains("no response came"), "{silent}");
+        assert!(
+            silent.to_string().contains("no response: raise"),
+            "{silent}"
+        );
     }
 }

@@ -84,7 +84,7 @@ impl Script {
                         if any_uid {
                             ""
                         } else {
-                            "; --any-uid does without"
+                            "; with --any-uid none is required"
                         }
                     )
                 });

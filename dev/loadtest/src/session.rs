@@ -76,7 +76,7 @@ pub(crate) async fn run(args: &Args) -> Result<Findings> {
             written.map(Findings::One)
         }
         // clap requires one of them.
-        (None, None) => bail!("neither --url nor --kubeconfig is there"),
+        (None, None) => bail!("requires --url or --kubeconfig"),
     }
 }
 
@@ -219,7 +219,7 @@ fn script(args: &Args, settings: &Settings) -> Result<(Script, String)> {
     let sent = match (&script.reviews[..], passed_over) {
         ([review], 0) => format!("a review of {} bytes", review.body.len()),
         (_, 0) => format!("{reviews} reviews"),
-        _ => format!("{reviews} reviews ({passed_over} files hold none)"),
+        _ => format!("{reviews} reviews (skipped {passed_over} other files)"),
     };
     settings.screen.say(&sent);
     Ok((script, sent))
@@ -270,7 +270,7 @@ async fn write(
         run::run(writers, plan, settings, server).await
     };
     let written = written.await;
-    settings.screen.say("cleaning up; Ctrl-C leaves it be");
+    settings.screen.say("cleaning up; Ctrl-C stops that");
     let cleaned = tokio::select! {
         cleaned = hub.clean_up(args.connections) => cleaned,
         () = at_once.cancelled() => bail!(

@@ -10,15 +10,19 @@
 //!   permissions at once, however far the acceptance had got. With [`labels::DENY_NOW`] it loses that permission at once, too.
 //! - The hub accepts a cluster automatically at most once: a later denial stands.
 
+mod obstacle;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use obstacle::{is_all_agents, obstacle, refusal};
 
 use std::time::Duration;
 
 use berth_api::reserved::Reservation;
-use berth_api::{conditions, labels, names as kubernetes};
+use berth_api::{conditions, labels};
 use jiff::Timestamp;
 
+use self::obstacle::RENAME;
 use crate::automatic;
 use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Cluster, ClusterFacts, Now, Owned};
@@ -36,18 +40,15 @@ const OWNER: Owner = Owner {
     reconciler: NAME,
 };
 
-/// What the condition says of a denied cluster, or begins with, as long as its agent has work to take down.
+/// The condition's message for a denied cluster. While its agent removes its work, the message only begins so.
 const DENIED: &str = "Denied by hub cluster admin";
 
 const HUB_ACCEPTED: &str = conditions::cluster::HUB_ACCEPTED;
 
-/// What is said of an accepted cluster.
+/// The condition's message for an accepted cluster.
 const ACCEPTED: &str = "Accepted by hub cluster admin";
 
-/// What to do about a cluster whose name is reserved.
-const RENAME: &str = "delete this ManagedCluster, and register the cluster under another name";
-
-/// What is due for a cluster that is not being deleted.
+/// Plans the writes for a cluster that is not being deleted.
 pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let Some(cluster) = facts.cluster.filter(|cluster| !cluster.deleting) else {
         return;
@@ -61,14 +62,14 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     } else {
         deny(facts, cluster, now, plan);
     }
-    // Rights come first, as long as the role stays to tell of the denial.
+    // Permissions come first: while the role exists, it records the denial.
     let has_role = facts.owned.cluster_role.is_some() || facts.owned.cluster_role_binding.is_some();
     if !has_role || plan.writes.len() == before {
         automatic::remember(facts, cluster, now, plan);
     }
 }
 
-/// Tells, by the condition `HubAcceptedManagedCluster`, what of the last plan's writes failed.
+/// Reports the failed writes of the last plan in the condition `HubAcceptedManagedCluster`.
 ///
 /// A failure that may pass by itself is reported when it has lasted (`lasted`: how long this cluster's writes have failed in
 /// a row), but not for a cluster that was accepted before: its agent would stop because of the condition.
@@ -103,7 +104,7 @@ pub fn report(
             plan,
         );
     }
-    // The role that a binding refers to cannot be changed: such a binding has to be made anew.
+    // The role of a binding cannot be changed: delete the binding, so that it is created again.
     for failure in told {
         if failure.code == 422 && failure.message.contains("roleRef") {
             let own = [
@@ -125,7 +126,8 @@ pub fn report(
                     && !there.deleting
                     && roles::target(&body) == failure.target
                 {
-                    let why = "it refers to another role, which cannot be changed: it is made anew";
+                    let why =
+                        "it refers to another role, which cannot be changed: it is created again";
                     plan.writes
                         .push(roles::delete(&body, &there.uid, NAME, why));
                 }
@@ -134,77 +136,10 @@ pub fn report(
     }
 }
 
-/// Why a cluster of this name gets nothing on this hub, for a person.
+/// OCM's ManagedClusterAutoApproval, but only for requests of listed users ([`automatic`]). Returns true if something is to be
+/// written.
 ///
-/// A namespace that bears the cluster's label, or has its role bindings, is the cluster's already: bindings of sets that
-/// turn up there do not take it away. That the hub has an ordinary namespace of that name is no reason: it is adopted.
-pub(crate) fn refusal(facts: &ClusterFacts<'_>) -> Option<String> {
-    let name = facts.name;
-    let owned = facts.owned;
-    let adopted = owned.namespace.is_some()
-        || owned.registration_binding.is_some()
-        || owned.work_binding.is_some();
-    if let Some(reason) = kubernetes::dns1123_label(name).first() {
-        return Some(format!(
-            "Not accepted: {name:?} cannot be the name of a namespace: {reason}; {RENAME}"
-        ));
-    }
-    if let Some(reservation) = facts.config.reservation(name) {
-        let kept = match reservation {
-            Reservation::AllAgents => false,
-            Reservation::Namespace | Reservation::SharedRole => is_provisioned(facts),
-            Reservation::Prefix(_) => adopted,
-        };
-        if !kept {
-            return Some(format!(
-                "Not accepted: the name {name:?} {reservation}; {RENAME}"
-            ));
-        }
-    }
-    if !adopted && let Some(first) = facts.bindings.iter().min() {
-        let more = match facts.bindings.len() - 1 {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        return Some(format!(
-            "Not accepted: namespace {name:?} is a workspace: it holds ManagedClusterSetBinding {first:?}{more}, which the \
-             cluster's agent must not get at; delete the bindings, or {RENAME}"
-        ));
-    }
-    None
-}
-
-/// Whether the cluster has role bindings on the hub, so that it was accepted before its name was reserved. The label on a
-/// namespace does not prove that: any namespace of Kubernetes may have it.
-fn is_provisioned(facts: &ClusterFacts<'_>) -> bool {
-    let owned = facts.owned;
-    owned.cluster_role_binding.is_some()
-        || owned.registration_binding.is_some()
-        || owned.work_binding.is_some()
-}
-
-/// Whether what is bound to the agents of this cluster is bound to all agents: the cluster must have no rights.
-pub(crate) fn is_all_agents(facts: &ClusterFacts<'_>) -> bool {
-    facts.config.reservation(facts.name) == Some(Reservation::AllAgents)
-}
-
-/// What keeps an accepted cluster from being given anything at all, for a person.
-pub(crate) fn obstacle(facts: &ClusterFacts<'_>) -> Option<String> {
-    refusal(facts).or_else(|| {
-        let namespace = facts.owned.namespace.as_ref()?;
-        namespace.deleting.then(|| {
-            format!(
-                "Namespace {:?} is being deleted; the cluster gets a new one when it is gone",
-                facts.name
-            )
-        })
-    })
-}
-
-/// OCM's ManagedClusterAutoApproval, but only for those who are trusted with it ([`automatic`]). Returns whether it comes
-/// to a write.
-///
-/// The annotation makes a later denial final. So a cluster that a person accepted gets it, too.
+/// The annotation makes a later denial final. So a cluster that an admin accepted gets it, too.
 fn accept_automatically(
     facts: &ClusterFacts<'_>,
     cluster: &Cluster,
@@ -224,7 +159,7 @@ fn accept_automatically(
     !cluster.accepted
 }
 
-/// The time, to the second, as Kubernetes writes times.
+/// The current time, to the second, in the format of Kubernetes.
 pub(crate) fn written(now: Now) -> String {
     let time = Timestamp::from_second(now.wall.as_second()).unwrap_or(now.wall);
     time.to_string()
@@ -242,7 +177,7 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Clu
         if is_all_agents(facts) {
             removal::take_back(facts, NAME, false, now, plan);
         }
-        // A namespace can only go when the work binding's finalizer does.
+        // The finalizer of the work binding would keep the namespace.
         if refusal(facts).is_none() {
             removal::release_work_binding(facts, NAME, now, plan);
         }
@@ -258,7 +193,7 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Clu
         return;
     }
     if config.reservation(name) == Some(Reservation::SharedRole) {
-        // Its ClusterRole is one that all agents share, and not to be written for one of them.
+        // Its ClusterRole has the name of one that all agents share, which is not written for one cluster.
         accepted(facts, now, plan);
         return;
     }
@@ -307,8 +242,8 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Clu
         let right = is_right(facts, there.as_ref(), &body);
         match there {
             Some(there) if there.deleting && there.work_finalizer => {
-                // Left over from a denial that was taken back. It does its service, and goes when nothing depends on it;
-                // one that does none goes at once.
+                // A binding that a denial deleted, before the denial was taken back. A correct one still works: it is
+                // released when no ManifestWork is left. A wrong one is released at once.
                 if !right || matches!(removal::works(facts), Works::Left(0)) {
                     plan.writes
                         .push(removal::without_work_finalizer(facts, there, NAME));
@@ -333,13 +268,13 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Clu
         accepted(facts, now, plan);
         return;
     }
-    // Only what nobody here can do anything about is told, and only of a cluster that has not been accepted before.
+    // Report only what the controller itself cannot change, and only for a cluster that has not been accepted before.
     if !plan.writes.is_empty() || cluster.condition_status(HUB_ACCEPTED) == Some(conditions::TRUE) {
         return;
     }
     let message = if !waits_for.is_empty() {
         Some(format!(
-            "Waits for what is being deleted, and will be made anew: {}",
+            "Waits for the deletion of objects that will be created again: {}",
             waits_for.join(", ")
         ))
     } else {
@@ -365,7 +300,7 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Clu
     }
 }
 
-/// Tells that the cluster has what it needs; and of one with a reserved name, that it is only kept.
+/// Reports that the cluster has what it needs, with a warning if its name is reserved.
 fn accepted(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let name = facts.name;
     let reservation = facts.config.reservation(name);
@@ -382,7 +317,7 @@ fn accepted(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
         }
         Some(reservation) => {
             let warning = format!(
-                "the name {name:?} {reservation}; the cluster is kept, as it was accepted before; to be safe, {RENAME}"
+                "the name {name:?} {reservation}; the cluster stays accepted, because it was accepted before; to be safe, {RENAME}"
             );
             let event = Event {
                 warning: true,
@@ -414,20 +349,20 @@ fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Cluste
     } = *facts;
     let condition = cluster.condition(HUB_ACCEPTED);
     let is_accepted = condition.is_some_and(|condition| condition.status == conditions::TRUE);
-    // Denial leaves these two in place, so they tell a restarted process what it was about.
+    // A denial keeps these two, so that a restarted process knows about it.
     let has_role = owned.cluster_role.is_some() || owned.cluster_role_binding.is_some();
     let before = plan.writes.len();
     if matches!(
         config.reservation(name),
         Some(Reservation::AllAgents | Reservation::SharedRole)
     ) {
-        // OCM accepts such a name. What it made for the cluster goes; nothing is written to what all agents share.
+        // OCM accepts such a name. Delete what OCM created for the cluster; write nothing to the shared roles.
         removal::take_back_roles(facts, NAME, plan);
     } else if is_accepted || has_role {
-        // One that was refused never had any permissions, and gets none.
+        // A cluster that was never accepted has no permissions, and gets none.
         let role = roles::cluster_role(config, name, false);
         let binding = roles::cluster_role_binding(config, name);
-        // Also if it is being deleted, and somebody holds it: it grants what it says until it is gone.
+        // Also if it is being deleted: it grants its rules until its last finalizer is removed.
         let mut make = |body| {
             plan.writes
                 .push(roles::apply(body, managers::ACCEPTANCE, NAME));
@@ -442,7 +377,7 @@ fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Cluste
     if plan.writes.len() > before {
         return;
     }
-    // Once for each denial: whichever condition tells of it first.
+    // One Event for each denial: with the first condition that reports it.
     let told = condition.is_some_and(|condition| condition.message.starts_with(DENIED));
     let event = Event {
         warning: false,
@@ -452,7 +387,7 @@ fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Cluste
     };
     let events = if told { Vec::new() } else { vec![event] };
     if !removal::bindings_are_gone(owned) {
-        // Agents and scripts go by the status: it stays true while the agent still has work to take down.
+        // Agents and scripts read the status: it stays True while the agent still has work to remove.
         let waits_for = match removal::works(facts) {
             Works::NotAsked | Works::Left(0) => return,
             Works::Left(1) => "1 ManifestWork is left".to_owned(),
@@ -461,7 +396,7 @@ fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Cluste
         };
         if let Some(condition) = condition.filter(|_| is_accepted) {
             let message = format!(
-                "{DENIED}; takes effect when the cluster's agent has taken down its work: {waits_for} \
+                "{DENIED}; takes effect when the cluster's agent has removed its work: {waits_for} \
                  in namespace {name:?}"
             );
             set(

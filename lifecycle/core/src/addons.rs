@@ -1,8 +1,7 @@
 //! Add-ons of a cluster: their condition follows an unknown cluster, and the cluster's labels show them.
 //!
-//! Follows two controllers of OCM: ManagedClusterAddonHealthCheckController (the agent writes an
-//! add-on's condition, so the condition is unknown while the agent is silent) and AddOnFeatureDiscoveryController (placements select by the
-//! labels).
+//! Follows two controllers of OCM: ManagedClusterAddonHealthCheckController (the agent writes an add-on's condition, so the
+//! condition is Unknown while the agent is silent) and AddOnFeatureDiscoveryController (placements select by the labels).
 
 use std::ops::Bound;
 
@@ -22,18 +21,18 @@ mod tests;
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "addons";
 
-/// The condition of a ManagedClusterAddOn that says whether it works.
+/// The condition of a ManagedClusterAddOn that reports its health.
 pub(crate) const AVAILABLE: &str = "Available";
 
 /// The longest name of an add-on that can be part of a label: `addon-` and the name have 63 bytes together.
 const LONGEST_NAME: usize = 63 - "addon-".len();
 
-/// What is due.
+/// Plans the writes that are due.
 pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let Some(cluster) = facts.cluster else {
         return;
     };
-    // Until there is one, the cluster is not accepted, or its agent has not come yet.
+    // Without the condition, the cluster is not accepted, or its agent has not registered yet.
     let Some(available) = cluster.condition(conditions::cluster::AVAILABLE) else {
         return;
     };
@@ -57,7 +56,7 @@ fn says_the_same(addon: &Addon, of_cluster: &Condition) -> bool {
     })
 }
 
-/// The add-on's condition becomes its cluster's.
+/// Copies the cluster's condition to the add-on.
 fn unknown(cluster: &str, name: &str, addon: &Addon, of_cluster: &Condition, now: Now) -> Write {
     let before = addon.available.as_ref();
     let since = conditions::since(before, &of_cluster.status).unwrap_or(Time(now.wall));
@@ -76,7 +75,7 @@ fn unknown(cluster: &str, name: &str, addon: &Addon, of_cluster: &Condition, now
         namespace: Some(cluster.to_owned()),
         name: name.to_owned(),
     };
-    // The agent writes this condition, too, as soon as it is back.
+    // The agent writes this condition, too, when it is back.
     let decided_from = Some(addon.resource_version.as_str());
     Write {
         action: Action::ApplyStatus {
@@ -94,11 +93,10 @@ fn unknown(cluster: &str, name: &str, addon: &Addon, of_cluster: &Condition, now
     }
 }
 
-/// Makes the cluster's labels tell of its add-ons: one label for each, none for those that are gone.
+/// Updates the cluster's labels: one for each add-on, and none for add-ons that are gone.
 fn show(cluster: &Cluster, facts: &ClusterFacts<'_>, plan: &mut ClusterPlan) {
     let prefix = labels::ADDON_FEATURE_PREFIX;
-    // Both are in the order of the add-ons' names: a walk along both finds the differences, and makes no keys for what is
-    // right already.
+    // Both are sorted by the add-ons' names: one pass over both finds the differences, and allocates keys only for these.
     let mut shown = cluster
         .labels
         .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
@@ -122,7 +120,7 @@ fn show(cluster: &Cluster, facts: &ClusterFacts<'_>, plan: &mut ClusterPlan) {
     plan.changes.labels.extend(labels);
 }
 
-/// A label that the API server would refuse must not take all other changes of the cluster with it.
+/// Returns true for a valid label. An invalid one would make the API server refuse the whole patch.
 fn fits_a_label(name: &str) -> bool {
     !name.is_empty() && name.len() <= LONGEST_NAME && names::label_value(name).is_empty()
 }

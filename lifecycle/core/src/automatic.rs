@@ -1,14 +1,14 @@
-//! Auto-approval (gate `ManagedClusterAutoApproval`): which clusters the hub accepts without a person.
+//! Auto-approval (gate `ManagedClusterAutoApproval`): the clusters that the hub accepts without an admin.
 //!
 //! OCM accepts every cluster, and approves every CSR of a listed user. Here a listed user is trusted with new clusters only,
-//! since many clusters register with one bootstrap token, and with nothing that its request could have chosen.
+//! because many clusters register with one bootstrap token; and the request may not choose anything for the cluster.
 //!
 //! # Guarantees
-//! - After a person denied a cluster, or a CSR of its agent, the hub never accepts the cluster automatically, whether it was
+//! - After an admin denied a cluster, or a CSR of its agent, the hub never accepts the cluster automatically, whether it was
 //!   accepted before or not. Only the deletion of the ManagedCluster ends that. An agent can change annotations and
 //!   conditions of its own ManagedCluster, but not its ClusterRole: the RBAC objects that a denied cluster keeps prove the
 //!   denial.
-//! - The hub takes over no existing namespace: it creates the cluster's namespace, or the namespace already has the
+//! - The hub does not take over an existing namespace: it creates the cluster's namespace, or the namespace already has the
 //!   cluster's label.
 //! - The requester writes the cluster's labels. So it may not choose a set by them, neither by the label of a set nor by a
 //!   label that a set's selector looks at.
@@ -27,28 +27,27 @@ use berth_api::plan::{Action, Write};
 #[cfg(test)]
 mod tests;
 
-/// Why a cluster is left to a person.
+/// The reason why a cluster is left to an admin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     /// One of [`reasons`].
     pub reason: &'static str,
-    /// For a person.
+    /// Text for users.
     pub words: String,
 }
 
-/// Why neither the cluster nor a CSR of its agents is let in without a person.
+/// Returns the reason why neither the cluster nor a CSR of its agents is approved without an admin.
 pub fn obstacle(facts: &ClusterFacts<'_>) -> Option<Obstacle> {
     let cluster = facts.cluster?;
     let found = |reason, words: String| Some(Obstacle { reason, words });
     if was_denied(facts, cluster) {
-        let words = "a person denied the cluster, or a request of its agent, before; who deletes the ManagedCluster \
-                     makes the hub forget it";
+        let words = "an admin denied the cluster, or a request of its agent, before; to clear that, delete the ManagedCluster";
         return found(reasons::CLUSTER_DENIED, words.to_owned());
     }
     if let Some(set) = other_set(facts, cluster) {
         let words = format!(
-            "the labels of the ManagedCluster put it into set {set:?}; only clusters of the set {:?} are let in without \
-             a person",
+            "the labels of the ManagedCluster put it into set {set:?}; only clusters of the set {:?} are accepted without an \
+             admin",
             labels::DEFAULT_SET
         );
         return found(reasons::OTHER_SET, words);
@@ -61,7 +60,7 @@ pub fn obstacle(facts: &ClusterFacts<'_>) -> Option<Obstacle> {
     }
     if facts.owned.namespace.is_none() && facts.namespace_taken == Some(true) {
         let words = format!(
-            "there is a namespace {:?} without the label {}={}; who adds the label gives the namespace to the cluster",
+            "the namespace {:?} exists without the label {}={}; to give the namespace to the cluster, add the label",
             facts.name,
             labels::CLUSTER_NAME,
             facts.name
@@ -71,8 +70,8 @@ pub fn obstacle(facts: &ClusterFacts<'_>) -> Option<Obstacle> {
     None
 }
 
-/// Whether the hub must be asked for the cluster's namespace ([`ClusterFacts::namespace_taken`]) before the cluster can be
-/// let in: namespaces without the label are not watched.
+/// Returns true if the hub must be asked for the cluster's namespace ([`ClusterFacts::namespace_taken`]) before the cluster can
+/// be accepted: namespaces without the label are not watched.
 pub fn asks_for_namespace(facts: &ClusterFacts<'_>) -> bool {
     is_candidate(facts)
         && facts.owned.namespace.is_none()
@@ -83,8 +82,8 @@ pub fn asks_for_namespace(facts: &ClusterFacts<'_>) -> bool {
         .is_none()
 }
 
-/// Whether the cluster may be accepted now. The namespace is made first, so that none is taken over that somebody else
-/// makes meanwhile: `plan` has that write if it is due.
+/// Returns true if the cluster may be accepted now. The namespace is created first, so that a namespace that another user
+/// creates meanwhile is not taken over: `plan` gets that write if it is due.
 pub(crate) fn may_accept(facts: &ClusterFacts<'_>, plan: &mut ClusterPlan) -> bool {
     if !is_candidate(facts) || obstacle(facts).is_some() {
         return false;
@@ -104,8 +103,8 @@ pub(crate) fn may_accept(facts: &ClusterFacts<'_>, plan: &mut ClusterPlan) -> bo
     false
 }
 
-/// Notes a person's denial on the ManagedCluster: the denied request is soon gone, and a person may accept the cluster
-/// again, which does not make a bootstrap token any more trustworthy.
+/// Records an admin's denial on the ManagedCluster. The API server soon deletes the denied request. And if an admin accepts
+/// the cluster again, the bootstrap token still does not become trustworthy.
 pub(crate) fn remember(
     facts: &ClusterFacts<'_>,
     cluster: &Cluster,
@@ -119,7 +118,7 @@ pub(crate) fn remember(
     }
 }
 
-/// Whether a good request of a listed user asks to let in a cluster about which nothing was decided.
+/// Returns true if a listed user sent a valid request for the cluster, and it is not accepted yet.
 fn is_candidate(facts: &ClusterFacts<'_>) -> bool {
     facts.config.gates.auto_approval
         && facts.trusted_request
@@ -128,10 +127,10 @@ fn is_candidate(facts: &ClusterFacts<'_>) -> bool {
         })
 }
 
-/// Whether a person denied the cluster, or one of its requests.
+/// Returns true if an admin denied the cluster, or one of its requests.
 ///
-/// Of a cluster that is not accepted, everything that acceptance leaves behind tells it. The agent may have removed what it
-/// can write; the RBAC objects stay, and they are there before it gets any right to write.
+/// For a cluster that is not accepted, each trace of an earlier acceptance proves a denial. The agent may have removed the
+/// traces that it can write. The RBAC objects stay, and they exist before the agent gets any permission to write.
 fn was_denied(facts: &ClusterFacts<'_>, cluster: &Cluster) -> bool {
     let owned = facts.owned;
     let was_accepted = || {
@@ -151,7 +150,7 @@ fn was_denied(facts: &ClusterFacts<'_>, cluster: &Cluster) -> bool {
         || (!cluster.accepted && was_accepted())
 }
 
-/// The set that the cluster's labels put it into, other than `default` and those that every cluster is in.
+/// A set that the cluster's labels put it into, except `default` and the sets of every cluster.
 fn other_set<'a>(facts: &ClusterFacts<'a>, cluster: &'a Cluster) -> Option<&'a str> {
     let label = cluster.labels.get(labels::CLUSTER_SET).map(String::as_str);
     if let Some(set) = label.filter(|set| !set.is_empty() && *set != labels::DEFAULT_SET) {

@@ -1,7 +1,7 @@
 //! The condition `Bound` of ManagedClusterSetBindings.
 //!
 //! Follows OCM's ManagedClusterSetBindingController, except for a binding in the namespace of an accepted cluster. The gate
-//! refuses such a binding. One that was created while the gate was down, or at the moment of the acceptance, is not in force:
+//! refuses such a binding. One that was created while the gate was down, or at the moment of the acceptance, gets Bound=False:
 //! the cluster's agent can read that namespace, and must not see what is placed on other clusters.
 
 #[cfg(test)]
@@ -20,8 +20,9 @@ use berth_api::plan::{Action, Plan, Target, Write};
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "binding_status";
 
-/// What is due for the status of the binding of this namespace and name. `set_exists`: the set that it names is there;
-/// `accepted_cluster`: the namespace belongs to an accepted ManagedCluster.
+/// Plans the status of the binding of this namespace and name.
+///
+/// `set_exists`: its ManagedClusterSet exists. `accepted_cluster`: the namespace belongs to an accepted ManagedCluster.
 pub fn decide(
     namespace: &str,
     name: &str,
@@ -67,7 +68,7 @@ pub fn decide(
             },
             action: Action::Patch {
                 subresource: Some("status"),
-                // In the CRD the list is a plain one: it is written whole, with everybody's conditions.
+                // The CRD declares a plain list, so the patch repeats the conditions of other writers.
                 body: json!({
                     "metadata": {"uid": binding.uid, "resourceVersion": binding.resource_version},
                     "status": {"conditions": conditions},

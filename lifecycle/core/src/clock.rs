@@ -1,7 +1,7 @@
 //! The condition `ManagedClusterConditionClockSynced`: the clocks of a managed cluster and of the hub agree.
 //!
-//! Follows OCM's ClockSyncController. The two times of one renewal are compared: the one in the lease, and the hub's at the
-//! moment it saw the renewal. So neither passing time nor a jump of the hub's clock between two renewals changes the outcome.
+//! Follows OCM's ClockSyncController. It compares two times of one renewal: the time in the lease, and the hub's time
+//! when it saw the renewal. So neither passing time nor a jump of the hub's clock between two renewals changes the outcome.
 //! The renewal that the lease has at first sight is not compared, since its age is unknown.
 
 use berth_api::conditions::{self, cluster as types};
@@ -24,7 +24,7 @@ const OWNER: Owner = Owner {
     reconciler: NAME,
 };
 
-/// What is due.
+/// Plans the writes that are due.
 pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let (Some(cluster), Some(lease)) = (facts.cluster, facts.lease) else {
         return;
@@ -63,13 +63,13 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     status::set(facts, wanted, &OWNER, vec![event], now, plan);
 }
 
-/// Whether the clocks of cluster and hub are known to agree: they were compared, and nobody turned the check off.
+/// Returns true if the clocks of cluster and hub are known to agree, and the check is not turned off.
 pub(crate) fn is_right(cluster: &Cluster) -> bool {
     !cluster.skip_clock_check
         && cluster.condition_status(types::CLOCK_SYNCED) == Some(conditions::TRUE)
 }
 
-/// Whether the clocks agree, if the cluster's condition does not say so yet.
+/// Returns true or false if the clocks agree or not, and the cluster's condition does not report that yet.
 pub fn new_verdict(cluster: &Cluster, lease: &Lease) -> Option<bool> {
     let synced = is_synced(cluster, lease)?;
     let status = if synced {
@@ -80,7 +80,8 @@ pub fn new_verdict(cluster: &Cluster, lease: &Lease) -> Option<bool> {
     (cluster.condition_status(types::CLOCK_SYNCED) != Some(status)).then_some(synced)
 }
 
-/// Whether the clocks are less than the grace of a lease apart, or the check is turned off. None: no renewal was seen yet.
+/// Returns true if the clocks differ by less than the grace of a lease, or the check is turned off. None before a renewal was
+/// seen.
 fn is_synced(cluster: &Cluster, lease: &Lease) -> Option<bool> {
     let (hub, agent) = (lease.observed_wall?, lease.renew_time?);
     let apart = hub.duration_since(agent).unsigned_abs();

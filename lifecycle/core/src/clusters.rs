@@ -6,7 +6,7 @@ use crate::{
     acceptance, addons, clock, heartbeat, managed_namespaces, readable, removal, status, taints,
 };
 
-/// What is due for the cluster.
+/// Plans all writes that are due for the cluster.
 pub fn decide(facts: &ClusterFacts<'_>, now: Now) -> ClusterPlan {
     let mut plan = ClusterPlan::default();
     removal::decide(facts, now, &mut plan);
@@ -22,7 +22,7 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now) -> ClusterPlan {
         readable::decide(facts, now, &mut plan);
     }
     if facts.full {
-        // What would make it larger is refused each time.
+        // The API server would refuse each write that makes the object larger.
         plan.writes
             .retain(|write| write.target != status::cluster_target(facts.name));
         plan.changes = ClusterChanges {

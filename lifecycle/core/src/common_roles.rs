@@ -1,10 +1,10 @@
 //! The two ClusterRoles that all agents share.
 //!
-//! They ship as a manifest (`manifests/server/agent-roles.yaml`). They are written here if they are missing or edited, which
-//! succeeds only if the controller's account may grant their rules: OCM's account may, Berth's own may not.
+//! They ship as a manifest (`manifests/server/agent-roles.yaml`). This reconciler writes them if they are missing or
+//! edited, which succeeds only if the controller's account may grant their rules: OCM's account may, Berth's own may not.
 //!
 //! Follows OCM's ManagedClusterClusterRoleController, but never deletes them: an account that may not create them again would
-//! leave all later clusters without rights.
+//! leave all later clusters without permissions.
 
 use serde_json::Value;
 
@@ -17,9 +17,9 @@ use berth_api::plan::Plan;
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "cluster_roles";
 
-/// What is due, for a hub with or without ManagedClusters.
+/// Plans the writes that are due.
 ///
-/// `any_cluster` is what the hub is known to have: nothing may be decided before all clusters have been read once.
+/// `any_cluster`: the hub has a ManagedCluster. Call this only after the first list of clusters.
 pub fn decide(
     config: &Config,
     any_cluster: bool,
@@ -33,9 +33,9 @@ pub fn decide(
     ];
     for (there, body) in roles {
         match there {
-            // Nobody needs it yet.
+            // No agent needs it yet.
             _ if !any_cluster => {}
-            // Whoever holds it back lets it go some day; then it is made anew.
+            // It is created again when its last finalizer is removed.
             Some(there) if there.deleting => {}
             Some(there) if there.fingerprint == roles::fingerprint(config, &body) => {}
             _ => plan

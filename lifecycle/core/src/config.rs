@@ -8,39 +8,39 @@ use berth_api::reserved::{Reservation, ReservedPrefixes};
 /// Settings of all reconcilers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// The namespace the hub's own components run in; no cluster may have its name.
+    /// The namespace of the hub's components; no cluster may have its name.
     pub namespace: String,
-    /// Starts of names that are kept from clusters (`--reserved-prefixes`).
+    /// Prefixes of names that clusters may not have (`--reserved-prefixes`).
     pub reserved_prefixes: ReservedPrefixes,
-    /// Labels on everything that is made for a cluster, beside our own (`--labels`).
+    /// Additional labels on all objects of a cluster (`--labels`).
     pub labels: BTreeMap<String, String>,
-    /// Which features are on.
+    /// Feature gates.
     pub gates: Gates,
-    /// Users whose CSRs are approved, and whose clusters are accepted, without a person's doing
-    /// (`--auto-approved-csr-users`). Counts only with [`Gates::auto_approval`].
+    /// Users whose CSRs are approved, and whose clusters are accepted, without an admin (`--auto-approved-csr-users`). Has an
+    /// effect only with [`Gates::auto_approval`].
     pub auto_approved_users: BTreeSet<String>,
-    /// What is deleted from a removed cluster's namespace, one kind after the other (`--gc-resource-list`).
+    /// The kinds that are deleted from a removed cluster's namespace, in this order (`--gc-resource-list`).
     pub gc_resources: Vec<GroupVersionResource>,
 }
 
 /// Feature gates, by OCM's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gates {
-    /// `DefaultClusterSet`: the default and the global set are kept.
+    /// `DefaultClusterSet`: the hub maintains the sets `default` and `global`.
     pub default_cluster_set: bool,
     /// `ManagedClusterAutoApproval`
     pub auto_approval: bool,
-    /// `ManagedClusterAutoRebootstrap`: a listed user gets a certificate for a cluster that has joined, too, when its agent
-    /// is silent. Counts only with `auto_approval`.
+    /// `ManagedClusterAutoRebootstrap`: a listed user gets a certificate also for a cluster that has joined, if its agent is
+    /// silent. Has an effect only with `auto_approval`.
     pub auto_rebootstrap: bool,
-    /// `ResourceCleanup`: what is in a removed cluster's namespace is deleted in order.
+    /// `ResourceCleanup`: the content of a removed cluster's namespace is deleted in order.
     pub resource_cleanup: bool,
 }
 
 // === impl Config ===
 
 impl Config {
-    /// Why no cluster can have this name; `None` if it can.
+    /// The reason why no cluster can have this name; `None` if one can.
     #[must_use]
     pub fn reservation(&self, name: &str) -> Option<Reservation<'_>> {
         self.reserved_prefixes.reservation(name, &self.namespace)

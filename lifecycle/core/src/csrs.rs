@@ -1,15 +1,16 @@
-//! CertificateSigningRequests of agents: which ones the hub approves automatically, and why it leaves others to a person.
+//! CertificateSigningRequests of agents: the hub approves some automatically, and leaves the others to an admin, with a reason.
 //!
 //! Follows OCM's CSR driver. An agent that renews its own certificate is approved if RBAC allows it. A first request
 //! (bootstrap) is approved if the gate is on and an admin listed its sender. The hub never denies a request: one that is not
-//! approved waits for a person.
+//! approved waits for an admin.
 //!
-//! Unlike OCM, the hub reads a request strictly: one PEM block, a plain subject, an agent's usages, no alternative names, a
-//! good signature. And a bootstrap token is shared, so that its holder could speak for every cluster of the hub: a listed
-//! user gets a certificate only for an accepted cluster that no person denied, that is in no other set than `default`
-//! ([`crate::automatic`]), and that has not joined. With the gate `ManagedClusterAutoRebootstrap` a cluster that has joined
-//! gets another certificate when its agent has been silent for long enough.
+//! Unlike OCM, the hub validates a request strictly: one PEM block, a plain subject, an agent's usages, no alternative names,
+//! a valid signature. And a bootstrap token is shared, so its holder could impersonate every cluster of the hub: a listed user
+//! gets a certificate only for an accepted cluster that no admin denied, that is in no set except `default`
+//! ([`crate::automatic`]), and that has not joined. With the gate `ManagedClusterAutoRebootstrap`, also for a cluster that has
+//! joined, if its condition Available is Unknown.
 
+mod checked;
 mod foreign;
 mod request;
 
@@ -18,6 +19,7 @@ pub(crate) mod tests;
 
 use std::fmt;
 
+pub use checked::CheckedRequest;
 pub use foreign::is_foreign;
 pub use request::{Refusal, validate};
 
@@ -39,80 +41,94 @@ pub const NAME: &str = "csrs";
 /// The signer that issues the agents' certificates. The hub ignores requests to other signers.
 pub const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
-/// Longer names of others are cut in events, which take 1 KiB: an agent's has at most 63 for the cluster and a little.
+/// Upper bound on the bytes of a requester's name in an Event, which holds 1 KiB. An agent's name is shorter.
 const LONGEST_NAME: usize = 150;
 
-/// Why a request is left to a person: all there are.
+/// The reasons why a request is left to an admin.
 pub mod reasons {
-    /// The label names what cannot be a cluster.
-    pub const INVALID_CLUSTER_NAME: &str = "InvalidClusterName";
-    /// It wants to be used for more than an agent's certificate, or not as a client's.
+    /// The value of the label cannot be a cluster's name.
+    pub(crate) const INVALID_CLUSTER_NAME: &str = "InvalidClusterName";
+    /// Its usages are not those of an agent's certificate.
     pub const INVALID_USAGES: &str = "InvalidUsages";
     /// The request is malformed, or its signature does not verify.
-    pub const INVALID_REQUEST: &str = "InvalidRequest";
+    pub(crate) const INVALID_REQUEST: &str = "InvalidRequest";
     /// Its common name or its organizations are not those of an agent of the cluster.
-    pub const INVALID_SUBJECT: &str = "InvalidSubject";
-    /// It wants alternative names.
-    pub const ALTERNATIVE_NAMES: &str = "AlternativeNames";
-    /// An agent wants to renew its certificate, and the hub does not let it.
+    pub(crate) const INVALID_SUBJECT: &str = "InvalidSubject";
+    /// It requests subject alternative names.
+    pub(crate) const ALTERNATIVE_NAMES: &str = "AlternativeNames";
+    /// An agent requests to renew its certificate, and may not.
     pub const RENEWAL_FORBIDDEN: &str = "RenewalForbidden";
     /// Fields of the ManagedCluster cannot be read.
-    pub const CLUSTER_UNREADABLE: &str = "ClusterUnreadable";
-    /// A first request, and the gate is off: the usual way.
+    pub(crate) const CLUSTER_UNREADABLE: &str = "ClusterUnreadable";
+    /// A first request, and the gate is off: the usual case without automatic approval.
     pub const AUTO_APPROVAL_OFF: &str = "AutoApprovalOff";
     /// A first request whose sender is not listed: the usual case.
     pub const USER_NOT_LISTED: &str = "UserNotListed";
     /// A first request for a cluster that is being removed.
-    pub const CLUSTER_DELETING: &str = "ClusterDeleting";
-    /// A first request for a cluster that a person denied, or of which a person denied a request.
-    pub const CLUSTER_DENIED: &str = "ClusterDenied";
+    pub(crate) const CLUSTER_DELETING: &str = "ClusterDeleting";
+    /// A first request for a cluster that an admin denied, or of which an admin denied a request.
+    pub(crate) const CLUSTER_DENIED: &str = "ClusterDenied";
     /// A first request for a cluster whose labels put it into another set than `default`.
-    pub const OTHER_SET: &str = "OtherClusterSet";
-    /// A first request for a cluster that gets nothing on this hub, for its name or its namespace.
-    pub const CLUSTER_REFUSED: &str = "ClusterRefused";
-    /// A first request for a cluster in the place of whose namespace there is another.
-    pub const NAMESPACE_TAKEN: &str = "NamespaceTaken";
+    pub(crate) const OTHER_SET: &str = "OtherClusterSet";
+    /// A first request for a cluster that cannot be accepted because of its name or its namespace.
+    pub(crate) const CLUSTER_REFUSED: &str = "ClusterRefused";
+    /// A first request for a cluster whose namespace exists without the cluster's label.
+    pub(crate) const NAMESPACE_TAKEN: &str = "NamespaceTaken";
     /// A first request for a cluster that has joined, and the gate `ManagedClusterAutoRebootstrap` is off.
-    pub const CLUSTER_JOINED: &str = "ClusterJoined";
-    /// A first request for a cluster that has joined, and whose agent is heard of.
-    pub const CLUSTER_IN_USE: &str = "ClusterInUse";
+    pub(crate) const CLUSTER_JOINED: &str = "ClusterJoined";
+    /// A first request for a cluster that has joined, and whose agent is not silent.
+    pub(crate) const CLUSTER_IN_USE: &str = "ClusterInUse";
 }
 
-/// What to do about a request.
+/// The decision about a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
-    /// Ask the hub whether its sender may renew a certificate, and decide again with the answer.
+    /// Ask the hub if its sender may renew a certificate, and decide again with the answer.
     Ask(Box<SubjectAccessReviewSpec>),
     /// Approve it.
     Approve(Box<Write>),
-    /// Leave it to a person: it looks like a request of this hub's agents, but is none that may be approved, for this
-    /// reason. It is told once ([`Decision::event`]); whether it still holds is decided again when the ManagedCluster
-    /// changes.
+    /// Leave it to an admin, for this reason. The reason is reported once ([`Decision::event`]); a change of the ManagedCluster
+    /// leads to a new decision.
     Leave {
         /// One of [`reasons`], for metrics.
         reason: &'static str,
-        /// For a person.
+        /// Text for users.
         note: String,
     },
-    /// It may be approved once there is a ManagedCluster of its name, and it is accepted: decide again when that changes.
-    /// Agents send the request and create the cluster in no order, so there is nothing to tell.
+    /// Wait until the ManagedCluster exists and is accepted, and decide again. This is not reported, because agents send the
+    /// request and create the ManagedCluster in any order.
     Wait,
-    /// Take its label from it, whatever state it is in: it counts against a cluster whose agent did not send it.
+    /// Remove its label, in any state: it counts against a cluster whose agent did not send it.
     Unlabel {
-        /// Takes it.
+        /// Removes the label.
         write: Box<Write>,
-        /// What to tell if the hub does not let us.
+        /// The Event if the hub refuses that.
         kept: Box<Event>,
     },
-    /// None of ours.
+    /// Not an agent's request: do nothing.
     Ignore,
 }
 
-/// Decides about a pending request, or one that [`is_foreign`]. `cluster`: the ManagedCluster that its label names; `obstacle`: why that one is left to
-/// a person ([`crate::automatic`]); `may_renew`: the answer to [`Decision::Ask`].
+/// Decides about a pending request, or one that [`is_foreign`].
+///
+/// `cluster`: the ManagedCluster that its label names. `obstacle`: the reason why that cluster is left to an admin
+/// ([`crate::automatic`]). `may_renew`: the answer to [`Decision::Ask`].
 pub fn decide(
     config: &Config,
     request: &CertificateRequest,
+    cluster: Option<&Cluster>,
+    obstacle: Option<&Obstacle>,
+    may_renew: Option<bool>,
+) -> Decision {
+    let validated = || validate(request);
+    decide_validated(config, request, validated, cluster, obstacle, may_renew)
+}
+
+/// As [`decide`], with the result of [`validate`], which is needed for requests to our signer only.
+fn decide_validated(
+    config: &Config,
+    request: &CertificateRequest,
+    validated: impl FnOnce() -> Result<String, Refusal>,
     cluster: Option<&Cluster>,
     obstacle: Option<&Obstacle>,
     may_renew: Option<bool>,
@@ -123,7 +139,7 @@ pub fn decide(
     if request.signer != SIGNER {
         return Decision::Ignore;
     }
-    let common_name = match validate(request) {
+    let common_name = match validated() {
         Ok(common_name) => common_name,
         Err(refusal) => return leave(request, refusal.reason, &refusal.words),
     };
@@ -136,7 +152,7 @@ pub fn decide(
     }
     if request.username == common_name {
         return match may_renew {
-            // The role that grants it goes a moment after the acceptance.
+            // After a denial, the role still grants it for a moment.
             _ if cluster.is_some_and(|cluster| !cluster.accepted) => leave(
                 request,
                 reasons::RENEWAL_FORBIDDEN,
@@ -178,7 +194,7 @@ pub fn decide(
             reasons::CLUSTER_DELETING,
             "the ManagedCluster is being deleted",
         ),
-        // An identity is handed out for what has been let in, and for nothing else.
+        // Only accepted clusters get a certificate.
         Some(cluster) if !cluster.accepted => Decision::Wait,
         Some(cluster) if has_joined(cluster) && !config.gates.auto_rebootstrap => leave_to_approve(
             request,
@@ -200,8 +216,8 @@ pub fn decide(
     }
 }
 
-/// Whether it is a good first request (bootstrap) for its cluster, by a user whom an admin listed. False, if the gate is
-/// off. Of the cluster itself nothing is asked.
+/// Returns true for a valid first request (bootstrap) from a user that an admin listed, if the gate is on. Does not look at the
+/// cluster.
 pub fn is_from_listed_user(config: &Config, request: &CertificateRequest) -> bool {
     config.gates.auto_approval
         && request.signer == SIGNER
@@ -212,7 +228,7 @@ pub fn is_from_listed_user(config: &Config, request: &CertificateRequest) -> boo
 // === impl Decision ===
 
 impl Decision {
-    /// What to tell about the request. None: nothing, or the write tells it.
+    /// The Event about the request, for [`Decision::Leave`]. Other decisions have none, or their write has it.
     pub fn event(&self) -> Option<Event> {
         let Self::Leave { reason, note } = self else {
             return None;
@@ -227,18 +243,18 @@ impl Decision {
     }
 }
 
-/// An agent has spoken for the cluster.
+/// Returns true if an agent of the cluster has registered.
 fn has_joined(cluster: &Cluster) -> bool {
     cluster.condition_status(conditions::cluster::JOINED) == Some(conditions::TRUE)
 }
 
-/// Somebody speaks for the cluster, as far as the hub knows.
+/// Returns true if an agent of the cluster has registered and is not known to be silent.
 pub fn is_in_use(cluster: &Cluster) -> bool {
     has_joined(cluster)
         && cluster.condition_status(conditions::cluster::AVAILABLE) != Some(conditions::UNKNOWN)
 }
 
-/// Names no cluster, as OCM's: an agent may renew, or may not.
+/// Without the cluster's name, as in OCM: the permission is the same for all clusters.
 fn renewal_review(request: &CertificateRequest) -> SubjectAccessReviewSpec {
     SubjectAccessReviewSpec {
         user: Some(request.username.clone()),
@@ -258,7 +274,7 @@ fn renewal_review(request: &CertificateRequest) -> SubjectAccessReviewSpec {
 
 fn why_forbidden(request: &CertificateRequest, cluster: Option<&Cluster>) -> String {
     let cause = match cluster {
-        None => "there is no such ManagedCluster".to_owned(),
+        None => "the ManagedCluster does not exist".to_owned(),
         Some(Cluster {
             accepted: false, ..
         }) => "the ManagedCluster is not accepted (spec.hubAcceptsClient)".to_owned(),
@@ -276,10 +292,10 @@ fn why_forbidden(request: &CertificateRequest, cluster: Option<&Cluster>) -> Str
     )
 }
 
-/// What approves a request, if it is still as it was read: to be put in the place of its subresource `approval`.
+/// The new content of the subresource `approval`, which approves a request if it has not changed.
 ///
-/// The API server keeps the spec and the certificate, but takes metadata and conditions from here: without its labels the
-/// request would be lost to the hub, and to whoever looks for it by label.
+/// The API server takes metadata and conditions from this object: without the labels, the hub and other clients would no
+/// longer find the request.
 pub fn approval(request: &CertificateRequest, reason: &str, message: &str) -> Value {
     let mut conditions = json!(request.conditions);
     if let Some(conditions) = conditions.as_array_mut() {
@@ -338,18 +354,18 @@ fn leave(request: &CertificateRequest, reason: &'static str, why: &str) -> Decis
 
 fn leave_to_approve(request: &CertificateRequest, reason: &'static str, why: &str) -> Decision {
     let named = Named(request);
-    // Whoever sends a request chooses its name: none is shown as part of a command that a shell would read otherwise.
+    // The requester chooses the name: show it in a command only if a shell does not interpret it.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     let note = match request.name.as_str() {
         name if name.len() <= LONGEST_NAME && !name.starts_with('-') && name.bytes().all(plain) => {
             format!("{named} waits for `kubectl certificate approve {name}`: {why}")
         }
-        _ => format!("{named} waits for a person's approval: {why}"),
+        _ => format!("{named} waits for an admin's approval: {why}"),
     };
     Decision::Leave { reason, note }
 }
 
-/// Tells whose request it is, and which.
+/// Displays a request with its user and its cluster.
 struct Named<'a>(&'a CertificateRequest);
 
 impl fmt::Display for Named<'_> {
@@ -364,14 +380,14 @@ impl fmt::Display for Named<'_> {
     }
 }
 
-/// Text of another author, fit for an event: quoted, escaped, and cut after this many bytes.
+/// A requester's text for an Event: quoted, escaped, and cut after `longest` bytes.
 fn quoted(text: &str, longest: usize) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
             c if is_plain(c) => quoted.push(c),
-            // What Unicode counts as a letter has an escape by number only.
+            // escape_debug leaves letters as they are: escape them by number.
             c if c.escape_debug().len() > 1 => quoted.extend(c.escape_debug()),
             c => quoted.extend(c.escape_unicode()),
         }

@@ -21,17 +21,17 @@ use berth_api::plan::{Action, Event, Plan, Write};
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "default_sets";
 
-/// One of the two.
+/// One of the two sets.
 struct Kept {
     name: &'static str,
-    /// As events name it.
+    /// Its name in Events.
     kind: &'static str,
     created: &'static str,
     rolled_back: &'static str,
     is_right: fn(&ManagedClusterSelector) -> bool,
     /// spec.clusterSelector
     selector: fn() -> Value,
-    /// A merge patch that makes it of any other.
+    /// A merge patch that turns any selector into this one.
     correction: fn() -> Value,
 }
 
@@ -51,12 +51,12 @@ const GLOBAL: Kept = Kept {
     created: "GlobalManagedClusterSetCreated",
     rolled_back: "GlobalManagedClusterSetSpecRollbacked",
     is_right: |selector| {
-        // The empty selector selects all; none at all selects nobody.
+        // An empty selector selects all clusters, a missing one selects no cluster.
         selector.selector_type == SelectorType::LabelSelector
             && selector.label_selector.as_ref().is_some_and(is_empty)
     },
     selector: || json!({"selectorType": "LabelSelector", "labelSelector": {}}),
-    // An empty object would leave in place what is there.
+    // A merge with an empty object would change nothing.
     correction: || {
         json!({
             "selectorType": "LabelSelector",
@@ -65,7 +65,9 @@ const GLOBAL: Kept = Kept {
     },
 };
 
-/// What is due for both. None: the set does not exist. A set that exists but cannot be read must not be passed as None.
+/// Plans the writes for both sets.
+///
+/// None means that the set does not exist. Do not pass None for a set that exists but cannot be read.
 pub fn decide(config: &Config, default: Option<&ClusterSet>, global: Option<&ClusterSet>) -> Plan {
     let mut plan = Plan::default();
     if config.gates.default_cluster_set {
@@ -110,7 +112,7 @@ impl Kept {
                 },
                 self.rolled_back,
                 format!(
-                    "Rollback the {}Spec.clusterSelector to {}; annotation {}=false on the set keeps the hub from it",
+                    "Rollback the {}Spec.clusterSelector to {}; to prevent this, set the annotation {}=false on the set",
                     self.kind,
                     (self.selector)(),
                     labels::AUTO_UPDATE_SET
@@ -131,7 +133,7 @@ impl Kept {
     }
 }
 
-/// The empty type means the same: it is the default of the CRD.
+/// An empty type has the same meaning: the CRD's default.
 fn is_by_label(selector: &SelectorType) -> bool {
     match selector {
         SelectorType::ExclusiveClusterSetLabel => true,

@@ -1,9 +1,9 @@
-//! A cluster's lease: made, and watched for its agent's silence.
+//! A cluster's lease: created by the hub, renewed by the agent, and watched for missing renewals.
 //!
-//! Follows OCM's ManagedClusterLeaseController. The silence of an agent is measured from the moment its last renewal was
+//! Follows OCM's ManagedClusterLeaseController. The silence of an agent counts from the moment when its last renewal was
 //! seen, on a monotonic clock: neither a jump of the hub's clock nor a wrong clock on the cluster makes an agent silent.
 //! A new leader has seen no renewal yet. It takes the age of the lease from the agent's clock, but only where that clock is
-//! known to be right ([`silent_since`]). The hub says only `Unknown`, and says it once; the agent says that a cluster works.
+//! known to be right (`silent_since`). The hub only sets `Unknown`, once; the agent reports that the cluster is available.
 
 use std::time::{Duration, Instant};
 
@@ -26,17 +26,17 @@ mod tests;
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "heartbeat";
 
-/// How many renewals in a row may be missing.
+/// The number of renewals in a row that may be missing.
 const RENEWALS: u64 = 5;
-/// Seconds between renewals, if the cluster does not say.
+/// Seconds between renewals, for clusters without spec.leaseDurationSeconds.
 const DEFAULT_LEASE_DURATION: u64 = 60;
 
-/// What is due.
+/// Plans the writes that are due.
 pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let Some(cluster) = facts.cluster else {
         return;
     };
-    // A cluster that was accepted once is watched, accepted or not; one that never was has no agent.
+    // A cluster that was accepted once is watched, also after a denial. One that never was has no agent.
     if cluster
         .condition(conditions::cluster::HUB_ACCEPTED)
         .is_none()
@@ -44,10 +44,10 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
         return;
     }
     match facts.lease {
-        // Nobody's silence means anything. A cluster that has no lease gets one all the same.
+        // While leases are not watched, silence means nothing. A cluster without a lease still gets one.
         _ if !facts.leases_watched && (facts.lease.is_some() || cluster.deleting) => {}
         Some(lease) if is_expired(cluster, lease, now) => unknown(facts.name, cluster, now, plan),
-        // A time that the process cannot tell is never reached.
+        // An expiry that does not fit into an Instant is never reached.
         Some(lease) => {
             if let Some(expiry) = silent_since(cluster, lease).checked_add(grace(cluster)) {
                 plan.look_again(expiry);
@@ -57,7 +57,7 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
         None => {
             let namespace = facts.owned.namespace.as_ref();
             let there = namespace.is_some_and(|namespace| !namespace.deleting);
-            // A cluster that is refused gets nothing, least of all in a namespace of the hub's.
+            // A refused cluster gets nothing: the namespace may be one of the hub's own.
             if there && acceptance::refusal(facts).is_none() {
                 plan.writes.push(new_lease(facts.name, now));
             }
@@ -65,23 +65,23 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     }
 }
 
-/// When a renewal that was there at the first sight of the lease is taken to have been: as long ago as the agent's clock
-/// says, but neither in the future nor longer ago than the process can tell. No time: now.
+/// The assumed time of the renewal that a lease has when it is first seen: as long ago as the agent's clock says, but not in
+/// the future, and not before the earliest Instant. Without a renewTime: now.
 pub fn first_seen(renew_time: Option<Timestamp>, now: Now) -> Instant {
     let age = renew_time.map_or(Duration::ZERO, |renew_time| {
-        // Negative, if in the future.
+        // Negative for a time in the future.
         Duration::try_from(now.wall.duration_since(renew_time)).unwrap_or_default()
     });
     ago(now.instant, age)
 }
 
-/// Since when the agent of this cluster has been silent.
+/// The time since which the agent of this cluster has been silent.
 ///
-/// Before the first renewal that was seen, the age of the lease is by the agent's clock. If that clock is known to be right
-/// (its condition `ManagedClusterConditionClockSynced` is true, and its clock is checked), its word counts. If not, the first sight of the lease counts as a renewal, so that a change of the
-/// leader does not make clusters `Unknown` whose clocks are wrong. A cluster that is `Unknown` already stays as silent as its
-/// agent's clock says until a renewal is seen.
-pub fn silent_since(cluster: &Cluster, lease: &Lease) -> Instant {
+/// Before a renewal was seen, only the agent's clock gives the age of the lease. It is used if the clock is known to be right
+/// (the condition `ManagedClusterConditionClockSynced` is True, and the check is on). Otherwise the first sight of the lease
+/// counts as a renewal, so that a change of the leader does not make clusters with wrong clocks `Unknown`. For a cluster that
+/// is `Unknown` already, the agent's clock counts until a renewal is seen.
+pub(crate) fn silent_since(cluster: &Cluster, lease: &Lease) -> Instant {
     let is_unknown =
         cluster.condition_status(conditions::cluster::AVAILABLE) == Some(conditions::UNKNOWN);
     match lease.first_seen {
@@ -90,7 +90,7 @@ pub fn silent_since(cluster: &Cluster, lease: &Lease) -> Instant {
     }
 }
 
-/// Whether the agent of this cluster is silent for longer than it may be, as far as the lease tells.
+/// Returns true if the agent of this cluster has been silent for longer than five times its lease duration.
 pub fn is_expired(cluster: &Cluster, lease: &Lease, now: Now) -> bool {
     let silence = now
         .instant
@@ -98,11 +98,11 @@ pub fn is_expired(cluster: &Cluster, lease: &Lease, now: Now) -> bool {
     silence >= grace(cluster)
 }
 
-/// How long the agent of this cluster may be silent, and how far its clock and the hub's may be apart: five times
+/// Upper bound on the silence of this cluster's agent, and on the difference between its clock and the hub's: five times
 /// spec.leaseDurationSeconds.
 ///
-/// A missing, zero or negative duration means 60 seconds. There is no upper bound, since the agent renews by the same number:
-/// a hub with a lower bound would say `Unknown` as often as the agent says that the cluster works.
+/// A missing, zero or negative duration means 60 seconds. The duration has no upper bound, because the agent renews
+/// at the same interval: with a bound, hub and agent would overwrite each other's condition.
 pub(crate) fn grace(cluster: &Cluster) -> Duration {
     let seconds = cluster
         .lease_duration_seconds
@@ -112,12 +112,12 @@ pub(crate) fn grace(cluster: &Cluster) -> Duration {
     Duration::from_secs(seconds.saturating_mul(RENEWALS))
 }
 
-/// This long before, or as long as the process can tell.
+/// `age` before `instant`, or the earliest Instant.
 fn ago(instant: Instant, mut age: Duration) -> Instant {
     loop {
         match instant.checked_sub(age) {
             Some(earlier) => return earlier,
-            // Ends at zero at the latest.
+            // Terminates: zero always works.
             None => age /= 2,
         }
     }
@@ -138,7 +138,7 @@ fn unknown(name: &str, cluster: &Cluster, now: Now, plan: &mut ClusterPlan) {
         observed_generation: None,
     };
     let target = status::cluster_target(name);
-    // The agent writes this condition, too: what it said in the meantime is newer than what this was decided from.
+    // The agent writes this condition, too. The resourceVersion protects a newer report.
     let decided_from = Some(cluster.resource_version.as_str());
     plan.writes.push(Write {
         action: Action::ApplyStatus {
@@ -159,7 +159,7 @@ fn unknown(name: &str, cluster: &Cluster, now: Now, plan: &mut ClusterPlan) {
     });
 }
 
-/// Where a cluster's lease is.
+/// The Lease of a cluster.
 pub fn lease(cluster: &str) -> Target {
     Target {
         resource: GroupVersionResource {
@@ -172,10 +172,9 @@ pub fn lease(cluster: &str) -> Target {
     }
 }
 
-/// The lease that the agent will renew; agents do not make one. As OCM's, it has our label only, and no duration.
+/// Creates the lease for the agent to renew; agents do not create one. As in OCM, it has our label only, and no duration.
 ///
-/// The hub does not see a lease without our label. An agent may renew such a lease, so that nothing but the labels
-/// is written to it.
+/// The hub does not see a lease without our label. Its agent may be renewing it, so the patch writes only the labels.
 fn new_lease(cluster: &str, now: Now) -> Write {
     Write {
         target: lease(cluster),
@@ -193,7 +192,7 @@ fn new_lease(cluster: &str, now: Now) -> Write {
                     "renewTime": MicroTime(now.wall),
                 },
             }),
-            // What has an add-on's label is not seen, either.
+            // The watch leaves out objects with an add-on's label.
             patch: json!({
                 "metadata": {
                     "labels": { labels::CLUSTER_NAME: cluster, labels::ADDON_NAME: null },

@@ -1,14 +1,14 @@
-//! What the hub decides about a cluster, from its acceptance to its removal.
+//! The hub's decisions about a cluster, from its acceptance to its removal.
 //!
 //! # Shape
-//! [`facts`] are what the hub's objects say, reduced to what decisions need. The deciders ([`acceptance`] and its siblings,
-//! one file each) are plain functions of facts and time to a plan: which writes are due
-//! ([`berth_api::plan`], [`cluster_plan`]). Nothing here does I/O or reads a clock.
+//! [`facts`] are the fields of the hub's objects that decisions need. The deciders ([`acceptance`] and its siblings,
+//! one file each) are plain functions from facts and time to a plan of writes ([`berth_api::plan`], [`cluster_plan`]).
+//! Nothing here does I/O or reads a clock.
 //!
 //! # Guarantees
-//! A decider is called again after each of its writes, with the facts that the write made, until nothing is due. It names
-//! only the *next* writes, those whose preconditions hold. So steps in an order need no bookkeeping, a process that is
-//! killed resumes from what is stored, and nothing is due on a hub that is as it should be.
+//! A decider is called again after each of its writes, with the facts that the write made, until nothing is due. It returns
+//! only the *next* writes, those whose preconditions hold. So ordered steps need no bookkeeping, a killed process resumes from
+//! the stored objects, and a hub in the wanted state gets no write.
 
 pub mod acceptance;
 pub mod addons;

@@ -4,8 +4,8 @@
 //! and OCM drops them with every change.
 //!
 //! The whole list is patched, not applied. The agent writes conditions into the items, and OCM's hub controller may have
-//! written items before, so both own parts of items. An item that we stopped applying would stay for ever because of those
-//! owners, and with it the namespace on the cluster. The patch carries a resourceVersion, so it removes nothing unseen.
+//! written items before, so both own parts of items. An item that we stopped applying would stay because of those owners,
+//! and with it the namespace on the cluster. The patch carries a resourceVersion, so it removes nothing unseen.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ use berth_api::plan::{Action, Event, Write};
 /// The reconciler's name, in metrics and logs.
 pub const NAME: &str = "managed_namespaces";
 
-/// What is due.
+/// Plans the writes that are due.
 pub fn decide(facts: &ClusterFacts<'_>, _now: Now, plan: &mut ClusterPlan) {
     plan.writes.extend(due(facts));
 }
@@ -55,7 +55,7 @@ fn due(facts: &ClusterFacts<'_>) -> Option<Write> {
     })
 }
 
-/// The list as it ought to be, sorted. None, if it has these items already: their order means nothing.
+/// The wanted list, sorted. None if the stored list has the same items in any order.
 fn wanted(
     cluster: &Cluster,
     sets: &[&ClusterSet],

@@ -1,9 +1,9 @@
-//! Names of the objects that the hub keeps for its clusters. They are exactly OCM's.
+//! Names of the objects that the hub keeps for its clusters. They equal OCM's.
 
 use berth_api::agents;
 use berth_api::names::is_dns1123_label;
 
-/// Start of the names of the cluster-scoped RBAC objects of a cluster, and of its role bindings.
+/// Prefix of the names of a cluster's RBAC objects.
 const MANAGED_CLUSTER: &str = "open-cluster-management:managedcluster:";
 
 /// The ClusterRole that all agents have for registering.
@@ -11,31 +11,30 @@ pub const REGISTRATION_ROLE: &str = "open-cluster-management:managedcluster:regi
 /// The ClusterRole that all agents have for working.
 pub const WORK_ROLE: &str = "open-cluster-management:managedcluster:work";
 
-/// The manifest of both.
+/// The manifest of these two ClusterRoles.
 pub const AGENT_ROLES_MANIFEST: &str = "manifests/server/agent-roles.yaml";
 
 /// The Lease in a cluster's namespace that its agent renews.
 pub const CLUSTER_LEASE: &str = "managed-cluster-lease";
 
-/// Field managers, one for each that applies: a shared one would take away what its siblings applied.
+/// Field managers of server-side apply, one for each reconciler: an apply removes the fields that the same manager owns and does
+/// not repeat.
 pub mod managers {
-    /// Namespace, RBAC and lease of a cluster, and the condition that tells of its acceptance.
+    /// Namespace and RBAC of a cluster, and the condition `HubAcceptedManagedCluster`.
     pub const ACCEPTANCE: &str = "berth-acceptance";
     /// The ClusterRoles that all agents share.
-    pub const CLUSTER_ROLES: &str = "berth-cluster-roles";
+    pub(crate) const CLUSTER_ROLES: &str = "berth-cluster-roles";
     /// `ManagedClusterConditionAvailable`, when it is unknown, and the lease.
-    pub const HEARTBEAT: &str = "berth-heartbeat";
+    pub(crate) const HEARTBEAT: &str = "berth-heartbeat";
     /// `ManagedClusterConditionClockSynced`
-    pub const CLOCK: &str = "berth-clock";
+    pub(crate) const CLOCK: &str = "berth-clock";
     /// `Available` of a ManagedClusterAddOn, when its cluster's is unknown.
-    pub const ADDONS: &str = "berth-addons";
+    pub(crate) const ADDONS: &str = "berth-addons";
     /// `ManagedClusterReadable`
     pub const READABLE: &str = "berth-readable";
     /// `Deleting`
-    pub const REMOVAL: &str = "berth-removal";
-    /// `status.managedNamespaces`
-    pub const MANAGED_NAMESPACES: &str = "berth-managed-namespaces";
-    /// Whatever is patched, not applied.
+    pub(crate) const REMOVAL: &str = "berth-removal";
+    /// For patches.
     pub const PATCHES: &str = "berth";
 }
 
@@ -61,6 +60,6 @@ pub fn work_binding(cluster: &str) -> String {
 }
 
 /// The group of the agents of a cluster.
-pub fn agent_group(cluster: &str) -> String {
+pub(crate) fn agent_group(cluster: &str) -> String {
     format!("{}{cluster}", agents::PREFIX)
 }

@@ -19,7 +19,7 @@ const OWNER: Owner = Owner {
     reconciler: NAME,
 };
 
-/// What is due. A cluster that could always be read gets no condition.
+/// Plans the condition. A cluster whose fields could always be read gets none.
 pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let Some(cluster) = facts.cluster else {
         return;
@@ -27,7 +27,7 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let (status, reason, message) = if !cluster.unreadable.is_empty() {
         let message = format!(
             "These fields cannot be read, and count as absent: {}; the certificate of the cluster's agent is not renewed \
-             until they are right",
+             until they are corrected",
             cluster.unreadable
         );
         (FALSE, types::UNREADABLE_FIELDS, message)

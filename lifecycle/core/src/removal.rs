@@ -11,20 +11,24 @@
 //! - Our finalizers always go in the end: also when the gate `ResourceCleanup` is turned off, and when other finalizers keep
 //!   our RBAC objects.
 
+mod permissions;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use permissions::{
+    bindings_are_gone, release_work_binding, take_back, take_back_bindings, take_back_roles,
+    without_work_finalizer,
+};
 
 use std::time::{Duration, Instant};
 
 use berth_api::reserved::Reservation;
 use berth_api::{conditions, labels};
-use serde_json::json;
 
-use crate::acceptance;
+use self::permissions::{has_permissions, is_denied_now, is_gone};
 use crate::cluster_plan::ClusterPlan;
-use crate::facts::{Cluster, ClusterFacts, Now, Owned, OwnedObjects, Remaining, RemainingObject};
+use crate::facts::{Cluster, ClusterFacts, Now, Remaining, RemainingObject};
 use crate::names::managers;
-use crate::roles;
 use crate::status::{self, Owner, Wanted};
 use berth_api::GroupVersionResource;
 use berth_api::plan::{Action, Event, Target, Write, WriteFailure};
@@ -37,17 +41,17 @@ const OWNER: Owner = Owner {
     reconciler: NAME,
 };
 
-/// When to look whether something has gone that is not watched.
+/// When to check again whether objects that are not watched are gone.
 const AGAIN: Duration = Duration::from_secs(2);
-/// The same for what may never go: it waits for an agent whose cluster is gone, or for a namespace.
+/// The same for objects that may stay: their agent or namespace may be gone.
 const SELDOM: Duration = Duration::from_secs(30);
 
-/// So many objects are deleted at once. The next ones follow when the hub has taken these.
+/// Upper bound on the deletions of one plan. The next objects follow after these.
 const AT_ONCE: usize = 500;
 
 const DELETING: &str = conditions::cluster::DELETING;
 
-/// How many ManifestWorks are left.
+/// The number of ManifestWorks in the cluster's namespace.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Works<'a> {
     NotAsked,
@@ -55,20 +59,20 @@ pub(crate) enum Works<'a> {
     Unknown(&'a str),
 }
 
-/// How far the clean-up of the namespace is.
+/// Progress of the clean-up of the namespace.
 #[derive(PartialEq)]
 enum Collected {
-    /// Not all answers are there.
+    /// An answer is missing.
     NotAsked,
-    /// Something is left, or it is unknown whether something is.
+    /// Objects are left, or may be left.
     No(Wanted<'static>),
     Yes,
 }
 
-/// What must be listed in the cluster's namespace before anything can be decided: the answers become
+/// The kinds that must be listed in the cluster's namespace before a decision. The answers become
 /// [`ClusterFacts::remaining`], in this order. Empty for a cluster that stays, unless its work binding is being deleted.
 ///
-/// An answer is good for one decision: after the writes that it led to, the hub must be asked again.
+/// An answer is valid for one decision: after the writes of that decision, ask the hub again.
 pub fn questions(facts: &ClusterFacts<'_>) -> Vec<GroupVersionResource> {
     let mut kinds = if is_collected(facts) {
         facts.config.gc_resources.clone()
@@ -85,7 +89,7 @@ pub fn questions(facts: &ClusterFacts<'_>) -> Vec<GroupVersionResource> {
     kinds
 }
 
-/// What is due: the finalizer of a cluster that is there; the removal of one that is deleted or gone.
+/// Plans the finalizer of a cluster that exists, or the removal of a cluster that is being deleted or gone.
 pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
     let gate = facts.config.gates.resource_cleanup;
     match facts.cluster {
@@ -93,19 +97,19 @@ pub fn decide(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) {
         Some(cluster) if gate && !cluster.has_finalizer(labels::RESOURCE_CLEANUP) => {
             plan.changes.add_finalizers.push(labels::RESOURCE_CLEANUP);
         }
-        // Of a cluster that is gone only the names are left to go by: in a reserved namespace they are others'.
+        // A cluster that is gone is known by the names of its objects only: in a reserved namespace they belong to others.
         None if has_permissions(facts.owned)
             && facts.config.reservation(facts.name) != Some(Reservation::Namespace) =>
         {
             let collected = collect(facts, now, plan);
-            // The work binding is what remembers, after a restart, that something is left to be done.
+            // After a restart, the work binding is the only record that the clean-up is not finished.
             take_back(facts, NAME, collected != Collected::Yes, now, plan);
         }
         _ => {}
     }
 }
 
-/// Tells, by the condition `Deleting`, what of the last plan's writes failed.
+/// Reports the failed writes of the last plan in the condition `Deleting`.
 ///
 /// `lasted`: how long this cluster's writes have failed in a row.
 pub fn report(
@@ -128,113 +132,7 @@ pub fn report(
     }
 }
 
-/// Whether nothing of the two role bindings is left that we could still wait for.
-pub(crate) fn bindings_are_gone(owned: &OwnedObjects) -> bool {
-    is_gone(owned.registration_binding.as_ref()) && is_gone(owned.work_binding.as_ref())
-}
-
-/// Deletes the two role bindings; that of the work agent keeps its finalizer while there are ManifestWorks, or while
-/// `held`, unless the cluster is denied now.
-pub(crate) fn take_back_bindings(
-    facts: &ClusterFacts<'_>,
-    reconciler: &'static str,
-    held: bool,
-    now: Now,
-    plan: &mut ClusterPlan,
-) {
-    let ClusterFacts {
-        config,
-        name,
-        owned,
-        ..
-    } = *facts;
-    for (there, body) in [
-        (
-            &owned.registration_binding,
-            roles::registration_binding(config, name),
-        ),
-        (&owned.work_binding, roles::work_binding(config, name)),
-    ] {
-        let Some(there) = there.as_ref().filter(|there| !there.deleting) else {
-            continue;
-        };
-        let is_work = body["metadata"]["finalizers"].is_array();
-        if is_work && there.work_finalizer && is_denied_now(facts) {
-            // The finalizer first: from here on the binding goes at once, whatever becomes of the annotation.
-            plan.writes
-                .push(without_work_finalizer(facts, there, reconciler));
-        } else {
-            plan.writes
-                .push(roles::delete(&body, &there.uid, reconciler, why(facts)));
-        }
-    }
-    if !held {
-        release_work_binding(facts, reconciler, now, plan);
-    }
-}
-
-/// Lets the work binding go if it is being deleted, and no ManifestWorks are left or the cluster is denied now.
-pub(crate) fn release_work_binding(
-    facts: &ClusterFacts<'_>,
-    reconciler: &'static str,
-    now: Now,
-    plan: &mut ClusterPlan,
-) {
-    let Some(binding) = &facts.owned.work_binding else {
-        return;
-    };
-    if !binding.deleting || !binding.work_finalizer {
-        return;
-    }
-    if acceptance::is_all_agents(facts) {
-        // It gives rights to all agents: no work of one cluster is worth the wait.
-        plan.writes
-            .push(without_work_finalizer(facts, binding, reconciler));
-        return;
-    }
-    match works(facts) {
-        _ if is_denied_now(facts) => plan
-            .writes
-            .push(without_work_finalizer(facts, binding, reconciler)),
-        Works::NotAsked => {}
-        Works::Left(0) => plan
-            .writes
-            .push(without_work_finalizer(facts, binding, reconciler)),
-        Works::Left(_) | Works::Unknown(_) => look_again(facts, now, plan),
-    }
-}
-
-/// Whether the agent may not even take down its work.
-fn is_denied_now(facts: &ClusterFacts<'_>) -> bool {
-    facts.cluster.is_some_and(|cluster| cluster.denied_now)
-}
-
-/// The write that takes our finalizer from the work binding.
-pub(crate) fn without_work_finalizer(
-    facts: &ClusterFacts<'_>,
-    binding: &Owned,
-    reconciler: &'static str,
-) -> Write {
-    let others = &binding.other_finalizers;
-    let finalizers = (!others.is_empty()).then_some(others);
-    Write {
-        target: roles::target(&roles::work_binding(facts.config, facts.name)),
-        action: Action::Patch {
-            subresource: None,
-            body: json!({
-                "metadata": {
-                    "uid": binding.uid,
-                    "resourceVersion": binding.resource_version,
-                    "finalizers": finalizers,
-                },
-            }),
-        },
-        reconciler,
-        events: Vec::new(),
-    }
-}
-
-/// How many ManifestWorks are left in the cluster's namespace.
+/// Counts the ManifestWorks in the cluster's namespace.
 pub(crate) fn works<'a>(facts: &ClusterFacts<'a>) -> Works<'a> {
     match answer(facts, &manifest_works()).map(|remaining| &remaining.objects) {
         None => Works::NotAsked,
@@ -248,7 +146,7 @@ fn remove(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Clus
     let before = plan.writes.len();
     let collected = collect(facts, now, plan);
     take_back(facts, NAME, false, now, plan);
-    // What failed stays told until it succeeds: while there is something to be deleted, nobody knows whether it can be.
+    // An error stays in the condition until the deletion succeeds: before that, it is not known whether it can.
     let failed_before = cluster
         .condition(DELETING)
         .is_some_and(|condition| condition.reason == conditions::cluster::DELETING_ERROR);
@@ -262,13 +160,14 @@ fn remove(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Clus
     if let Some(wanted) = wanted.filter(|_| !keeps_condition) {
         let writes = plan.writes.len();
         set(facts, wanted, now, plan);
-        // After the finalizers there may be no object to tell anything by. One that takes nothing more is told nothing.
+        // The condition is written before the finalizers go, since the object may go with them. A full object gets no
+        // condition.
         if plan.writes.len() > writes && !facts.full {
             return;
         }
     }
-    // Either finalizer alone can be what holds the cluster: one that was deleted while the gate was off has only the
-    // other. Gone too early, it would leave the rest of its namespace to nobody.
+    // Each finalizer alone may keep the cluster: one that was deleted while the gate was off has only the other. If it went
+    // too early, the rest of the namespace would never be cleaned up.
     if !is_collected {
         return;
     }
@@ -288,47 +187,7 @@ fn remove(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Clus
     }
 }
 
-/// Deletes the RBAC objects of a cluster.
-pub(crate) fn take_back(
-    facts: &ClusterFacts<'_>,
-    reconciler: &'static str,
-    held: bool,
-    now: Now,
-    plan: &mut ClusterPlan,
-) {
-    take_back_roles(facts, reconciler, plan);
-    take_back_bindings(facts, reconciler, held, now, plan);
-}
-
-/// Deletes the cluster's ClusterRole and ClusterRoleBinding.
-pub(crate) fn take_back_roles(
-    facts: &ClusterFacts<'_>,
-    reconciler: &'static str,
-    plan: &mut ClusterPlan,
-) {
-    let ClusterFacts {
-        config,
-        name,
-        owned,
-        ..
-    } = *facts;
-    for (there, body) in [
-        (&owned.cluster_role, roles::cluster_role(config, name, true)),
-        (
-            &owned.cluster_role_binding,
-            roles::cluster_role_binding(config, name),
-        ),
-    ] {
-        if let Some(there) = there
-            && !there.deleting
-        {
-            plan.writes
-                .push(roles::delete(&body, &there.uid, reconciler, why(facts)));
-        }
-    }
-}
-
-/// Deletes, of the first kind of which something is left, the objects whose turn it is.
+/// Deletes, of the first kind that has objects left, those with the lowest priority.
 fn collect(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) -> Collected {
     if !is_collected(facts) {
         return Collected::Yes;
@@ -374,7 +233,7 @@ fn collect(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) -> Collec
     Collected::Yes
 }
 
-/// Whether the cluster's namespace is to be cleaned up. If it does not bear the cluster's label, nothing in it is ours.
+/// Returns true if the cluster's namespace is to be cleaned up. Without the cluster's label, nothing in it is ours.
 fn is_collected(facts: &ClusterFacts<'_>) -> bool {
     if !facts.config.gates.resource_cleanup || facts.owned.namespace.is_none() {
         return false;
@@ -390,29 +249,13 @@ fn is_collected(facts: &ClusterFacts<'_>) -> bool {
     }
 }
 
-/// Why something of the cluster is deleted.
+/// The reason for a deletion, for the log.
 fn why(facts: &ClusterFacts<'_>) -> &'static str {
     match facts.cluster {
-        None => "there is no such ManagedCluster any more",
+        None => "the ManagedCluster is gone",
         Some(cluster) if cluster.deleting => "the ManagedCluster is being deleted",
         Some(_) => "the ManagedCluster is denied",
     }
-}
-
-fn has_permissions(owned: &OwnedObjects) -> bool {
-    [
-        &owned.cluster_role,
-        &owned.cluster_role_binding,
-        &owned.registration_binding,
-        &owned.work_binding,
-    ]
-    .into_iter()
-    .any(|there| !is_gone(there.as_ref()))
-}
-
-/// Gone, or kept only by finalizers that are not ours: we do not wait for those.
-fn is_gone(there: Option<&Owned>) -> bool {
-    there.is_none_or(|there| there.deleting && !there.work_finalizer)
 }
 
 fn answer<'a>(facts: &ClusterFacts<'a>, kind: &GroupVersionResource) -> Option<&'a Remaining> {
@@ -422,7 +265,7 @@ fn answer<'a>(facts: &ClusterFacts<'a>, kind: &GroupVersionResource) -> Option<&
         .find(|remaining| remaining.resource == *kind)
 }
 
-/// When its turn is: low ones go first.
+/// The priority of a deletion, from 0 to 100: objects with a low one are deleted first. 0 without a valid annotation.
 pub fn priority(object: &RemainingObject) -> u8 {
     object
         .cleanup_priority

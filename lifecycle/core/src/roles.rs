@@ -1,7 +1,8 @@
 //! The namespace and the RBAC objects of a cluster, as the hub writes them.
 //!
 //! Names, labels, rules (their order and how they are split up) and subjects are those of OCM's manifests
-//! (`pkg/registration/hub/manifests/rbac`), so that either hub, when it takes over, finds nothing to rewrite.
+//! (`pkg/registration/hub/manifests/rbac`), so that each hub, when it takes over from the other,
+//! has nothing to rewrite.
 
 #[cfg(test)]
 mod tests;
@@ -26,8 +27,7 @@ pub fn namespace(config: &Config, cluster: &str) -> Value {
     })
 }
 
-/// What the agent may do with cluster-scoped objects: all it needs if the cluster is accepted, and no more than see its
-/// own ManagedCluster if it has been denied.
+/// The agent's permissions on cluster-scoped objects. The agent of a denied cluster can only read its own ManagedCluster.
 pub fn cluster_role(config: &Config, cluster: &str, accepted: bool) -> Value {
     let rules = if accepted {
         json!([
@@ -94,8 +94,8 @@ pub fn registration_binding(config: &Config, cluster: &str) -> Value {
     })
 }
 
-/// Gives [`work_role`] to the cluster's agent, in the cluster's namespace. Its finalizer keeps it until the agent has taken
-/// down what the ManifestWorks made.
+/// Gives [`work_role`] to the cluster's agent, in the cluster's namespace. Its finalizer keeps it until the agent has removed
+/// what the ManifestWorks created.
 pub fn work_binding(config: &Config, cluster: &str) -> Value {
     json!({
         "apiVersion": format!("{RBAC}/v1"),
@@ -111,7 +111,7 @@ pub fn work_binding(config: &Config, cluster: &str) -> Value {
     })
 }
 
-/// What all agents may do in their namespaces, for registering.
+/// The permissions of all agents in their namespaces, for registration.
 pub fn registration_role(config: &Config) -> Value {
     let rules = json!([
         {
@@ -138,7 +138,7 @@ pub fn registration_role(config: &Config) -> Value {
     role(config, names::REGISTRATION_ROLE, "", rules)
 }
 
-/// What all agents may do in their namespaces, for working.
+/// The permissions of all agents in their namespaces, for ManifestWorks.
 pub fn work_role(config: &Config) -> Value {
     let rules = json!([
         {
@@ -160,14 +160,14 @@ pub fn work_role(config: &Config) -> Value {
     role(config, names::WORK_ROLE, "", rules)
 }
 
-/// A digest of those parts of a namespace or RBAC object that are the hub's: its own labels (and no others), rules, subjects
-/// and roleRef. Two objects with the same digest need no write.
+/// A digest of the parts of a namespace or RBAC object that the hub maintains: its own labels (and no others), rules, subjects
+/// and roleRef. An object with the wanted digest needs no write.
 ///
-/// The labels that an admin wants on what is made for a cluster do not count for the roles that all agents share: those ship as
-/// a manifest, and who may not grant them may not label them, either.
+/// Labels of [`Config::labels`] do not count for the roles that all agents share: these ship as a manifest, and an account that
+/// may not grant them may not label them.
 ///
-/// What is absent counts as empty, and a subject without an apiGroup has the one that the API server gives it. Order
-/// counts: OCM compares so, too. Digests of different processes cannot be compared.
+/// Missing fields count as empty, and a subject without an apiGroup has the API server's default. Order counts, as in OCM.
+/// Digests of different processes cannot be compared.
 pub fn fingerprint(config: &Config, object: &Value) -> u64 {
     let hasher = &mut DefaultHasher::new();
     let found = &object["metadata"]["labels"];
@@ -222,7 +222,7 @@ pub fn fingerprint(config: &Config, object: &Value) -> u64 {
     hasher.finish()
 }
 
-/// The write that makes this object of ours (one of this module's) what it ought to be.
+/// The write that creates or corrects an object of this module.
 pub(crate) fn apply(body: Value, manager: &'static str, reconciler: &'static str) -> Write {
     Write {
         target: target(&body),
@@ -232,7 +232,7 @@ pub(crate) fn apply(body: Value, manager: &'static str, reconciler: &'static str
     }
 }
 
-/// The write that deletes it, if it still is the one with this uid. `why` is for the log.
+/// The write that deletes an object of this module, if it still has this uid. `why` is for the log.
 pub(crate) fn delete(
     body: &Value,
     uid: &str,
@@ -250,7 +250,7 @@ pub(crate) fn delete(
     }
 }
 
-/// What an object of this module is addressed by.
+/// The target of writes to an object of this module.
 pub fn target(object: &Value) -> Target {
     let (group, resource) = match text(&object["kind"]) {
         "Namespace" => ("", "namespaces"),
@@ -283,7 +283,7 @@ fn role_ref(name: &str) -> Value {
     json!({ "apiGroup": RBAC, "kind": "ClusterRole", "name": name })
 }
 
-/// The second one is for credentials of AWS, whose groups must not begin with `system:`.
+/// The second group is for AWS credentials, whose groups must not begin with `system:`.
 fn subjects(cluster: &str) -> Value {
     json!([
         { "kind": "Group", "apiGroup": RBAC, "name": names::agent_group(cluster) },
@@ -298,8 +298,8 @@ fn own_labels(config: &Config, cluster: &str) -> Map<String, Value> {
         .collect()
 }
 
-/// Labels that an admin wants on everything. Which cluster something belongs to is not theirs to say; and what bears an
-/// add-on's name is not seen as the hub's, neither by OCM nor by us.
+/// Labels of [`Config::labels`], without two that must not be set: the label of the cluster, and that of an add-on, with which
+/// neither OCM nor Berth recognizes the object.
 fn configured_labels(config: &Config) -> impl Iterator<Item = (&str, &str)> {
     config
         .labels

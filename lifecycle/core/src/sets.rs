@@ -1,7 +1,7 @@
 //! ManagedClusterSets: their members, and the condition `ClusterSetEmpty`.
 //!
 //! Follows OCM's ManagedClusterSetController, except for a set with an invalid selector. In OCM one such set blocks the status
-//! of all sets; here it concerns that set alone, and its condition says what is wrong. The set then has no members, but
+//! of all sets; here it affects that set only, and its condition names the mistake. The set then has no members, but
 //! `ClusterSetEmpty` is `Unknown`: a user who waits for an empty set before deleting it, or for its first member, must not
 //! act on an invalid selector.
 
@@ -29,7 +29,7 @@ pub const NAME: &str = "set_status";
 /// Upper bound on the mistakes that a message lists; it counts the others.
 const MISTAKES_TOLD: usize = 5;
 
-/// Which clusters belong to a set, by their labels.
+/// The rule by which clusters belong to a set.
 #[derive(Clone, Debug)]
 pub struct Membership(Rule);
 
@@ -49,7 +49,7 @@ impl Membership {
     /// The selector of the set of this name, ready to match.
     ///
     /// # Errors
-    /// What is wrong with the selector, for a person.
+    /// The mistakes in the selector, as text for users.
     pub fn new(set: &str, selector: &ManagedClusterSelector) -> Result<Self, String> {
         let rule = match &selector.selector_type {
             SelectorType::ExclusiveClusterSetLabel => Rule::Label(set.into()),
@@ -85,7 +85,7 @@ impl Membership {
         Ok(Self(rule))
     }
 
-    /// A label, key and value, that every member has. None, if there is no such label.
+    /// A label (key and value) that every member has, if one exists.
     pub fn required(&self) -> Option<(&str, &str)> {
         match &self.0 {
             Rule::Label(set) => Some((labels::CLUSTER_SET, set)),
@@ -94,7 +94,7 @@ impl Membership {
         }
     }
 
-    /// The keys of the labels that decide, some perhaps more than once.
+    /// The keys of the labels that the rule reads; a key may be repeated.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         let (own, selector) = match &self.0 {
             Rule::Label(_) => (Some(labels::CLUSTER_SET), None),
@@ -104,7 +104,7 @@ impl Membership {
         own.into_iter().chain(selector.into_iter().flatten())
     }
 
-    /// Whether a cluster with these labels belongs to the set.
+    /// Returns true if a cluster with these labels belongs to the set.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         match &self.0 {
             Rule::Label(set) => labels
@@ -116,7 +116,7 @@ impl Membership {
     }
 }
 
-/// What is due for the status of a set with this number of members (0 if its selector is invalid).
+/// Plans the status of a set with this number of members (0 if its selector is invalid).
 pub fn decide(set: &ClusterSet, members: usize, now: Now) -> Plan {
     let mut plan = Plan::default();
     if set.deleting {
@@ -148,7 +148,7 @@ pub fn decide(set: &ClusterSet, members: usize, now: Now) -> Plan {
             target: target(&set.name),
             action: Action::Patch {
                 subresource: Some("status"),
-                // In the CRD the list is a plain one: it is written whole, with everybody's conditions.
+                // The CRD declares a plain list, so the patch repeats the conditions of other writers.
                 body: json!({
                     "metadata": {"uid": set.uid, "resourceVersion": set.resource_version},
                     "status": {"conditions": conditions},

@@ -9,10 +9,10 @@ use crate::facts::{ClusterFacts, Now};
 use berth_api::GroupVersionResource;
 use berth_api::plan::{Action, Event, Target, Write, WriteFailure};
 
-/// Longest message that is written, in bytes. A condition may hold 32 KiB, but a person has to read it.
+/// Upper bound on the bytes of a message. A condition may have 32 KiB, but users have to read it.
 const MESSAGE_MAX: usize = 2000;
 
-/// What a condition ought to say.
+/// The wanted content of a condition.
 #[derive(PartialEq)]
 pub(crate) struct Wanted<'a> {
     pub(crate) type_: &'a str,
@@ -21,14 +21,13 @@ pub(crate) struct Wanted<'a> {
     pub(crate) message: String,
 }
 
-/// Who writes it.
+/// The writer of a condition.
 pub(crate) struct Owner {
     pub(crate) manager: &'static str,
     pub(crate) reconciler: &'static str,
 }
 
-/// Adds the write that makes the condition say so, if it does not yet. The time of the last transition stays if the
-/// status does.
+/// Plans the write of a condition, unless it already has this content. lastTransitionTime stays if the status stays.
 pub(crate) fn set(
     facts: &ClusterFacts<'_>,
     wanted: Wanted<'_>,
@@ -68,7 +67,7 @@ pub(crate) fn set(
     });
 }
 
-/// A ManagedCluster, to be written to.
+/// The target of writes to a ManagedCluster.
 pub fn cluster_target(name: &str) -> Target {
     Target {
         resource: GroupVersionResource {
@@ -83,7 +82,7 @@ pub fn cluster_target(name: &str) -> Target {
 
 /// The body of an apply of this one condition to the status of `target`, whose kind is `kind`.
 ///
-/// `decided_from` is the resourceVersion without which the write must not happen: for a condition that others write, too.
+/// `decided_from`: the write fails if the object has another resourceVersion. For a condition that others write, too.
 pub(crate) fn one_condition(
     target: &Target,
     kind: &str,
@@ -106,7 +105,7 @@ pub(crate) fn one_condition(
     body
 }
 
-/// `text`, cut to at most `max` bytes, at the end of a character; one can see that it was cut.
+/// Cuts `text` to at most `max` bytes, at the end of a character. A cut text ends with dots.
 pub(crate) fn shortened(mut text: String, max: usize) -> String {
     const CUT: &str = "...";
     if text.len() > max {
@@ -116,7 +115,7 @@ pub(crate) fn shortened(mut text: String, max: usize) -> String {
     text
 }
 
-/// The failed writes and their errors, sorted, at most as many as a person reads.
+/// Lists the failed writes and their errors, sorted; the first five, and the number of the others.
 pub fn describe(failures: &[&WriteFailure]) -> String {
     const TOLD: usize = 5;
     const EACH: usize = 380;

@@ -1,4 +1,4 @@
-//! The taints of clusters that do not work or are silent.
+//! The taints of clusters that are not available.
 //!
 //! Follows OCM's taintController: a cluster whose condition Available is False is `unavailable`, one without or with
 //! Unknown is `unreachable`. Both taints have the effect `NoSelect` and no value. All other taints, also those with these keys
@@ -21,7 +21,7 @@ pub const NAME: &str = "taints";
 /// The API server refuses an Event with a longer note (bytes).
 const LONGEST_NOTE: usize = 1024;
 
-/// What is due.
+/// Plans the writes that are due.
 pub fn decide(facts: &ClusterFacts<'_>, _now: Now, plan: &mut ClusterPlan) {
     let Some(cluster) = facts.cluster.filter(|cluster| !cluster.deleting) else {
         return;
@@ -34,8 +34,8 @@ pub fn decide(facts: &ClusterFacts<'_>, _now: Now, plan: &mut ClusterPlan) {
         Some(_) => return,
     };
     let is_surplus = |taint: &&Taint| is_ours(taint) && Some(taint.key.as_str()) != wanted;
-    // One of this key and effect with a value of its own keeps placements off as well, and a second one beside it would be
-    // refused by the gate, and with it all other changes to the cluster.
+    // A taint of this key and effect with a value has the same effect on placements. The gate would refuse a second one beside
+    // it, and all other changes of the patch.
     let missing = wanted.filter(|wanted| {
         !cluster
             .taints
@@ -56,7 +56,7 @@ pub fn decide(facts: &ClusterFacts<'_>, _now: Now, plan: &mut ClusterPlan) {
     plan.changes.taints = Some(taints);
 }
 
-/// One of ours. The gate writes its time, and refuses one from anybody else; without a gate it has none, as OCM's.
+/// A taint of ours. The gate adds its time, and refuses a time in a request; without a gate it has no time, as in OCM.
 fn taint(key: &str) -> Taint {
     Taint {
         effect: TaintEffect::NoSelect,
@@ -74,7 +74,7 @@ fn is_ours(taint: &Taint) -> bool {
         && taint.value.is_empty()
 }
 
-/// In the words of OCM, which prints the taints as Go does; as far as a note can hold.
+/// OCM's message, with the taints as Go prints them, cut to the length of a note.
 fn note(taints: &[Taint]) -> String {
     let mut note = "Update the original taints to the [".to_owned();
     for (at, taint) in taints.iter().enumerate() {

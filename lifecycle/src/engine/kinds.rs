@@ -1,4 +1,4 @@
-//! The table of kinds: what is watched, and what is kept of an object.
+//! The table of kinds: which objects are watched, and which of their fields are kept.
 
 use berth_api::groups::{self, RBAC};
 use berth_api::{GroupVersionResource, labels};
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::object::{PartialObject, Renewal};
 
-/// Objects of a cluster, without those of its add-ons.
+/// Selects the objects of clusters, without those of add-ons.
 const OF_CLUSTERS: &str =
     "open-cluster-management.io/cluster-name,!open-cluster-management.io/addon-name";
 
-/// Upper bound on the bytes of a CSR that may be an agent's. An agent's has less than 8 KiB.
+/// Upper bound on the bytes of a CSR that is read. An agent's has less than 8 KiB.
 const LARGEST_CSR: usize = 64 * 1024;
 
-/// As many characters of a request are read: base64 of a little more than what the decider looks at.
+/// Characters of spec.request that are read: base64 of a little more than the decider validates.
 const REQUEST: usize = 21_852;
 
 /// A kind that is watched.
@@ -32,7 +32,7 @@ pub(crate) enum Kind {
     Csr,
 }
 
-/// What is kept of an object on its way to the view.
+/// The kept part of an object.
 #[derive(Debug)]
 pub(crate) enum Fact {
     Object(PartialObject),
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// Its row. `labels`: the keys of ManagedClusters' labels that selectors name.
+    /// The row of this kind. `labels`: the keys of ManagedClusters' labels that selectors read.
     pub(crate) fn watched(self, labels: &LabelKeys) -> Watched<Fact> {
         let (group, version, resource) = self.parts();
         let kind = GroupVersionResource {
@@ -89,15 +89,15 @@ impl Kind {
         let watched = Watched::new(resource, kind, move |item| read(self, item, &labels));
         match self {
             Self::Cluster | Self::Set | Self::Binding => watched,
-            // Hubs of older OCM serve the second version only; a hub may be without the kind.
+            // Hubs with an older OCM serve only the second version. A hub without add-ons does not have the kind.
             Self::Addon => watched.or_version("v1alpha1").optional(),
-            // CSRs of every signer: OCM's agents count all that have their cluster's label, and file no more when there are ten.
+            // CSRs of every signer: OCM's agents count all with their cluster's label, and stop at ten.
             _ => watched.labelled(OF_CLUSTERS),
         }
     }
 }
 
-/// What is kept of an object: what decides.
+/// Keeps the fields that decisions need.
 fn read(kind: Kind, item: &Item<'_>, labels: &LabelKeys) -> Result<Fact, serde_json::Error> {
     const DROPPED: Keep<'_> = Keep::Nothing;
     let meta = &item.meta;
@@ -153,7 +153,7 @@ fn read(kind: Kind, item: &Item<'_>, labels: &LabelKeys) -> Result<Fact, serde_j
     Ok(Fact::Object(PartialObject::new(meta, value)))
 }
 
-/// Annotations of ManagedClusters that decide. Their values are short, whatever a requester writes there.
+/// The annotations of ManagedClusters that decisions need, cut to the length of a valid value.
 const CLUSTER_ANNOTATIONS: Keep<'_> = Keep::Fields(&[
     (labels::AUTO_ACCEPTED_ON, Keep::Text(64)),
     (labels::DENIED_ON, Keep::Text(64)),
@@ -161,7 +161,7 @@ const CLUSTER_ANNOTATIONS: Keep<'_> = Keep::Fields(&[
     (labels::DENY_NOW, Keep::Text(8)),
 ]);
 
-/// Of metadata what every object has, and its finalizers.
+/// Keeps metadata without labels, annotations, owners and managed fields.
 const BARE_METADATA: Keep<'_> = Keep::But(&[
     ("managedFields", Keep::Nothing),
     ("labels", Keep::Nothing),
@@ -169,15 +169,15 @@ const BARE_METADATA: Keep<'_> = Keep::But(&[
     ("ownerReferences", Keep::Nothing),
 ]);
 
-/// The same, with labels: they are compared.
+/// The same with labels, because they are compared.
 const OWNED_METADATA: Keep<'_> = Keep::But(&[
     ("managedFields", Keep::Nothing),
     ("annotations", Keep::Nothing),
     ("ownerReferences", Keep::Nothing),
 ]);
 
-/// Of a CSR its metadata are kept as they are: who approves has to give them back. One that is too large to be an agent's
-/// loses them, and its request, so that it is refused.
+/// Reads a CSR with all its metadata, because an approval repeats them. One that is too large for an agent's is read without
+/// them, and with an invalid request, so that it is not approved.
 fn csr(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
     let is_large = item.json.len() > LARGEST_CSR;
     let kept_labels = Keep::Fields(&[
@@ -201,7 +201,7 @@ fn csr(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
             ]),
         ),
         ("spec", Keep::But(&[("request", Keep::Text(REQUEST))])),
-        // Whether there is a certificate counts, and not which.
+        // Only the existence of a certificate matters.
         (
             "status",
             Keep::Fields(&[("conditions", Keep::Whole), ("certificate", Keep::Text(0))]),

@@ -1,6 +1,6 @@
-//! The lifecycle's own metrics, beside those that all controllers have.
+//! The lifecycle's own metrics, in addition to those of every controller.
 //!
-//! Labels are closed lists: no names of objects or users, no error texts.
+//! The values of labels are closed lists: no names of objects or users, no error texts.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -21,7 +21,7 @@ pub struct Metrics {
     gauges: Gauges,
 }
 
-/// Gauges of the reconcilers that run, computed when they are read.
+/// Gauges of the running reconcilers, computed on scrape.
 #[derive(Clone)]
 struct Gauges {
     of: Arc<Mutex<Weak<Work<Lifecycle>>>>,
@@ -32,20 +32,20 @@ struct Gauges {
 // === impl Metrics ===
 
 impl Metrics {
-    /// Fresh metrics, registered.
+    /// Creates and registers the metrics.
     ///
     /// # Errors
-    /// The registry has metrics of these names.
+    /// The registry already has metrics of these names.
     pub fn new(registry: &Registry) -> prometheus::Result<Self> {
         let expiries = IntCounter::new(
             "berth_lease_expirations_total",
-            "Clusters that turned Unknown, since their lease was not renewed",
+            "Clusters that became Unknown because their lease was not renewed",
         )?;
         registry.register(Box::new(expiries.clone()))?;
         let csrs = IntCounterVec::new(
             Opts::new(
                 "berth_certificate_requests_total",
-                "CertificateSigningRequests of agents that were decided about, by outcome",
+                "Decisions about CertificateSigningRequests of agents, by outcome",
             ),
             &["outcome"],
         )?;
@@ -72,12 +72,12 @@ impl Metrics {
         self.csrs.with_label_values(&[outcome]).inc();
     }
 
-    /// These reconcilers run.
+    /// Reports the clusters and leases of these reconcilers from now on.
     pub(super) fn begun(&self, work: &Arc<Work<Lifecycle>>) {
         *self.gauges.of() = Arc::downgrade(work);
     }
 
-    /// None run any more: what another process counts is not counted twice.
+    /// Reports no clusters and leases any more: another process may report them now.
     pub(super) fn over(&self) {
         *self.gauges.of() = Weak::new();
     }
@@ -92,9 +92,9 @@ impl Gauges {
             of: Arc::default(),
             clusters: gauges(
                 "berth_clusters",
-                "ManagedClusters, by state; one counts in several",
+                "ManagedClusters, by state; a cluster can be in several states",
             )?,
-            leases: gauges("berth_leases", "Leases of clusters: fresh, or expired")?,
+            leases: gauges("berth_leases", "Leases of clusters: fresh or expired")?,
         })
     }
 

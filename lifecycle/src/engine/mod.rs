@@ -1,4 +1,4 @@
-//! The lifecycle's world, and its wiring to what all controllers stand on ([`berth_reconcile`]).
+//! The lifecycle's world, and its wiring to the kit of all controllers ([`berth_reconcile`]).
 
 mod kinds;
 mod metrics;
@@ -23,7 +23,7 @@ use crate::names::managers;
 use kinds::Kind;
 use world::Lifecycle;
 
-/// The name that Events give the controller: OCM's.
+/// The name of the controller in Events. It equals OCM's.
 const CONTROLLER: &str = "registration-controller";
 
 /// The reconcilers, ready to run.
@@ -32,17 +32,17 @@ pub struct Engine {
     metrics: Metrics,
 }
 
-/// How far the reconcilers are.
+/// The progress of the reconcilers' first lists.
 #[derive(Clone)]
 pub struct Progress(Arc<Work<Lifecycle>>);
 
 // === impl Engine ===
 
 impl Engine {
-    /// Reconcilers on this hub. With a `term` they write only while it lasts; without one, no other process may run them.
-    /// `instance`: which of several processes this is, for Events.
+    /// Creates the reconcilers of this hub.
     ///
-    /// Needs a tokio runtime.
+    /// With a `term` they write only while it lasts; without one, no other process may run them. `instance` names this process
+    /// in Events. Needs a tokio runtime.
     pub fn new(
         api: HubApi,
         config: Config,
@@ -67,12 +67,12 @@ impl Engine {
         Self { engine, metrics }
     }
 
-    /// How far they are; stays true while they run.
+    /// The progress, also while they run.
     pub fn progress(&self) -> Progress {
         Progress(self.engine.work().clone())
     }
 
-    /// Runs until told to stop, or until the term is over. Nothing is written after it returns.
+    /// Runs until `stop` is cancelled, or until the term is over. Nothing is written after it returns.
     ///
     /// # Errors
     /// A task that should run forever ended.
@@ -87,12 +87,12 @@ impl Engine {
 // === impl Progress ===
 
 impl Progress {
-    /// Resources that have not been listed yet; empty when all that is needed has been seen.
+    /// Resources whose first list is not complete. Empty when all required objects have been seen.
     pub fn unprimed(&self) -> Vec<&'static str> {
         self.0.unprimed()
     }
 }
 
-/// A good request of agent `a1` of cluster `c1`.
+/// A valid request of agent `a1` of cluster `c1`.
 #[cfg(test)]
 const GOOD_REQUEST: &[u8] = include_bytes!("../../tests/data/agent.csr");

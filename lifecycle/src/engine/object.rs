@@ -1,23 +1,23 @@
-//! An object on its way from a watch, or the response to a call, into the view.
+//! An object from a watch or from a response, before the view reads its facts.
 
 use berth_reconcile::Meta;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// What is kept of an object while it is on its way. What it holds is read by the view.
+/// The parts of an object that the view reads.
 #[derive(Clone, Debug)]
 pub(crate) struct PartialObject<V = Value> {
-    /// What every object has.
+    /// The metadata that the kit needs.
     pub(crate) metadata: Meta,
-    /// What is kept of the rest.
+    /// The kept fields.
     pub(crate) value: V,
 }
 
-/// All that is kept of a Lease by its watch. Thousands are renewed each minute, so that nothing is made of the rest.
+/// The only field that the watch keeps of a Lease: thousands of Leases are renewed each minute.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Renewal {
-    /// spec.renewTime, if it can be told.
+    /// spec.renewTime. None if it is missing or invalid.
     pub(crate) time: Option<Timestamp>,
 }
 
@@ -41,14 +41,14 @@ impl PartialObject {
         }
     }
 
-    /// The value of a label; empty, if it has none.
+    /// The value of a label. Empty if the object has no such label.
     pub(crate) fn label(&self, key: &str) -> &str {
         self.value["metadata"]["labels"][key]
             .as_str()
             .unwrap_or_default()
     }
 
-    /// spec.renewTime of a Lease, if it can be told.
+    /// spec.renewTime of a Lease. None if it is missing or invalid.
     pub(crate) fn renew_time(&self) -> Option<Timestamp> {
         self.value["spec"]["renewTime"].as_str()?.parse().ok()
     }
@@ -56,7 +56,7 @@ impl PartialObject {
     /// Reads it as a `T`.
     ///
     /// # Errors
-    /// What in it is no `T`, for a person.
+    /// The object is not a `T`; the text is for users.
     pub(crate) fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, String> {
         T::deserialize(&self.value).map_err(|error| error.to_string())
     }
@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for PartialObject {
     }
 }
 
-/// A Lease is of a type that the hub knows, so that its fields are what they ought to be.
+/// Lease is a built-in type, so the API server has validated its fields.
 impl<'de> Deserialize<'de> for PartialObject<Renewal> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

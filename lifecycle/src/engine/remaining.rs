@@ -1,4 +1,4 @@
-//! What is left of a kind in the namespace of a cluster that goes.
+//! Lists the objects that are left of a kind in the namespace of a deleted or denied cluster.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 use crate::facts::{Remaining, RemainingObject};
 use crate::removal::priority;
 
-/// Upper bound on the objects of a kind that are kept: those whose turn it is first. More count when these have gone.
+/// Upper bound on the objects of a kind that are kept: those that are deleted first. The others follow when these are gone.
 const KEPT: usize = 10_000;
 
-/// Longer values are no priority.
+/// Upper bound on the characters of a priority. Longer values are invalid.
 const LONGEST_PRIORITY: usize = 64;
 
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ struct Metadata<'a> {
     annotations: Option<HashMap<String, &'a RawValue>>,
 }
 
-/// What is left of a kind in a namespace. A kind that is not served has nothing left.
+/// Lists what is left of a kind in a namespace. Nothing is left of a kind that the hub does not serve.
 pub(super) async fn remaining(
     hub: &Writer,
     namespace: &str,

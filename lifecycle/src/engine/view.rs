@@ -1,7 +1,7 @@
-//! The hub as it was last seen: facts, and what a change of them concerns.
+//! The last observed state of the hub: facts, and the keys that a change of them wakes.
 //!
 //! # Guarantees
-//! - An object that cannot be read concerns itself only. Every ManagedCluster is read: fields that cannot be count as absent.
+//! - An object that cannot be read affects itself only. Every ManagedCluster is read: fields that cannot be read count as absent.
 
 mod by_cluster;
 mod changes;
@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::config::Config;
+use crate::csrs::CheckedRequest;
 use crate::facts::{
-    Addon, Binding, CertificateRequest, Cluster, ClusterFacts, ClusterSet, Lease, Now, Owned,
-    OwnedObjects, Remaining,
+    Addon, Binding, Cluster, ClusterFacts, ClusterSet, Lease, Now, Owned, OwnedObjects, Remaining,
 };
 use by_cluster::ByCluster;
 use sets::{Sets, Slots};
 
-/// What may have to be worked on.
+/// A key of the work queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     /// A cluster, by name.
@@ -42,40 +42,41 @@ pub(crate) enum Key {
     Csr(Arc<str>),
 }
 
-/// The hub as it was last seen.
+/// The last observed state of the hub.
 #[derive(Debug)]
 pub(crate) struct View {
     config: Arc<Config>,
     clusters: HashMap<Arc<str>, Entry>,
-    /// How many of them have a ManagedCluster.
+    /// The number of clusters with a ManagedCluster.
     existing: usize,
     sets: Sets,
     /// By namespace, then by name.
     bindings: HashMap<Arc<str>, BTreeMap<Arc<str>, Binding>>,
     registration_role: Option<Owned>,
     work_role: Option<Owned>,
-    /// What keeps the two from being written, for a person.
+    /// The error that prevents writing the two, as text for users.
     common_roles_failure: Option<String>,
-    requests: HashMap<Arc<str>, CertificateRequest>,
-    /// Whose they are.
+    /// CSRs that are pending, or have another cluster's label.
+    requests: HashMap<Arc<str>, CheckedRequest>,
+    /// The clusters of `requests`.
     pending: ByCluster,
-    /// CSRs, decided or not, that users sent whose clusters are accepted without a person's doing.
+    /// Valid CSRs, pending or approved, of users whose clusters are accepted automatically.
     trusted: ByCluster,
-    /// CSRs of those users that a person denied.
+    /// CSRs of those users that an admin denied.
     refused: ByCluster,
     blind: Option<Blind>,
-    /// Why a pending CSR was not approved, as was told.
-    told: HashMap<Arc<str>, &'static str>,
+    /// The reported reasons why CSRs are not approved.
+    reported: HashMap<Arc<str>, &'static str>,
     wakes: Vec<Key>,
-    /// What is applied now is part of a list of leases: it reports a renewal some time after it was made.
+    /// The current objects are from a list of leases, which shows renewals late.
     pub(super) lists_leases: bool,
 }
 
-/// A time in which leases cannot be watched: what is not seen then is no silence.
+/// A time in which leases are not watched: missing renewals in it mean nothing.
 #[derive(Clone, Copy, Debug)]
 struct Blind {
     since: Instant,
-    /// When it is over, if the watch does not fail again.
+    /// Its end, if the watch does not fail again.
     until: Instant,
 }
 
@@ -83,7 +84,7 @@ struct Blind {
 struct Entry {
     cluster: Option<Cluster>,
     was_there: bool,
-    /// This version of the ManagedCluster takes nothing more.
+    /// The resourceVersion of a ManagedCluster that is too large for any write.
     full: Option<String>,
     owned: OwnedObjects,
     namespace_taken: Option<bool>,
@@ -93,7 +94,7 @@ struct Entry {
     sets: Slots,
 }
 
-/// How many clusters there are, by state.
+/// The numbers of clusters and leases, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Census {
     pub(crate) accepted: usize,
@@ -126,18 +127,18 @@ impl View {
             trusted: ByCluster::default(),
             refused: ByCluster::default(),
             blind: None,
-            told: HashMap::new(),
+            reported: HashMap::new(),
             wakes: Vec::new(),
             lists_leases: false,
         }
     }
 
-    /// What changes since the last call concern.
+    /// The keys that changes since the last call have woken.
     pub(crate) fn wakes(&mut self) -> Vec<Key> {
         std::mem::take(&mut self.wakes)
     }
 
-    /// Everything there is, for a beginning.
+    /// All keys, for the start.
     pub(crate) fn all(&self) -> Vec<Key> {
         let clusters = self.clusters.keys().cloned().map(Key::Cluster);
         let sets = self.sets.names().cloned().map(Key::Set);
@@ -156,7 +157,7 @@ impl View {
             .collect()
     }
 
-    /// Has something made of the facts about a cluster. None, if nothing is known of it.
+    /// Calls `make` with the facts about a cluster. None if the view has none.
     pub(crate) fn with_cluster<T>(
         &self,
         name: &str,
@@ -207,7 +208,7 @@ impl View {
         })
     }
 
-    /// Notes whether there is a namespace of the cluster's name without its label; None, if nobody can tell.
+    /// Records if a namespace of the cluster's name exists without its label. None: unknown.
     pub(crate) fn namespace_is_taken(&mut self, cluster: &str, taken: Option<bool>) {
         if let Some(entry) = self.clusters.get_mut(cluster)
             && std::mem::replace(&mut entry.namespace_taken, taken) != taken
@@ -220,7 +221,7 @@ impl View {
         self.clusters.get(name)?.cluster.as_ref()
     }
 
-    /// Notes that the ManagedCluster, as it is, takes nothing more. False: that was noted already.
+    /// Records that the ManagedCluster is too large for any write. Returns false if that is recorded already.
     pub(crate) fn is_full(&mut self, cluster: &str) -> bool {
         let Some(entry) = self.clusters.get_mut(cluster) else {
             return false;
@@ -235,7 +236,7 @@ impl View {
         self.clusters.get(cluster)?.lease.as_ref()
     }
 
-    /// A set, and how many clusters belong to it.
+    /// A set, and the number of its members.
     pub(crate) fn set(&self, name: &str) -> Option<(&ClusterSet, usize)> {
         self.sets.get(name)
     }
@@ -244,19 +245,19 @@ impl View {
         self.bindings.get(namespace)?.get(name)
     }
 
-    pub(crate) fn request(&self, name: &str) -> Option<&CertificateRequest> {
+    pub(crate) fn request(&self, name: &str) -> Option<&CheckedRequest> {
         self.requests.get(name)
     }
 
-    /// Notes why a pending CSR is not approved. False: that was told already.
-    pub(crate) fn told(&mut self, name: &str, reason: &'static str) -> bool {
+    /// Records the reason why a CSR is not approved. Returns false if that reason was recorded already.
+    pub(crate) fn report(&mut self, name: &str, reason: &'static str) -> bool {
         let Some((name, _)) = self.requests.get_key_value(name) else {
             return false;
         };
-        self.told.insert(name.clone(), reason) != Some(reason)
+        self.reported.insert(name.clone(), reason) != Some(reason)
     }
 
-    /// Whether there is any ManagedCluster, and the two ClusterRoles that all agents share.
+    /// Returns true if a ManagedCluster exists, and the two ClusterRoles that all agents share.
     pub(crate) fn common_roles(&self) -> (bool, Option<&Owned>, Option<&Owned>) {
         (
             self.existing > 0,
@@ -265,13 +266,13 @@ impl View {
         )
     }
 
-    /// Notes what keeps the shared ClusterRoles from being written; None, if nothing does.
+    /// Records the error that prevents writing the shared ClusterRoles. None: they can be written.
     pub(crate) fn common_roles_fail(&mut self, why: Option<String>) {
         if self.common_roles_failure == why {
             return;
         }
         self.common_roles_failure = why;
-        // Those that have all they need do not look at it.
+        // Only clusters without role bindings wait for the roles.
         let waiting = self.clusters.iter().filter(|(_, entry)| {
             let accepted = |it: &Cluster| it.accepted;
             entry.cluster.as_ref().is_some_and(accepted)

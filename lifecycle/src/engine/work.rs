@@ -1,4 +1,4 @@
-//! The work on keys for which more than a plan is decided: questions are asked before, or failures are reported after.
+//! The work on keys that need more than a plan: requests before the decision, or a report of failures after it.
 
 pub(super) mod cluster;
 pub(super) mod csr;
@@ -10,16 +10,16 @@ use super::view::Key;
 use super::world::Lifecycle;
 use crate::status;
 
-/// Works on the roles that all agents share. All clusters wait for them, so that they know what failed.
+/// Works on the roles that all agents share. The clusters that wait for them report what failed.
 pub(super) async fn common_roles(on: &Work<Lifecycle>) -> Done {
     let done = on.attempt(&Key::CommonRoles).await;
     let lasted = on.failing_for(&Key::CommonRoles, now().instant);
     let failures = done.as_ref().err().into_iter().flatten();
-    let told = failures.map(|(failure, _)| failure);
-    let told: Vec<_> = told.filter(|it| it.is_told_after(lasted)).collect();
+    let reported = failures.map(|(failure, _)| failure);
+    let reported: Vec<_> = reported.filter(|it| it.is_told_after(lasted)).collect();
     on.change(|world, wakes| {
         let view = world.view_mut();
-        view.common_roles_fail((!told.is_empty()).then(|| status::describe(&told)));
+        view.common_roles_fail((!reported.is_empty()).then(|| status::describe(&reported)));
         wakes.extend(view.wakes());
     });
     done.unwrap_or_else(|failures| failed(&failures))

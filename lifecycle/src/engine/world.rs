@@ -1,4 +1,4 @@
-//! The lifecycle as a world of [`berth_reconcile`]: what a change concerns, and who works on a key.
+//! The lifecycle as a [`World`]: the keys that a change wakes, and the work on each key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use super::work;
 use crate::config::Config;
 use crate::{bindings, common_roles, csrs, default_sets, sets};
 
-/// The status of a set is written at most this often: it tells a number that changes with every cluster.
+/// Minimum interval of writes to the status of a set: it contains a number that changes with every cluster.
 const SET_PAUSE: Duration = Duration::from_millis(500);
 
-/// The hub as it was last seen, and what goes with it.
+/// The view of the hub, with configuration and metrics.
 pub(crate) struct Lifecycle {
     view: View,
     config: Arc<Config>,
     metrics: Metrics,
-    /// The keys of ManagedClusters' labels that selectors of sets name.
+    /// The keys of ManagedClusters' labels that selectors of sets read.
     labels: LabelKeys,
 }
 
@@ -61,7 +61,7 @@ impl Lifecycle {
         &mut self.view
     }
 
-    /// A set may name labels that were not kept of clusters with very many.
+    /// Lists the clusters again if a set reads labels that were not kept (of clusters with very many labels).
     fn need_labels_of(&self, set: &str, wakes: &mut Wakes<Self>) {
         let Some((set, _)) = self.view.set(set) else {
             return;
@@ -85,8 +85,7 @@ impl World for Lifecycle {
     type Key = Key;
     type Fact = Fact;
 
-    /// What is seldom and small does not wait behind ten thousand clusters. A cluster that is accepted has up to four requests
-    /// under way.
+    /// Rare and small work does not wait behind ten thousand clusters. An accepted cluster has up to four concurrent requests.
     const LANES: &'static [Lane] = &[
         Lane {
             name: "clusters",
@@ -160,7 +159,7 @@ impl World for Lifecycle {
     }
 
     fn unreadable(&mut self, kind: Kind, object: &Meta, error: &serde_json::Error) {
-        tracing::warn!(?kind, namespace = object.namespace, name = object.name, %error, "an object cannot be read");
+        tracing::warn!(?kind, namespace = object.namespace, name = object.name, %error, "an object cannot be parsed and is skipped");
     }
 
     fn pause(key: &Key) -> Duration {
@@ -170,7 +169,7 @@ impl World for Lifecycle {
         }
     }
 
-    /// What is due for a key, unless more than a plan is decided for it: see [`work`].
+    /// Plans the writes for a key. Empty for keys with work of their own: see [`work`].
     fn decide(&self, key: &Key, now: Now) -> Plan {
         let view = &self.view;
         let plan = match key {

@@ -91,8 +91,8 @@ fn the_roles_that_all_agents_share_are_those_of_the_lifecycle() {
     let config = Config::default();
     let roles = [roles::registration_role(&config), roles::work_role(&config)];
     let roles = roles.map(|role| serde_saphyr::to_string(&role).expect("it is YAML"));
-    let why = "# What every agent may do in its cluster's namespace. The controller binds these roles, and need not have what is in \
-               them.\n";
+    let why = "# The permissions of every agent in its cluster's namespace. The controller may bind these roles without having their \
+               permissions.\n";
     let content = format!("{HEADER}{why}{}---\n{}", roles[0], roles[1]);
     assert_generated(names::AGENT_ROLES_MANIFEST, &content);
 }

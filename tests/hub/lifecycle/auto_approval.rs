@@ -1,4 +1,4 @@
-//! Which clusters are let in without a person, and which never are: gate `ManagedClusterAutoApproval`.
+//! The clusters that the hub accepts without an admin: gate `ManagedClusterAutoApproval`.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ async fn is_let_in(hub: &HubWithReconcilers<Private>, name: &str) -> Value {
         .await
 }
 
-/// The request is left to a person, whom it tells why; and the cluster is not accepted.
+/// The request is left to an admin, with an Event that says why; and the cluster is not accepted.
 async fn is_left(hub: &HubWithReconcilers<Private>, csr: &Csr, name: &str, why: &str) {
     let (kind, note) = hub.left(csr).await;
     assert_eq!(kind, "Warning", "{note}");
@@ -82,7 +82,7 @@ async fn a_cluster_that_was_denied_once_is_let_in_by_a_person_only() {
     let noted = |object: &Value| object["metadata"]["annotations"][DENIED_ON].is_string();
     hub.once(&path, "noted", noted).await;
     let again = Csr::new(&name, "agent1").sent_by(&listed).await;
-    is_left(&hub, &again, &name, "a person denied the cluster").await;
+    is_left(&hub, &again, &name, "an admin denied the cluster").await;
 
     // A person accepts it again, which approves no request.
     hub.patch(&path, json!({"spec": {"hubAcceptsClient": true}}))
@@ -90,7 +90,7 @@ async fn a_cluster_that_was_denied_once_is_let_in_by_a_person_only() {
     is_let_in(&hub, &name).await;
     let third = Csr::new(&name, "agent2").sent_by(&listed).await;
     let (_, note) = hub.left(&third).await;
-    assert!(note.contains("a person denied the cluster"), "{note}");
+    assert!(note.contains("an admin denied the cluster"), "{note}");
 
     // Who deletes the ManagedCluster has it forgotten.
     hub.delete(&path).await;
@@ -126,7 +126,7 @@ async fn no_namespace_is_taken_over_without_a_person() {
     hub.create("/api/v1/namespaces", &namespace).await;
     hub.cluster(&name, json!({})).await;
     let csr = Csr::new(&name, "agent1").sent_by(&listed).await;
-    let why = format!("there is a namespace \"{name}\" without the label");
+    let why = format!("the namespace \"{name}\" exists without the label");
     is_left(&hub, &csr, &name, &why).await;
     for path in &owned_paths(&name)[1..] {
         assert_eq!(hub.get(path).await.code, 404, "{path}");

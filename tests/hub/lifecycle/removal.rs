@@ -186,7 +186,7 @@ async fn a_denial_takes_effect_when_the_work_is_taken_down() {
     let work = hub.work(&name, "one", json!({})).await;
     hub.patch(&path, accept(false)).await;
     let message = format!(
-        "Denied by hub cluster admin; takes effect when the cluster's agent has taken down its work: 1 ManifestWork is \
+        "Denied by hub cluster admin; takes effect when the cluster's agent has removed its work: 1 ManifestWork is \
          left in namespace {name:?}"
     );
     let cluster = hub

@@ -213,7 +213,8 @@ impl TestedHub {
 fn impersonation(user: &User) -> Result<Vec<(HeaderName, HeaderValue)>> {
     let header = |name: &'static str, value: &str| {
         let value = HeaderValue::from_str(value);
-        let value = value.with_context(|| format!("--user {}: no header can hold it", user.name));
+        let value =
+            value.with_context(|| format!("--user {}: cannot be sent in a header", user.name));
         value.map(|value| (HeaderName::from_static(name), value))
     };
     let groups = user.groups.iter();

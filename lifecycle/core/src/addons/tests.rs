@@ -209,7 +209,7 @@ fn labels_tell_of_the_add_ons() {
             .zip(&labels)
             .map(|(key, (_, value))| (&**key, *value))
             .collect();
-        // Neighbours in the order of labels.
+        // Other labels, next to these in the order of keys.
         labels.extend([
             ("a", "b"),
             ("feature.open-cluster-management.io/addon", "x"),
@@ -331,7 +331,7 @@ fn add_ons_of_an_unknown_cluster_are_unknown() {
                 }]
             );
         }
-        // The labels follow the conditions, and those of the first round are wrong after it.
+        // The labels follow the conditions, so the first round's writes lead to a second round.
         if !expected.is_empty() {
             scene.settles(decide, 2);
             let shown: Vec<_> = scene.cluster().labels.values().collect();

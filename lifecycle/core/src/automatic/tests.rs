@@ -10,7 +10,7 @@ use crate::testing::{FakeHub, condition};
 
 const HUB_ACCEPTED: &str = conditions::cluster::HUB_ACCEPTED;
 
-/// One with a listed user's request, and nothing in its way.
+/// A hub with a listed user's request and no obstacle.
 fn asked() -> FakeHub {
     let mut hub = FakeHub::new("c1");
     hub.config.gates.auto_approval = true;
@@ -34,7 +34,7 @@ fn set(name: &str, selector: Value) -> ClusterSet {
 
 #[test]
 fn a_cluster_that_a_person_denied_stays_denied_whatever_its_agent_wrote() {
-    // What is left of the acceptance, when the person denies it. The agent has taken away all that it can.
+    // The traces of the acceptance when the admin denies the cluster. The agent has removed all that it can.
     for (sentence, leave) in [
         ("its role", names::cluster_role as fn(&str) -> String),
         ("a role binding", names::registration_binding),
@@ -56,14 +56,14 @@ fn a_cluster_that_a_person_denied_stays_denied_whatever_its_agent_wrote() {
         assert!(!hub.cluster().accepted, "{sentence}");
         assert!(hub.cluster().denied, "{sentence}: and it is noted");
 
-        // Nor is another certificate handed out when a person lets it in again.
+        // The agent gets no other certificate when an admin accepts the cluster again.
         hub.cluster().accepted = true;
         hub.run();
         assert_eq!(why(&hub), Some(reasons::CLUSTER_DENIED), "{sentence}");
     }
 }
 
-/// `berth deny` notes the denial of a cluster that waits; with `--now` it says so by another annotation, too.
+/// `berth deny` records the denial of a waiting cluster; `--now` sets another annotation, too.
 #[test]
 fn a_cluster_that_was_denied_before_it_was_ever_accepted_is_not_let_in() {
     for (sentence, deny) in [
@@ -93,7 +93,7 @@ fn a_denied_request_speaks_against_its_cluster_when_it_is_gone_too() {
         assert_eq!(hub.cluster().accepted, accepted);
         hub.refused_request = false;
         assert_eq!(why(&hub), Some(reasons::CLUSTER_DENIED));
-        // Another ManagedCluster of the name is another cluster.
+        // A new ManagedCluster of the name is another cluster.
         hub.delete_cluster();
         hub.settle();
         assert!(hub.cluster.is_none());
@@ -187,7 +187,7 @@ fn who_registers_chooses_no_set() {
         assert_eq!(why(&hub), expected, "{sentence}");
         hub.run();
         assert_eq!(hub.cluster().accepted, let_in, "{sentence}");
-        // Nor is a certificate given for one that a person let in.
+        // A cluster that an admin accepted gets no certificate either.
         hub.cluster().accepted = true;
         assert_eq!(why(&hub), expected, "{sentence}");
     }
@@ -203,7 +203,7 @@ fn a_namespace_is_made_or_bears_the_label_before_the_cluster_is_let_in() {
         "{written:?}"
     );
     assert!(!plan.changes.accept);
-    // Somebody else is faster.
+    // Another user creates the namespace first.
     let mut other = hub.clone();
     let mut namespace = roles::namespace(&hub.config, "c1");
     namespace["metadata"]["labels"] = json!({});
@@ -251,7 +251,7 @@ fn the_hub_is_asked_for_a_namespace_when_it_matters_and_else_not() {
         change(&mut hub);
         assert!(!asks(&hub), "{sentence}");
     }
-    // That it was in the way does not keep the hub from being asked again.
+    // The former answer does not prevent asking the hub again.
     let mut hub = asked();
     let mut namespace = roles::namespace(&hub.config, "c1");
     namespace["metadata"]["labels"] = json!({});

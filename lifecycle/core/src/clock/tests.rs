@@ -37,7 +37,7 @@ fn times(renew_time: Option<Timestamp>, observed_wall: Option<Timestamp>) -> Sce
     scene
 }
 
-/// The status that is written.
+/// The written status.
 fn written(plan: &ClusterPlan) -> Option<String> {
     assert_eq!((&plan.changes, plan.again), (&Default::default(), None));
     match &plan.writes[..] {
@@ -74,7 +74,7 @@ fn clocks_are_compared_by_renewals_that_were_seen() {
             skipping(seconds(301)),
             Some("True"),
         ),
-        // And others. (An annotation with another value is a fact of its own: see below.)
+        // And others. (For other values of the annotation, see below.)
         ("behind", seconds(-301), Some("False")),
         (
             "behind, nobody is to ask",

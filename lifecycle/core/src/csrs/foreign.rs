@@ -1,8 +1,8 @@
-//! CSRs that an agent labelled for a cluster other than its own.
+//! CSRs that an agent labelled for another cluster.
 //!
-//! OCM's agents send no more requests when the hub has ten with the label of their cluster, in whatever state and whoever
-//! sent them. So a few requests with another cluster's label keep that cluster from renewing its certificate. The gate
-//! refuses such requests; those that are there already lose the label, which is all that makes them the other cluster's.
+//! OCM's agents send no request while the hub has ten with the label of their cluster, in any state and from any user. So ten
+//! requests with a cluster's label keep its agents from renewing their certificates. The gate refuses new requests of that
+//! kind; the controller removes the label from existing ones.
 
 use berth_api::{agents, labels};
 use serde_json::json;
@@ -11,16 +11,16 @@ use super::{Decision, LONGEST_NAME, Named, csr_target, quoted};
 use crate::facts::CertificateRequest;
 use berth_api::plan::{Action, Event, Write};
 
-/// The Event that tells of such a request.
+/// The reason of the Event about such a request.
 const EVENT: &str = "ManagedClusterCSRForeignLabel";
 
-/// Whether an agent of another cluster sent it than the one that its label names.
+/// Returns true if an agent sent it, and its label names another cluster.
 pub fn is_foreign(request: &CertificateRequest) -> bool {
     request.groups.iter().any(|group| group == agents::ALL)
         && agents::cluster_of(&request.username).is_some_and(|cluster| cluster != request.cluster)
 }
 
-/// Takes the label from it.
+/// Removes the label.
 pub(super) fn unlabel(request: &CertificateRequest) -> Decision {
     let named = Named(request);
     let key = labels::CLUSTER_NAME;

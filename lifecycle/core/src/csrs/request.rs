@@ -1,8 +1,7 @@
-//! What a request asks for, and whether it is exactly what an agent of its cluster may have.
+//! Validates that a request asks for exactly the certificate of an agent of its cluster.
 //!
-//! The hub reads the request here, but others issue the certificate: the API server and the signer read it with Go's
-//! parsers. So only what all parsers read the same is taken: one PEM block and nothing besides, a subject of one common
-//! name and organizations and nothing besides.
+//! The API server and the signer parse the request with Go's parsers. So only requests that all parsers read in the same way are
+//! accepted: exactly one PEM block, and a subject of exactly one common name and organizations.
 
 use std::fmt::Write;
 
@@ -15,42 +14,42 @@ use crate::facts::CertificateRequest;
 use crate::names::agent_group;
 use berth_api::agents;
 
-/// Larger requests are not read. An agent's has less than 1 KiB, with an RSA key of 8192 bits less than 4 KiB.
+/// Upper bound on the bytes of a request. An agent's has less than 1 KiB, with an RSA key of 8192 bits less than 4 KiB.
 pub(super) const LARGEST: usize = 16 * 1024;
 
-/// Why a request cannot be an agent's.
+/// The reason why a request is not an agent's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// One of [`reasons`].
     pub reason: &'static str,
-    /// For a person.
+    /// Text for users.
     pub words: String,
 }
 
-/// The common name of a request that is an agent's of the cluster which its label names: subject, usages and signature
-/// are an agent's, and it asks for nothing else.
+/// Returns the common name of an agent's request: subject, usages and signature are those of an agent of the cluster that its
+/// label names, and it asks for nothing else.
 ///
-/// Who sent it, and to which signer ([`super::SIGNER`]), is not looked at.
+/// Does not check the sender and the signer ([`super::SIGNER`]).
 ///
 /// # Errors
-/// It cannot be an agent's.
+/// The request is not an agent's.
 pub fn validate(request: &CertificateRequest) -> Result<String, Refusal> {
     let refuse = |reason, words| Err(Refusal { reason, words });
     let cluster = &request.cluster;
     if !is_dns1123_label(cluster) {
         let words =
-            "the label open-cluster-management.io/cluster-name is no cluster's name".to_owned();
+            "the value of the label open-cluster-management.io/cluster-name cannot be a cluster's name".to_owned();
         return refuse(reasons::INVALID_CLUSTER_NAME, words);
     }
     if let Err(words) = usages(&request.usages) {
         return refuse(reasons::INVALID_USAGES, words);
     }
     if request.request.len() > LARGEST {
-        let words = format!("the request has more than {LARGEST} bytes, which are not read");
+        let words = format!("the request has more than {LARGEST} bytes");
         return refuse(reasons::INVALID_REQUEST, words);
     }
     if !is_one_block(&request.request) {
-        let words = "the request must be one PEM block CERTIFICATE REQUEST and nothing besides";
+        let words = "the request must be one PEM block CERTIFICATE REQUEST without other text";
         return refuse(reasons::INVALID_REQUEST, words.to_owned());
     }
     let csr = match Csr::from_pem(&request.request) {
@@ -85,7 +84,7 @@ pub fn validate(request: &CertificateRequest) -> Result<String, Refusal> {
     Ok(csr.common_name().to_owned())
 }
 
-/// An agent asks for `digital signature`, `key encipherment` and `client auth`; of the first two any may be missing.
+/// Allows `digital signature`, `key encipherment` and `client auth`, and requires the last one.
 fn usages(usages: &[String]) -> Result<(), String> {
     if let Some(other) = usages.iter().find(|usage| Usage::named(usage).is_none()) {
         return Err(format!(
@@ -100,14 +99,14 @@ fn usages(usages: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The cluster's group, and that of all agents, which requests of old agents lack.
+/// Requires the cluster's group, and allows the group of all agents, which requests of old agents lack.
 fn organizations(organizations: &[String], cluster: &str) -> Result<(), String> {
     let group = agent_group(cluster);
     let mut own = organizations
         .iter()
         .filter(|organization| *organization != agents::ALL)
         .peekable();
-    // A cluster of the name `managed-clusters` has no group of its own: nobody is told apart by the group of all.
+    // A cluster named `managed-clusters` has no group of its own: the group of all agents does not identify it.
     if own.peek().is_some() && own.all(|organization| *organization == group) {
         return Ok(());
     }
@@ -124,7 +123,7 @@ fn organizations(organizations: &[String], cluster: &str) -> Result<(), String> 
     Err(words)
 }
 
-/// The agent's own name, if this is the name of an agent of the cluster.
+/// The agent's own name, if the common name is that of an agent of the cluster.
 fn agent<'a>(common_name: &'a str, cluster: &str) -> Option<&'a str> {
     let agent = common_name
         .strip_prefix(agents::PREFIX)?
@@ -134,8 +133,8 @@ fn agent<'a>(common_name: &'a str, cluster: &str) -> Option<&'a str> {
     (!agent.is_empty() && !agent.contains(odd)).then_some(agent)
 }
 
-/// Whether this is a PEM block `CERTIFICATE REQUEST` in which every parser finds the same, and no other: no text around
-/// it, no headers in it.
+/// Returns true for exactly one PEM block `CERTIFICATE REQUEST` that every parser reads in the same way: no text around it, no
+/// headers in it.
 fn is_one_block(pem: &[u8]) -> bool {
     let base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=\r\n".contains(byte);
     pem.trim_ascii_end()

@@ -1,6 +1,7 @@
 //! What is decided about good requests; [`requests`] has the others.
 
 mod der;
+mod reading;
 mod requests;
 
 use std::collections::BTreeMap;
@@ -74,6 +75,25 @@ fn bootstrap() -> CertificateRequest {
     }
 }
 
+/// Decides, and asserts that the request as the controller keeps it leads to the same decision.
+#[track_caller]
+fn decide(
+    config: &Config,
+    request: &CertificateRequest,
+    cluster: Option<&Cluster>,
+    obstacle: Option<&Obstacle>,
+    may_renew: Option<bool>,
+) -> Decision {
+    let decision = super::decide(config, request, cluster, obstacle, may_renew);
+    let kept = CheckedRequest::new(request.clone());
+    let of_kept = kept.map_or(Decision::Ignore, |kept| {
+        assert!(kept.request().request.is_empty() && kept.request().usages.is_empty());
+        kept.decide(config, cluster, obstacle, may_renew)
+    });
+    assert_eq!(of_kept, decision);
+    decision
+}
+
 fn config(auto_approval: bool) -> Config {
     Config {
         gates: Gates {
@@ -103,7 +123,7 @@ fn cluster(conditions: &[(&str, &str)]) -> Cluster {
     }
 }
 
-/// What is left to a person, and with which words.
+/// The reason and the note of a request that is left to an admin.
 #[track_caller]
 fn left(decision: Decision) -> (&'static str, String) {
     let event = decision.event();
@@ -230,7 +250,7 @@ fn an_agent_that_may_not_renew_is_told_why() {
     let denied = Cluster::default();
     let accepted = cluster(&[]);
     for (sentence, cluster, words) in [
-        ("no cluster", None, "there is no such ManagedCluster"),
+        ("no cluster", None, "the ManagedCluster does not exist"),
         (
             "turned out",
             Some(&denied),
@@ -242,7 +262,7 @@ fn an_agent_that_may_not_renew_is_told_why() {
             "ClusterRoleBinding \"open-cluster-management:managedcluster:c1\"",
         ),
     ] {
-        // It is not tried as a first request then, as in OCM.
+        // Unlike in OCM, it does not count as a first request then.
         let mut config = config(true);
         config.auto_approved_users.insert(AGENT.to_owned());
         let decision = decide(&config, &renewal(good_pem()), cluster, None, Some(false));
@@ -263,7 +283,7 @@ fn a_listed_user_gets_a_first_certificate_of_a_cluster_that_nobody_uses() {
     again.gates.auto_rebootstrap = true;
     let joined = Some(reasons::CLUSTER_JOINED);
     let in_use = Some(reasons::CLUSTER_IN_USE);
-    // conditions, then: why it is left to a person, without the gate for clusters that have joined, and with it
+    // conditions, then: why it is left to an admin, without the gate for clusters that have joined, and with it
     for (sentence, conditions, without, with) in [
         ("a new cluster", &[][..], None, None),
         ("one that has not joined", &[(JOINED, "False")], None, None),
@@ -403,7 +423,7 @@ fn nobody_else_s_name_becomes_part_of_a_command() {
             ..bootstrap()
         };
         let (_, note) = left(decide(&config(false), &request, None, None, None));
-        assert!(note.contains("waits for a person's approval"), "{note}");
+        assert!(note.contains("waits for an admin's approval"), "{note}");
         assert!(!note.contains("kubectl"), "{note}");
     }
 }
@@ -462,93 +482,6 @@ fn requests_to_other_signers_are_none_of_ours() {
 }
 
 #[test]
-fn only_requests_with_the_label_are_looked_at_and_refused_ones_are_told_from_approved_ones() {
-    let condition = |type_: &str| CertificateSigningRequestStatus {
-        conditions: Some(vec![CertificateSigningRequestCondition {
-            type_: type_.to_owned(),
-            status: "True".to_owned(),
-            ..CertificateSigningRequestCondition::default()
-        }]),
-        certificate: None,
-    };
-    let issued = CertificateSigningRequestStatus {
-        conditions: None,
-        certificate: Some(ByteString(b"x".to_vec())),
-    };
-    let label = BTreeMap::from([(berth_api::labels::CLUSTER_NAME.to_owned(), "c1".to_owned())]);
-    let now = Time("2026-01-01T00:00:00Z".parse().unwrap());
-    for (sentence, labels, status, deleted, standing) in [
-        (
-            "a new one",
-            Some(label.clone()),
-            None,
-            None,
-            Some(Standing::Pending),
-        ),
-        (
-            "one with a condition of somebody else",
-            Some(label.clone()),
-            Some(condition("Seen")),
-            None,
-            Some(Standing::Pending),
-        ),
-        (
-            "an approved one",
-            Some(label.clone()),
-            Some(condition("Approved")),
-            None,
-            Some(Standing::Approved),
-        ),
-        (
-            "a denied one",
-            Some(label.clone()),
-            Some(condition("Denied")),
-            None,
-            Some(Standing::Refused),
-        ),
-        (
-            "a failed one",
-            Some(label.clone()),
-            Some(condition("Failed")),
-            None,
-            Some(Standing::Refused),
-        ),
-        (
-            "an issued one",
-            Some(label.clone()),
-            Some(issued),
-            None,
-            Some(Standing::Approved),
-        ),
-        ("a deleted one", Some(label), None, Some(now), None),
-        ("one without labels", None, None, None, None),
-        (
-            "one without the label",
-            Some(BTreeMap::new()),
-            None,
-            None,
-            None,
-        ),
-    ] {
-        let request = CertificateRequest::read(CertificateSigningRequest {
-            metadata: ObjectMeta {
-                name: Some("x".to_owned()),
-                labels,
-                deletion_timestamp: deleted,
-                ..ObjectMeta::default()
-            },
-            status,
-            ..CertificateSigningRequest::default()
-        });
-        assert_eq!(
-            request.map(|(_, standing)| standing),
-            standing,
-            "{sentence}"
-        );
-    }
-}
-
-#[test]
 fn conditions_of_others_stay() {
     let request = CertificateRequest {
         conditions: vec![CertificateSigningRequestCondition {
@@ -569,7 +502,7 @@ fn conditions_of_others_stay() {
         .map(|condition| &condition["type"])
         .collect();
     assert_eq!(types, ["Seen", "Approved"]);
-    // The law "decide, apply, decide again: nothing": what has been approved is pending no more.
+    // After the write nothing is due: an approved request is not pending.
     let mut object: CertificateSigningRequest = serde_json::from_value(body).unwrap();
     object.spec.signer_name = SIGNER.to_owned();
     object.metadata.labels = Some(BTreeMap::from([(

@@ -83,7 +83,7 @@ fn sets_that_are_missing_are_made_as_ocm_makes_them() {
     );
     assert_eq!(events[1].reason, "GlobalManagedClusterSetCreated");
 
-    // What was made is as it should be.
+    // The created set needs no correction.
     let [default, global] = <[Value; 2]>::try_from(made).unwrap().map(|object| {
         ClusterSet::from(serde_json::from_value::<ManagedClusterSet>(object).unwrap())
     });

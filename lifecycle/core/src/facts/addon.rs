@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::addons::AVAILABLE;
 
-/// The version that the kind is served in on every hub of today.
+/// The version that current hubs serve.
 const VERSION: &str = "v1beta1";
 
 /// A ManagedClusterAddOn in a cluster's namespace.
@@ -19,13 +19,13 @@ pub struct Addon {
     pub uid: String,
     /// metadata.resourceVersion
     pub resource_version: String,
-    /// Whether it is being deleted.
+    /// It is being deleted.
     pub deleting: bool,
     /// The condition `Available`.
     pub available: Option<Condition>,
 }
 
-/// As it is stored; the same in every version of the group.
+/// The stored object; its fields are the same in every version of the group.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ManagedClusterAddOn {

@@ -10,7 +10,7 @@ pub struct Binding {
     pub uid: String,
     /// metadata.resourceVersion
     pub resource_version: String,
-    /// Whether it is being deleted.
+    /// It is being deleted.
     pub deleting: bool,
     /// spec.clusterSet
     pub cluster_set: String,

@@ -15,21 +15,21 @@ pub struct Cluster {
     pub uid: String,
     /// metadata.resourceVersion
     pub resource_version: String,
-    /// Whether it is being deleted.
+    /// It is being deleted.
     pub deleting: bool,
     /// metadata.labels
     pub labels: BTreeMap<String, String>,
-    /// When it was accepted without a person's doing, as annotated.
+    /// When it was accepted automatically, from its annotation.
     pub auto_accepted_on: Option<String>,
-    /// A person denied it, or a request of its agent, as annotated.
+    /// An admin denied it, or a request of its agent, from its annotation.
     pub denied: bool,
-    /// The annotation that keeps its clock from being compared is `true`.
+    /// The annotation that turns off the check of its clock is `true`.
     pub skip_clock_check: bool,
     /// metadata.finalizers
     pub finalizers: Vec<String>,
     /// spec.hubAcceptsClient
     pub accepted: bool,
-    /// It is not accepted, and an annotation says that its agent may not even finish its work.
+    /// It is not accepted, and its annotation says that its agent may not even remove its work.
     pub denied_now: bool,
     /// spec.leaseDurationSeconds
     pub lease_duration_seconds: Option<i32>,
@@ -39,14 +39,14 @@ pub struct Cluster {
     pub conditions: Vec<Condition>,
     /// status.managedNamespaces
     pub managed_namespaces: Vec<ClusterSetManagedNamespaceConfig>,
-    /// Fields that could not be read, and count as absent.
+    /// Fields that cannot be read. They count as absent.
     pub unreadable: Unreadable,
 }
 
 // === impl Cluster ===
 
 impl Cluster {
-    /// Reads a ManagedCluster, whatever its fields hold.
+    /// Reads a ManagedCluster. Never fails: see [`Self::unreadable`].
     pub fn read(object: &Value) -> Self {
         let Read { object, unreadable } = lenient::cluster(object);
         Self {
@@ -68,7 +68,7 @@ impl Cluster {
             .map(|condition| condition.status.as_str())
     }
 
-    /// Whether it has this finalizer.
+    /// Returns true if it has this finalizer.
     pub fn has_finalizer(&self, finalizer: &str) -> bool {
         self.finalizers.iter().any(|own| own == finalizer)
     }

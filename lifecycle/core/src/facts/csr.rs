@@ -13,14 +13,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub struct CertificateRequest {
     /// metadata.name
     pub name: String,
-    /// What the API server takes over from an approval, so that the approval must repeat it: names, uid, resourceVersion, labels,
-    /// annotations, finalizers and owners.
+    /// The metadata that an approval must repeat, because the API server takes them from the approval: names, uid,
+    /// resourceVersion, labels, annotations, finalizers and owners.
     pub metadata: ObjectMeta,
     /// metadata.creationTimestamp
     pub created: Option<Timestamp>,
-    /// status.conditions; given back, too.
+    /// status.conditions, which an approval repeats, too.
     pub conditions: Vec<CertificateSigningRequestCondition>,
-    /// The label `open-cluster-management.io/cluster-name`: a claim, not a fact.
+    /// The label `open-cluster-management.io/cluster-name`: set by the requester, so not to be trusted.
     pub cluster: String,
     /// spec.signerName
     pub signer: String,
@@ -28,7 +28,7 @@ pub struct CertificateRequest {
     pub request: Vec<u8>,
     /// spec.usages
     pub usages: Vec<String>,
-    /// spec.username: who sent it, as the API server knows them.
+    /// spec.username, set by the API server.
     pub username: String,
     /// spec.uid
     pub user_uid: String,
@@ -38,27 +38,27 @@ pub struct CertificateRequest {
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// How far a request is.
+/// The state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Nobody has decided about it.
+    /// Neither approved nor denied.
     Pending,
-    /// It is approved, and perhaps issued.
+    /// Approved, and perhaps issued.
     Approved,
-    /// It is denied, or has failed.
+    /// Denied or failed.
     Refused,
 }
 
 // === impl CertificateRequest ===
 
 impl CertificateRequest {
-    /// Whether a person denied it.
+    /// Returns true if an admin denied it.
     pub fn is_denied(&self) -> bool {
         let mut conditions = self.conditions.iter();
         conditions.any(|condition| condition.type_ == "Denied")
     }
 
-    /// None, if it is being deleted, or names no cluster.
+    /// Reads a CertificateSigningRequest. None if it is being deleted, or has no label with a cluster's name.
     pub fn read(object: CertificateSigningRequest) -> Option<(Self, Standing)> {
         let ObjectMeta {
             annotations,

@@ -1,7 +1,7 @@
-//! What the hub's objects say, as far as decisions need it.
+//! The fields of the hub's objects that decisions need.
 //!
-//! The rest of an object (managed fields, claims, capacities, annotations of others) is not kept: a hub has ten thousand
-//! clusters. Reading is lenient (see [`berth_api::lenient`]), and one object that cannot be read concerns that object only.
+//! Other fields (managed fields, claims, capacities, other annotations) are not kept: a hub may have ten thousand clusters.
+//! Reading is lenient (see [`berth_api::lenient`]), and an object that cannot be read affects that object only.
 
 mod addon;
 mod binding;
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use crate::config::Config;
 use berth_api::GroupVersionResource;
 
-/// Everything that decisions about one cluster are made from.
+/// The input of all decisions about one cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct ClusterFacts<'a> {
     /// Settings.
@@ -34,16 +34,15 @@ pub struct ClusterFacts<'a> {
     pub name: &'a str,
     /// The ManagedCluster; None if it does not exist (any more).
     pub cluster: Option<&'a Cluster>,
-    /// The ManagedCluster was seen, and is gone since. What a restored hub has of a cluster that is not there *yet* is none
-    /// of a gone one's.
+    /// The ManagedCluster was seen, and is gone now. False for a cluster that a restored hub does not have *yet*.
     pub was_there: bool,
-    /// The ManagedCluster takes no write that makes it larger, and nothing more may be taken off it.
+    /// The ManagedCluster is too large for any write that makes it larger, and nothing more can be removed from it.
     pub full: bool,
-    /// Namespace and RBAC, as far as they bear the cluster's label.
+    /// The namespace and RBAC objects that have the cluster's label.
     pub owned: &'a OwnedObjects,
-    /// The ClusterRoles that all agents share are there: role bindings that refer to them are refused before.
+    /// The ClusterRoles that all agents share exist. Without them, the API server refuses role bindings to them.
     pub common_roles: bool,
-    /// What keeps those from being written, for a person.
+    /// The error that prevents writing those, as text for users.
     pub common_roles_failure: Option<&'a str>,
     /// The Lease `managed-cluster-lease`.
     pub lease: Option<&'a Lease>,
@@ -55,20 +54,20 @@ pub struct ClusterFacts<'a> {
     pub undecided_sets: &'a [&'a str],
     /// The names of the ManagedClusterSetBindings in the namespace of the cluster's name.
     pub bindings: &'a [&'a str],
-    /// Leases can be watched now. If not, silence means nothing.
+    /// Leases are watched now. If not, missing renewals mean nothing.
     pub leases_watched: bool,
     /// A good first CSR of this cluster, pending or approved, was sent by one of [`Config::auto_approved_users`].
     pub trusted_request: bool,
-    /// Such a CSR was denied by a person.
+    /// An admin denied such a CSR.
     pub refused_request: bool,
-    /// Answer to [`crate::automatic::asks_for_namespace`]: the namespace of the cluster's name is there without the
-    /// cluster's label. None: not asked yet, or the answer is unknown.
+    /// Answer to [`crate::automatic::asks_for_namespace`]: the namespace of the cluster's name exists without
+    /// the cluster's label. None: not asked yet, or the answer is unknown.
     pub namespace_taken: Option<bool>,
     /// Answer to [`crate::removal::questions`], in its order. None: not asked yet.
     pub remaining: Option<&'a [Remaining]>,
 }
 
-/// What is left of a kind in the namespace of a cluster that is removed or turned out.
+/// The objects of a kind in the namespace of a cluster that is deleted or denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remaining {
     /// The kind.
@@ -84,7 +83,7 @@ pub struct RemainingObject {
     pub name: String,
     /// Its uid.
     pub uid: String,
-    /// Whether it is being deleted already, and waits for its finalizers.
+    /// It is being deleted, and waits for its finalizers.
     pub deleting: bool,
     /// The value of the annotation `open-cluster-management.io/cleanup-priority`.
     pub cleanup_priority: Option<String>,

@@ -7,17 +7,17 @@ pub struct Owned {
     pub uid: String,
     /// metadata.resourceVersion
     pub resource_version: String,
-    /// Whether it is being deleted.
+    /// It is being deleted.
     pub deleting: bool,
-    /// Whether it has the finalizer `cluster.open-cluster-management.io/manifest-work-cleanup`.
+    /// It has the finalizer `cluster.open-cluster-management.io/manifest-work-cleanup`.
     pub work_finalizer: bool,
-    /// All its other finalizers. They are not ours, so we never remove them.
+    /// All its other finalizers. The hub never removes them.
     pub other_finalizers: Vec<String>,
-    /// What [`crate::roles::fingerprint`] makes of the parts that are ours: labels, rules, subjects, role.
+    /// The [`crate::roles::fingerprint`] of labels, rules, subjects and role.
     pub fingerprint: u64,
 }
 
-/// All that the hub keeps for a cluster, as far as it is there.
+/// The objects that the hub keeps for a cluster, if they exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnedObjects {
     /// The namespace of the cluster's name.

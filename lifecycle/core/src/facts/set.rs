@@ -18,13 +18,13 @@ pub struct ClusterSet {
     pub uid: String,
     /// metadata.resourceVersion
     pub resource_version: String,
-    /// Whether it is being deleted.
+    /// It is being deleted.
     pub deleting: bool,
     /// The annotation `cluster.open-cluster-management.io/autoupdate` is `false`: the hub leaves its selector alone.
     pub keeps_selector: bool,
     /// spec.clusterSelector
     pub selector: ManagedClusterSelector,
-    /// The selector, ready to match; or what is wrong with it.
+    /// The parsed selector, or the mistakes in it.
     pub membership: Result<Membership, String>,
     /// Names in spec.managedNamespaces.
     pub managed_namespaces: Vec<String>,
@@ -35,7 +35,7 @@ pub struct ClusterSet {
 // === impl ClusterSet ===
 
 impl ClusterSet {
-    /// Whether a cluster with these labels belongs to it. None does, as long as its selector is invalid.
+    /// Returns true if a cluster with these labels belongs to it. False while its selector is invalid.
     pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         self.membership
             .as_ref()

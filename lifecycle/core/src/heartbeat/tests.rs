@@ -6,6 +6,8 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 use serde_json::Value;
 
+mod first_sight;
+
 const GRACE: Duration = Duration::from_secs(300);
 
 fn accepted() -> Scene {
@@ -35,7 +37,7 @@ fn namespace(mut scene: Scene, namespace: Option<Owned>) -> Scene {
     scene
 }
 
-/// What a plan asks for, in a word.
+/// Names the write of a plan.
 fn due(plan: &ClusterPlan) -> &'static str {
     assert_eq!(plan.changes, Default::default());
     match &plan.writes[..] {
@@ -69,7 +71,7 @@ fn the_hub_makes_the_lease_and_tells_when_it_is_no_longer_renewed() {
     nil.lease.as_mut().unwrap().renew_time = None;
     let mut ahead = available().renewed(Duration::ZERO);
     ahead.lease.as_mut().unwrap().renewed += Duration::from_secs(9);
-    // What is due, and the seconds until something may be.
+    // The expected write, and the seconds until the next decision.
     let rows: Vec<(&str, Scene, &str, Option<u64>)> = vec![
         // Upstream's cases.
         (
@@ -312,88 +314,9 @@ fn unknown_is_said_once_in_the_words_of_ocm_and_only_of_what_was_seen() {
     );
     scene.settles(decide, 1);
     assert_eq!(scene.cluster().conditions[0], others, "others stay");
-    // Long silence is no news.
+    // A cluster that is Unknown already gets no write.
     scene.now.instant += Duration::from_hours(1000);
     assert_eq!(scene.decide(decide), ClusterPlan::default());
-}
-
-#[test]
-fn an_old_lease_at_first_sight_is_silence_only_by_a_clock_that_is_right() {
-    const CLOCK: &str = conditions::cluster::CLOCK_SYNCED;
-    let old = |scene: Scene| scene.first_seen(Duration::from_secs(3600));
-    let skips = |mut scene: Scene| {
-        scene.cluster().skip_clock_check = true;
-        scene
-    };
-    let unknown = || accepted().with(AVAILABLE, "Unknown");
-    // What is due, and the seconds until something may be.
-    let rows = [
-        (
-            "the clock is right",
-            available().with(CLOCK, "True"),
-            "unknown",
-            None,
-        ),
-        (
-            "the clock is wrong",
-            available().with(CLOCK, "False"),
-            "nothing",
-            Some(300),
-        ),
-        (
-            "the clock was never compared",
-            available(),
-            "nothing",
-            Some(300),
-        ),
-        (
-            "nobody knows about the clock",
-            available().with(CLOCK, "Unknown"),
-            "nothing",
-            Some(300),
-        ),
-        (
-            "the clock is not to be checked",
-            skips(available().with(CLOCK, "True")),
-            "nothing",
-            Some(300),
-        ),
-        (
-            "the cluster does not work",
-            accepted().with(AVAILABLE, "False").with(CLOCK, "False"),
-            "nothing",
-            Some(300),
-        ),
-        (
-            "it is unknown already",
-            unknown().with(CLOCK, "False"),
-            "nothing",
-            None,
-        ),
-    ];
-    for (sentence, scene, expected, left) in rows {
-        let mut scene = old(scene);
-        let plan = scene.decide(decide);
-        assert_eq!(due(&plan), expected, "{sentence}");
-        let left = left.map(|left| scene.now.instant + Duration::from_secs(left));
-        assert_eq!(plan.again, left, "{sentence}");
-        if left.is_some() {
-            scene.now.instant += GRACE;
-            assert_eq!(
-                due(&scene.decide(decide)),
-                "unknown",
-                "{sentence}: only once"
-            );
-        }
-    }
-    // Until it renews, a cluster that is unknown stays as silent as its agent's clock says.
-    let mut scene = old(unknown().with(CLOCK, "False"));
-    let expired = |scene: &mut Scene| {
-        let (lease, now) = (scene.lease.clone().unwrap(), scene.now);
-        is_expired(scene.cluster(), &lease, now)
-    };
-    assert!(expired(&mut scene));
-    assert!(!expired(&mut scene.renewed(Duration::ZERO)));
 }
 
 #[test]
@@ -466,87 +389,8 @@ fn the_lease_is_ocms_and_one_that_is_there_only_gets_our_label() {
     );
 }
 
-#[test]
-fn a_renewal_of_before_counts_by_its_time() {
-    let now = now();
-    let wall = |time: &str| Some(time.parse().unwrap());
-    let year = Duration::from_hours(24 * 365);
-    for (sentence, renew_time, least, most) in [
-        ("no time is now", None, Duration::ZERO, Duration::ZERO),
-        ("now is now", Some(now.wall), Duration::ZERO, Duration::ZERO),
-        (
-            "to the microsecond",
-            wall("2026-08-11T11:59:59.499999Z"),
-            Duration::from_micros(1_000_001),
-            Duration::from_micros(1_000_001),
-        ),
-        (
-            "four minutes ago",
-            wall("2026-08-11T11:56:00.5Z"),
-            Duration::from_secs(240),
-            Duration::from_secs(240),
-        ),
-        (
-            "the future is now",
-            wall("2026-08-11T12:00:00.500001Z"),
-            Duration::ZERO,
-            Duration::ZERO,
-        ),
-        (
-            "the far future is now",
-            wall("9999-12-30T00:00:00Z"),
-            Duration::ZERO,
-            Duration::ZERO,
-        ),
-        (
-            "the last time there is, is now",
-            Some(Timestamp::MAX),
-            Duration::ZERO,
-            Duration::ZERO,
-        ),
-        // A system may not tell times before its start.
-        (
-            "Go's zero is long ago",
-            wall("0001-01-01T00:00:00Z"),
-            GRACE,
-            year * 2030,
-        ),
-        (
-            "the first time there is, is long ago",
-            Some(Timestamp::MIN),
-            GRACE,
-            year * 20_000,
-        ),
-    ] {
-        let age = now.instant - first_seen(renew_time, now);
-        assert!((least..=most).contains(&age), "{sentence}: {age:?}");
-    }
-}
-
-#[test]
-fn a_time_that_cannot_be_told_is_as_long_ago_as_can_be() {
-    let instant = now().instant;
-    assert!(instant - ago(instant, Duration::MAX) >= GRACE);
-    assert_eq!(ago(instant, Duration::ZERO), instant);
-}
-
-#[test]
-fn clocks_at_the_edge_of_time_stop_nothing() {
-    for wall in [Timestamp::MIN, Timestamp::MAX, Timestamp::UNIX_EPOCH] {
-        for renew_time in [Timestamp::MIN, Timestamp::MAX, Timestamp::UNIX_EPOCH] {
-            for seconds in [i32::MIN, -1, 0, 1, i32::MAX] {
-                let mut scene = duration(accepted(), seconds).renewed(GRACE);
-                scene.now.wall = wall;
-                scene.lease.as_mut().unwrap().renewed = first_seen(Some(renew_time), scene.now);
-                let rounds = usize::from(!scene.decide(decide).is_empty());
-                scene.settles(decide, rounds);
-            }
-        }
-    }
-}
-
 proptest! {
-    /// Whatever is stored, one round of writes is enough.
+    /// One round of writes is enough, for any stored state.
     #[test]
     fn what_is_carried_out_is_not_asked_for_again(
         accepted in prop::option::of("True|False"),
@@ -568,14 +412,14 @@ proptest! {
         scene.cluster().deleting = deleting;
         scene.owned.namespace = terminating.map(|deleting| Owned { deleting, ..Owned::default() });
         let plan = scene.decide(decide);
-        // Each verdict has its time: what is due now is due now, what is not is looked at again.
+        // A lease is either expired now, or checked again at its expiry.
         prop_assert!(plan.is_empty() || plan.again.is_none());
         prop_assert!(plan.again.is_none_or(|again| again > scene.now.instant));
         let rounds = usize::from(!plan.is_empty());
         scene.settles(decide, rounds);
     }
 
-    /// A hub's clock that is set between renewals changes no verdict.
+    /// Setting the hub's clock between renewals changes no verdict.
     #[test]
     fn a_jump_of_the_hubs_clock_changes_no_verdict(
         silent in 0_u64..700,
@@ -589,7 +433,7 @@ proptest! {
         prop_assert_eq!((due(&before), before.again), (due(&after), after.again));
     }
 
-    /// At expiry, and not before.
+    /// Unknown at the expiry, and not before.
     #[test]
     fn the_timer_ends_when_the_lease_does(seconds in any::<i32>(), silent in 0_u64..300) {
         let mut scene = duration(available(), seconds).renewed(Duration::from_secs(silent));

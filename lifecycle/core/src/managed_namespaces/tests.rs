@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::config::Config;
-use crate::facts::OwnedObjects;
-use crate::testing::patched;
+use crate::testing::{facts_of, patched};
 
 fn object(stored: Value) -> ManagedCluster {
     serde_json::from_value(json!({
@@ -55,29 +54,17 @@ fn reported(set: &str, name: &str) -> Value {
     }]})
 }
 
-/// As `decide`, but with a set `odd` of which nobody can tell who belongs to it.
+/// As `decide`, with a set `odd` whose members are unknown.
 fn plan(object: &ManagedCluster, sets: &[ClusterSet]) -> ClusterPlan {
     let cluster = Cluster::from(object.clone());
     let sets: Vec<&ClusterSet> = sets.iter().collect();
+    let config = Config::default();
+    let (owned, addons) = Default::default();
     let facts = ClusterFacts {
-        config: &Config::default(),
-        name: "c1",
         cluster: Some(&cluster),
-        was_there: true,
-        full: false,
-        owned: &OwnedObjects::default(),
-        common_roles: true,
-        common_roles_failure: None,
-        lease: None,
-        addons: &BTreeMap::new(),
         sets: &sets,
         undecided_sets: &["odd"],
-        bindings: &[],
-        leases_watched: true,
-        trusted_request: false,
-        refused_request: false,
-        namespace_taken: None,
-        remaining: None,
+        ..facts_of(&config, "c1", &owned, &addons)
     };
     let mut plan = ClusterPlan::default();
     plan.writes.extend(due(&facts));
@@ -97,7 +84,7 @@ fn plan(object: &ManagedCluster, sets: &[ClusterSet]) -> ClusterPlan {
     plan
 }
 
-/// What is stored after the writes that are due, if any are: nothing is due then.
+/// The stored items after the due write, if one is due. Asserts that nothing is due then.
 #[track_caller]
 fn settled(object: &ManagedCluster, sets: &[ClusterSet]) -> Option<Value> {
     let due = plan(object, sets);

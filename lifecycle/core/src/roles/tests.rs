@@ -180,7 +180,7 @@ fn configured_labels_are_on_everything_and_never_say_whose_it_is() {
             json!({ "team": "a", (labels::CLUSTER_NAME): cluster })
         );
     }
-    // Not even after others have been rendered: nothing is remembered.
+    // Also after objects of another cluster were made: no state is kept.
     let _ = cluster_role(&config, "c2", true);
     let denied = cluster_role(&config, "c1", false);
     assert_eq!(denied["metadata"]["labels"][labels::CLUSTER_NAME], "c1");

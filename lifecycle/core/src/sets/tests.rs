@@ -142,7 +142,7 @@ fn what_is_wrong_with_a_selector_is_told() {
     assert!(long.membership.unwrap_err().len() < 300);
 }
 
-/// Decides, applies, and wants nothing to be due then. What was written, if anything: the conditions.
+/// Decides and applies, and asserts that nothing is due then. Returns the written conditions, if any.
 #[track_caller]
 fn settled(set: &ManagedClusterSet, members: usize) -> Option<Value> {
     let plan = decide(&set.clone().into(), members, now());
@@ -253,7 +253,7 @@ fn an_invalid_selector_is_neither_empty_nor_not() {
         message.starts_with("spec.clusterSelector.selectorType: Unsupported value: \"Legacy\""),
         "{message}"
     );
-    // Mended, it tells again.
+    // When the selector is corrected, the condition reports the members again.
     let mended = settled(&object(by_label(), written), 3).unwrap();
     assert_eq!(mended[0]["status"], "False");
 }
@@ -267,7 +267,7 @@ fn a_set_that_is_being_deleted_is_left_alone() {
     assert_eq!(decide(&set, 3, now()), Plan::default());
 }
 
-/// Generous for a debug build on a busy machine: what takes longer has a cost for each cluster that it should not have.
+/// Generous for a debug build on a busy machine. A slower run has an unwanted cost for each cluster.
 #[test]
 fn ten_thousand_clusters_are_matched_in_no_time() {
     let clusters: Vec<_> = (0..10_000)

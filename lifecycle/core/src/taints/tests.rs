@@ -36,7 +36,7 @@ fn tainted(status: Option<&str>, taints: &[&str]) -> Scene {
 #[test]
 fn taints_follow_the_condition_and_leave_others_alone() {
     let (works, fails, silent) = (Some("True"), Some("False"), Some("Unknown"));
-    // None: nothing is written.
+    // None means that nothing is written.
     type Row<'t> = (
         &'t str,
         Option<&'t str>,

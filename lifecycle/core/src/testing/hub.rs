@@ -1,24 +1,26 @@
 //! A hub in memory, which takes the writes of plans for one cluster, and answers with the facts that they make.
 //!
-//! It refuses what an API server refuses: what is in the way of an immutable field, of a resourceVersion, uid or namespace
-//! that is no more. Agents and namespace controller do their part when they are told to.
+//! It refuses what an API server refuses: changes of immutable fields, and writes with an old resourceVersion, another uid or
+//! a missing namespace. Agents and the namespace controller act when a test calls [`FakeHub::others_act`].
+
+mod writes;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use berth_api::labels;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::{Value, json};
 
-use crate::cluster_plan::{ClusterChanges, ClusterPlan};
+use super::facts_of;
+use crate::cluster_plan::ClusterPlan;
 use crate::config::Config;
 use crate::facts::{
     Cluster, ClusterFacts, ClusterSet, Now, Owned, OwnedObjects, Remaining, RemainingObject,
 };
 use crate::{acceptance, names, removal, roles};
 use berth_api::GroupVersionResource;
-use berth_api::plan::{Action, Event, Target, Write, WriteFailure};
+use berth_api::plan::{Event, Write};
 
 pub(crate) const ADDONS: &str = "addon.open-cluster-management.io/v1beta1/managedclusteraddons";
 pub(crate) const WORKS: &str = "work.open-cluster-management.io/v1/manifestworks";
@@ -33,7 +35,7 @@ pub(crate) struct FakeHub {
     pub(crate) full: bool,
     /// Namespace and RBAC, by resource and name.
     pub(crate) objects: BTreeMap<(String, String), Stored>,
-    /// What is in the namespace, by kind.
+    /// The content of the namespace, by kind.
     pub(crate) content: BTreeMap<GroupVersionResource, Vec<Content>>,
     /// Kinds that cannot be listed, and why.
     pub(crate) unlistable: BTreeMap<GroupVersionResource, String>,
@@ -41,7 +43,7 @@ pub(crate) struct FakeHub {
     pub(crate) trusted_request: bool,
     pub(crate) refused_request: bool,
     pub(crate) sets: Vec<ClusterSet>,
-    /// The ClusterRoles that all agents share are there.
+    /// The ClusterRoles that all agents share exist.
     pub(crate) common_roles: bool,
     pub(crate) common_roles_failure: Option<String>,
     pub(crate) events: Vec<Event>,
@@ -60,11 +62,11 @@ pub(crate) struct Stored {
     pub(crate) body: Value,
 }
 
-/// Something in the cluster's namespace.
+/// An object in the cluster's namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Content {
     pub(crate) object: RemainingObject,
-    /// An agent has to let it go.
+    /// An agent has to remove its finalizer.
     pub(crate) finalizer: bool,
 }
 
@@ -78,21 +80,10 @@ pub(crate) fn kind(text: &str) -> GroupVersionResource {
     }
 }
 
-pub(crate) fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Condition {
-    Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-        last_transition_time: Time(Timestamp::UNIX_EPOCH),
-        observed_generation: None,
-    }
-}
-
 // === impl FakeHub ===
 
 impl FakeHub {
-    /// One with a cluster that waits to be accepted.
+    /// A hub with a cluster that is not accepted yet.
     pub(crate) fn new(name: &str) -> Self {
         Self {
             config: Config {
@@ -127,7 +118,7 @@ impl FakeHub {
         }
     }
 
-    /// One whose cluster is accepted and has everything.
+    /// A hub with an accepted cluster that has all its objects.
     pub(crate) fn accepted(name: &str) -> Self {
         let mut hub = Self::new(name);
         hub.cluster().accepted = true;
@@ -210,7 +201,7 @@ impl FakeHub {
             .collect()
     }
 
-    /// Hands the facts of this moment to `use_them`.
+    /// Calls `use_them` with the current facts.
     pub(crate) fn with_facts<T>(
         &self,
         ask: bool,
@@ -224,24 +215,17 @@ impl FakeHub {
             .filter(|set| labels.is_some_and(|labels| set.selects(labels)))
             .collect();
         let mut facts = ClusterFacts {
-            config: &self.config,
-            name: &self.name,
             cluster: self.cluster.as_ref(),
             was_there: self.was_there,
             full: self.full,
-            owned: &owned,
             common_roles: self.common_roles,
             common_roles_failure: self.common_roles_failure.as_deref(),
-            lease: None,
-            addons: &addons,
             sets: &sets,
-            undecided_sets: &[],
             bindings: &bindings,
-            leases_watched: true,
             trusted_request: self.trusted_request,
             refused_request: self.refused_request,
             namespace_taken: Some(self.has_foreign_namespace()),
-            remaining: None,
+            ..facts_of(&self.config, &self.name, &owned, &addons)
         };
         let questions = removal::questions(&facts);
         let remaining: Vec<Remaining> = questions
@@ -266,7 +250,7 @@ impl FakeHub {
         use_them(&facts)
     }
 
-    /// What is due by the deciders of acceptance and removal.
+    /// The plan of the deciders of acceptance and removal.
     pub(crate) fn decide(&self) -> ClusterPlan {
         self.with_facts(true, |facts| {
             let mut plan = ClusterPlan::default();
@@ -276,7 +260,7 @@ impl FakeHub {
         })
     }
 
-    /// Decides and writes until nothing is due, and returns how many rounds that took. Agents do nothing meanwhile.
+    /// Decides and writes until nothing is due, and returns the number of rounds. Agents do nothing meanwhile.
     pub(crate) fn run(&mut self) -> usize {
         for round in 0..50 {
             let plan = self.decide();
@@ -289,7 +273,7 @@ impl FakeHub {
         panic!("it writes for ever: {:#?}", self.decide());
     }
 
-    /// As [`FakeHub::run`], and agents and namespace controller do their part whenever nothing else is due.
+    /// As [`FakeHub::run`]; agents and namespace controller act whenever nothing else is due.
     pub(crate) fn settle(&mut self) {
         for _ in 0..200 {
             let rounds = self.run();
@@ -301,89 +285,7 @@ impl FakeHub {
         panic!("it does not settle: {:#?}", self.decide());
     }
 
-    /// Writes the plan, and returns what failed.
-    pub(crate) fn carry_out(&mut self, plan: ClusterPlan) -> Vec<WriteFailure> {
-        let mut failures = Vec::new();
-        if plan.changes != ClusterChanges::default() {
-            self.change(plan.changes);
-        }
-        for write in plan.writes {
-            failures.extend(self.write(write).err());
-        }
-        failures
-    }
-
-    /// The patch of the ManagedCluster.
-    pub(crate) fn change(&mut self, changes: ClusterChanges) {
-        let version = self.next_version();
-        let Some(cluster) = &mut self.cluster else {
-            return;
-        };
-        cluster.resource_version = version;
-        for finalizer in changes.add_finalizers {
-            assert!(
-                !cluster.deleting,
-                "a cluster that is being deleted gets no finalizer"
-            );
-            assert!(!cluster.has_finalizer(finalizer), "{finalizer} is there");
-            cluster.finalizers.push(finalizer.to_owned());
-        }
-        cluster
-            .finalizers
-            .retain(|own| !changes.remove_finalizers.contains(&own.as_str()));
-        if let Some(time) = changes.annotations.get(labels::AUTO_ACCEPTED_ON) {
-            cluster.auto_accepted_on = Some(time.clone());
-        }
-        cluster.denied |= changes.annotations.contains_key(labels::DENIED_ON);
-        cluster.accepted |= changes.accept;
-        self.events.extend(changes.events);
-        if cluster.deleting && cluster.finalizers.is_empty() {
-            self.cluster = None;
-        }
-    }
-
-    /// One write.
-    pub(crate) fn write(&mut self, write: Write) -> Result<(), WriteFailure> {
-        self.writes.push(write.clone());
-        assert!(
-            write.events.is_empty() || write.target.resource.resource == "managedclusters",
-            "an Event of ours concerns the cluster: {write:?}"
-        );
-        let result = match &write.action {
-            Action::Apply { body, .. } | Action::CreateOrUpdate { body } => {
-                self.apply(&write.target, body)
-            }
-            Action::Create { body } => match self.has_foreign_namespace() {
-                true => Err((409, "it is there already")),
-                false => self.apply(&write.target, body),
-            },
-            Action::ApplyStatus { body, .. } => self.apply_status(body),
-            Action::Patch { body, .. } => self.patch(&write.target, body),
-            Action::Delete { uid, .. } => self.delete(&write.target, uid),
-            other => panic!("none of ours: {other:?}"),
-        };
-        let is_cluster = write.target.resource.resource == "managedclusters";
-        assert!(
-            is_cluster || write.events.is_empty(),
-            "who looks for what became of a cluster finds events about it, and not about {:?}: {:?}",
-            write.target,
-            write.events
-        );
-        match result {
-            Ok(()) => {
-                self.events.extend(write.events);
-                Ok(())
-            }
-            Err((code, message)) => Err(WriteFailure {
-                reconciler: write.reconciler,
-                target: write.target,
-                code,
-                message: message.to_owned(),
-            }),
-        }
-    }
-
-    /// Somebody deletes the ManagedCluster.
+    /// A user deletes the ManagedCluster.
     pub(crate) fn delete_cluster(&mut self) {
         let cluster = self.cluster();
         cluster.deleting = true;
@@ -392,7 +294,8 @@ impl FakeHub {
         }
     }
 
-    /// The agent takes down what is being deleted, and the namespace controller goes on. Whether anything happened.
+    /// The agent removes objects that are being deleted, and the namespace controller continues. Returns true if anything
+    /// changed.
     pub(crate) fn others_act(&mut self) -> bool {
         let mut acted = false;
         for content in self.content.values_mut() {
@@ -430,7 +333,7 @@ impl FakeHub {
         acted
     }
 
-    /// All that a person would see, without what differs from run to run.
+    /// The visible state, without values that differ from run to run.
     pub(crate) fn portrait(&self) -> Value {
         let objects: BTreeMap<String, Value> = self
             .objects
@@ -461,7 +364,7 @@ impl FakeHub {
         json!({ "objects": objects, "cluster": cluster, "content": content })
     }
 
-    /// There is a namespace of the cluster's name without its label.
+    /// A namespace of the cluster's name exists without its label.
     fn has_foreign_namespace(&self) -> bool {
         self.object("namespaces", &self.name).is_some() && self.owned().namespace.is_none()
     }
@@ -497,135 +400,13 @@ impl FakeHub {
         }
     }
 
-    fn apply(&mut self, target: &Target, body: &Value) -> Result<(), (u16, &'static str)> {
-        assert_eq!(*target, roles::target(body), "the target is the object");
-        let key = (target.resource.resource.clone(), target.name.clone());
-        let version = self.next_version();
-        // Who may not bind any role must have what it grants, so that the role is looked up.
-        if let Some(role) = body["roleRef"]["name"].as_str() {
-            let there = match role == crate::names::cluster_role(&self.name) {
-                true => self.object("clusterroles", role).is_some(),
-                false => self.common_roles,
-            };
-            if !there {
-                return Err((404, "clusterrole not found"));
-            }
-        }
-        let Some(stored) = self.objects.get_mut(&key) else {
-            if let Some(namespace) = &target.namespace {
-                match self.object("namespaces", namespace) {
-                    None => return Err((404, "namespace not found")),
-                    Some(stored) if stored.deleting => return Err((403, "it is being terminated")),
-                    Some(_) => {}
-                }
-            }
-            self.insert(body.clone());
-            return Ok(());
-        };
-        if stored.body["roleRef"] != body["roleRef"] {
-            return Err((422, "roleRef: Invalid value: cannot change roleRef"));
-        }
-        stored.version = version;
-        for (key, value) in body["metadata"]["labels"]
-            .as_object()
-            .expect("labels are a map")
-        {
-            stored.body["metadata"]["labels"][key] = value.clone();
-        }
-        for part in ["rules", "subjects"] {
-            if let Some(value) = body.get(part) {
-                stored.body[part] = value.clone();
-            }
-        }
-        for finalizer in strings(&body["metadata"]["finalizers"]) {
-            if !stored.finalizers.contains(&finalizer) {
-                assert!(!stored.deleting, "a finalizer comes too late");
-                stored.finalizers.push(finalizer);
-            }
-        }
-        Ok(())
-    }
-
-    fn apply_status(&mut self, body: &Value) -> Result<(), (u16, &'static str)> {
-        let version = self.next_version();
-        let Some(cluster) = &mut self.cluster else {
-            return Err((404, "managedcluster not found"));
-        };
-        cluster.resource_version = version;
-        assert_eq!(body["metadata"], json!({ "name": self.name }));
-        let conditions: Vec<Condition> =
-            serde_json::from_value(body["status"]["conditions"].clone())
-                .expect("they are conditions");
-        assert_eq!(conditions.len(), 1, "only its own");
-        for condition in conditions {
-            assert!(!condition.reason.is_empty() && condition.message.len() <= 32768);
-            cluster
-                .conditions
-                .retain(|old| old.type_ != condition.type_);
-            cluster.conditions.push(condition);
-        }
-        Ok(())
-    }
-
-    fn patch(&mut self, target: &Target, body: &Value) -> Result<(), (u16, &'static str)> {
-        let key = (target.resource.resource.clone(), target.name.clone());
-        let Some(stored) = self.objects.get_mut(&key) else {
-            return Err((404, "not found"));
-        };
-        let metadata = &body["metadata"];
-        if metadata["resourceVersion"] != *stored.version || metadata["uid"] != *stored.uid {
-            return Err((409, "conflict"));
-        }
-        stored.finalizers = strings(&metadata["finalizers"]);
-        if stored.deleting && stored.finalizers.is_empty() {
-            self.objects.remove(&key);
-        }
-        Ok(())
-    }
-
-    fn delete(&mut self, target: &Target, uid: &str) -> Result<(), (u16, &'static str)> {
-        if let Some(content) = self.content.get_mut(&target.resource) {
-            assert_eq!(target.namespace.as_ref(), Some(&self.name));
-            let Some(at) = content.iter().position(|content| content.object.uid == uid) else {
-                return Err((409, "no such uid"));
-            };
-            assert_eq!(content[at].object.name, target.name);
-            assert!(!content[at].object.deleting, "it is being deleted already");
-            if content[at].finalizer {
-                content[at].object.deleting = true;
-            } else {
-                content.remove(at);
-            }
-            return Ok(());
-        }
-        self.remove((target.resource.resource.clone(), target.name.clone()), uid)
-    }
-
-    fn remove(&mut self, key: (String, String), uid: &str) -> Result<(), (u16, &'static str)> {
-        let version = self.next_version();
-        let Some(stored) = self.objects.get_mut(&key) else {
-            return Err((404, "not found"));
-        };
-        if stored.uid != uid {
-            return Err((409, "another uid"));
-        }
-        assert!(!stored.deleting, "it is being deleted already");
-        if stored.finalizers.is_empty() {
-            self.objects.remove(&key);
-        } else {
-            stored.deleting = true;
-            stored.version = version;
-        }
-        Ok(())
-    }
-
     fn next_version(&mut self) -> String {
         self.version += 1;
         self.version.to_string()
     }
 }
 
-/// How long after `now` the plan wants to be made again.
+/// The time from `now` until the plan asks to decide again.
 pub(crate) fn again_after(plan: &ClusterPlan, now: Now) -> Option<Duration> {
     plan.again.map(|at| at.duration_since(now.instant))
 }

@@ -1,16 +1,16 @@
-//! What the API server makes of a merge patch, for tests that apply a plan and decide again.
+//! Applies a merge patch as the API server does, for tests that apply a plan and decide again.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use berth_api::plan::{Action, Write};
+use berth_api::plan::Write;
+
+use super::patch_of;
 
 /// The object after this patch. It must name the resourceVersion that the object has; the new one is larger.
 #[track_caller]
 pub(crate) fn patched<K: Serialize + DeserializeOwned>(object: &K, write: &Write) -> K {
-    let Action::Patch { body, .. } = &write.action else {
-        panic!("not a patch: {write:?}");
-    };
+    let body = patch_of(write);
     let mut json = serde_json::to_value(object).unwrap();
     for field in ["uid", "resourceVersion"] {
         let (patch, stored) = (&body["metadata"][field], &json["metadata"][field]);

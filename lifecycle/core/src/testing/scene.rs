@@ -1,4 +1,4 @@
-//! One cluster with all its facts, for tests of deciders, and a hub that carries out what they ask for.
+//! One cluster with all its facts, for tests of single deciders; carries out their plans.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,6 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::Value;
 
+pub(crate) use super::facts::applied_condition;
+use super::facts_of;
 use crate::cluster_plan::{ClusterChanges, ClusterPlan};
 use crate::config::Config;
 use crate::facts::{Addon, Cluster, ClusterFacts, Lease, Now, Owned, OwnedObjects};
@@ -19,7 +21,7 @@ pub(crate) const NAME: &str = "c1";
 /// A decider.
 pub(crate) type Decider = fn(&ClusterFacts<'_>, Now, &mut ClusterPlan);
 
-/// What there is.
+/// A cluster, its objects, and the time.
 pub(crate) struct Scene {
     pub(crate) config: Config,
     pub(crate) cluster: Option<Cluster>,
@@ -32,7 +34,7 @@ pub(crate) struct Scene {
 // === impl Scene ===
 
 impl Scene {
-    /// A cluster with its namespace, and nothing said about it.
+    /// A cluster with its namespace and without conditions.
     pub(crate) fn new() -> Self {
         Self {
             config: Config::default(),
@@ -86,24 +88,9 @@ impl Scene {
 
     pub(crate) fn decide(&self, decider: Decider) -> ClusterPlan {
         let facts = ClusterFacts {
-            config: &self.config,
-            name: NAME,
             cluster: self.cluster.as_ref(),
-            was_there: true,
-            full: false,
-            owned: &self.owned,
-            common_roles: true,
-            common_roles_failure: None,
             lease: self.lease.as_ref(),
-            addons: &self.addons,
-            sets: &[],
-            undecided_sets: &[],
-            bindings: &[],
-            leases_watched: true,
-            trusted_request: false,
-            refused_request: false,
-            namespace_taken: None,
-            remaining: None,
+            ..facts_of(&self.config, NAME, &self.owned, &self.addons)
         };
         let mut plan = ClusterPlan::default();
         decider(&facts, self.now, &mut plan);
@@ -121,7 +108,7 @@ impl Scene {
         assert!(plan.is_empty(), "asks for ever: {plan:?}");
     }
 
-    /// Makes of the facts what the hub would, this plan written.
+    /// Updates the facts as the hub does when this plan is written.
     pub(crate) fn carry_out(&mut self, plan: &ClusterPlan) {
         let ClusterChanges { labels, taints, .. } = plan.changes.clone();
         let cluster = self.cluster.as_mut().unwrap();
@@ -167,31 +154,23 @@ impl Scene {
 
 pub(crate) fn now() -> Now {
     Now {
-        // Long after the process may have started: there is a time before it on every system.
+        // In the future, so that an earlier Instant exists on every system.
         instant: Instant::now() + Duration::from_hours(48),
         wall: "2026-08-11T12:00:00.5Z".parse().unwrap(),
     }
 }
 
-/// A condition as its writer made it.
+/// A condition with this time.
 pub(crate) fn condition(type_: &str, status: &str, since: Timestamp) -> Condition {
     Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        reason: format!("Is{status}"),
-        message: format!("{type_} is {status}"),
         last_transition_time: Time(since),
-        observed_generation: None,
+        ..super::condition(
+            type_,
+            status,
+            &format!("Is{status}"),
+            &format!("{type_} is {status}"),
+        )
     }
-}
-
-/// The only condition in the body of an apply.
-pub(crate) fn applied_condition(body: &Value) -> Condition {
-    let conditions = body["status"]["conditions"].as_array().unwrap();
-    let [condition] = &conditions[..] else {
-        panic!("one condition is applied, not {conditions:?}");
-    };
-    serde_json::from_value(condition.clone()).unwrap()
 }
 
 fn check_version(body: &Value, stored: &str) {

@@ -13,7 +13,7 @@ use super::*;
 use crate::config::Config;
 use crate::engine::{Engine, Metrics};
 
-/// What is left in a namespace, as far as this answer tells.
+/// The objects that are left in a namespace, according to this response.
 async fn left(code: u16, answer: impl Into<String>) -> Result<Vec<RemainingObject>, String> {
     let answer = answer.into();
     let api = HubApi::new(tower::service_fn(move |_: Request<RequestBody>| {

@@ -1,4 +1,4 @@
-//! Names that each belong to one cluster, found both ways: a hub has thousands, and each change asks for a few.
+//! An index of names that each belong to one cluster, in both directions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub(super) struct ByCluster {
 // === impl ByCluster ===
 
 impl ByCluster {
-    /// The name belongs to this cluster now, and to no other. Returns whether that is new.
+    /// The name belongs to this cluster now, and to no other. Returns true if that is new.
     pub(super) fn insert(&mut self, name: &Arc<str>, cluster: &str) -> bool {
         if self.cluster_of.get(name).is_some_and(|of| **of == *cluster) {
             return false;

@@ -1,4 +1,4 @@
-//! How the view follows the hub.
+//! Applies changes of the hub to the view.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use crate::engine::kinds::Kind;
 use crate::engine::object::{PartialObject, Renewal};
 use crate::facts::Now;
 
-/// A watch that has not failed for so long works: longer than it waits between two tries.
+/// A watch that has not failed for this time works. Longer than its interval between two attempts.
 const SIGHT: Duration = Duration::from_secs(25);
 
 impl View {
-    /// A watch failed.
+    /// Records that a watch failed.
     pub(crate) fn lost_sight(&mut self, kind: Kind, now: Now) {
         if kind == Kind::Lease {
             let blind = self.blind.get_or_insert(Blind {
@@ -26,7 +26,7 @@ impl View {
         }
     }
 
-    /// Whether leases are not watched now: then nobody's silence means anything.
+    /// Returns true if leases are not watched now, so that missing renewals mean nothing.
     pub(crate) fn is_blind(&mut self, now: Now) -> bool {
         if self.blind.is_some_and(|blind| blind.until <= now.instant) {
             self.sees_leases(now);
@@ -34,12 +34,12 @@ impl View {
         self.blind.is_some()
     }
 
-    /// When to look again whether leases are watched; None, if they are. Nobody may tell of it: all agents may be silent.
+    /// When to check again if leases are watched. None if they are. No event may wake the cluster, since all agents may be silent.
     pub(crate) fn sight(&self) -> Option<Instant> {
         self.blind.map(|blind| blind.until)
     }
 
-    /// Leases are watched again. What was not seen is no silence: that time does not count.
+    /// Records that leases are watched again. The time without a watch does not count as silence.
     pub(crate) fn sees_leases(&mut self, now: Now) {
         let Some(Blind { since, .. }) = self.blind.take() else {
             return;
@@ -56,8 +56,7 @@ impl View {
         }
     }
 
-    /// The hub could not be asked whether this cluster's agent is silent. Then nobody could renew a lease, either: the silence
-    /// begins anew.
+    /// Restarts the silence of a cluster's agent: the hub did not respond, so the agent could not renew its lease either.
     pub(crate) fn excuse(&mut self, cluster: &str, now: Now) {
         if let Some(lease) = self
             .clusters
@@ -68,12 +67,11 @@ impl View {
         }
     }
 
-    /// The hub answered that a cluster's lease was renewed at `answered`, and the view has seen the answer. Returns whether
-    /// that confirms the silence which was decided from a renewal at `known`.
+    /// Compares the renewal that the hub reports (`answered`, already applied to the view) with the renewal from which the
+    /// silence was decided (`known`). Returns true if they confirm the silence.
     ///
-    /// What is older than what is known changes nothing, as after a restore of the hub. If such an answer tells of another
-    /// renewal, nobody can tell which one is right: the silence begins anew, so that the hub is asked once, and not again until
-    /// the agent may be silent again.
+    /// After a restore of the hub, the view may hold a newer lease than the hub, and ignore the answer. If the two renewals
+    /// differ then, it is unknown which one is right: the silence restarts, so that the hub is not asked again at once.
     pub(crate) fn confirms_silence(
         &mut self,
         cluster: &str,
@@ -89,7 +87,7 @@ impl View {
         is_as_known && confirmed
     }
 
-    /// An object is there, or has changed.
+    /// Applies a new or changed object.
     pub(crate) fn apply(&mut self, kind: Kind, object: &PartialObject, source: Source, now: Now) {
         let namespace: Arc<str> = object.namespace().into();
         let name: Arc<str> = object.name().into();
@@ -107,12 +105,12 @@ impl View {
         }
     }
 
-    /// A Lease is there, or has changed.
+    /// Applies a new or changed Lease.
     pub(crate) fn apply_lease(&mut self, lease: &PartialObject<Renewal>, source: Source, now: Now) {
         self.lease_changed(lease, lease.value.time, source, now);
     }
 
-    /// Forgets an object.
+    /// Removes an object.
     pub(crate) fn remove(&mut self, kind: Kind, namespace: &str, name: &str) {
         match kind {
             Kind::Cluster => {
@@ -158,7 +156,7 @@ impl View {
                 }
             }
             Kind::Csr => {
-                self.request_decided(name);
+                self.forget_request(name);
                 self.trusted.remove(name);
                 self.refused.remove(name);
             }

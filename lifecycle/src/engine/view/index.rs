@@ -1,11 +1,11 @@
-//! Which cluster an object belongs to, by its name.
+//! Finds the cluster of an object by the object's name.
 
 use crate::engine::kinds::Kind;
 use crate::names;
 
 /// The cluster whose namespace or RBAC object has exactly this name.
 ///
-/// Others may have objects whose names begin the same way, such as a role for those who look after one cluster.
+/// Admins may have objects whose names begin the same way, such as a role for the admins of one cluster.
 pub(super) fn owner<'a>(kind: Kind, namespace: &'a str, name: &'a str) -> Option<&'a str> {
     match kind {
         Kind::Namespace => Some(name),

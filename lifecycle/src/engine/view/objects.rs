@@ -1,4 +1,4 @@
-//! What a change of one object means, kind by kind.
+//! The effects of a changed object, kind by kind.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use super::index::owner;
 use super::{Entry, Key, Source, View};
 use crate::config::Config;
+use crate::csrs::CheckedRequest;
 use crate::engine::kinds::Kind;
 use crate::engine::object::PartialObject;
 use crate::facts::{
@@ -23,13 +24,13 @@ impl View {
         let mut old = entry.cluster.take();
         let mut known_unreadable = None;
         if let Some(old) = &mut old {
-            // That alone is no change: agents report much that does not matter here.
+            // A new resourceVersion alone is no change: agents report much that decisions do not need.
             old.resource_version.clone_from(&new.resource_version);
             known_unreadable = Some(&old.unreadable);
         }
         if !new.unreadable.is_empty() && known_unreadable != Some(&new.unreadable) {
             let fields = &new.unreadable;
-            tracing::warn!(cluster = %name, %fields, "fields of the ManagedCluster cannot be read and count as absent");
+            tracing::warn!(cluster = %name, %fields, "fields of the ManagedCluster cannot be parsed and count as absent");
         }
         if old.as_ref() == Some(&new) {
             entry.cluster = Some(new);
@@ -40,7 +41,7 @@ impl View {
         self.wake_cluster(name);
     }
 
-    /// Keeps the members of sets, and wakes what acceptance and existence of a cluster concern.
+    /// Updates the members of sets, and wakes the keys that depend on a cluster's acceptance and existence.
     pub(super) fn membership_changed(
         &mut self,
         name: &str,
@@ -65,7 +66,7 @@ impl View {
             });
             self.wakes.extend(keys);
         }
-        // Whoever may be trusted with a new cluster has perhaps asked already.
+        // A trusted user may have sent its CSR before the ManagedCluster.
         self.wake_requests(name);
         let (old, new) = (
             old.map(|cluster| &cluster.labels),
@@ -87,7 +88,7 @@ impl View {
         let set = match lenient::with_conditions::<ManagedClusterSet>(&object.value) {
             Ok(set) => ClusterSet::from(set.object),
             Err(error) => {
-                tracing::warn!(set = %name, %error, "ManagedClusterSet cannot be read and is left alone");
+                tracing::warn!(set = %name, %error, "a ManagedClusterSet cannot be parsed and is not changed");
                 return;
             }
         };
@@ -101,7 +102,7 @@ impl View {
             old.managed_namespaces != set.managed_namespaces || old.deleting != set.deleting
         });
         if selects_others {
-            // Those that leave the set, and then those that enter it.
+            // First the clusters that leave the set, below those that join it.
             self.wake_members(&name, slot);
             self.reselect(&name, slot);
         }
@@ -117,7 +118,7 @@ impl View {
         self.wakes.push(Key::Set(name));
     }
 
-    /// Matches a set whose selector has changed with all clusters.
+    /// Matches a set with a changed selector against all clusters.
     fn reselect(&mut self, name: &str, slot: usize) {
         let Some((set, _)) = self.sets.get(name) else {
             return;
@@ -163,8 +164,8 @@ impl View {
         let binding = match lenient::with_conditions::<ManagedClusterSetBinding>(&object.value) {
             Ok(binding) => Binding::from(binding.object),
             Err(error) => {
-                tracing::warn!(%namespace, binding = %name, %error, "ManagedClusterSetBinding cannot be read");
-                // It holds its namespace all the same.
+                tracing::warn!(%namespace, binding = %name, %error, "a ManagedClusterSetBinding cannot be parsed");
+                // It still marks its namespace as a workspace.
                 Binding {
                     deleting: true,
                     ..Binding::default()
@@ -186,7 +187,7 @@ impl View {
                     cluster = namespace,
                     addon = name,
                     %error,
-                    "ManagedClusterAddOn cannot be read"
+                    "a ManagedClusterAddOn cannot be parsed"
                 );
                 return;
             }
@@ -231,10 +232,10 @@ impl View {
         lease.renew_time = renew_time;
         lease.renewed = now.instant;
         lease.first_seen = None;
-        // A list tells of a renewal some time after it was made: nothing to compare clocks by.
+        // A list shows a renewal late, so it cannot be used to compare clocks.
         let late = listing || source == Source::Read;
         lease.observed_wall = (!late).then_some(now.wall);
-        // A renewal concerns nothing but the clocks, and those seldom: thousands come each minute.
+        // A renewal rarely wakes the cluster, only for its clock: thousands arrive each minute.
         let cluster = entry.cluster.as_ref();
         if cluster.is_some_and(|cluster| clock::new_verdict(cluster, lease).is_some()) {
             self.wake_cluster(namespace);
@@ -245,15 +246,15 @@ impl View {
         let request = match object.read::<CertificateSigningRequest>() {
             Ok(request) => request,
             Err(error) => {
-                tracing::warn!(csr = %name, error, "CertificateSigningRequest cannot be read and is left to a person");
-                // What was read of it before is out of date.
+                tracing::warn!(csr = %name, error, "a CertificateSigningRequest cannot be parsed and is left to an admin");
+                // Its former content is outdated.
                 self.trusted.remove(&name);
-                self.request_decided(&name);
+                self.forget_request(&name);
                 return;
             }
         };
         let read = CertificateRequest::read(request);
-        // One that is none of an agent's vouches for no cluster, whoever sent it. One that a person denied speaks against it.
+        // A listed user's valid request lets its cluster be accepted, unless an admin denied such a request.
         let vouches = read
             .as_ref()
             .filter(|(request, _)| csrs::is_from_listed_user(&self.config, request));
@@ -272,31 +273,32 @@ impl View {
             self.wake_cluster(cluster);
             self.wake_requests(cluster);
         }
-        match read {
-            Some((request, standing))
-                if standing == Standing::Pending || csrs::is_foreign(&request) =>
-            {
-                self.pending.insert(&name, &request.cluster);
-                let uid = request.metadata.uid.clone();
-                let old = self.requests.insert(name.clone(), request);
-                if old.is_some_and(|old| old.metadata.uid != uid) {
-                    self.told.remove(&name);
-                }
-                self.wakes.push(Key::Csr(name));
-            }
-            _ => self.request_decided(&name),
+        let waits = |(request, standing): &(CertificateRequest, Standing)| {
+            *standing == Standing::Pending || csrs::is_foreign(request)
+        };
+        let kept = read.filter(waits);
+        let Some(request) = kept.and_then(|(request, _)| CheckedRequest::new(request)) else {
+            self.forget_request(&name);
+            return;
+        };
+        self.pending.insert(&name, cluster);
+        let uid = request.request().metadata.uid.clone();
+        let old = self.requests.insert(name.clone(), request);
+        if old.is_some_and(|old| old.request().metadata.uid != uid) {
+            self.reported.remove(&name);
         }
+        self.wakes.push(Key::Csr(name));
     }
 
-    /// Nothing is to be done about this CSR any more.
-    pub(super) fn request_decided(&mut self, name: &str) {
+    /// Removes a CSR that needs no decision any more.
+    pub(super) fn forget_request(&mut self, name: &str) {
         self.requests.remove(name);
         self.pending.remove(name);
-        self.told.remove(name);
+        self.reported.remove(name);
     }
 
-    /// What the hub keeps for a cluster has changed, or is gone. An object with another cluster's label counts as gone: it
-    /// is applied again if the cluster needs it, and otherwise left alone.
+    /// Applies a change of a cluster's namespace or RBAC object; None: it is gone. An object with another cluster's label counts
+    /// as gone: it is applied again if the cluster needs it, and otherwise not touched.
     pub(super) fn owned_changed(
         &mut self,
         kind: Kind,
@@ -374,8 +376,8 @@ impl View {
     }
 }
 
-/// Whether the hub keeps this object for a cluster: it has exactly the name of one of the cluster's objects, and the
-/// cluster's label. The ClusterRoles that all agents share are told by their names.
+/// Returns true if the hub keeps this object for a cluster: it has exactly the name of one of the cluster's objects, and the
+/// cluster's label. The ClusterRoles that all agents share are known by their names.
 pub(super) fn is_owned(kind: Kind, object: &PartialObject) -> bool {
     let (namespace, name) = (object.namespace(), object.name());
     let shared =

@@ -1,7 +1,7 @@
-//! ManagedClusterSets, and which clusters belong to which set.
+//! ManagedClusterSets and their members.
 //!
-//! Membership is kept, not looked up: a set is matched with the clusters when its selector changes, and a cluster with the
-//! sets when its labels change. Each set has a slot, a small number, and a cluster remembers the slots of its sets as bits:
+//! Membership is stored: a set is matched with the clusters when its selector changes, and a cluster with the sets when its
+//! labels change. Each set has a slot, a small number, and a cluster remembers the slots of its sets as bits:
 //! 10,000 clusters that all belong to 1,000 sets need 1.3 MB.
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,11 +16,11 @@ pub(super) struct Sets {
     slot_of: BTreeMap<Arc<str>, usize>,
     /// Sets whose members all have one label, by its key and value: almost all sets of most hubs.
     by_label: HashMap<Box<str>, HashMap<Box<str>, Slots>>,
-    /// The others, by the keys of the labels that their selectors look at.
+    /// The other sets, by the keys of the labels that their selectors read.
     by_key: HashMap<Box<str>, Slots>,
     /// Sets that a cluster without any labels belongs to.
     without_labels: Slots,
-    /// Sets whose selectors are invalid, but for those that are being deleted.
+    /// Sets with invalid selectors, except those that are being deleted.
     undecided: Slots,
 }
 
@@ -37,13 +37,13 @@ pub(super) struct Slots(Vec<u64>);
 // === impl Sets ===
 
 impl Sets {
-    /// The set of this name, and how many clusters belong to it.
+    /// The set of this name, and the number of its members.
     pub(super) fn get(&self, name: &str) -> Option<(&ClusterSet, usize)> {
         let entry = self.slots[*self.slot_of.get(name)?].as_ref()?;
         Some((&entry.set, entry.members))
     }
 
-    /// The names of all sets, in their order.
+    /// The names of all sets, sorted.
     pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.slot_of.keys()
     }
@@ -56,7 +56,7 @@ impl Sets {
         entries.map(|entry| &entry.set)
     }
 
-    /// The sets of which nobody can tell the members, in no order.
+    /// The sets whose members are unknown, in no order.
     pub(super) fn undecided(&self) -> impl Iterator<Item = &ClusterSet> {
         self.of(&self.undecided)
     }
@@ -64,7 +64,7 @@ impl Sets {
     /// The slots of the sets that a cluster with these labels belongs to.
     pub(super) fn selecting(&self, labels: &BTreeMap<String, String>) -> Slots {
         let mut slots = self.without_labels.clone();
-        // A set that looks at none of these labels treats the cluster as one without labels.
+        // A set that reads none of these labels treats the cluster as one without labels.
         for (key, value) in labels {
             let by_label = self.by_label.get(&**key).and_then(|of| of.get(&**value));
             let looking = by_label.into_iter().chain(self.by_key.get(&**key));
@@ -76,9 +76,9 @@ impl Sets {
         slots
     }
 
-    /// Puts a set in the place of the one of its name, and returns its slot and the old one.
+    /// Inserts or replaces a set, and returns its slot and the old set.
     ///
-    /// The number of its members is kept; it is the caller's to count them anew ([`Sets::count`]) if the selector is another.
+    /// The number of members stays: if the selector has changed, the caller must set it ([`Sets::count`]).
     pub(super) fn insert(&mut self, set: ClusterSet) -> (usize, Option<ClusterSet>) {
         let old = self.take(&set.name);
         let (slot, members) = match &old {
@@ -91,21 +91,20 @@ impl Sets {
         (slot, old.map(|(_, entry)| entry.set))
     }
 
-    /// Forgets a set, and returns it with the slot that it had. No cluster may keep the slot: another set will get it.
+    /// Removes a set, and returns it with its slot. The caller must remove the slot from all clusters: another set may get it.
     pub(super) fn remove(&mut self, name: &str) -> Option<(usize, ClusterSet)> {
         let (slot, entry) = self.take(name)?;
         Some((slot, entry.set))
     }
 
-    /// So many clusters belong to the set in this slot.
+    /// Sets the number of members of the set in this slot.
     pub(super) fn count(&mut self, slot: usize, members: usize) {
         if let Some(entry) = &mut self.slots[slot] {
             entry.members = members;
         }
     }
 
-    /// A cluster that belonged to the sets `old` belongs to the sets `new`. Returns the names of those that it entered or
-    /// left.
+    /// Moves a cluster from the sets `old` to the sets `new`. Returns the names of the sets that it joined or left.
     pub(super) fn moved(&mut self, old: &Slots, new: &Slots) -> Vec<Arc<str>> {
         let mut names = Vec::new();
         for slot in old.difference(new) {
@@ -127,7 +126,7 @@ impl Sets {
         Some((slot, entry))
     }
 
-    /// Notes by which labels this set is found, or that it is not found any more.
+    /// Adds a set to the indexes by label, or removes it.
     fn index(&mut self, set: &ClusterSet, slot: usize, is: bool) {
         let membership = match &set.membership {
             Ok(membership) => membership,
@@ -196,7 +195,7 @@ impl Slots {
         words.flat_map(|(index, word)| bits(word).map(move |bit| index * Self::BITS + bit))
     }
 
-    /// The slots that only one of both has.
+    /// The slots that are in only one of the two.
     fn difference(&self, other: &Self) -> impl Iterator<Item = usize> {
         let word = |slots: &Self, index| slots.0.get(index).copied().unwrap_or_default();
         let words = 0..self.0.len().max(other.0.len());
@@ -207,11 +206,11 @@ impl Slots {
     }
 }
 
-/// The positions of the bits that are set, from the lowest.
+/// The positions of the one bits, from the lowest.
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros();
-        // Takes the lowest bit away.
+        // Clears the lowest one bit.
         word &= word.checked_sub(1)?;
         Some(bit as usize)
     })

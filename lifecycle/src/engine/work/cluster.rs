@@ -6,9 +6,9 @@ use berth_api::{labels, room};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{ROUNDS, Refusal, Work, WriteOutcome, Writer, failed, never_settled, now};
 use futures::future::join_all;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::cluster_plan::{ClusterChanges, ClusterPlan};
+use crate::cluster_plan::ClusterPlan;
 use crate::engine::kinds::Kind;
 use crate::engine::object::{PartialObject, Renewal};
 use crate::engine::remaining::remaining;
@@ -18,13 +18,13 @@ use crate::facts::{Cluster, Now};
 use crate::{acceptance, automatic, clusters, heartbeat, names, removal, roles, status};
 use berth_api::plan::{Action, Event, Write, WriteFailure};
 
-/// An agent whose hub takes so long to answer may be as late with its renewals.
+/// If the hub takes this long to respond, its agents' renewals may be late for the same reason.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// When to look again whether a namespace is in the way: one without the label is not watched.
+/// When to check again for another namespace of the cluster's name: namespaces without the label are not watched.
 const NAMESPACE_AGAIN: Duration = Duration::from_secs(60);
 
-/// Works on a cluster: asks what has to be known, decides and writes until nothing is due.
+/// Works on a cluster: collects facts, decides and writes until nothing is due.
 pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
     let hub = on.writer(0);
     Round { on, hub, name }.settle().await
@@ -41,12 +41,12 @@ impl Round<'_> {
     async fn settle(&self) -> Done {
         for _ in 0..ROUNDS {
             let plan = self.plan(now()).await;
-            if plan.writes.iter().any(tells_silence) && !self.is_silent().await {
+            if plan.writes.iter().any(sets_unknown) && !self.is_silent().await {
                 continue;
             }
             let again = plan.again;
             let writes = self.writes(plan);
-            let silenced = writes.iter().find(|write| tells_silence(write));
+            let silenced = writes.iter().find(|write| sets_unknown(write));
             let silenced = silenced.map(|write| write.target.clone());
             let outcome = self.on.carry_out(writes).await;
             let failures = match &outcome {
@@ -70,10 +70,10 @@ impl Round<'_> {
         never_settled(&self.name)
     }
 
-    /// Takes something that the agent wrote off a ManagedCluster that is denied or deleted and takes no write any more.
-    /// Returns whether it is worthwhile to decide again.
+    /// Removes something that the agent wrote from a denied or deleted ManagedCluster that is too large for any write. Returns
+    /// true if a new decision may now succeed.
     ///
-    /// An accepted cluster's agent would write it again; and the rights are not in the ManagedCluster.
+    /// Not for an accepted cluster: its agent would write it again, and its permissions do not depend on the ManagedCluster.
     async fn makes_room(&self, failures: &[(WriteFailure, Refusal)]) -> bool {
         let name = self.name;
         let target = status::cluster_target(name);
@@ -93,7 +93,7 @@ impl Round<'_> {
                 tracing::warn!(
                     cluster = name,
                     error,
-                    "a ManagedCluster that takes no write could not be read"
+                    "a ManagedCluster that is too large for any write cannot be read"
                 );
                 return false;
             }
@@ -116,8 +116,8 @@ impl Round<'_> {
                 warning: true,
                 reason: "ManagedClusterTrimmed",
                 note: format!(
-                    "managed cluster {name} is as large as the hub stores objects, and its agent loses its rights: took \
-                     off {}",
+                    "managed cluster {name} has the maximum size of an object, so that no write succeeds; it is denied or deleted, so \
+                     this was removed: {}",
                     spare.what
                 ),
                 namespace: None,
@@ -164,12 +164,13 @@ impl Round<'_> {
         plan.unwrap_or_default()
     }
 
-    /// Asks whether there is a namespace of this name that is not the cluster's, and notes the answer. True: there is none.
+    /// Asks the hub for a namespace of this name without the cluster's label, and records the answer. Returns true if none
+    /// exists.
     async fn ask_for_namespace(&self) -> bool {
         let name = self.name;
         let target = roles::target(&roles::namespace(self.on.world().config(), name));
         let taken = match self.hub.read(&target).await {
-            // The watch reports one with the label.
+            // The watch reports a namespace with the label.
             Ok((namespace, _)) => {
                 let namespace: Value = namespace.parse().unwrap_or_default();
                 (namespace["metadata"]["labels"][labels::CLUSTER_NAME] != name).then_some(true)
@@ -193,9 +194,10 @@ impl Round<'_> {
         taken == Some(false)
     }
 
-    /// Whether the hub says of this cluster's lease what the watch did, whose own silence may be all there is.
+    /// Reads the cluster's lease from the hub, because the watch may have missed a renewal. Returns true if the hub confirms the
+    /// agent's silence.
     ///
-    /// A hub that does not answer, or takes long, has left agents waiting, too: then the silence begins anew.
+    /// If the hub is slow or does not respond, agents cannot renew either: then the silence counts from now.
     async fn is_silent(&self) -> bool {
         let name = self.name;
         let known = self.on.world().view().lease(name).map(|it| it.renew_time);
@@ -225,12 +227,12 @@ impl Round<'_> {
                 self.on.world().view_mut().excuse(name, now());
                 false
             }
-            // It may not be asked; the watch has to do.
+            // The account may not read the lease: rely on the watch.
             Err(_) => true,
         }
     }
 
-    /// Tells of failures in the cluster's status. If that fails, too, the log has told.
+    /// Reports failures in the cluster's status. If that fails, too, they are in the log.
     async fn report(&self, failures: &[WriteFailure]) {
         let now = now();
         let key = Key::Cluster(self.name.into());
@@ -252,72 +254,11 @@ impl Round<'_> {
     fn writes(&self, plan: ClusterPlan) -> Vec<Write> {
         let world = self.on.world();
         let cluster = world.view().cluster(self.name);
-        let patch = cluster.and_then(|cluster| patch(self.name, cluster, plan.changes));
-        drop(world);
-        // One write to an object at a time, or they would be in each other's way; the others are asked for again.
-        let mut writes: Vec<Write> = Vec::new();
-        for write in patch.into_iter().chain(plan.writes) {
-            if writes.iter().all(|other| other.target != write.target) {
-                writes.push(write);
-            }
-        }
-        writes
+        plan.into_plan(self.name, cluster).writes
     }
 }
 
-/// Whether this says of a cluster that it is silent.
-fn tells_silence(write: &Write) -> bool {
+/// Returns true for the write that sets a cluster to Unknown.
+fn sets_unknown(write: &Write) -> bool {
     write.reconciler == heartbeat::NAME && matches!(write.action, Action::ApplyStatus { .. })
-}
-
-/// One merge patch of all changes to the ManagedCluster itself.
-fn patch(name: &str, cluster: &Cluster, changes: ClusterChanges) -> Option<Write> {
-    if changes == ClusterChanges::default() {
-        return None;
-    }
-    let mut metadata = Map::new();
-    metadata.insert("uid".into(), cluster.uid.clone().into());
-    metadata.insert(
-        "resourceVersion".into(),
-        cluster.resource_version.clone().into(),
-    );
-    let mut finalizers = cluster.finalizers.clone();
-    finalizers.retain(|finalizer| !changes.remove_finalizers.contains(&finalizer.as_str()));
-    for add in changes.add_finalizers {
-        if !finalizers.iter().any(|finalizer| finalizer == add) {
-            finalizers.push(add.to_owned());
-        }
-    }
-    if finalizers != cluster.finalizers {
-        metadata.insert("finalizers".into(), finalizers.into());
-    }
-    if !changes.labels.is_empty() {
-        let labels = changes.labels.into_iter();
-        let labels: Map<_, _> = labels.map(|(key, value)| (key, json!(value))).collect();
-        metadata.insert("labels".into(), labels.into());
-    }
-    if !changes.annotations.is_empty() {
-        metadata.insert("annotations".into(), json!(changes.annotations));
-    }
-    let mut spec = Map::new();
-    if let Some(taints) = changes.taints {
-        spec.insert("taints".into(), json!(taints));
-    }
-    if changes.accept {
-        spec.insert("hubAcceptsClient".into(), Value::Bool(true));
-    }
-    let mut body = Map::new();
-    body.insert("metadata".into(), metadata.into());
-    if !spec.is_empty() {
-        body.insert("spec".into(), spec.into());
-    }
-    Some(Write {
-        target: status::cluster_target(name),
-        action: Action::Patch {
-            subresource: None,
-            body: body.into(),
-        },
-        reconciler: names::managers::PATCHES,
-        events: changes.events,
-    })
 }

@@ -7,13 +7,13 @@ use berth_reconcile::{ROUNDS, Reference, Refusal, Regarding, Work, WriteOutcome,
 use serde_json::{Value, json};
 
 use crate::automatic;
-use crate::csrs::{self, Decision, reasons};
+use crate::csrs::{Decision, reasons};
 use crate::engine::world::Lifecycle;
 
-/// When a renewal that was refused is looked at again.
+/// When to decide again about a refused renewal.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// When to try again what the hub does not let us write: an admin may have granted it.
+/// When to retry a forbidden write: an admin may have granted the permission.
 const FORBIDDEN_AGAIN: Duration = Duration::from_secs(600);
 
 const SETTLED: Done = Done::Settled {
@@ -21,17 +21,18 @@ const SETTLED: Done = Done::Settled {
     pause: None,
 };
 
-/// Works on a CSR: asks what has to be known, decides and writes until nothing is due.
+/// Works on a CSR: asks the hub, decides and writes until nothing is due.
 pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
-    // The answer belongs to one object: its sender may delete it, and another send one of the same name.
+    // The answer is for one uid: another user may have created a new CSR of the same name.
     let mut answer: Option<(Option<String>, bool)> = None;
     for _ in 0..ROUNDS {
         let (decision, uid, regarding) = {
             let world = on.world();
             let view = world.view();
-            let Some(request) = view.request(name) else {
+            let Some(checked) = view.request(name) else {
                 return SETTLED;
             };
+            let request = checked.request();
             let cluster = view.cluster(&request.cluster);
             let obstacle = view.with_cluster(&request.cluster, None, automatic::obstacle);
             let obstacle = obstacle.flatten();
@@ -49,7 +50,7 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
             let may_renew = answer.as_ref().filter(|(of, _)| *of == uid);
             let may_renew = may_renew.map(|(_, allowed)| *allowed);
             let config = world.config();
-            let decision = csrs::decide(config, request, cluster, obstacle.as_ref(), may_renew);
+            let decision = checked.decide(config, cluster, obstacle.as_ref(), may_renew);
             (decision, uid, regarding)
         };
         match decision {
@@ -72,7 +73,7 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
                             csr = name,
                             code = refusal.code,
                             error = refusal.message,
-                            "whether its sender may renew could not be asked, tried again"
+                            "cannot check if the sender of a CSR may renew; retrying"
                         );
                         return Done::Failed {
                             wait: refusal.retry_after,
@@ -90,15 +91,20 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
                 };
             }
             Decision::Leave { reason, ref note } => {
-                let is_new = told(on, name, reason);
+                let is_new = report(on, name, reason);
                 if is_new {
-                    tracing::info!(csr = name, reason, note, "not approved");
+                    tracing::info!(
+                        csr = name,
+                        reason,
+                        note,
+                        "a CSR is not approved automatically"
+                    );
                     on.world().metrics().request_decided(reason);
                     if let Some(event) = decision.event() {
                         on.tell(0, &event, &regarding);
                     }
                 }
-                // An authorizer may be behind, and nothing tells when it no longer is.
+                // The authorizer may lag behind, so ask again later.
                 let again = (reason == reasons::RENEWAL_FORBIDDEN).then(|| now().instant + AGAIN);
                 return Done::Settled { again, pause: None };
             }
@@ -107,8 +113,12 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
                     WriteOutcome::Failed(failures)
                         if failures.iter().all(|(it, _)| it.code == 403) =>
                     {
-                        if told(on, name, kept.reason) {
-                            tracing::warn!(csr = name, note = kept.note, "event");
+                        if report(on, name, kept.reason) {
+                            tracing::warn!(
+                                csr = name,
+                                note = kept.note,
+                                "a CSR keeps a label of another cluster"
+                            );
                             on.world().metrics().request_decided("label_kept");
                             on.tell(0, &kept, &regarding);
                         }
@@ -130,21 +140,21 @@ pub(crate) async fn work(on: &Work<Lifecycle>, name: &str) -> Done {
     Done::Failed { wait: None }
 }
 
-/// Notes why a CSR is not approved. True: that is new.
-fn told(on: &Work<Lifecycle>, name: &str, reason: &'static str) -> bool {
-    on.world().view_mut().told(name, reason)
+/// Records the reason why a CSR is not approved. Returns true if it is new.
+fn report(on: &Work<Lifecycle>, name: &str, reason: &'static str) -> bool {
+    on.world().view_mut().report(name, reason)
 }
 
-/// What a SubjectAccessReview says.
+/// Reads the answer of a SubjectAccessReview.
 ///
 /// # Errors
-/// It is something else: a page of what stands between, say. That must not count as a refusal.
+/// The response is another object, such as a proxy's page. That does not count as a denial.
 fn allowed(review: &Value) -> Result<bool, Refusal> {
     let is_review = review["kind"] == "SubjectAccessReview";
     match review["status"]["allowed"].as_bool() {
         Some(allowed) if is_review => Ok(allowed),
         _ => Err(Refusal::unreadable(
-            "the response is no SubjectAccessReview with an answer",
+            "the response is not a SubjectAccessReview with a status",
         )),
     }
 }

@@ -35,7 +35,7 @@ fn request(uid: &str, version: u64, user_uid: &str) -> RawObject {
     RawObject::read(Bytes::from(request.to_string())).unwrap()
 }
 
-/// The reconcilers on a hub that answers to bodies so.
+/// The reconcilers of a hub with these responses.
 fn on(answer: impl Fn(Value) -> String + Clone + Send + Sync + 'static) -> Arc<Work<Lifecycle>> {
     let api = HubApi::new(tower::service_fn(move |request: Request<RequestBody>| {
         let answer = answer.clone();
@@ -50,8 +50,7 @@ fn on(answer: impl Fn(Value) -> String + Clone + Send + Sync + 'static) -> Arc<W
     engine.progress().0
 }
 
-/// The hub is asked about one request; before it answers, its sender deletes that one, and another user sends one of the
-/// same name.
+/// The hub is asked about a CSR. Before it responds, the sender deletes the CSR, and another user creates one of the same name.
 #[tokio::test]
 async fn the_answer_about_a_request_is_not_anothers_of_the_same_name() {
     let shared: Arc<OnceLock<Arc<Work<Lifecycle>>>> = Arc::default();
@@ -60,7 +59,7 @@ async fn the_answer_about_a_request_is_not_anothers_of_the_same_name() {
     let work = on(move |mut review| {
         let mut log = log.lock().unwrap();
         log.push(review["spec"]["uid"].as_str().unwrap().to_owned());
-        // The first one may, the second may not.
+        // The first user may renew, the second may not.
         let allowed = log.len() == 1;
         if allowed {
             let work = hub.get().unwrap();
@@ -76,7 +75,7 @@ async fn the_answer_about_a_request_is_not_anothers_of_the_same_name() {
     assert_eq!(*asked.lock().unwrap(), ["first-user", "second-user"]);
 }
 
-/// What answers may not be the hub.
+/// A response may come from a proxy instead of the hub.
 #[tokio::test]
 async fn only_a_review_says_that_an_agent_may_not_renew() {
     for (sentence, answer, fails) in [

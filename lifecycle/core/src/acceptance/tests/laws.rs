@@ -1,9 +1,9 @@
-//! Laws of acceptance and removal together, from any state a hub can be found in.
+//! Laws of acceptance and removal together, from any state of a hub.
 
 use super::*;
 use proptest::prelude::*;
 
-/// What is wrong with one of the five objects.
+/// A fault of one of the five objects.
 #[derive(Clone, Copy, Debug)]
 enum Flaw {
     Right,
@@ -97,7 +97,7 @@ impl Start {
             let is_namespace = body["kind"] == "Namespace";
             let stored = hub.insert(body);
             match flaw {
-                // What has no finalizer is gone when it is deleted; a namespace has one that is not in its metadata.
+                // A deleted object without a finalizer is gone; a namespace has a finalizer outside its metadata.
                 Flaw::Deleting => stored.deleting = is_namespace || !stored.finalizers.is_empty(),
                 Flaw::NoFinalizer => stored.finalizers.clear(),
                 _ => {}
@@ -140,7 +140,7 @@ impl Start {
     }
 }
 
-/// Writes only so many of what is due, in an order that `seed` makes, and then stops as if killed.
+/// Carries out some of the writes, in an order that depends on `seed`, and then stops, as if killed.
 fn killed_after(hub: &mut FakeHub, mut budget: usize, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     for _ in 0..20 {
@@ -158,7 +158,7 @@ fn killed_after(hub: &mut FakeHub, mut budget: usize, seed: u64) {
             budget -= 1;
             match step {
                 None => hub.change(changes.clone()),
-                // A status that comes after the last finalizer finds nothing any more.
+                // After the last finalizer, the object of the status is gone.
                 Some(write) => {
                     let _ = hub.write(write);
                 }
@@ -167,7 +167,7 @@ fn killed_after(hub: &mut FakeHub, mut budget: usize, seed: u64) {
     }
 }
 
-/// What must be true in the end.
+/// The conditions that must hold at the end.
 fn check(hub: &FakeHub) {
     let work = hub.object("rolebindings", WORK);
     let permissions = [
@@ -176,7 +176,7 @@ fn check(hub: &FakeHub) {
         hub.object("rolebindings", REGISTRATION),
         work,
     ];
-    // Without clean-up, works stay until somebody deletes them, and so does what the agent needs for that.
+    // Without clean-up, works stay until a user deletes them, and so do the agent's permissions for that.
     let now = hub.cluster.as_ref().is_some_and(|it| it.denied_now);
     let waits = work.is_some_and(|work| work.deleting) && !hub.names(WORKS).is_empty() && !now;
     match &hub.cluster {
@@ -184,7 +184,7 @@ fn check(hub: &FakeHub) {
             assert_eq!(
                 permissions[..3],
                 [None; 3],
-                "whoever is gone may do nothing"
+                "the agent of a cluster that is gone has no permissions"
             );
             assert!(work.is_none() || waits);
         }
@@ -247,7 +247,7 @@ proptest! {
         mut start in start(),
         kills in prop::collection::vec((0usize..8, any::<u64>()), 1..4),
     ) {
-        // Of a cluster that is gone by force, only the work binding's finalizer tells that something is left to be done.
+        // After a forced removal of the cluster, only the finalizer of the work binding records the unfinished clean-up.
         let remembers = matches!(start.flaws[4], Flaw::Right | Flaw::Edited | Flaw::Deleting);
         start.gone &= remembers;
         let mut undisturbed = start.hub();
@@ -260,7 +260,7 @@ proptest! {
         prop_assert_eq!(hub.portrait(), undisturbed.portrait());
     }
 
-    /// Whatever an admin does, and when: in the end it is as she last said.
+    /// The last decision of an admin counts, whatever happened before.
     #[test]
     fn the_last_word_counts(words in prop::collection::vec((any::<bool>(), 0usize..8, any::<u64>()), 1..6)) {
         let mut hub = FakeHub::new("c1");

@@ -1,4 +1,4 @@
-//! Requests that are none of an agent, and those that just are.
+//! Requests that are not an agent's, and the limits of those that are.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use super::der::{
 };
 use super::*;
 
-/// A request that must be left to a person even though its sender could renew: table of renewals and bootstraps at once.
+/// Asserts that a request is left to an admin, as a renewal by a user who may renew and as a first request.
 #[track_caller]
 fn assert_left(sentence: &str, request: &CertificateRequest, reason: &str, words: &str) {
     for request in [
@@ -235,16 +235,16 @@ fn the_label_names_the_cluster() {
             "none",
             "",
             reasons::INVALID_CLUSTER_NAME,
-            "is no cluster's name",
+            "cannot be a cluster's name",
         ),
         (
             "no name of a cluster",
             "C1.x",
             reasons::INVALID_CLUSTER_NAME,
-            "is no cluster's name",
+            "cannot be a cluster's name",
         ),
     ] {
-        // From an agent it would lose the label.
+        // If an agent sent it, it would lose the label.
         let request = CertificateRequest {
             cluster: label.to_owned(),
             username: BOOTSTRAP.to_owned(),
@@ -253,7 +253,7 @@ fn the_label_names_the_cluster() {
         };
         assert_left(sentence, &request, reason, words);
     }
-    // Its group would be everybody's.
+    // Its group would be the group of all agents.
     let subject = subject(&[ALL], "system:open-cluster-management:managed-clusters:a1");
     let request = CertificateRequest {
         cluster: "managed-clusters".to_owned(),
@@ -363,7 +363,7 @@ fn what_is_not_one_good_request_is_not_read_further() {
     let der = signed(&subject(&[GROUP], AGENT), &[]);
     let good = pem(&der);
     let text = String::from_utf8(good.clone()).unwrap();
-    let one = "must be one PEM block CERTIFICATE REQUEST and nothing besides";
+    let one = "must be one PEM block CERTIFICATE REQUEST without other text";
     let broken = "cannot be decoded";
     let mut forged = der.clone();
     let at = der.windows(5).position(|at| at == b"c1:a1").unwrap();
@@ -414,10 +414,14 @@ fn what_is_not_one_good_request_is_not_read_further() {
         (
             "too large",
             [&*good, &*vec![b'\n'; request::LARGEST]].concat(),
-            "are not read",
+            "has more than",
         ),
-        ("a megabyte of garbage", vec![0xff; 1 << 20], "are not read"),
-        ("a megabyte of A", vec![b'A'; 1 << 20], "are not read"),
+        (
+            "a megabyte of garbage",
+            vec![0xff; 1 << 20],
+            "has more than",
+        ),
+        ("a megabyte of A", vec![b'A'; 1 << 20], "has more than"),
     ] {
         assert_left(sentence, &renewal(bytes), reasons::INVALID_REQUEST, words);
     }

@@ -1,4 +1,4 @@
-//! The cast, and how each of them reaches the hub.
+//! The users of the demo, and their kubeconfig.
 
 use std::collections::BTreeMap;
 
@@ -11,44 +11,44 @@ use kube::config::{
 };
 use kube::{Client, Config};
 
-/// Who installs everything.
+/// Installs everything.
 pub(super) const ROOT: &str = "root";
-/// Who runs the hub.
+/// The hub admin.
 pub(super) const ADMIN: &str = "ada";
-/// Who looks after the set `prod`.
+/// The admin of the set `prod`.
 pub(super) const SET_ADMIN: &str = "sam";
-/// Who brings clusters.
+/// A developer with clusters.
 pub(super) const DEVELOPER: &str = "dev";
 
 /// The agent of the cluster c1.
 pub(super) const AGENT: &str = "agent";
 
-/// Names, groups, and what they are.
-pub(super) const PEOPLE: [(&str, &[&str], &str); 5] = [
+/// Names, groups, and roles in the story.
+pub(super) const USERS: [(&str, &[&str], &str); 5] = [
     (
         ADMIN,
         &["hub-admins"],
-        "runs the hub: accepts clusters, joins and binds every set",
+        "hub admin: accepts clusters, joins and binds every set",
     ),
     (
         SET_ADMIN,
         &["prod-admins"],
-        "looks after the set prod: joins and binds it",
+        "set admin: joins and binds the set prod",
     ),
     (
         DEVELOPER,
         &["developers"],
-        "brings clusters, works in the namespace team-a",
+        "developer: creates clusters, works in the namespace team-a",
     ),
     (
         AGENT,
         &["system:open-cluster-management:c1"],
-        "runs on the cluster c1, and tells the hub of it",
+        "agent of the cluster c1: reports its state to the hub",
     ),
     (ROOT, &["system:masters"], "may do everything"),
 ];
 
-/// As whom the hub knows somebody: agents have long names.
+/// The user name on the hub: an agent's is longer.
 fn user(name: &str) -> &str {
     match name {
         AGENT => "system:open-cluster-management:c1:agent",
@@ -58,9 +58,9 @@ fn user(name: &str) -> &str {
 
 const HUB: &str = "berth-demo";
 
-/// A kubeconfig with a context for each person.
+/// A kubeconfig with a context for each user.
 pub(super) fn kubeconfig(hub: &DevHub) -> anyhow::Result<Kubeconfig> {
-    let users = PEOPLE.map(|(name, groups, _)| {
+    let users = USERS.map(|(name, groups, _)| {
         let issued = hub.client_certificate(user(name), groups)?;
         Ok(NamedAuthInfo {
             name: name.to_owned(),
@@ -77,7 +77,7 @@ pub(super) fn kubeconfig(hub: &DevHub) -> anyhow::Result<Kubeconfig> {
         kind: Some("Config".to_owned()),
         clusters: vec![cluster(hub)],
         auth_infos: users.into_iter().collect::<anyhow::Result<_>>()?,
-        contexts: PEOPLE.map(|(name, _, _)| context(name)).into(),
+        contexts: USERS.map(|(name, _, _)| context(name)).into(),
         current_context: Some(ADMIN.to_owned()),
         ..Kubeconfig::default()
     })
@@ -109,7 +109,7 @@ pub(super) fn context(user: &str) -> NamedContext {
     }
 }
 
-/// A client for one of the people.
+/// A client for one of the users.
 pub(super) async fn client(kubeconfig: &Kubeconfig, name: &str) -> anyhow::Result<Client> {
     let options = KubeConfigOptions {
         context: Some(name.to_owned()),
