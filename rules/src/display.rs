@@ -7,7 +7,7 @@
 
 use std::fmt::{self, Write};
 
-pub use berth_api::text::is_plain;
+pub use berth_api::text::{cut, cut_bytes, is_plain};
 
 /// Longer names are cut: no Kubernetes name has more bytes.
 const LONGEST: usize = 253;
@@ -203,19 +203,6 @@ where
         text.push_str(&format!("{separator}... and {more} more"));
     }
     text
-}
-
-/// The first `longest` characters of a text, and whether there are more.
-pub fn cut(text: &str, longest: usize) -> (&str, bool) {
-    match text.char_indices().nth(longest) {
-        Some((end, _)) => (&text[..end], true),
-        None => (text, false),
-    }
-}
-
-/// At most `longest` bytes of a text, up to the end of a character.
-pub fn cut_bytes(text: &str, longest: usize) -> &str {
-    &text[..text.floor_char_boundary(longest)]
 }
 
 #[cfg(test)]

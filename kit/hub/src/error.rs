@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use berth_api::text::{cut_bytes, is_plain};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
@@ -258,7 +259,7 @@ impl Refusal {
             return Self {
                 code,
                 reason: String::new(),
-                message: cut(&String::from_utf8_lossy(body), LONGEST_PAGE).into_owned(),
+                message: shown(&String::from_utf8_lossy(body), LONGEST_PAGE),
                 details: Details::default(),
                 retry_after: in_head().map(Duration::from_secs),
                 says: if code == 404 && plain_404 {
@@ -288,7 +289,7 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = cut(&self.message, LONGEST_MESSAGE);
+        let message = shown(&self.message, LONGEST_MESSAGE);
         let message = message.trim();
         match (self.says, &*self.reason) {
             (Says::Page, _) => write!(
@@ -340,7 +341,7 @@ pub(crate) fn auth_words(error: &kube::client::AuthError) -> String {
     match error {
         AuthError::AuthExecRun { out, .. } => {
             let said = String::from_utf8_lossy(&out.stderr);
-            let said = cut(said.trim(), LONGEST_PAGE).into_owned();
+            let said = shown(said.trim(), LONGEST_PAGE);
             format!(
                 "the kubeconfig's exec plugin failed with {}: {said}",
                 out.status
@@ -356,21 +357,20 @@ pub(crate) fn auth_words(error: &kube::client::AuthError) -> String {
     }
 }
 
-/// The beginning of a text, with control characters other than line ends replaced.
-fn cut(text: &str, longest: usize) -> Cow<'_, str> {
-    let is_plain = |c: char| c == '\n' || !c.is_control();
-    if text.len() <= longest && text.chars().all(is_plain) {
-        return Cow::Borrowed(text);
-    }
-    let end = text.floor_char_boundary(longest);
-    let mut shown: String = text[..end]
-        .chars()
-        .map(|c| if is_plain(c) { c } else { '?' })
-        .collect();
-    if end < text.len() {
+/// The beginning of a text, safe to show: characters that are not [plain](is_plain) become `?`, but line ends stay.
+fn shown(text: &str, longest: usize) -> String {
+    let beginning = cut_bytes(text, longest);
+    let mut shown = plain(beginning);
+    if beginning.len() < text.len() {
         shown.push('…');
     }
-    Cow::Owned(shown)
+    shown
+}
+
+/// The text with `?` for each character that is not [plain](is_plain), except line ends.
+fn plain(text: &str) -> String {
+    let plain = |c| if c == '\n' || is_plain(c) { c } else { '?' };
+    text.chars().map(plain).collect()
 }
 
 #[cfg(test)]
