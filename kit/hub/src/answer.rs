@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use tower::BoxError;
 
 use crate::call::{Asked, Line};
-use crate::error::{CallError, Cause, causes};
+use crate::error::{CallError, Cause, causes, plain};
 
 /// A response of success.
 #[derive(Clone, Debug)]
@@ -63,10 +63,9 @@ impl Answer {
         })
     }
 
-    /// The texts of the API server's warnings. Control characters are replaced by `?`.
+    /// The texts of the API server's warnings, safe to show.
     pub fn warnings(&self) -> impl Iterator<Item = String> + '_ {
-        let values = self.headers.get_all(WARNING).iter();
-        values.filter_map(|value| warning(value.to_str().ok()?))
+        warnings(&self.headers)
     }
 
     /// The error of a body that the caller cannot use.
@@ -188,6 +187,13 @@ impl Body for ResponseBody {
     }
 }
 
+/// The texts of the API server's warnings, safe to show.
+pub(crate) fn warnings(headers: &HeaderMap) -> impl Iterator<Item = String> + '_ {
+    let values = headers.get_all(WARNING).iter();
+    // The API server writes them in UTF-8.
+    values.filter_map(|value| warning(str::from_utf8(value.as_bytes()).ok()?))
+}
+
 /// The text of a warning, `299 - "text"` (RFC 7234, section 5.5), unescaped and safe to print.
 fn warning(value: &str) -> Option<String> {
     let quoted = value.trim().splitn(3, ' ').nth(2)?.strip_prefix('"')?;
@@ -195,9 +201,8 @@ fn warning(value: &str) -> Option<String> {
     let mut characters = quoted.chars();
     while let Some(c) = characters.next() {
         match c {
-            '"' => return Some(text),
+            '"' => return Some(plain(&text)),
             '\\' => text.extend(characters.next()),
-            c if c.is_control() => text.push('?'),
             c => text.push(c),
         }
     }

@@ -11,6 +11,7 @@ use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use tower::BoxError;
 
+use crate::answer::warnings;
 use crate::call::Asked;
 
 /// An API server's whole response to a path that it does not serve, such as a kind whose definition is missing.
@@ -68,6 +69,8 @@ pub struct Refusal {
     pub details: Details,
     /// When to ask again at the earliest, if the response says so.
     pub retry_after: Option<Duration>,
+    /// The texts of the API server's warnings, safe to show.
+    pub warnings: Vec<String>,
     says: Says,
 }
 
@@ -262,6 +265,7 @@ impl Refusal {
                 message: shown(&String::from_utf8_lossy(body), LONGEST_PAGE),
                 details: Details::default(),
                 retry_after: in_head().map(Duration::from_secs),
+                warnings: warnings(headers).collect(),
                 says: if code == 404 && plain_404 {
                     Says::NoSuchPath
                 } else {
@@ -277,6 +281,7 @@ impl Refusal {
             message: status.message.unwrap_or_default(),
             details,
             retry_after: seconds.map(Duration::from_secs),
+            warnings: warnings(headers).collect(),
             says: Says::Status,
         }
     }
@@ -368,7 +373,7 @@ fn shown(text: &str, longest: usize) -> String {
 }
 
 /// The text with `?` for each character that is not [plain](is_plain), except line ends.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let plain = |c| if c == '\n' || is_plain(c) { c } else { '?' };
     text.chars().map(plain).collect()
 }
