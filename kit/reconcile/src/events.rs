@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use berth_api::plan::Event;
+use berth_api::text::cut_bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -96,8 +97,6 @@ impl Events {
         // An API server takes an Event about a cluster-scoped object in `default` only, or with the namespace spelled out.
         let namespace = event.namespace.as_ref().or(metadata.namespace.as_ref());
         let unique = format!("{:x}{:04x}", now.as_nanosecond(), fastrand::u16(..));
-        let mut note = event.note.clone();
-        note.truncate(note.floor_char_boundary(LONGEST_NOTE));
         let body = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -110,7 +109,7 @@ impl Events {
             "reportingInstance": &*self.instance,
             "action": event.reason,
             "reason": event.reason,
-            "note": note,
+            "note": cut_bytes(&event.note, LONGEST_NOTE),
             "type": if event.warning { "Warning" } else { "Normal" },
             "regarding": {
                 "apiVersion": regarding.api_version,

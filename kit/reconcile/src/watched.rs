@@ -19,7 +19,7 @@ pub struct Watched<F> {
     pub(crate) server: usize,
     pub(crate) namespace: Option<String>,
     pub(crate) labels: Option<Cow<'static, str>>,
-    pub(crate) fields: Option<Cow<'static, str>>,
+    pub(crate) object: Option<String>,
     pub(crate) optional: bool,
     pub(crate) read: Read<F>,
 }
@@ -45,7 +45,7 @@ impl<F> Watched<F> {
             server: 0,
             namespace: None,
             labels: None,
-            fields: None,
+            object: None,
             optional: false,
             read: Arc::new(read),
         }
@@ -78,11 +78,11 @@ impl<F> Watched<F> {
         Self { labels, ..self }
     }
 
-    /// Only the objects that this field selector selects.
+    /// Only the object of this name.
     #[must_use]
-    pub fn with_fields(self, selector: impl Into<Cow<'static, str>>) -> Self {
-        let fields = Some(selector.into());
-        Self { fields, ..self }
+    pub fn named(self, name: &str) -> Self {
+        let object = Some(name.to_owned());
+        Self { object, ..self }
     }
 
     /// The API server may be without the kind, and all others are worked on all the same.
@@ -108,13 +108,12 @@ impl<F> Watched<F> {
             path.push_str(&format!("/namespaces/{namespace}"));
         }
         path.push_str(&format!("/{resource}?"));
-        for (key, selector) in [
-            ("labelSelector", &self.labels),
-            ("fieldSelector", &self.fields),
-        ] {
-            if let Some(selector) = selector {
-                path.push_str(&format!("{key}={}&", encoded(selector)));
-            }
+        if let Some(labels) = &self.labels {
+            path.push_str(&format!("labelSelector={}&", encoded(labels)));
+        }
+        if let Some(name) = &self.object {
+            let name = encoded(name);
+            path.push_str(&format!("fieldSelector=metadata.name%3D{name}&"));
         }
         path
     }
@@ -163,7 +162,7 @@ mod tests {
         );
         let watched = Watched::new("secrets", kind("", "secrets"), |_| Ok(()))
             .within("n1")
-            .with_fields("metadata.name=s");
+            .named("s");
         assert_eq!(
             watched.path("v1"),
             "/api/v1/namespaces/n1/secrets?fieldSelector=metadata.name%3Ds&"

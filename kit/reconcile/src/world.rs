@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use berth_api::Now;
-use berth_api::plan::{Plan, Write};
+use berth_api::plan::{Plan, Write, WriteFailure};
 
 use crate::object::Meta;
 use crate::queue::Done;
@@ -32,8 +32,10 @@ pub trait World: Sized + Send + 'static {
         0
     }
 
-    /// The reconciler that works on a key, by its name in metrics.
-    fn reconciler(key: &Self::Key) -> &'static str;
+    /// The reconciler that works on a key, by its name in metrics. The default is the name of the key's queue.
+    fn reconciler(key: &Self::Key) -> &'static str {
+        Self::LANES[Self::lane(key)].name
+    }
 
     /// An object exists, or has changed.
     fn apply(
@@ -53,6 +55,12 @@ pub trait World: Sized + Send + 'static {
 
     /// What is due for a key.
     fn decide(&self, key: &Self::Key, now: Now) -> Plan;
+
+    /// Returns true if a failed write may succeed later without any change by a user. Such failures are logged at debug if the
+    /// API server refused the write, such as conflicts.
+    fn is_transient(failure: &WriteFailure) -> bool {
+        failure.is_transient()
+    }
 
     /// How long a key rests after a write.
     fn pause(_key: &Self::Key) -> Duration {
@@ -109,6 +117,15 @@ pub struct Sight {
 pub struct Wakes<W: World> {
     pub(crate) keys: Vec<W::Key>,
     pub(crate) lists: Vec<W::Kind>,
+}
+
+// === impl Lane ===
+
+impl Lane {
+    /// A queue of this name, with this upper bound on the keys that are worked on at the same time.
+    pub const fn new(name: &'static str, at_once: usize) -> Self {
+        Self { name, at_once }
+    }
 }
 
 // === impl Wakes ===

@@ -23,6 +23,7 @@ use serde_json::json;
 use crate::acceptance;
 use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Cluster, ClusterFacts, Now, Owned, OwnedObjects, Remaining, RemainingObject};
+use crate::failures::is_told_after;
 use crate::names::managers;
 use crate::roles;
 use crate::status::{self, Owner, Wanted};
@@ -120,7 +121,7 @@ pub fn report(
     }
     let told: Vec<&WriteFailure> = failures
         .iter()
-        .filter(|failure| failure.reconciler == NAME && failure.is_told_after(lasted))
+        .filter(|failure| failure.reconciler == NAME && is_told_after(failure, lasted))
         .collect();
     if !told.is_empty() {
         let wanted = failed(format!("failed to clean up: {}", status::describe(&told)));
