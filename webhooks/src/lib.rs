@@ -5,7 +5,6 @@
 //! serving until nobody asks any more.
 
 mod app;
-mod certificate_metrics;
 mod lane;
 mod limits;
 mod metrics;
@@ -15,7 +14,6 @@ mod table;
 
 pub use app::{App, router};
 pub use berth_serve::LARGEST_BODY;
-pub use certificate_metrics::certificate_metrics;
 pub use limits::Limits;
 pub use metrics::Metrics;
 pub use run::{Open, Opening, ServeError, Server};

@@ -5,7 +5,10 @@ use berth_certs::managed::{Observer, Shape};
 use berth_serve::metrics::{counter, counters, gauge, gauges};
 use prometheus::Registry;
 
-/// Counts what becomes of managed certificates. To be called once for a registry.
+/// Registers the metrics of managed certificates. Returns the observer that counts.
+///
+/// # Panics
+/// The registry has these metrics already.
 pub fn certificate_metrics(registry: &Registry) -> Observer {
     let secret = gauges(
         registry,
