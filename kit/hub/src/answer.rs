@@ -17,7 +17,7 @@ use tower::BoxError;
 use crate::call::{Asked, Line};
 use crate::error::{CallError, Cause, causes, plain};
 
-/// A response of success.
+/// A successful response.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// 200 to 299.
@@ -31,19 +31,19 @@ pub struct Answer {
     pub(crate) line: Line,
 }
 
-/// The body of a successful response, as it comes. It has no deadline: the caller decides how long a silence may last.
+/// The body of a successful response, in chunks. It has no deadline: the caller decides how long to wait for a chunk.
 #[derive(Debug)]
 pub struct Chunks {
     /// The head.
     pub headers: HeaderMap,
     pub(crate) body: ResponseBody,
     pub(crate) line: Line,
-    /// What was read after the last line.
+    /// Bytes after the last line.
     pub(crate) rest: BytesMut,
     pub(crate) longest_line: usize,
 }
 
-/// A body from a connection, or from what a test stands in for one with.
+/// A body from a connection, or from a test's service.
 #[derive(Debug)]
 pub(crate) enum ResponseBody {
     Incoming(Incoming),
@@ -56,7 +56,7 @@ impl Answer {
     /// The body, read as JSON.
     ///
     /// # Errors
-    /// It is not such a value.
+    /// The body is not such a value.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, CallError> {
         serde_json::from_slice(&self.body).map_err(|error| {
             CallError::new(self.line.asked(), Cause::Unreadable(error.to_string()))
@@ -77,12 +77,12 @@ impl Answer {
 // === impl Chunks ===
 
 impl Chunks {
-    /// The next line, without its end; `None`: the body is complete. Empty lines are skipped. A watch sends one event per line.
+    /// The next line, without its end. `None`: the body is complete. Empty lines are skipped. A watch sends one event per line.
     ///
-    /// Cancel safe: what was read stays.
+    /// Cancel safe: bytes that were read are kept.
     ///
     /// # Errors
-    /// The connection broke, or the line is longer than the call's byte bound. What follows is of no use then.
+    /// The connection broke, or the line is longer than the call's byte bound. The rest cannot be used.
     pub async fn line(&mut self) -> Result<Option<Bytes>, CallError> {
         let mut searched = 0;
         loop {
@@ -107,7 +107,7 @@ impl Chunks {
         }
     }
 
-    /// What was asked, for messages.
+    /// What the call asked for, for messages.
     pub fn asked(&self) -> Asked {
         self.line.asked()
     }
@@ -122,7 +122,7 @@ impl Chunks {
     }
 }
 
-/// The chunks as they come, without those that [`Chunks::line`] has read already.
+/// The chunks that [`Chunks::line`] has not read.
 impl Stream for Chunks {
     type Item = Result<Bytes, CallError>;
 

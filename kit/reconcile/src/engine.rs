@@ -19,7 +19,7 @@ use crate::writer::Writer;
 /// The names of a controller, and the term that bounds its writes.
 #[derive(Clone, Debug)]
 pub struct Settings<'a> {
-    /// The name that Events give the controller.
+    /// The name of the controller in Events.
     pub controller: &'static str,
     /// The name of this process among several, for Events.
     pub instance: &'a str,
@@ -180,7 +180,7 @@ async fn drive<W: World>(work: Arc<Work<W>>, lane: usize) {
                 running.spawn(async move { work.one(key, since).await });
             }
             Some(ended) = running.join_next() => {
-                // A panic in a decider ends the process: going on with half a decision would be worse.
+                // A panic in a decider ends the process: to continue with half a decision would be worse.
                 if let Err(error) = ended && error.is_panic() {
                     std::panic::resume_unwind(error.into_panic());
                 }
