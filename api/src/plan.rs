@@ -1,15 +1,11 @@
 //! The result of a decision: the writes that are due now, and when to decide again.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 
 use crate::resource::GroupVersionResource;
-use crate::{groups, room};
-
-/// A failure that may pass by itself is reported when it has lasted this long: longer than the restart of an API server, or
-/// the election of a leader.
-const LASTING: Duration = Duration::from_secs(10);
+use crate::room;
 
 /// The writes that are due, and when to decide again.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -145,6 +141,41 @@ impl Plan {
     }
 }
 
+impl From<Write> for Plan {
+    fn from(write: Write) -> Self {
+        Self {
+            writes: vec![write],
+            again: None,
+        }
+    }
+}
+
+// === impl Write ===
+
+impl Write {
+    /// A JSON merge patch of a cluster-scoped object, without Events.
+    pub fn patch(
+        reconciler: &'static str,
+        resource: GroupVersionResource,
+        name: impl Into<String>,
+        body: Value,
+    ) -> Self {
+        Self {
+            target: Target {
+                resource,
+                namespace: None,
+                name: name.into(),
+            },
+            action: Action::Patch {
+                subresource: None,
+                body,
+            },
+            reconciler,
+            events: Vec::new(),
+        }
+    }
+}
+
 // === impl WriteFailure ===
 
 impl WriteFailure {
@@ -153,32 +184,9 @@ impl WriteFailure {
         room::is_too_large(self.code, &self.message)
     }
 
-    /// Whether the next try may succeed without any change by a person.
-    ///
-    /// So it is without a response; when the API server is busy or has an internal error; on a conflict with another writer;
-    /// when the ManagedCluster was deleted; and when the authorizer has not yet seen the role that a binding names.
+    /// Returns true if the next try may succeed without any change by a user: no response, a busy API server or an internal
+    /// error of it, a conflict with another writer.
     pub fn is_transient(&self) -> bool {
-        match self.code {
-            _ if self.is_too_large() => false,
-            0 | 409 | 429 | 500.. => true,
-            404 => {
-                let kind = (
-                    &*self.target.resource.group,
-                    &*self.target.resource.resource,
-                );
-                kind == (groups::CLUSTER, groups::MANAGED_CLUSTERS)
-                    || [
-                        (groups::RBAC, "clusterrolebindings"),
-                        (groups::RBAC, "rolebindings"),
-                    ]
-                    .contains(&kind)
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether the failure is to be reported. `lasted`: how long writes for this key have failed in a row.
-    pub fn is_told_after(&self, lasted: Duration) -> bool {
-        !self.is_transient() || lasted >= LASTING
+        matches!(self.code, 0 | 409 | 429 | 500..) && !self.is_too_large()
     }
 }

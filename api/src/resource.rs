@@ -10,3 +10,20 @@ pub struct GroupVersionResource {
     /// The plural name.
     pub resource: String,
 }
+
+// === impl GroupVersionResource ===
+
+impl GroupVersionResource {
+    /// The resource of a group (empty: the core group) in a version.
+    pub fn new(
+        group: impl Into<String>,
+        version: impl Into<String>,
+        resource: impl Into<String>,
+    ) -> Self {
+        Self {
+            group: group.into(),
+            version: version.into(),
+            resource: resource.into(),
+        }
+    }
+}

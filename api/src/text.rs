@@ -1,4 +1,4 @@
-//! Characters of untrusted text that are safe to show.
+//! Untrusted text: which characters are safe to show, and how a long text is cut.
 
 /// Invisible characters that Unicode classifies as letters, symbols or marks: fillers, the braille blank, joiners.
 const INVISIBLE: [char; 9] = [
@@ -25,6 +25,19 @@ pub fn is_plain(c: char) -> bool {
     }
 }
 
+/// The first `longest` characters of a text, and whether more follow.
+pub fn cut(text: &str, longest: usize) -> (&str, bool) {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => (&text[..end], true),
+        None => (text, false),
+    }
+}
+
+/// At most `longest` bytes of a text, up to the end of a character.
+pub fn cut_bytes(text: &str, longest: usize) -> &str {
+    &text[..text.floor_char_boundary(longest)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,5 +51,13 @@ mod tests {
         for c in tricks.chars() {
             assert!(!is_plain(c), "{}", c.escape_unicode());
         }
+    }
+
+    #[test]
+    fn a_text_is_cut_at_the_end_of_a_character() {
+        assert_eq!(cut("año", 2), ("añ", true));
+        assert_eq!(cut("año", 3), ("año", false));
+        assert_eq!(cut_bytes("año", 2), "a");
+        assert_eq!(cut_bytes("año", 9), "año");
     }
 }

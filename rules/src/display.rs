@@ -7,7 +7,7 @@
 
 use std::fmt::{self, Write};
 
-pub use berth_api::text::is_plain;
+pub use berth_api::text::{cut, cut_bytes, is_plain};
 
 /// The maximum number of bytes of a name. Kubernetes names are not longer.
 const LONGEST: usize = 253;
@@ -203,19 +203,6 @@ where
         text.push_str(&format!("{separator}... and {more} more"));
     }
     text
-}
-
-/// Returns the first `longest` characters of a text, and true if the text has more.
-pub fn cut(text: &str, longest: usize) -> (&str, bool) {
-    match text.char_indices().nth(longest) {
-        Some((end, _)) => (&text[..end], true),
-        None => (text, false),
-    }
-}
-
-/// Returns at most `longest` bytes of a text, without a partial character.
-pub fn cut_bytes(text: &str, longest: usize) -> &str {
-    &text[..text.floor_char_boundary(longest)]
 }
 
 #[cfg(test)]

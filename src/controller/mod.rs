@@ -10,7 +10,7 @@ mod standing;
 #[cfg(test)]
 mod tests;
 
-use berth_webhooks::certificate_metrics;
+use berth_certs_keeper::certificate_metrics;
 use prometheus::Registry;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;

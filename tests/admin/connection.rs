@@ -1,7 +1,7 @@
 //! Which hub, as whom, and what is said when there is none.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
 
@@ -205,6 +205,40 @@ async fn a_hub_that_is_not_there_or_hangs_is_told_in_time() {
         "{output:?}"
     );
     assert!(output.stderr.contains("refused"), "{output:?}");
+}
+
+#[tokio::test]
+async fn the_warnings_of_a_refusal_are_shown_before_it() {
+    let folder = TempDir::new().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            connection.read_exact(&mut byte).unwrap();
+            request.push(byte[0]);
+        }
+        let status = json!({"kind": "Status", "apiVersion": "v1", "code": 403, "reason": "Forbidden", "message": "no"});
+        let (body, head) = (
+            status.to_string(),
+            "HTTP/1.1 403 Forbidden\r\nConnection: close",
+        );
+        let warning = r#"299 - "this account ends tomorrow""#;
+        let length = body.len();
+        write!(
+            connection,
+            "{head}\r\nWarning: {warning}\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+    });
+    let kubeconfig = nobody_at(&folder, &server);
+    let output = alone(&folder, &["get", "clusters", "--kubeconfig", &kubeconfig]).await;
+    assert_eq!(
+        output.failed(),
+        "Warning: this account ends tomorrow\nError: no (Forbidden)\n"
+    );
 }
 
 #[tokio::test]

@@ -4,7 +4,6 @@
 //! ready when it can decide; not ready from the moment of the shutdown signal; then serving until clients have moved on.
 
 mod app;
-mod certificate_metrics;
 mod lane;
 mod limits;
 mod metrics;
@@ -14,7 +13,6 @@ mod table;
 
 pub use app::{App, router};
 pub use berth_serve::LARGEST_BODY;
-pub use certificate_metrics::certificate_metrics;
 pub use limits::Limits;
 pub use metrics::Metrics;
 pub use run::{Open, Opening, ServeError, Server};

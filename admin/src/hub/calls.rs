@@ -188,22 +188,21 @@ impl HubConnection {
         self.read(&answer.map_err(|error| self.failure(&error))?)
     }
 
-    /// Makes a call within the timeout of requests. Warnings of the hub go to standard error, as in kubectl.
+    /// Makes a call, within the time that a user waits. The hub's warnings go to standard error, as kubectl has it, also those
+    /// of a refusal.
     pub(super) async fn call(&self, call: Call) -> Result<Answer, CallError> {
-        let answer = self.api.call(call.within(self.wait)).await?;
-        for warning in answer.warnings() {
-            let plain = |c| {
-                if berth_rules::display::is_plain(c) {
-                    c
-                } else {
-                    '?'
-                }
-            };
-            let warning: String = warning.chars().map(plain).collect();
-            // An error of standard error does not stop the command.
+        let answer = self.api.call(call.within(self.wait)).await;
+        let warnings: Vec<String> = match &answer {
+            Ok(answer) => answer.warnings().collect(),
+            Err(error) => error
+                .refusal()
+                .map_or_else(Vec::new, |it| it.warnings.clone()),
+        };
+        for warning in warnings {
+            // With nowhere to write it to, the command goes on.
             let _ = writeln!(io::stderr(), "Warning: {warning}");
         }
-        Ok(answer)
+        answer
     }
 
     pub(super) fn read(&self, answer: &Answer) -> Result<Value, CommandError> {

@@ -1,8 +1,8 @@
 //! Registrations that do not exist, and when certificates may rotate without them.
 //!
-//! A registration may be left out for good, or be missing for a moment: deleted, and about to be applied again with the bundle
-//! that somebody stored. So one that is missing holds up a rotation, for as long as a published authority settles; after that
-//! it is taken for left out.
+//! A registration may be left out for good, or be missing for a moment: a user deletes it and applies it again, with the bundle
+//! of a stored manifest. So a missing registration holds up a rotation for as long as a published authority settles. After
+//! that it counts as left out.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::settings::Registration;
 
-/// Which registrations are absent, on the API server's own word, and since when this process knows.
+/// The registrations that do not exist, on the API server's own word, and since when this process knows.
 #[derive(Debug, Default)]
 pub(crate) struct Absent {
     since: BTreeMap<String, Since>,
@@ -26,12 +26,12 @@ struct Since {
 // === impl Absent ===
 
 impl Absent {
-    /// It exists.
+    /// Notes that a registration exists.
     pub(crate) fn found(&mut self, registration: &Registration) {
         self.since.remove(&registration.to_string());
     }
 
-    /// It does not exist, now.
+    /// Notes that a registration does not exist now.
     pub(crate) fn missed(&mut self, registration: &Registration) {
         self.since
             .entry(registration.to_string())
@@ -41,12 +41,13 @@ impl Absent {
             });
     }
 
+    /// The number of registrations that do not exist.
     pub(crate) fn count(&self) -> usize {
         self.since.len()
     }
 
-    /// When the last of those that are waited for has been waited for; `None`: all are there or left out. Those that are left
-    /// out are reported once.
+    /// Returns until when missing registrations hold up a rotation. `None`: each exists or counts as left out. Those that count
+    /// as left out are logged once.
     pub(crate) fn waits_until(&mut self, settle: Duration) -> Option<Instant> {
         let now = Instant::now();
         let mut until = None;

@@ -1,7 +1,7 @@
-//! Who leads keeps Secret and registrations as they should be.
+//! The leader keeps Secret and registrations as they should be.
 //!
-//! Watches only wake it. What it decides by it reads then, from the hub itself and not from what a watch told: one who has
-//! just begun to lead must not take back what its predecessor did a moment ago.
+//! Watches only wake the keeper. It then reads the objects, and decides by them and not by what a watch reported: a keeper that
+//! has just begun to lead must not undo what its predecessor wrote a moment ago.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -11,33 +11,40 @@ use berth_certs::managed::events::{Made, Reason};
 use berth_certs::managed::{
     Bundle, Decision, Event, Facts, Observer, Published, Shape, State, Step, decide, make, verifies,
 };
+use berth_hub::Backoff;
 use berth_lease::Term;
+use berth_reconcile::follow_one;
 use futures::future::join_all;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use crate::absent::Absent;
-use crate::called::is_a_trusted_certificate_served;
-use crate::follow::{backoff, follow};
+use crate::called::is_any_trusted;
 use crate::objects::{Failure, Objects, Registered, Stored};
 use crate::reader::Memory;
 use crate::settings::Settings;
 
-/// The longest time without a look.
+/// The first pause after a failure, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// The longest time between two checks of all objects.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// Upper bound on steps per run.
 const MOST_STEPS: usize = 32;
 
-/// So often in a row somebody else may have been faster.
+/// Upper bound on conflicts in a row with other clients.
 const MOST_CONFLICTS: usize = 3;
 
-/// Somebody who writes bundles, too, and other ones, is fought so many times in so long.
+/// Upper bound on changes of other clients that are undone within [`MENDS_IN`].
 const MOST_MENDS: usize = 20;
+
+/// The time for [`MOST_MENDS`].
 const MENDS_IN: Duration = Duration::from_secs(60);
 
-/// Keeps them, for one term.
+/// Keeps certificates for one term.
 pub(crate) struct Keeper<'a> {
     pub(crate) objects: &'a Objects,
     pub(crate) settings: &'a Settings,
@@ -46,39 +53,39 @@ pub(crate) struct Keeper<'a> {
     pub(crate) term: &'a Term,
 }
 
-/// What it knows by now.
+/// What a keeper knows.
 #[derive(Default)]
 struct Work {
     /// The last good state that was read or written in this term.
     remembered: Option<State>,
-    /// What each registration had, when it was last right.
+    /// The bundle of each registration when it was last right.
     right: BTreeMap<String, String>,
     /// Registrations that do not exist.
     absent: Absent,
-    /// When somebody's changes were undone.
+    /// When changes of other clients were undone.
     mends: VecDeque<Instant>,
-    /// What the log has been told.
-    told: Option<Failure>,
+    /// The failure that was logged last.
+    logged: Option<Failure>,
 }
 
 // === impl Keeper ===
 
 impl Keeper<'_> {
-    /// Goes on until the future is dropped. Each request ends with the term.
+    /// Keeps certificates until the future is dropped. Each request ends with the term.
     pub(crate) async fn keep(&self) -> Infallible {
         let wake = Notify::new();
         let watches = self.settings.registrations.iter().map(|registration| {
-            let collection = Objects::registrations(registration);
+            let row = Objects::watched_registration(registration);
             let (api, wake) = (self.objects.api(), &wake);
             async move {
-                // Why a watch fails is found out again, and reported, by the look that it causes.
-                follow(api, collection, &registration.name, |_| wake.notify_one()).await
+                // The keeper reads the registration then, and reports why that fails.
+                follow_one(api, &row, |_| wake.notify_one()).await
             }
         });
         let watches = join_all(watches);
         tokio::select! {
             never = self.work(&wake) => never,
-            // Only without any registration.
+            // Without registrations.
             _ = watches => self.work(&wake).await,
         }
     }
@@ -86,23 +93,23 @@ impl Keeper<'_> {
     async fn work(&self, wake: &Notify) -> Infallible {
         let mut changes = self.memory.changes();
         let mut work = Work::default();
-        let mut pauses = backoff();
+        let mut pauses = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             let wait = match self.settle(&mut work).await {
                 Ok(again) => {
                     pauses.reset();
-                    work.told = None;
+                    work.logged = None;
                     let left = again.duration_since(Timestamp::now());
                     Duration::try_from(left).unwrap_or_default().min(LOOK_AGAIN)
                 }
                 Err(failure) => {
                     self.observer.tell(&Event::Failed);
-                    if work.told.as_ref() != Some(&failure) {
+                    if work.logged.as_ref() != Some(&failure) {
                         tracing::warn!(error = %failure, "certificates cannot be kept; trying again");
-                        work.told = Some(failure);
+                        work.logged = Some(failure);
                     }
                     let wait = pauses.pause();
-                    // Whatever changes in the registrations would find the same; a Secret that is put back does not.
+                    // A change of the Secret may end the failure. A change of a registration does not.
                     tokio::select! {
                         _ = changes.changed() => {}
                         () = sleep(wait) => {}
@@ -113,19 +120,19 @@ impl Keeper<'_> {
             tokio::select! {
                 () = wake.notified() => {}
                 _ = changes.changed() => {}
-                // Not earlier: at the moment itself there is something to do.
+                // A moment later, when the next step is due.
                 () = sleep(wait + Duration::from_millis(1)) => {}
             }
         }
     }
 
-    /// Looks and does until there is nothing to do. When there will be.
+    /// Reads, decides and writes until nothing is due. Returns when something will be.
     async fn settle(&self, work: &mut Work) -> Result<Timestamp, Failure> {
         let mut conflicts = 0;
         for _ in 0..MOST_STEPS {
             let stored = self.objects.secret(self.term, Timestamp::now()).await?;
             let (registered, unseen) = self.registered(work).await;
-            // Not before: since when something is published is counted from here.
+            // After the requests: the time to settle counts from here.
             let now = Timestamp::now();
             let published: Published = registered.iter().flat_map(Registered::published).collect();
             let missed_until = work.absent.waits_until(self.settings.policy.settle);
@@ -149,18 +156,18 @@ impl Keeper<'_> {
             let mut decision = decide(&facts);
             if decision == Decision::Ask {
                 let called = registered.iter().flat_map(|it| it.called.clone());
-                let served = is_a_trusted_certificate_served(called.collect()).await;
+                let served = is_any_trusted(called.collect()).await;
                 facts.served = Some(served);
                 decision = decide(&facts);
                 if !served {
                     tracing::info!(
-                        "nobody serves what the registrations believe: a new authority need not settle"
+                        "no webhook server runs that the registrations trust: a new authority need not settle"
                     );
                 }
             }
             let again = match decision {
                 Decision::Blocked => {
-                    // The gates serve on from memory, so what they serve stays published and is mended.
+                    // The gates still serve the last good state, so its authority stays published.
                     let served = remembered.as_ref().or(reading.state.as_ref());
                     let _ = self.publish(work, served, &registered, now).await;
                     return Err(self.objects.unusable(reading.shape));
@@ -172,7 +179,7 @@ impl Keeper<'_> {
                         continue;
                     }
                     Err(failure) => {
-                        // What is stored can be published all the same.
+                        // The stored state is still published.
                         let _ = self
                             .publish(work, reading.state.as_ref(), &registered, now)
                             .await;
@@ -192,7 +199,7 @@ impl Keeper<'_> {
                 Wrote::Something => {}
                 Wrote::Nothing => {
                     self.observer.tell(&Event::Verified(now));
-                    // From then on, what is missing is taken for left out.
+                    // From then on missing registrations count as left out.
                     let missed_until =
                         missed_until.map(|at| now + at.duration_since(Instant::now()));
                     return Ok(missed_until.map_or(again, |at| again.min(at)));
@@ -200,7 +207,7 @@ impl Keeper<'_> {
                 Wrote::Later(at) => return Ok(again.min(at)),
             }
         }
-        // Somebody else writes all the time.
+        // Another client writes all the time.
         Ok(Timestamp::now() + LOOK_AGAIN / 20)
     }
 
@@ -228,10 +235,10 @@ impl Keeper<'_> {
         facts: &Facts<'_>,
         stored: &Stored,
     ) -> Result<(), Failure> {
-        // A Secret as its manifest has it is not spoilt.
+        // The Secret of the manifest is empty, which deserves no warning.
         if facts.stored.shape != Shape::Empty {
             for problem in &facts.stored.problems {
-                tracing::warn!(%problem, "the stored certificates are spoilt");
+                tracing::warn!(%problem, "the stored certificates are unusable");
             }
         }
         let state = make(step, facts).map_err(|error| Failure::making(&error))?;
@@ -279,13 +286,13 @@ impl Keeper<'_> {
                 && let Some(wait) = work.is_a_fight()
             {
                 tracing::warn!(registration = name, others = ?registered.others,
-                    "somebody else writes another caBundle all the time; this one is mended less often");
+                    "another client keeps writing another caBundle; it is mended less often");
                 wrote = Wrote::Later(Timestamp::now() + wait);
                 continue;
             }
             match self.objects.publish(self.term, registered, &bundle).await {
                 Ok(()) => {
-                    tell(reason, &name, &registered.others);
+                    log(reason, &name, &registered.others);
                     self.observer.tell(&Event::Wrote(reason));
                     if reason != Reason::Published {
                         work.mends.push_back(Instant::now());
@@ -296,7 +303,7 @@ impl Keeper<'_> {
                 Err(failure) if failure.is_conflict() || failure.is_absence() => {
                     wrote = Wrote::Something;
                 }
-                // The others are not to suffer from it.
+                // The other registrations are written all the same.
                 Err(failure) => failed = failed.or(Some(failure)),
             }
         }
@@ -306,7 +313,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// Why a registration has not what it should. `right`: what it had when it was.
+    /// Why a registration lacks the right bundle. `right`: the bundle it had when it was last right.
     fn reason(
         &self,
         right: Option<&String>,
@@ -340,16 +347,16 @@ impl Keeper<'_> {
     }
 }
 
-/// What became of the registrations.
+/// The outcome for the registrations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrote {
     Nothing,
     Something,
-    /// One was left as it is, until then.
+    /// One is left as it is until then.
     Later(Timestamp),
 }
 
-fn tell(reason: Reason, registration: &str, others: &[String]) {
+fn log(reason: Reason, registration: &str, others: &[String]) {
     match reason {
         Reason::Published => tracing::info!(registration, "the caBundle is published"),
         Reason::Differs => {
@@ -370,7 +377,7 @@ fn tell(reason: Reason, registration: &str, others: &[String]) {
 // === impl Work ===
 
 impl Work {
-    /// Somebody else writes bundles all the time: so long it is to be left to them.
+    /// Returns how long a registration is left as it is, if other clients write it all the time.
     fn is_a_fight(&mut self) -> Option<Duration> {
         while self.mends.front().is_some_and(|at| at.elapsed() > MENDS_IN) {
             self.mends.pop_front();

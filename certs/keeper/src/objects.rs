@@ -1,39 +1,40 @@
-//! What is asked of the hub: the Secret and the registrations. Each request has a deadline, and a write has none beyond the
-//! term it is made in.
+//! Requests for the Secret and the registrations. Each has a deadline, which is no later than the end of the term.
 
 use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
+use berth_api::GroupVersionResource;
 use berth_certs::issue::IssueError;
 use berth_certs::managed::state::ANNOTATIONS;
 use berth_certs::managed::{Bundle, Content, Reading, Shape, State};
 use berth_hub::{Call, CallError, HubApi, JSON_PATCH, optional};
 use berth_lease::Term;
+use berth_reconcile::{WatchError, Watched};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::called::Called;
 use crate::settings::{Place, Registration};
 
-/// The longest a request may take.
-pub(crate) const LONGEST: Duration = Duration::from_secs(10);
+/// The longest time for a request.
+const LONGEST: Duration = Duration::from_secs(10);
 
-/// The byte bound of a response: an object, with what others added to it.
-pub(crate) const LONGEST_OBJECT: usize = 4 << 20;
+/// The byte bound of a response: an object, with what other clients added to it.
+const LONGEST_OBJECT: usize = 4 << 20;
 
-/// In managedFields.
+/// The name in managedFields.
 const FIELD_MANAGER: &str = "berth-certificates";
 
-/// The type of a Secret that is ours.
+/// The type of the Secret.
 const OPAQUE: &str = "Opaque";
 
-/// Why a request achieved nothing.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{words}")]
+#[error("{message}")]
 pub(crate) struct Failure {
-    /// What was asked for, and why it failed.
-    words: String,
-    /// HTTP status code; 0 if there was no answer.
+    /// What was requested, and why it failed.
+    message: String,
+    /// HTTP status code; 0 without a response.
     code: u16,
     is_absence: bool,
 }
@@ -48,11 +49,11 @@ pub(crate) struct Stored {
 pub(crate) struct Registered {
     pub(crate) registration: Registration,
     version: String,
-    /// What each of its webhooks has, decoded; nothing, where that is none.
+    /// The caBundle of each of its webhooks, decoded; empty if it has none or an invalid one.
     pub(crate) bundles: Vec<Vec<u8>>,
-    /// Whom API servers call by it.
+    /// The addresses that API servers call by it.
     pub(crate) called: Vec<Called>,
-    /// Who else has written it.
+    /// Other field managers that have written it.
     pub(crate) others: Vec<String>,
 }
 
@@ -79,25 +80,41 @@ impl Objects {
         &self.api
     }
 
-    /// The path of the Secrets.
-    pub(crate) fn secrets(&self) -> String {
-        format!("/api/v1/namespaces/{}/secrets", self.namespace)
+    /// The Secret, to be followed.
+    pub(crate) fn watched_secret(&self) -> Watched<Value> {
+        let kind = GroupVersionResource::new("", "v1", "secrets");
+        Watched::new("secrets", kind, |item| item.parse())
+            .within(&self.namespace)
+            .named(&self.name)
     }
 
-    /// The path of the registrations of this kind.
-    pub(crate) fn registrations(registration: &Registration) -> String {
+    /// A registration, to be followed: only that it changes.
+    pub(crate) fn watched_registration(registration: &Registration) -> Watched<()> {
+        let resource = registration.resource();
+        let kind = GroupVersionResource::new("admissionregistration.k8s.io", "v1", resource);
+        Watched::new(resource, kind, |_| Ok(())).named(&registration.name)
+    }
+
+    /// The path of the Secret.
+    fn secret_path(&self) -> String {
         format!(
-            "/apis/admissionregistration.k8s.io/v1/{}",
-            registration.resource()
+            "/api/v1/namespaces/{}/secrets/{}",
+            self.namespace, self.name
         )
     }
 
-    /// What messages call the Secret.
+    /// The path of a registration.
+    fn registration_path(registration: &Registration) -> String {
+        let (resource, name) = (registration.resource(), &registration.name);
+        format!("/apis/admissionregistration.k8s.io/v1/{resource}/{name}")
+    }
+
+    /// The name of the Secret in messages.
     pub(crate) fn secret_name(&self) -> String {
         format!("Secret {}/{}", self.namespace, self.name)
     }
 
-    /// What is made of a Secret.
+    /// Reads a Secret, or its absence.
     pub(crate) fn reading(&self, object: Option<&Value>, now: Timestamp) -> Reading {
         let Some(object) = object else {
             return Reading::default();
@@ -116,7 +133,7 @@ impl Objects {
                 .collect(),
         };
         let mut reading = Reading::of(&self.secret_name(), &content, now);
-        // Neither can be changed.
+        // Neither can be corrected by an update.
         if object["type"] != OPAQUE || object["immutable"] == true {
             reading.shape = Shape::Misshapen;
         }
@@ -125,15 +142,14 @@ impl Objects {
 
     /// The Secret, as it is now.
     pub(crate) async fn secret(&self, term: &Term, now: Timestamp) -> Result<Stored, Failure> {
-        let path = format!("{}/{}", self.secrets(), self.name);
-        let object = optional(self.call(term, Call::get(path)).await)?;
+        let object = optional(self.call(term, Call::get(self.secret_path())).await)?;
         Ok(Stored {
             reading: self.reading(object.as_ref(), now),
             object,
         })
     }
 
-    /// Stores a state in place of what was read, and of nothing else.
+    /// Replaces the Secret that was read by a state. If the Secret has changed since, that is a conflict.
     pub(crate) async fn store(
         &self,
         term: &Term,
@@ -147,22 +163,18 @@ impl Objects {
         else {
             return Err(self.unusable(stored.reading.shape));
         };
-        // Untyped: what others add to the object is kept.
+        // Untyped: fields that other clients added are kept.
         let mut object = object.clone();
         fill(&mut object, state);
-        let path = format!(
-            "{}/{}?fieldManager={FIELD_MANAGER}",
-            self.secrets(),
-            self.name
-        );
+        let path = format!("{}?fieldManager={FIELD_MANAGER}", self.secret_path());
         self.call(term, Call::put(path, object.to_string())).await?;
         Ok(())
     }
 
-    /// Why nothing can be stored in a Secret of this shape, and what to do about it.
+    /// Why a Secret of this shape cannot be used, and what to do about it.
     pub(crate) fn unusable(&self, shape: Shape) -> Failure {
         Failure {
-            words: format!(
+            message: format!(
                 "{}: {}",
                 self.secret_name(),
                 remedy(shape, &self.namespace, &self.name)
@@ -172,22 +184,19 @@ impl Objects {
         }
     }
 
-    /// A registration, as it is now; `None`: it does not exist, on the API server's own word.
+    /// A registration, as it is now. `None`: it does not exist, on the API server's own word.
     pub(crate) async fn registered(
         &self,
         term: &Term,
         registration: &Registration,
     ) -> Result<Option<Registered>, Failure> {
-        let path = format!(
-            "{}/{}",
-            Self::registrations(registration),
-            registration.name
-        );
+        let path = Self::registration_path(registration);
         let object = optional(self.call(term, Call::get(path)).await)?;
         Ok(object.map(|object| Registered::new(registration, &object)))
     }
 
-    /// Gives each webhook of a registration this bundle, unless the registration was changed meanwhile.
+    /// Sets the bundle of each webhook of a registration. If the registration has changed since it was read, that is a
+    /// conflict.
     pub(crate) async fn publish(
         &self,
         term: &Term,
@@ -195,18 +204,15 @@ impl Objects {
         bundle: &str,
     ) -> Result<(), Failure> {
         let registration = &registered.registration;
-        let path = format!(
-            "{}/{}?fieldManager={FIELD_MANAGER}",
-            Self::registrations(registration),
-            registration.name,
-        );
+        let path = Self::registration_path(registration);
+        let path = format!("{path}?fieldManager={FIELD_MANAGER}");
         let patch = registered.patch(bundle).to_string();
         self.call(term, Call::patch(path, JSON_PATCH, patch))
             .await?;
         Ok(())
     }
 
-    /// A call that ends with the term.
+    /// Makes a call that ends with the term.
     async fn call(&self, term: &Term, call: Call) -> Result<Value, CallError> {
         let longest = term.bound(LONGEST);
         let longest = longest.ok_or_else(|| call.not_sent("another process leads now"))?;
@@ -247,13 +253,13 @@ impl Registered {
         }
     }
 
-    /// What its webhooks have.
+    /// The bundles of its webhooks.
     pub(crate) fn published(&self) -> impl Iterator<Item = Bundle> + '_ {
         self.bundles.iter().map(|pem| Bundle::new(pem))
     }
 
     fn patch(&self, bundle: &str) -> Value {
-        // With another version than the stored one it is a conflict.
+        // A conflict, if another version is stored.
         let mut operations = vec![json!({
             "op": "replace", "path": "/metadata/resourceVersion", "value": self.version,
         })];
@@ -268,27 +274,38 @@ impl Registered {
 // === impl Failure ===
 
 impl Failure {
+    fn refused(code: u16, mut message: String) -> Self {
+        if code == 403 {
+            message.push_str("; grant what manifests/server/certificates-role.yaml does");
+        }
+        Self {
+            message,
+            code,
+            is_absence: false,
+        }
+    }
+
     pub(crate) fn making(error: &IssueError) -> Self {
         Self {
-            words: format!("make certificates: {error}"),
+            message: format!("make certificates: {error}"),
             code: 0,
             is_absence: false,
         }
     }
 
-    /// Somebody else was faster: it is to be looked at again at once.
+    /// Returns true if another client has written the object in between.
     pub(crate) fn is_conflict(&self) -> bool {
         self.code == 409
     }
 
-    /// What was asked for does not exist any more.
+    /// Returns true if the object does not exist.
     pub(crate) fn is_absence(&self) -> bool {
         self.is_absence
     }
 }
 
-/// Why a Secret of this shape holds no certificate, and what an admin does about it.
-pub(crate) fn remedy(shape: Shape, namespace: &str, name: &str) -> String {
+/// Why a Secret of this shape holds no certificate, and what an admin can do about it.
+fn remedy(shape: Shape, namespace: &str, name: &str) -> String {
     match shape {
         Shape::Missing => {
             "does not exist: kubectl apply -f manifests/server/certificates.yaml".to_owned()
@@ -307,15 +324,16 @@ pub(crate) fn remedy(shape: Shape, namespace: &str, name: &str) -> String {
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
-        let mut words = error.to_string();
-        if error.code() == 403 {
-            words.push_str("; grant what manifests/server/certificates-role.yaml does");
-        }
         Self {
-            words,
-            code: error.code(),
             is_absence: error.is_absent(),
+            ..Self::refused(error.code(), error.to_string())
         }
+    }
+}
+
+impl From<WatchError> for Failure {
+    fn from(error: WatchError) -> Self {
+        Self::refused(error.code, error.message)
     }
 }
 
@@ -325,7 +343,7 @@ impl std::fmt::Display for Registration {
     }
 }
 
-/// Puts a state into a Secret. Annotations and labels of others stay.
+/// Puts a state into a Secret. Annotations and labels of other clients stay.
 fn fill(object: &mut Value, state: &State) {
     let content = state.content();
     let data: Map<_, _> = content
@@ -345,7 +363,7 @@ fn fill(object: &mut Value, state: &State) {
             .map(|(key, value)| (key, value.into())),
     );
     metadata["annotations"] = annotations.into();
-    // Left out, they stay as they are.
+    // The API server keeps them if they are left out.
     if let Some(metadata) = metadata.as_object_mut() {
         metadata.remove("managedFields");
     }

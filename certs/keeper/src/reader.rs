@@ -1,4 +1,4 @@
-//! What every replica knows of the Secret, and serves from.
+//! The Secret as every replica last saw it, and serves from it.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,19 +8,19 @@ use berth_certs::managed::{Event, Observer, Reading, Shape, State};
 use berth_certs::pair::Pair;
 use berth_certs::pem::{CertError, Digest, Problem};
 use berth_certs::serving::PairSource;
+use berth_reconcile::follow_one;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::follow::follow;
 use crate::objects::{Failure, Objects};
 
-/// How often the log says what is waited for.
-const TELL_AGAIN: Duration = Duration::from_secs(5);
+/// While no certificate can be served, that is logged this often.
+const LOG_AGAIN: Duration = Duration::from_secs(5);
 
-/// The last good state that was seen.
+/// The last good state of the Secret.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// What messages call the Secret.
+    /// The name of the Secret in messages.
     name: String,
     known: Mutex<Known>,
     changes: watch::Sender<()>,
@@ -28,15 +28,15 @@ pub(crate) struct Memory {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// With a leaf, and whole.
+    /// The last state without problems and with a leaf.
     good: Option<State>,
-    /// Why the last that was seen is not that.
+    /// Why the Secret as last seen is not such a state.
     problem: Option<CertError>,
-    /// Why nothing is there yet, for a person.
+    /// Why no certificate can be served yet, for users.
     lacking: String,
 }
 
-/// The pair of the Secret, as it was last seen whole.
+/// The pair of the last good state of the Secret.
 #[derive(Clone, Debug)]
 pub struct ManagedPair(Arc<Memory>);
 
@@ -60,12 +60,12 @@ impl Memory {
         self.known().good.clone()
     }
 
-    /// Says when the Secret was seen anew.
+    /// Notifies whenever the Secret was read.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
 
-    /// The Secret is like this now. `unusable`: what to say of one that holds nothing.
+    /// Remembers the Secret as it is now. `unusable`: the message for a Secret of a shape without certificates.
     fn saw(&self, reading: Reading, unusable: impl FnOnce(Shape) -> String) {
         let mut known = self.known();
         known.problem = None;
@@ -106,6 +106,7 @@ impl Memory {
         self.changes.send_replace(());
     }
 
+    /// Remembers why the Secret cannot be read.
     fn lost_sight(&self, failure: &Failure) {
         self.known().lacking = failure.to_string();
     }
@@ -130,7 +131,7 @@ impl ManagedPair {
         Self(memory)
     }
 
-    /// Waits until there is one to serve. The log says what is waited for.
+    /// Waits until a pair can be served. Logs what is missing.
     pub async fn is_there(&self) {
         let mut changes = self.0.changes();
         loop {
@@ -139,7 +140,7 @@ impl ManagedPair {
             }
             tokio::select! {
                 _ = changes.changed() => {}
-                () = tokio::time::sleep(TELL_AGAIN) => {
+                () = tokio::time::sleep(LOG_AGAIN) => {
                     let waiting = self.lacking();
                     tracing::warn!(waiting, "no certificate to serve yet: not ready");
                 }
@@ -147,7 +148,7 @@ impl ManagedPair {
         }
     }
 
-    /// What is missing until there is one, for a person.
+    /// What is missing until a pair can be served, for users.
     pub fn lacking(&self) -> String {
         self.0.known().lacking.clone()
     }
@@ -169,17 +170,13 @@ impl PairSource for ManagedPair {
     }
 }
 
-/// Follows the Secret.
-pub(crate) async fn read(
-    objects: &Objects,
-    name: &str,
-    memory: &Memory,
-    observer: &Observer,
-) -> Infallible {
-    let mut told = None;
-    follow(objects.api(), objects.secrets(), name, |seen| match seen {
+/// Follows the Secret until the future is dropped.
+pub(crate) async fn read(objects: &Objects, memory: &Memory, observer: &Observer) -> Infallible {
+    let mut logged = None;
+    let secret = objects.watched_secret();
+    follow_one(objects.api(), &secret, |seen| match seen {
         Ok(object) => {
-            told = None;
+            logged = None;
             let reading = objects.reading(object.as_ref(), Timestamp::now());
             observer.tell(&Event::Secret(reading.shape));
             if let Some(state) = &reading.state {
@@ -190,14 +187,15 @@ pub(crate) async fn read(
             }
             memory.saw(reading, |shape| objects.unusable(shape).to_string());
         }
-        Err(failure) => {
+        Err(error) => {
+            let failure = Failure::from(error);
             observer.tell(&Event::Failed);
-            // Once: what is served goes on.
-            if told.as_ref() != Some(&failure) {
-                tracing::warn!(error = %failure, "certificates cannot be followed; trying again");
+            // Once: the last good state is still served.
+            if logged.as_ref() != Some(&failure) {
+                tracing::warn!(error = %failure, "the Secret of the certificates cannot be read; trying again");
             }
             memory.lost_sight(&failure);
-            told = Some(failure);
+            logged = Some(failure);
         }
     })
     .await

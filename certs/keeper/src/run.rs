@@ -1,4 +1,4 @@
-//! All of it together: the gate's replicas read; the controller's replicas read, too, and the elected one keeps.
+//! The whole: all replicas of gate and controller read; the elected replica of the controller keeps.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::objects::Objects;
 use crate::reader::{ManagedPair, Memory, read};
 use crate::settings::{Place, Settings};
 
-/// Managed certificates, ready to be read, and kept where that is asked for.
+/// Managed certificates: read, and kept if made by [`Managed::keeper`].
 pub struct Managed {
     objects: Objects,
     place: Place,
@@ -23,32 +23,32 @@ pub struct Managed {
     observer: Observer,
 }
 
-/// What keeping them takes.
+/// What only a keeper needs.
 struct Keeping {
     settings: Settings,
     params: LeaseParams,
 }
 
-/// Why certificates cannot be managed so.
+/// Settings with which certificates cannot be managed.
 #[derive(Debug, thiserror::Error)]
 pub enum Invalid {
-    /// What certificates should be.
+    /// The policy for certificates.
     #[error(transparent)]
     Policy(#[from] InvalidPolicy),
-    /// Who keeps them.
+    /// The parameters of the Lease.
     #[error(transparent)]
     Lease(#[from] InvalidParams),
 }
 
-/// The election ended by itself, which it never does.
+/// The election ended, which should run until the process is stopped.
 #[derive(Debug, thiserror::Error)]
-#[error("the election of who keeps the certificates ended")]
+#[error("the leader election of the certificates' keeper ended")]
 pub struct Ended;
 
 // === impl Managed ===
 
 impl Managed {
-    /// Reads alone: lists and watches the Secret, and writes nothing. Nothing is asked of the hub yet.
+    /// Only reads: lists and watches the Secret. Sends no request yet.
     pub fn reader(hub: HubApi, place: Place, observer: Observer) -> Self {
         let objects = Objects::new(hub, &place);
         Self {
@@ -60,10 +60,10 @@ impl Managed {
         }
     }
 
-    /// Reads, and keeps when elected. Nothing is asked of the hub yet.
+    /// Reads, and keeps while elected. Sends no request yet.
     ///
     /// # Errors
-    /// What is wrong with the settings.
+    /// The settings are invalid.
     pub fn keeper(
         hub: HubApi,
         place: Place,
@@ -79,27 +79,22 @@ impl Managed {
         })
     }
 
-    /// What is to be served. There is something once [`Managed::run`] has found or made it.
+    /// The pair to serve. It is available once [`Managed::run`] has read a whole Secret.
     pub fn pair(&self) -> ManagedPair {
         ManagedPair::new(Arc::clone(&self.memory))
     }
 
-    /// What messages call the Secret.
+    /// The name of the Secret in messages.
     pub fn secret(&self) -> String {
         self.objects.secret_name()
     }
 
-    /// Reads, and keeps when elected, until told to stop. The Lease has been released then, or its time is over.
+    /// Reads, and keeps while elected, until `stop`. When it returns, the Lease is released, or its term is over.
     ///
     /// # Errors
-    /// The election ended by itself.
+    /// The election ended without `stop`.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Ended> {
-        let reading = read(
-            &self.objects,
-            &self.place.name,
-            &self.memory,
-            &self.observer,
-        );
+        let reading = read(&self.objects, &self.memory, &self.observer);
         let Some(Keeping { settings, params }) = &self.keeping else {
             return tokio::select! {
                 biased;
@@ -123,7 +118,7 @@ impl Managed {
         }
     }
 
-    /// Keeps them, for one term.
+    /// Keeps certificates for one term.
     async fn keep(
         &self,
         settings: &Settings,

@@ -11,21 +11,21 @@ pub struct Place {
     pub name: String,
 }
 
-/// What the process that keeps the certificates has to know, beside the [`Place`].
+/// The settings of a keeper.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What no other process is called, for the Lease.
+    /// The name of this process in the Lease. No other process has it.
     pub identity: String,
-    /// The registrations that get the bundle, as far as there are any.
+    /// The registrations that get the bundle. Some may not exist.
     pub registrations: Vec<Registration>,
-    /// What certificates are to be.
+    /// The names and lifetimes of certificates.
     pub policy: Policy,
 }
 
 /// A webhook configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// MutatingWebhookConfiguration, or else ValidatingWebhookConfiguration.
+    /// True: MutatingWebhookConfiguration. False: ValidatingWebhookConfiguration.
     pub mutates: bool,
     /// Its name.
     pub name: String,

@@ -15,7 +15,7 @@ pub struct Access {
     pub context: Option<String>,
     /// Impersonation.
     pub act_as: Option<ActAs>,
-    /// Whether `~/.kube/config` is used, as commands do and servers do not.
+    /// Use `~/.kube/config`, as commands do and servers do not.
     pub home: bool,
     /// Time limits of connections.
     pub timing: Timing,
@@ -35,18 +35,18 @@ pub struct ActAs {
 pub struct Timing {
     /// How long connecting may take.
     pub connect: Duration,
-    /// A peer that acknowledges nothing for this time is gone.
+    /// A peer that acknowledges nothing for this time counts as gone.
     pub silence: Duration,
 }
 
-/// Why there is no API server to call.
+/// Why connections to an API server cannot be made.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// No kubeconfig was found, and this does not run in a cluster.
     #[error("{}", missing(*.home))]
     NoKubeconfig {
-        /// Whether `~/.kube/config` was looked for, too.
+        /// `~/.kube/config` was searched, too.
         home: bool,
     },
     /// A context was named, but there is no kubeconfig.
@@ -59,7 +59,7 @@ pub enum ConnectError {
     NoContext {
         /// The context that is missing.
         context: String,
-        /// Those that it has.
+        /// The contexts that it has.
         contexts: Vec<String>,
     },
     /// The kubeconfig has no current context, and none was named.
@@ -71,20 +71,20 @@ pub enum ConnectError {
         /// The contexts that it has.
         contexts: Vec<String>,
     },
-    /// A file cannot be read, or is no kubeconfig.
+    /// A file cannot be read, or is not a kubeconfig.
     #[error("{source_name}: {why}")]
     Kubeconfig {
         /// The file, after the flag that named it.
         source_name: String,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
-    /// Connections cannot be made of the configuration.
+    /// The configuration cannot be used.
     #[error("{server}: {why}")]
     Unusable {
         /// The server's URL without secrets.
         server: String,
-        /// What is wrong, and what to do.
+        /// The error, and what to do.
         why: String,
     },
 }

@@ -15,9 +15,9 @@ use serde::de::DeserializeOwned;
 use tower::BoxError;
 
 use crate::call::{Asked, Line};
-use crate::error::{CallError, Cause, causes};
+use crate::error::{CallError, Cause, causes, plain};
 
-/// A response of success.
+/// A successful response.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// 200 to 299.
@@ -31,19 +31,19 @@ pub struct Answer {
     pub(crate) line: Line,
 }
 
-/// The body of a successful response, as it comes. It has no deadline: the caller decides how long a silence may last.
+/// The body of a successful response, in chunks. It has no deadline: the caller decides how long to wait for a chunk.
 #[derive(Debug)]
 pub struct Chunks {
     /// The head.
     pub headers: HeaderMap,
     pub(crate) body: ResponseBody,
     pub(crate) line: Line,
-    /// What was read after the last line.
+    /// Bytes after the last line.
     pub(crate) rest: BytesMut,
     pub(crate) longest_line: usize,
 }
 
-/// A body from a connection, or from what a test stands in for one with.
+/// A body from a connection, or from a test's service.
 #[derive(Debug)]
 pub(crate) enum ResponseBody {
     Incoming(Incoming),
@@ -56,17 +56,16 @@ impl Answer {
     /// The body, read as JSON.
     ///
     /// # Errors
-    /// It is not such a value.
+    /// The body is not such a value.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, CallError> {
         serde_json::from_slice(&self.body).map_err(|error| {
             CallError::new(self.line.asked(), Cause::Unreadable(error.to_string()))
         })
     }
 
-    /// The texts of the API server's warnings. Control characters are replaced by `?`.
+    /// The texts of the API server's warnings, safe to show.
     pub fn warnings(&self) -> impl Iterator<Item = String> + '_ {
-        let values = self.headers.get_all(WARNING).iter();
-        values.filter_map(|value| warning(value.to_str().ok()?))
+        warnings(&self.headers)
     }
 
     /// The error of a body that the caller cannot use.
@@ -78,12 +77,12 @@ impl Answer {
 // === impl Chunks ===
 
 impl Chunks {
-    /// The next line, without its end; `None`: the body is complete. Empty lines are skipped. A watch sends one event per line.
+    /// The next line, without its end. `None`: the body is complete. Empty lines are skipped. A watch sends one event per line.
     ///
-    /// Cancel safe: what was read stays.
+    /// Cancel safe: bytes that were read are kept.
     ///
     /// # Errors
-    /// The connection broke, or the line is longer than the call's byte bound. What follows is of no use then.
+    /// The connection broke, or the line is longer than the call's byte bound. The rest cannot be used.
     pub async fn line(&mut self) -> Result<Option<Bytes>, CallError> {
         let mut searched = 0;
         loop {
@@ -108,7 +107,7 @@ impl Chunks {
         }
     }
 
-    /// What was asked, for messages.
+    /// What the call asked for, for messages.
     pub fn asked(&self) -> Asked {
         self.line.asked()
     }
@@ -123,7 +122,7 @@ impl Chunks {
     }
 }
 
-/// The chunks as they come, without those that [`Chunks::line`] has read already.
+/// The chunks that [`Chunks::line`] has not read.
 impl Stream for Chunks {
     type Item = Result<Bytes, CallError>;
 
@@ -188,6 +187,13 @@ impl Body for ResponseBody {
     }
 }
 
+/// The texts of the API server's warnings, safe to show.
+pub(crate) fn warnings(headers: &HeaderMap) -> impl Iterator<Item = String> + '_ {
+    let values = headers.get_all(WARNING).iter();
+    // The API server writes them in UTF-8.
+    values.filter_map(|value| warning(str::from_utf8(value.as_bytes()).ok()?))
+}
+
 /// The text of a warning, `299 - "text"` (RFC 7234, section 5.5), unescaped and safe to print.
 fn warning(value: &str) -> Option<String> {
     let quoted = value.trim().splitn(3, ' ').nth(2)?.strip_prefix('"')?;
@@ -195,9 +201,8 @@ fn warning(value: &str) -> Option<String> {
     let mut characters = quoted.chars();
     while let Some(c) = characters.next() {
         match c {
-            '"' => return Some(text),
+            '"' => return Some(plain(&text)),
             '\\' => text.extend(characters.next()),
-            c if c.is_control() => text.push('?'),
             c => text.push(c),
         }
     }

@@ -33,7 +33,6 @@ pub struct HubApi(Arc<Shared>);
 struct Shared {
     connections: Connections,
     server: String,
-    default_namespace: String,
 }
 
 // === impl HubApi ===
@@ -55,11 +54,10 @@ impl HubApi {
         Self::over(Pool {
             service,
             server: String::new(),
-            default_namespace: "default".to_owned(),
         })
     }
 
-    /// The API server of this kubeconfig, or that of the cluster in which this process runs. Whether it responds shows in use.
+    /// The API server of a kubeconfig, or of the cluster in which this process runs. Sends no request yet.
     ///
     /// # Errors
     /// No API server is named, or its kubeconfig cannot be used.
@@ -67,10 +65,10 @@ impl HubApi {
         Connections::open(access).await.map(Self::with)
     }
 
-    /// The API server of a configuration that was made by other means. Its credentials are reloaded as far as kube does so.
+    /// The API server of a configuration. Credentials are reloaded as kube does it.
     ///
     /// # Errors
-    /// It cannot be used.
+    /// The configuration cannot be used.
     pub async fn of(config: kube::Config) -> Result<Self, ConnectError> {
         Connections::of(config).await.map(Self::with)
     }
@@ -83,14 +81,8 @@ impl HubApi {
         let pool = connections.first();
         Self(Arc::new(Shared {
             server: pool.server.clone(),
-            default_namespace: pool.default_namespace.clone(),
             connections,
         }))
-    }
-
-    /// The namespace of the kubeconfig's context, or of the pod in which this runs; `default` without either.
-    pub fn default_namespace(&self) -> &str {
-        &self.0.default_namespace
     }
 
     /// The server's URL without path and secrets, to be shown. Empty for a service of [`HubApi::new`].
@@ -101,8 +93,8 @@ impl HubApi {
     /// Makes a call: one request, one deadline, one byte bound; nothing is retried.
     ///
     /// # Errors
-    /// No success within the deadline and the bound. After [`Cause::Late`] and [`Cause::NoConnection`] a write may have been
-    /// carried out.
+    /// The call did not succeed within the deadline and the bound. After [`Cause::Late`] and [`Cause::NoConnection`] a write may
+    /// have been carried out.
     pub async fn call(&self, call: Call) -> Result<Answer, CallError> {
         let begun = Instant::now();
         match timeout(call.within, self.exchange(&call)).await {
@@ -118,10 +110,10 @@ impl HubApi {
         }
     }
 
-    /// Makes a call whose response is read as it comes: a watch, a long list. The deadline ends with the head of the response.
+    /// Makes a call whose response is read in chunks: a watch, a long list. The deadline ends with the head of the response.
     ///
     /// # Errors
-    /// No success within the deadline.
+    /// The call did not succeed within the deadline.
     pub async fn stream(&self, call: Call) -> Result<Chunks, CallError> {
         let begun = timeout(call.within, async {
             let response = self.send(&call).await?;
@@ -187,7 +179,7 @@ async fn refusal(call: &Call, response: Response<ResponseBody>) -> CallError {
             let refusal = Refusal::of(head.status, &head.headers, &body);
             CallError::new(call.asked(), Cause::Refused(refusal))
         }
-        // Whatever it would have said: the code counts.
+        // The code counts without the message.
         Err(error) if matches!(error.cause(), Cause::TooLarge(_)) => {
             let refusal = Refusal::of(head.status, &head.headers, b"(a long page)");
             CallError::new(call.asked(), Cause::Refused(refusal))

@@ -17,7 +17,7 @@ pub struct Backoff {
 // === impl Backoff ===
 
 impl Backoff {
-    /// No failure so far.
+    /// A backoff without failures so far.
     pub fn new(first: Duration, cap: Duration) -> Self {
         Self {
             first,
@@ -26,26 +26,26 @@ impl Backoff {
         }
     }
 
-    /// One more failure: how long to pause before the next attempt.
+    /// Counts a failure. Returns how long to pause before the next attempt.
     pub fn pause(&mut self) -> Duration {
         let pause = Self::pause_of(self.first, self.cap, self.failures);
         self.failures = self.failures.saturating_add(1);
         pause
     }
 
-    /// How long to pause after this many failures in a row and one more, for callers that count failures themselves.
+    /// The pause after `failures` failures in a row and one more, for callers that count failures.
     pub fn pause_of(first: Duration, cap: Duration, failures: u32) -> Duration {
         let doubled = first.saturating_mul(1 << failures.min(30));
         doubled.min(cap).mul_f64(0.5 + 0.5 * fastrand::f64())
     }
 
-    /// The same, but no shorter than what the API server asked for.
+    /// As [`Backoff::pause`], but at least as long as the API server asked for.
     pub fn pause_after(&mut self, error: &CallError) -> Duration {
         let pause = self.pause();
         error.retry_after().map_or(pause, |asked| asked.max(pause))
     }
 
-    /// An attempt succeeded: the next pause is a first one.
+    /// Notes a success: the next pause is the first again.
     pub fn reset(&mut self) {
         self.failures = 0;
     }

@@ -18,8 +18,6 @@ pub const APPLY_PATCH: &str = "application/apply-patch+yaml";
 pub const MERGE_PATCH: &str = "application/merge-patch+json";
 /// `Content-Type` of a JSON patch (RFC 6902).
 pub const JSON_PATCH: &str = "application/json-patch+json";
-/// `Content-Type` of a strategic merge patch.
-pub const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
 /// `Accept` and `Content-Type` of plain JSON.
 pub const JSON: &str = "application/json";
 /// `Accept` for the metadata of an object.
@@ -33,8 +31,7 @@ const WITHIN: Duration = Duration::from_secs(15);
 /// The byte bound of a call that sets no other. An object is smaller: etcd takes 1.5 MiB.
 const AT_MOST: usize = 8 << 20;
 
-/// A request to an API server: a method, a path with its query, a body; how long it may take and how long the response may
-/// be.
+/// A request to an API server: a method, a path with its query, a body, a deadline, and a byte bound of the response.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub(crate) line: Line,
@@ -46,14 +43,14 @@ pub struct Call {
     pub(crate) at_most: usize,
 }
 
-/// Method and path: what is kept of a call, so that words are made of it only where they are needed.
+/// Method and path: kept of a call, and formatted only for messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     method: Method,
     path: Cow<'static, str>,
 }
 
-/// What a call asked for, as a role grants it: `get managedclusters.cluster.open-cluster-management.io c1`.
+/// The permission that a call needs, as a role grants it: `get managedclusters.cluster.open-cluster-management.io c1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The verb of RBAC; for a path that is no resource, the HTTP method in lower case.
@@ -115,8 +112,7 @@ impl Call {
         Self::new(Method::PUT, path).with_body(JSON, body)
     }
 
-    /// Patches an object; `content_type` is one of [`APPLY_PATCH`], [`MERGE_PATCH`], [`JSON_PATCH`] and
-    /// [`STRATEGIC_MERGE_PATCH`].
+    /// Patches an object. `content_type` is one of [`APPLY_PATCH`], [`MERGE_PATCH`] and [`JSON_PATCH`].
     pub fn patch(
         path: impl Into<Cow<'static, str>>,
         content_type: &'static str,
@@ -143,13 +139,13 @@ impl Call {
         }
     }
 
-    /// The deadline: from the call to the last byte of its response; of a stream, to the head of its response. Without it: 15 s.
+    /// Sets the deadline: from the call to the last byte of its response, or of a stream to the head. The default is 15 s.
     pub fn within(self, within: Duration) -> Self {
         Self { within, ..self }
     }
 
-    /// The byte bound of the response's body; of a stream, that of a line ([`Chunks::line`](crate::Chunks::line)). Without it:
-    /// 8 MiB.
+    /// Sets the byte bound of the response's body, or of a stream that of a line ([`Chunks::line`](crate::Chunks::line)). The
+    /// default is 8 MiB.
     pub fn at_most(self, bytes: usize) -> Self {
         Self {
             at_most: bytes,
@@ -157,7 +153,7 @@ impl Call {
         }
     }
 
-    /// Another `Accept` than plain JSON, such as [`METADATA`].
+    /// Sets `Accept`, such as [`METADATA`]. The default is plain JSON.
     pub fn accept(self, accept: &'static str) -> Self {
         Self {
             accept: HeaderValue::from_static(accept),
@@ -165,7 +161,7 @@ impl Call {
         }
     }
 
-    /// One more header.
+    /// Adds a header.
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
@@ -176,12 +172,12 @@ impl Call {
         &self.line.path
     }
 
-    /// What is asked, for messages.
+    /// What the call asks for, for messages.
     pub fn asked(&self) -> Asked {
         self.line.asked()
     }
 
-    /// The error of a call that is not made: the term of a lease is over, say.
+    /// The error of a call that is not sent, for example because the term of a Lease is over.
     pub fn not_sent(&self, why: impl Into<String>) -> CallError {
         CallError::new(self.asked(), Cause::NotSent(why.into()))
     }

@@ -41,7 +41,7 @@ pub(crate) const PERIOD: Duration = Duration::from_secs(10);
 /// An idle connection is probed after this time, and at this interval then.
 const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(1));
 
-/// Shorter than the 90 s after which API servers close idle connections, so that none is used while it is being closed.
+/// Idle connections are closed before the API server closes them, after 90 s: a request could meet a closing connection.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// Connections that are replaced when their credentials change.
@@ -53,12 +53,12 @@ struct Inner {
     opened: Instant,
     /// When to compare the files again: milliseconds after `opened`.
     due: AtomicU64,
-    /// The API server did not accept the credentials of an exec plugin: they are to be obtained anew.
+    /// The API server did not accept the credentials of an exec plugin, which must be obtained again.
     obtain: AtomicBool,
     files: Mutex<Files>,
 }
 
-/// What connections are made of, again and again.
+/// The source of connections, from which they are made again.
 struct Source {
     from: From,
     server: Uri,
@@ -71,11 +71,11 @@ enum From {
     Config(Box<Config>),
 }
 
-/// Files, and what they held when the connections were made.
+/// Files, and their content when the connections were made.
 struct Files {
     paths: Vec<PathBuf>,
     used: u64,
-    /// What could not be used, and was reported.
+    /// Content that could not be used, and was reported.
     refused: Option<u64>,
 }
 
@@ -83,7 +83,6 @@ struct Files {
 pub(crate) struct Pool {
     pub(crate) service: HubService,
     pub(crate) server: String,
-    pub(crate) default_namespace: String,
 }
 
 // === impl Connections ===
@@ -159,17 +158,17 @@ impl Connections {
         self.0.current.load_full()
     }
 
-    /// What sends requests, with credentials as the files have them now or had them a [`PERIOD`] ago.
+    /// The service that sends requests, with the credentials of the files at most a [`PERIOD`] ago.
     pub(crate) async fn service(&self) -> HubService {
         if self.0.is_due() {
             let inner = Arc::clone(&self.0);
-            // Whoever waits for it may give up: it is done all the same.
+            // In a task: a caller may give up while it waits.
             let _ = tokio::task::spawn_blocking(move || inner.renew()).await;
         }
         self.0.current.load().service.clone()
     }
 
-    /// The API server answered 401.
+    /// Notes that the API server responded with 401.
     pub(crate) fn not_accepted(&self) {
         if self
             .0
@@ -185,7 +184,7 @@ impl Connections {
 // === impl Inner ===
 
 impl Inner {
-    /// Whether it is time to compare the files; true for one caller.
+    /// Returns true if it is time to compare the files, for one caller.
     fn is_due(&self) -> bool {
         if self.source.is_none() {
             return false;
@@ -214,7 +213,7 @@ impl Inner {
                     "the credentials have changed: new connections use them"
                 );
                 self.current.store(Arc::new(pool));
-                // What was read may be newer than `found`; if so, the next comparison shows it.
+                // The files may be newer than `found`. Then the next comparison finds that.
                 files.used = if paths == files.paths {
                     found
                 } else {
@@ -269,7 +268,7 @@ async fn blocking<T: Send + 'static>(
     })
 }
 
-/// What files hold, in short. A missing file is different from an empty one.
+/// A digest of files. A missing file differs from an empty one.
 fn content(files: &[PathBuf]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files {
@@ -278,7 +277,7 @@ fn content(files: &[PathBuf]) -> u64 {
     hasher.finish()
 }
 
-/// Connections of this configuration. Blocks: files are read, and exec plugins run.
+/// Makes the connections of a configuration. Blocks: reads files, and runs exec plugins.
 fn pool(config: &Config, timing: Timing) -> Result<Pool, ConnectError> {
     let unusable = |why: String| ConnectError::Unusable {
         server: shown(&config.cluster_url),
@@ -303,7 +302,6 @@ fn pool(config: &Config, timing: Timing) -> Result<Pool, ConnectError> {
     Ok(Pool {
         service,
         server: shown(&config.cluster_url),
-        default_namespace: config.default_namespace.clone(),
     })
 }
 
@@ -394,7 +392,7 @@ where
     Ok(HubService::new(service.map_err(Into::into)))
 }
 
-/// The URL without what may be a secret in it.
+/// The URL without the parts that may be secret.
 fn shown(url: &Uri) -> String {
     let authority = url.authority().map_or("", |authority| authority.as_str());
     let host = authority

@@ -1,29 +1,31 @@
-//! Why a call achieved nothing, in words for users.
+//! Why a call failed, in words for users.
 
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use berth_api::text::{cut_bytes, is_plain};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use tower::BoxError;
 
+use crate::answer::warnings;
 use crate::call::Asked;
 
 /// An API server's whole response to a path that it does not serve, such as a kind whose definition is missing.
 const NO_SUCH_PATH: &str = "404 page not found";
 
-/// Longer bodies that are no Status are cut: they may be a page of HTML.
+/// Upper bound on the bytes that are kept of a body that is not a Status. It may be a page of HTML.
 const LONGEST_PAGE: usize = 300;
 
-/// Longer messages are cut where they are shown.
+/// Upper bound on the bytes of a message that are shown.
 const LONGEST_MESSAGE: usize = 1024;
 
-/// Why a call achieved nothing, and what it asked for.
+/// A failed call: what it asked for, and why it failed.
 ///
-/// Its words name the verb, the resource and the object, the cause, and the remedy where a user has one.
+/// The message names the verb, the resource, the object and the cause, and the remedy where a user has one.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{}: {}", .0.asked, .0.cause)]
 pub struct CallError(Box<Inner>);
@@ -34,13 +36,13 @@ struct Inner {
     cause: Cause,
 }
 
-/// Why a call achieved nothing.
+/// Why a call failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The request was not sent: it is malformed, or the caller may not write any more.
+    /// The request was not sent: it is malformed, or the caller must not write any more.
     NotSent(String),
-    /// No connection, or it broke before the end of the response. A write may have been carried out.
+    /// The connection failed, or broke before the end of the response. A write may have been carried out.
     NoConnection(String),
     /// The credentials could not be obtained.
     Credentials(String),
@@ -54,27 +56,29 @@ pub enum Cause {
     Refused(Refusal),
 }
 
-/// A response other than success: that of the API server, or of something between.
+/// A response other than success, from the API server or from a proxy before it.
 #[derive(Clone, Debug, Default)]
 pub struct Refusal {
     /// HTTP status code.
     pub code: u16,
-    /// The Status' reason, such as `NotFound`; empty: the response is no Status.
+    /// The Status' reason, such as `NotFound`. Empty: the response is not a Status.
     pub reason: String,
-    /// The Status' message; of anything else, the beginning of the body.
+    /// The Status' message, or the beginning of another body.
     pub message: String,
-    /// What the Status is about.
+    /// The object of the Status.
     pub details: Details,
-    /// When to ask again at the earliest, if the response says so.
+    /// The response asks to wait this long.
     pub retry_after: Option<Duration>,
+    /// The texts of the API server's warnings, safe to show.
+    pub warnings: Vec<String>,
     says: Says,
 }
 
-/// What a Status is about. Missing fields are empty.
+/// The object of a Status. Missing fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Details {
-    /// The object.
+    /// Its name.
     pub name: String,
     /// Its API group.
     pub group: String,
@@ -86,7 +90,7 @@ pub struct Details {
     retry_after_seconds: Option<u64>,
 }
 
-/// Where a refusal comes from.
+/// The origin of a refusal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Says {
     /// A v1 Status: the API server, or a webhook through it.
@@ -98,7 +102,7 @@ enum Says {
     Page,
 }
 
-/// A v1 Status, as far as it is read.
+/// The fields of a v1 Status that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Status<'a> {
@@ -129,17 +133,17 @@ pub fn optional<T>(result: Result<T, CallError>) -> Result<Option<T>, CallError>
 // === impl CallError ===
 
 impl CallError {
-    /// The error of a call that asked for this.
+    /// The error of a call.
     pub fn new(asked: Asked, cause: Cause) -> Self {
         Self(Box::new(Inner { asked, cause }))
     }
 
-    /// What was asked for.
+    /// What the call asked for.
     pub fn asked(&self) -> &Asked {
         &self.0.asked
     }
 
-    /// Why the call achieved nothing.
+    /// Why the call failed.
     pub fn cause(&self) -> &Cause {
         &self.0.cause
     }
@@ -162,14 +166,14 @@ impl CallError {
         self.refusal().map_or("", |refusal| &refusal.reason)
     }
 
-    /// When to ask again at the earliest, if the response says so.
+    /// The response asks to wait this long.
     pub fn retry_after(&self) -> Option<Duration> {
         self.refusal().and_then(|refusal| refusal.retry_after)
     }
 
-    /// The object that was asked for does not exist, on the API server's own word: a v1 Status with code 404 and reason
-    /// `NotFound` that is about this object. Not so: the page of a proxy, an empty 404, a Status about something else (the
-    /// namespace that an object was to be created in), a kind that is not served ([`CallError::kind_is_absent`]).
+    /// Returns true if the object does not exist, on the API server's own word: a v1 Status with code 404 and reason `NotFound`
+    /// about this object. Returns false for the page of a proxy, an empty 404, a Status about another object (the namespace of
+    /// an object to be created), and a kind that is not served ([`CallError::kind_is_absent`]).
     pub fn is_absent(&self) -> bool {
         let Some(refusal) = self.refusal() else {
             return false;
@@ -188,19 +192,19 @@ impl CallError {
             && is_or_unsaid(&details.group, &resource.group)
     }
 
-    /// The API server does not serve the path, and so has no such kind, on its own word.
+    /// Returns true if the API server does not serve the kind, on its own word.
     pub fn kind_is_absent(&self) -> bool {
         self.refusal()
             .is_some_and(|refusal| refusal.code == 404 && refusal.says == Says::NoSuchPath)
     }
 
-    /// A write was refused because the object has changed, or exists already: 409.
+    /// Returns true if a write was refused because the object has changed, or exists already: 409.
     pub fn is_conflict(&self) -> bool {
         self.code() == 409
     }
 
-    /// Whether the same call may succeed later: there was no response in time, the server was busy or in trouble, or something
-    /// between it and us answered in its place.
+    /// Returns true if the same call may succeed later: the API server did not respond in time, was busy or failed, or a proxy
+    /// responded in its place.
     pub fn may_pass(&self) -> bool {
         match &self.0.cause {
             Cause::NoConnection(_) | Cause::Late(_) => true,
@@ -213,7 +217,7 @@ impl CallError {
         }
     }
 
-    /// The error of a request that no response came to.
+    /// The error of a request without a response.
     pub(crate) fn no_response(asked: Asked, error: BoxError) -> Self {
         let auth = error.downcast_ref::<kube::client::AuthError>();
         let cause = match (auth, error.downcast_ref::<kube::Error>()) {
@@ -258,9 +262,10 @@ impl Refusal {
             return Self {
                 code,
                 reason: String::new(),
-                message: cut(&String::from_utf8_lossy(body), LONGEST_PAGE).into_owned(),
+                message: shown(&String::from_utf8_lossy(body), LONGEST_PAGE),
                 details: Details::default(),
                 retry_after: in_head().map(Duration::from_secs),
+                warnings: warnings(headers).collect(),
                 says: if code == 404 && plain_404 {
                     Says::NoSuchPath
                 } else {
@@ -276,11 +281,12 @@ impl Refusal {
             message: status.message.unwrap_or_default(),
             details,
             retry_after: seconds.map(Duration::from_secs),
+            warnings: warnings(headers).collect(),
             says: Says::Status,
         }
     }
 
-    /// Whether the response is a v1 Status, and so the API server's own.
+    /// Returns true if the response is a v1 Status, and so from the API server.
     pub fn is_status(&self) -> bool {
         self.says == Says::Status
     }
@@ -288,7 +294,7 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = cut(&self.message, LONGEST_MESSAGE);
+        let message = shown(&self.message, LONGEST_MESSAGE);
         let message = message.trim();
         match (self.says, &*self.reason) {
             (Says::Page, _) => write!(
@@ -314,7 +320,7 @@ fn u64_or_none<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Opti
     Ok(serde_json::Value::deserialize(deserializer)?.as_u64())
 }
 
-/// An error and what caused it, without what is said twice.
+/// An error and its causes, without repetitions.
 pub fn causes(error: &(dyn Error + 'static)) -> String {
     let mut error = error;
     // "client error (Connect)" says less than its cause.
@@ -334,13 +340,13 @@ pub fn causes(error: &(dyn Error + 'static)) -> String {
     words
 }
 
-/// What is wrong with credentials. kube's words hold the output of exec plugins, and with it tokens.
+/// Why credentials could not be obtained. kube's message may contain tokens: the output of exec plugins.
 pub(crate) fn auth_words(error: &kube::client::AuthError) -> String {
     use kube::client::AuthError;
     match error {
         AuthError::AuthExecRun { out, .. } => {
             let said = String::from_utf8_lossy(&out.stderr);
-            let said = cut(said.trim(), LONGEST_PAGE).into_owned();
+            let said = shown(said.trim(), LONGEST_PAGE);
             format!(
                 "the kubeconfig's exec plugin failed with {}: {said}",
                 out.status
@@ -356,21 +362,20 @@ pub(crate) fn auth_words(error: &kube::client::AuthError) -> String {
     }
 }
 
-/// The beginning of a text, with control characters other than line ends replaced.
-fn cut(text: &str, longest: usize) -> Cow<'_, str> {
-    let is_plain = |c: char| c == '\n' || !c.is_control();
-    if text.len() <= longest && text.chars().all(is_plain) {
-        return Cow::Borrowed(text);
-    }
-    let end = text.floor_char_boundary(longest);
-    let mut shown: String = text[..end]
-        .chars()
-        .map(|c| if is_plain(c) { c } else { '?' })
-        .collect();
-    if end < text.len() {
+/// The beginning of a text, safe to show: characters that are not [plain](is_plain) become `?`, but line ends stay.
+fn shown(text: &str, longest: usize) -> String {
+    let beginning = cut_bytes(text, longest);
+    let mut shown = plain(beginning);
+    if beginning.len() < text.len() {
         shown.push('…');
     }
-    Cow::Owned(shown)
+    shown
+}
+
+/// The text with `?` for each character that is not [plain](is_plain), except line ends.
+pub(crate) fn plain(text: &str) -> String {
+    let plain = |c| if c == '\n' || is_plain(c) { c } else { '?' };
+    text.chars().map(plain).collect()
 }
 
 #[cfg(test)]

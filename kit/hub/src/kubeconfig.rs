@@ -12,25 +12,25 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use crate::access::{Access, ConnectError};
 use crate::error::causes;
 
-/// A configuration, and the files that it was made of.
+/// A configuration, and the files it was read from.
 pub(crate) struct Loaded {
     pub(crate) config: Config,
     /// The context that was chosen; `None`: the cluster in which this process runs.
     pub(crate) context: Option<String>,
     /// Kubeconfigs, and the certificates and keys that they name. Token files and the CA of a pod are reloaded by kube.
     pub(crate) files: Vec<PathBuf>,
-    /// How messages call where it is from.
+    /// The name of its origin in messages.
     pub(crate) name: String,
 }
 
-/// What the environment says about kubeconfigs.
+/// The variables of the environment about kubeconfigs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     pub(crate) kubeconfig: Option<OsString>,
     pub(crate) home: Option<PathBuf>,
 }
 
-/// The names of the contexts of the kubeconfigs of this access; empty if none can be read. For completions.
+/// The names of the contexts in the kubeconfigs of this access, for completions. Empty if no kubeconfig can be read.
 pub fn contexts(access: &Access) -> Vec<String> {
     let found = found(access, &Environment::of_process());
     let found = found.ok().flatten().unwrap_or_default();
@@ -63,7 +63,7 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
         mut files,
     } = found;
     let context = chosen(&kubeconfig, access).map_err(|error| match error {
-        // Servers have no flag to choose one by.
+        // Servers have no flag to choose a context.
         ConnectError::NoCurrentContext { .. } if !access.home => ConnectError::Kubeconfig {
             source_name: name.clone(),
             why: "it has no current context".to_owned(),
@@ -84,7 +84,7 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
     let config = config.expect("kube only reads files here, and awaits nothing");
     let mut config = config.map_err(wrong)?;
     if !has_proxy {
-        // kube compares NO_PROXY with the proxy, where it is about the server.
+        // kube compares NO_PROXY with the proxy's host. It names servers.
         let matcher = Matcher::from_env();
         config.proxy_url =
             (config.proxy_url).filter(|_| matcher.intercept(&config.cluster_url).is_some());
@@ -98,7 +98,7 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
     })
 }
 
-/// The files that a configuration is read from anew each time connections are made of it.
+/// The files that are read again whenever connections are made.
 pub(crate) fn files_of(config: &Config) -> impl Iterator<Item = PathBuf> + use<> {
     let auth = &config.auth_info;
     [&auth.client_certificate, &auth.client_key]
@@ -110,7 +110,7 @@ pub(crate) fn files_of(config: &Config) -> impl Iterator<Item = PathBuf> + use<>
 #[derive(Default)]
 struct Found {
     kubeconfig: Kubeconfig,
-    /// How messages call it.
+    /// Its name in messages.
     name: String,
     files: Vec<PathBuf>,
 }
@@ -211,7 +211,7 @@ fn acting_as(mut config: Config, access: &Access) -> Config {
     config
 }
 
-/// What is wrong, without the lines of the file, which may hold a token.
+/// The error without lines of the file, which may contain a token.
 fn words(error: &KubeconfigError) -> String {
     match error {
         KubeconfigError::Parse(error) => {

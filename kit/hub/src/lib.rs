@@ -37,7 +37,6 @@ pub use api::{HubApi, RequestBody};
 pub use backoff::Backoff;
 pub use call::{
     APPLY_PATCH, Asked, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, Resource,
-    STRATEGIC_MERGE_PATCH,
 };
 pub use error::{CallError, Cause, Details, Refusal, causes, optional};
 pub use kubeconfig::contexts;

@@ -1,7 +1,7 @@
-//! The task that looks at the Lease, writes it when [`decide`] says so, and tells who leads.
+//! The task that reads the Lease, writes it when [`decide`] says so, and publishes the leader.
 //!
-//! One request at a time, each with its own deadline. Whatever fails is tried again, with jitter; a term that could not be
-//! renewed in time is told to be lost before anything else is tried.
+//! It sends one request at a time, each with its own deadline. A failed request is repeated, with jitter. A term that could not
+//! be renewed in time is ended before the next request.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,48 +20,29 @@ use crate::params::{InvalidParams, LeaseParams};
 use crate::record::{Action, Candidate, Observation, Record, Version, decide};
 use crate::term::{Tenure, Term};
 
-/// In managedFields.
+/// The name in managedFields.
 const FIELD_MANAGER: &str = "berth";
 
-/// The byte bound of a Lease; what others added to it is part of it.
+/// The byte bound of a Lease, with what other clients added to it.
 const LONGEST_LEASE: usize = 1 << 20;
 
-/// Who leads, as far as we know.
+/// The leader, as far as this process knows.
 #[derive(Clone, Debug)]
-pub struct Claim {
-    /// The holder that the Lease names, even if its time is over. Empty: none is known.
-    pub holder: String,
-    /// We lead, until it is over.
-    pub term: Option<Term>,
+pub(crate) struct Claim {
+    /// The holder that the Lease names, even if the record has expired. Empty: unknown.
+    pub(crate) holder: String,
+    /// The term of this process, if it leads.
+    pub(crate) term: Option<Term>,
 }
 
-/// What [`spawn`] gives: who leads, and the task. It ends after its token was cancelled; joining it waits for the release.
-pub type Spawned = (watch::Receiver<Arc<Claim>>, JoinHandle<()>);
+/// The leader, and the elector's task. The task ends after `shutdown` was cancelled and the Lease released.
+pub(crate) type Spawned = (watch::Receiver<Arc<Claim>>, JoinHandle<()>);
 
 /// Stands for election until `shutdown`; then the Lease is released if it is ours.
 ///
-/// ```no_run
-/// # async fn work(term: &berth_lease::Term) {}
-/// # async fn main_loop(hub: berth_hub::HubApi, shutdown: tokio_util::sync::CancellationToken) -> Result<(), berth_lease::InvalidParams> {
-/// use berth_lease::{LeaseParams, identity, spawn};
-/// let params = LeaseParams::new("open-cluster-management-hub", "registration-controller-lock", identity());
-/// let (mut claims, elector) = spawn(hub, params, shutdown)?;
-/// while claims.changed().await.is_ok() {
-///     let term = claims.borrow_and_update().term.clone();
-///     if let Some(term) = term {
-///         tokio::select! {
-///             () = work(&term) => {}
-///             () = term.lost() => {}
-///         }
-///     }
-/// }
-/// # Ok(())
-/// # }
-/// ```
-///
 /// # Errors
-/// Nobody can be elected with these parameters.
-pub fn spawn(
+/// The parameters are invalid.
+pub(crate) fn spawn(
     hub: HubApi,
     params: LeaseParams,
     shutdown: CancellationToken,
@@ -73,7 +54,7 @@ pub fn spawn(
     }));
     let mut elector = Elector::new(hub, params, claims);
     let task = tokio::spawn(async move {
-        // Wherever it is interrupted, what the Lease looks like is found out again by `resign`.
+        // `campaign` can be interrupted anywhere: `resign` reads the Lease again.
         tokio::select! {
             biased;
             () = shutdown.cancelled() => {}
@@ -86,22 +67,22 @@ pub fn spawn(
 
 struct Elector {
     hub: HubApi,
-    /// Where the namespace's Leases are.
+    /// The path of the namespace's Leases.
     path: String,
     params: LeaseParams,
     me: Candidate,
     seen: Option<Observation>,
-    /// The Lease as it was last answered: labels, and fields that we know nothing of, are kept.
+    /// The Lease as it was last received: labels and unknown fields are kept.
     object: Option<Value>,
     tenure: Option<Tenure>,
     claims: watch::Sender<Arc<Claim>>,
-    /// When to renew, or to look again.
+    /// When to renew, or to read again.
     due: Instant,
-    /// Requests that failed since the last that achieved something.
+    /// Failed requests since the last successful one.
     failures: u32,
 }
 
-/// Why a request achieved nothing.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 enum LeaseFailure {
     #[error("the answer has no resourceVersion")]
@@ -144,7 +125,7 @@ impl Elector {
         }
     }
 
-    /// At most one request. Says when to take the next step.
+    /// Sends at most one request. Returns when to take the next step.
     async fn step(&mut self) -> Instant {
         if self.tenure.as_ref().is_some_and(|tenure| !tenure.lasts()) {
             self.lose("it was not renewed in time");
@@ -156,7 +137,7 @@ impl Elector {
                 return now;
             }
             Action::Acquire if self.me.leading => {
-                self.lose("somebody else released the Lease");
+                self.lose("another client released the Lease");
                 return now;
             }
             Action::Wait(free) if now < self.due => {
@@ -200,7 +181,8 @@ impl Elector {
         Ok(())
     }
 
-    /// Creates or replaces the Lease with a record of ours. If that succeeds we lead, counted from before it was sent.
+    /// Creates or replaces the Lease with a record of this process. If that succeeds, the process leads. The term counts from
+    /// before the request was sent.
     async fn write(&mut self) -> Result<(), LeaseFailure> {
         let now = Timestamp::now();
         let previous = self.seen.as_ref().and_then(|seen| seen.record.as_ref());
@@ -208,7 +190,7 @@ impl Elector {
             Some(record) if record.is_of(&self.me) => record.renewed(&self.me, now),
             _ => Record::acquired(previous, &self.me, now),
         };
-        // Before it is sent: should the answer be lost, the record is known to be ours.
+        // Before the request is sent: if the response is lost, the record is still known to be ours.
         self.me.acquired.clone_from(&record.acquire_time);
         let (sent, deadline) = (Instant::now(), self.deadline());
         self.put(&record, deadline).await?;
@@ -234,7 +216,7 @@ impl Elector {
         Ok(())
     }
 
-    /// Writes the record over what was seen, and over nothing else.
+    /// Writes the record over the version that was seen.
     async fn put(&mut self, record: &Record, deadline: Instant) -> Result<(), LeaseFailure> {
         let stored = match self.seen.as_ref().map(|seen| &seen.version) {
             Some(Version::At(_)) => self.object.clone(),
@@ -271,14 +253,14 @@ impl Elector {
         self.learn(Some(answer?))
     }
 
-    /// Untyped: a typed Lease would lose fields it does not know, and not be read at all for one absurd time.
+    /// Untyped: a typed Lease would lose unknown fields, and could not be read with an invalid time.
     async fn call(&self, call: Call, deadline: Instant) -> Result<Value, CallError> {
         let left = deadline.saturating_duration_since(Instant::now());
         let call = call.within(left).at_most(LONGEST_LEASE);
         self.hub.call(call).await?.json()
     }
 
-    /// Remembers an answer. One without resourceVersion could only be replaced blindly.
+    /// Remembers a response. A Lease without resourceVersion is an error: it could only be replaced blindly.
     fn learn(&mut self, answer: Option<Value>) -> Result<(), LeaseFailure> {
         let observed = match &answer {
             Some(object) => {
@@ -298,7 +280,7 @@ impl Elector {
             Instant::now().into_std(),
         ));
         self.object = answer.map(|mut object| {
-            // Left out, they stay as they are.
+            // The API server keeps them if they are left out.
             if let Some(metadata) = object["metadata"].as_object_mut() {
                 metadata.remove("managedFields");
             }
@@ -307,7 +289,7 @@ impl Elector {
         Ok(())
     }
 
-    /// Tells who holds the Lease, if that has changed.
+    /// Publishes the holder of the Lease, if it has changed.
     fn publish(&self) {
         let holder = match &self.seen {
             Some(Observation {
@@ -331,7 +313,7 @@ impl Elector {
         }));
     }
 
-    /// The term is over, or is now. Said before anything else is done.
+    /// Ends the term, and publishes that before the next request.
     fn lose(&mut self, why: &str) {
         if let Some(tenure) = self.tenure.take() {
             tenure.end();
@@ -344,7 +326,7 @@ impl Elector {
         self.publish();
     }
 
-    /// The end of a request that begins now: it has its own time, and none beyond the term.
+    /// The deadline of a request that is sent now: no later than the end of the term.
     fn deadline(&self) -> Instant {
         let own = after(Instant::now(), self.params.request_timeout());
         match self.tenure.as_ref().and_then(Tenure::until) {
@@ -353,10 +335,11 @@ impl Elector {
         }
     }
 
-    /// When to go on after a failure: at once after a first conflict, then later and later up to the retry period.
+    /// Returns when to continue after a failure: at once after a first conflict, then after pauses that grow up to the retry
+    /// period.
     fn pause_after(&mut self, failure: &LeaseFailure) -> Instant {
         self.failures = self.failures.saturating_add(1);
-        // Nothing proves a Lease absent but looking: while we could not, somebody may have made it, and lost it again.
+        // Only a read proves a Lease absent: another process may have created and lost it in the meantime.
         if let Some(seen) = &mut self.seen
             && seen.version == Version::Absent
             && !self.me.leading
@@ -379,13 +362,13 @@ impl Elector {
         };
         let again = after(now, pause);
         match self.tenure.as_ref().and_then(Tenure::until) {
-            // The loss is to be told in time.
+            // A loss is published in time.
             Some(until) => again.min(until),
             None => again,
         }
     }
 
-    /// Ends the term, waits for those who write under it, and releases the Lease if it is still ours.
+    /// Ends the term, waits for the writes under it, and releases the Lease if it is still ours.
     async fn resign(&mut self) {
         if let Some(tenure) = self.tenure.take() {
             let until = tenure.until();
@@ -396,7 +379,7 @@ impl Elector {
                 term: None,
             }));
             info!(lease = %self.describe(), identity = %self.me.identity, "we do not lead any more: shutting down");
-            // Whatever was bounded by the term is over by then.
+            // All writes that were bounded by the term are over by then.
             let _ = timeout_at(until.unwrap_or_else(Instant::now), tenure.unused()).await;
         }
         if self.me.acquired.is_none() {

@@ -12,7 +12,7 @@ use crate::elector::{Claim, spawn};
 use crate::params::{InvalidParams, LeaseParams};
 use crate::term::Term;
 
-/// What becomes of a program that does not lead any more.
+/// What a program does after it has lost the leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenLost {
     /// It ends, as OCM's controllers do.
@@ -21,19 +21,19 @@ pub enum WhenLost {
     StandAgain,
 }
 
-/// Where a program stands while it does not work.
+/// The state of a program that does not work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Another process holds the Lease, or our term is lost and we stand for election again.
     Waiting,
-    /// There is no more work, and the Lease is about to be released. All that holds a [`Term`] must be dropped now.
+    /// The work has ended, and the Lease is about to be released. Every clone of the [`Term`] must be dropped now.
     Stopped,
 }
 
-/// Why [`while_leading`] ended, other than by being told to.
+/// Why [`while_leading`] ended before `stop`.
 #[derive(Debug, thiserror::Error)]
 pub enum LeadingError<E> {
-    /// Nobody can be elected with these parameters.
+    /// The parameters are invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidParams),
     /// A task that should run until it is stopped ended.
@@ -44,17 +44,17 @@ pub enum LeadingError<E> {
     Work(E),
 }
 
-/// Stands for election, runs `work` in every term of ours, and releases the Lease.
+/// Stands for election, runs `work` in every term of this process, and releases the Lease.
 ///
-/// `work` gets its term, and ends when [`Term::lost`] resolves or `stop` is cancelled; it may end before. Nothing of it may
-/// hold the term afterwards. `tell` is called whenever the program begins to wait, and once at the end.
+/// `work` gets its term. It ends when [`Term::lost`] resolves or `stop` is cancelled, or earlier, and must not keep the term.
+/// `tell` is called whenever the program begins to wait, and once at the end.
 ///
 /// # Guarantees
 /// - `work` is not run twice at a time, and never without a term.
-/// - When this returns, nothing is written under a term of ours, and the Lease has been released or has run out of time.
+/// - When this returns, no write of this process is under way, and the Lease has been released or the term is over.
 ///
 /// # Errors
-/// The parameters are invalid, the election ended by itself, or the work failed: the first failure ends it.
+/// The parameters are invalid, the election ended before `stop`, or the work failed.
 pub async fn while_leading<E, F: Future<Output = Result<(), E>>>(
     hub: &HubApi,
     params: LeaseParams,
@@ -67,7 +67,7 @@ pub async fn while_leading<E, F: Future<Output = Result<(), E>>>(
     let lease = format!("{}/{}", params.namespace, params.name);
     let (claims, elector) = spawn(hub.clone(), params, resign.clone())?;
     let result = campaign(claims, &lease, when_lost, stop, &mut tell, work).await;
-    // The work is gone. The Lease is released when no term is left.
+    // The work has ended. The Lease is released when no clone of the term is left.
     tell(Phase::Stopped);
     resign.cancel();
     let ended = elector.await.map_err(|_| LeadingError::Ended);
@@ -105,7 +105,7 @@ async fn campaign<E, F: Future<Output = Result<(), E>>>(
     }
 }
 
-/// Waits for a term of ours. `None`: the elector ended.
+/// Waits for a term of this process. `None`: the elector ended.
 async fn elected(
     claims: &mut watch::Receiver<Arc<Claim>>,
     tell: &mut impl FnMut(Phase),

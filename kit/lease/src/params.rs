@@ -1,4 +1,4 @@
-//! Which Lease, who for, and how long: checked as client-go checks them.
+//! The names and durations of an election, checked as client-go checks them.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use uuid::Uuid;
 
 use crate::record::MAX_DURATION;
 
-/// What leads, by which Lease, and its timings.
+/// The Lease, the candidate's identity, and the durations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseParams {
     /// The Lease's namespace.
     pub namespace: String,
     /// The Lease's name.
     pub name: String,
-    /// Who we are: no other process has this name. [`identity`] makes one.
+    /// The name of this process. No other process has it. [`identity`] makes one.
     pub identity: String,
-    /// For how long others leave an unchanged record alone. A Lease holds whole seconds: parts are rounded up.
+    /// For how long other processes respect an unchanged record. A Lease stores whole seconds: parts are rounded up.
     pub lease_duration: Duration,
-    /// For how long we lead without a renewal.
+    /// For how long this process leads without a renewal.
     pub renew_deadline: Duration,
-    /// From one renewal, or one look at another's record, to the next.
+    /// The time between two renewals, or two reads of another's record.
     pub retry_period: Duration,
 }
 
-/// Why nobody can be elected so.
+/// Why parameters are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidParams {
     /// A name is missing.
@@ -32,10 +32,10 @@ pub enum InvalidParams {
     /// A duration is zero.
     #[error("leader election: the {0} must be greater than zero")]
     Zero(&'static str),
-    /// Longer than any elector waits for a record to expire.
+    /// The lease duration is longer than any elector waits for a record to expire.
     #[error("leader election: the lease duration ({0:?}) must not exceed {MAX_DURATION:?}")]
     TooLong(Duration),
-    /// Another could start before we have stopped.
+    /// Another process could lead before this one has stopped.
     #[error(
         "leader election: the lease duration ({lease_duration:?}) must be greater than the renew deadline ({renew_deadline:?})"
     )]
@@ -57,7 +57,7 @@ pub enum InvalidParams {
     },
 }
 
-/// A name that no other process has: the host's, and something random, as OCM's controllers name themselves.
+/// A name that no other process has: the host's name and a random part, as OCM's controllers use.
 pub fn identity() -> String {
     let host = rustix::system::uname();
     format!("{}_{}", host.nodename().to_string_lossy(), Uuid::new_v4())
@@ -66,7 +66,7 @@ pub fn identity() -> String {
 // === impl LeaseParams ===
 
 impl LeaseParams {
-    /// With the timings of Kubernetes' own controllers: 15 s, 10 s, 2 s.
+    /// The durations of Kubernetes' own controllers: 15 s, 10 s, 2 s.
     pub fn new(
         namespace: impl Into<String>,
         name: impl Into<String>,
@@ -82,10 +82,10 @@ impl LeaseParams {
         }
     }
 
-    /// Whether somebody can be elected so.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// What is wrong, with the values, for a person.
+    /// Names what is wrong, and the values.
     pub fn validate(&self) -> Result<(), InvalidParams> {
         for (what, value) in [
             ("namespace", &self.namespace),
@@ -120,7 +120,7 @@ impl LeaseParams {
                 renew_deadline,
             });
         }
-        // Both sides times five. Saturation errs towards refusing.
+        // Both sides are multiplied by five. Saturation can only refuse.
         if renew_deadline.saturating_mul(5) <= retry_period.saturating_mul(6) {
             return Err(InvalidParams::OneTry {
                 renew_deadline,
@@ -130,7 +130,7 @@ impl LeaseParams {
         Ok(())
     }
 
-    /// How long one request may take: two fit into what a term lasts. As client-go's own clients have it.
+    /// The longest time for a request, as in client-go: two fit into a term.
     pub(crate) fn request_timeout(&self) -> Duration {
         self.renew_deadline / 2
     }

@@ -1,36 +1,36 @@
-//! What a Lease says, and what is to be done about it: plain functions of what was seen and when.
+//! The record in a Lease, and what an elector does about it: plain functions of what was seen and when.
 //!
-//! A record is judged by how long *we* have seen it unchanged. What it says of times is compared, never believed.
+//! A record is judged by how long *this process* has seen it unchanged. The times in it are compared with each other only.
 
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// The longest that a record is left alone, whatever it says: a holder that is silent for an hour is not there.
-pub const MAX_DURATION: Duration = Duration::from_secs(60 * 60);
+/// Upper bound on the time for which a record is respected without a change, whatever it says.
+pub(crate) const MAX_DURATION: Duration = Duration::from_secs(60 * 60);
 
-/// The part of a Lease's spec that elections are about. What is missing or makes no sense is none, or empty.
+/// The part of a Lease's spec that elections use. Missing or invalid fields become None or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub(crate) struct Record {
     /// holderIdentity. Empty: released, or never held.
-    pub holder: String,
+    pub(crate) holder: String,
     /// leaseDurationSeconds
-    pub duration_seconds: Option<i64>,
-    /// acquireTime, as it is written.
-    pub acquire_time: Option<String>,
-    /// renewTime, as it is written.
-    pub renew_time: Option<String>,
+    pub(crate) duration_seconds: Option<i64>,
+    /// acquireTime, as stored.
+    pub(crate) acquire_time: Option<String>,
+    /// renewTime, as stored.
+    pub(crate) renew_time: Option<String>,
     /// leaseTransitions
-    pub transitions: Option<i32>,
+    pub(crate) transitions: Option<i32>,
 }
 
-/// What is known about how the Lease is stored.
+/// The stored version of the Lease, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// A write met something else: look first.
+pub(crate) enum Version {
+    /// A write was refused because another version is stored: read first.
     Unsure,
-    /// There is no Lease.
+    /// The Lease does not exist.
     Absent,
     /// Its resourceVersion.
     At(String),
@@ -38,33 +38,33 @@ pub enum Version {
 
 /// What was last seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Observation {
-    /// How it is stored.
-    pub version: Version,
-    /// What it says, or said last. None: there never was a Lease.
-    pub record: Option<Record>,
-    /// When the record was first seen so, or first seen gone, on our clock.
-    pub since: Instant,
+pub(crate) struct Observation {
+    /// The stored version.
+    pub(crate) version: Version,
+    /// The record, or the last one of a deleted Lease. None: no Lease was ever seen.
+    pub(crate) record: Option<Record>,
+    /// When this record, or its absence, was first seen, on our clock.
+    pub(crate) since: Instant,
 }
 
-/// Who wants to lead.
+/// This process, as it stands for election.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// What is written as holderIdentity.
-    pub identity: String,
-    /// The acquireTime that we last wrote, or tried to: a record with both is ours. One with our identity alone is that of
-    /// another process, which may be alive.
-    pub acquired: Option<String>,
-    /// A term of ours is going on.
-    pub leading: bool,
-    /// What is written as leaseDurationSeconds.
-    pub lease_duration: Duration,
+pub(crate) struct Candidate {
+    /// The value for holderIdentity.
+    pub(crate) identity: String,
+    /// The acquireTime that we last wrote, or tried to write. A record with this and our identity is ours. A record with our
+    /// identity alone belongs to another process, which may be alive.
+    pub(crate) acquired: Option<String>,
+    /// This process has a term that is not over.
+    pub(crate) leading: bool,
+    /// The value for leaseDurationSeconds.
+    pub(crate) lease_duration: Duration,
 }
 
-/// What is to be done.
+/// The next step of an elector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Get the Lease.
+pub(crate) enum Action {
+    /// Read the Lease.
     Look,
     /// Create it, with [`Record::acquired`]; if the record was ours with [`Record::renewed`].
     Create,
@@ -72,12 +72,12 @@ pub enum Action {
     Acquire,
     /// Replace it, with [`Record::renewed`].
     Renew,
-    /// It is another's until then, if it does not change.
+    /// Another process has it until then, if the record does not change.
     Wait(Instant),
 }
 
-/// What is to be done, after what was seen.
-pub fn decide(seen: Option<&Observation>, me: &Candidate, now: Instant) -> Action {
+/// Decides the next step.
+pub(crate) fn decide(seen: Option<&Observation>, me: &Candidate, now: Instant) -> Action {
     let Some(seen) = seen else {
         return Action::Look;
     };
@@ -91,8 +91,8 @@ pub fn decide(seen: Option<&Observation>, me: &Candidate, now: Instant) -> Actio
     let mine = record.is_of(me);
     match seen.version {
         Version::Unsure => Action::Look,
-        // Who saw ours go leaves us the time to make it anew. Others' holder may not know yet, or may have been followed by
-        // one that we have not seen: it gets a whole duration.
+        // Processes that saw our Lease deleted leave us the time to create it again. The holder of another's Lease may not know
+        // yet, or may have a successor that we have not seen: it gets a whole duration.
         Version::Absent if mine && me.leading => Action::Create,
         Version::Absent => match later(seen.since, record.patience(me).max(me.lease_duration)) {
             free if now >= free => Action::Create,
@@ -107,7 +107,7 @@ pub fn decide(seen: Option<&Observation>, me: &Candidate, now: Instant) -> Actio
     }
 }
 
-/// No clock comes within an hour of its end, which is 292 billion years away.
+/// Adds. The sum cannot overflow: an `Instant` reaches 292 billion years.
 fn later(since: Instant, patience: Duration) -> Instant {
     since.checked_add(patience).unwrap_or(since)
 }
@@ -115,8 +115,8 @@ fn later(since: Instant, patience: Duration) -> Instant {
 // === impl Record ===
 
 impl Record {
-    /// What the spec says. Whatever is of another type than it ought to be is as good as missing.
-    pub fn read(spec: &Value) -> Self {
+    /// Reads a spec. A field of a wrong type counts as missing.
+    pub(crate) fn read(spec: &Value) -> Self {
         let text = |field: &str| spec[field].as_str().map(str::to_owned);
         Self {
             holder: text("holderIdentity").unwrap_or_default(),
@@ -129,8 +129,8 @@ impl Record {
         }
     }
 
-    /// `spec` with this record in it; its other fields stay.
-    pub fn write(&self, spec: Value) -> Value {
+    /// Returns `spec` with this record in it. Its other fields stay.
+    pub(crate) fn write(&self, spec: Value) -> Value {
         let mut spec = match spec {
             Value::Object(fields) => fields,
             _ => Map::new(),
@@ -144,8 +144,8 @@ impl Record {
         Value::Object(spec)
     }
 
-    /// The record with which `me` takes over from this one. A new Lease has seen no transition.
-    pub fn acquired(previous: Option<&Self>, me: &Candidate, now: Timestamp) -> Self {
+    /// The record with which `me` takes over from `previous`. A new Lease has no transitions.
+    pub(crate) fn acquired(previous: Option<&Self>, me: &Candidate, now: Timestamp) -> Self {
         let time = micro_time(now);
         Self {
             holder: me.identity.clone(),
@@ -158,9 +158,9 @@ impl Record {
         }
     }
 
-    /// The record with which `me` goes on. It differs from this one even if the wall clock stands still: others see a leader
-    /// by its changes.
-    pub fn renewed(&self, me: &Candidate, now: Timestamp) -> Self {
+    /// The record with which `me` continues. It differs from this one even if the wall clock stands still, because other
+    /// processes see by changes that the leader is alive.
+    pub(crate) fn renewed(&self, me: &Candidate, now: Timestamp) -> Self {
         let mut time = micro_time(now);
         if Some(&time) == self.renew_time.as_ref() {
             time = micro_time(
@@ -176,8 +176,8 @@ impl Record {
         }
     }
 
-    /// The record that leaves the Lease to whoever comes, as client-go writes it: a duration of zero would not be valid.
-    pub fn released(&self, now: Timestamp) -> Self {
+    /// The record that releases the Lease, as client-go writes it: a duration of zero would be invalid.
+    pub(crate) fn released(&self, now: Timestamp) -> Self {
         let time = Some(micro_time(now));
         Self {
             holder: String::new(),
@@ -188,15 +188,15 @@ impl Record {
         }
     }
 
-    /// It was written by this very process.
-    pub fn is_of(&self, me: &Candidate) -> bool {
+    /// Returns true if this process has written the record.
+    pub(crate) fn is_of(&self, me: &Candidate) -> bool {
         match (&self.acquire_time, &me.acquired) {
             (Some(theirs), Some(ours)) if self.holder == me.identity => is_same_time(theirs, ours),
             _ => false,
         }
     }
 
-    /// How long it has to be seen unchanged. What says nothing sensible gets what we take for ourselves.
+    /// How long the record has to be seen unchanged before it expires. Without a valid duration it is ours.
     fn patience(&self, me: &Candidate) -> Duration {
         match self
             .duration_seconds
@@ -209,12 +209,12 @@ impl Record {
     }
 }
 
-/// As the API server writes a MicroTime, so that it comes back as it was sent.
-pub fn micro_time(time: Timestamp) -> String {
+/// Formats a time as the API server formats a MicroTime.
+pub(crate) fn micro_time(time: Timestamp) -> String {
     format!("{time:.6}")
 }
 
-/// However a server may write it.
+/// Returns true for the same time, in any format.
 fn is_same_time(one: &str, other: &str) -> bool {
     let time = |text: &str| text.parse::<Timestamp>().ok();
     one == other || time(one).is_some_and(|one| time(other) == Some(one))
@@ -230,9 +230,12 @@ fn whole_seconds(duration: Duration) -> i64 {
 // === impl Observation ===
 
 impl Observation {
-    /// What is known after a look, or an answer to a write, that arrived `now`: the record and its resourceVersion, or that
-    /// there is none.
-    pub fn after(previous: Option<Self>, answer: Option<(Record, String)>, now: Instant) -> Self {
+    /// The observation after a response that arrived `now`: the record and its resourceVersion, or None without a Lease.
+    pub(crate) fn after(
+        previous: Option<Self>,
+        answer: Option<(Record, String)>,
+        now: Instant,
+    ) -> Self {
         let since = match (&previous, &answer) {
             // The resourceVersion does not count: a label may change it.
             (

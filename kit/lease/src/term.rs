@@ -1,6 +1,6 @@
-//! A time of leadership, as those who write for the leader see it.
+//! A time of leadership, as the code that writes for the leader sees it.
 //!
-//! It ends by the clock, whatever the elector's task does: a term needs nobody to end it, only somebody to go on.
+//! It ends by the clock. The elector's task can only extend it, or end it early.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// A time of leadership. Over once, it stays over; the next one is another value.
+/// A time of leadership. A term that is over stays over; the next one is another value.
 ///
-/// Whoever writes for the leader holds a clone while a write is under way, and gives each write [`Term::bound`] as its
-/// deadline. On shutdown the Lease is released when all clones are gone.
+/// Code that writes for the leader holds a clone while a write is under way, and gives each write [`Term::bound`] as its
+/// deadline. On shutdown the Lease is released when all clones are dropped.
 #[derive(Clone, Debug)]
 pub struct Term {
     identity: Arc<str>,
-    /// None: it ended before its time.
+    /// None: the term was ended early.
     until: watch::Receiver<Option<Instant>>,
 }
 
-/// The elector's side of a [`Term`]. Dropped, the term is lost at once.
+/// The elector's side of a [`Term`]. When it is dropped, the term ends.
 #[derive(Debug)]
 pub(crate) struct Tenure {
     until: watch::Sender<Option<Instant>>,
@@ -28,21 +28,21 @@ pub(crate) struct Tenure {
 // === impl Term ===
 
 impl Term {
-    /// Who leads: us.
+    /// The identity of this process, which leads.
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// How long we still lead if no further renewal succeeds. None: not any more.
+    /// How long the term lasts if no further renewal succeeds. None: it is over.
     pub fn remaining(&self, now: std::time::Instant) -> Option<Duration> {
-        // Without its elector it is lost: an error says that.
+        // An error: the elector is gone.
         self.until.has_changed().ok()?;
         let until = (*self.until.borrow())?;
         let left = until.into_std().saturating_duration_since(now);
         (!left.is_zero()).then_some(left)
     }
 
-    /// How long a write may take that begins now: at most `max`, and done before another may lead. None: it must not begin.
+    /// How long a write may take that begins now: at most `max`, and no longer than the term. None: it must not begin.
     pub fn bound(&self, max: Duration) -> Option<Duration> {
         Some(self.remaining(Instant::now().into_std())?.min(max))
     }
@@ -54,7 +54,7 @@ impl Term {
             let end = {
                 let end = until.borrow_and_update();
                 match *end {
-                    // The time is taken under the lock, as in `Tenure::extend`: what is over here is not extended there.
+                    // The time is read under the lock, as in `Tenure::extend`: a term that is over here is not extended there.
                     Some(end) if Instant::now() < end => end,
                     _ => return,
                 }
@@ -81,17 +81,17 @@ impl Tenure {
         )
     }
 
-    /// The end as it stands.
+    /// The end, unless the term is renewed.
     pub(crate) fn until(&self) -> Option<Instant> {
         *self.until.borrow()
     }
 
-    /// Whether the term is going on.
+    /// Returns true if the term is not over.
     pub(crate) fn lasts(&self) -> bool {
         self.until().is_some_and(|until| Instant::now() < until)
     }
 
-    /// Goes on until then. False: it is over, and stays so.
+    /// Extends the term. Returns false if it is over, which it then stays.
     pub(crate) fn extend(&self, until: Instant) -> bool {
         let mut lasts = false;
         self.until.send_if_modified(|end| {
@@ -104,12 +104,12 @@ impl Tenure {
         lasts
     }
 
-    /// It is over.
+    /// Ends the term.
     pub(crate) fn end(&self) {
         self.until.send_replace(None);
     }
 
-    /// Nobody holds the [`Term`] any more.
+    /// Resolves when all clones of the [`Term`] are dropped.
     pub(crate) async fn unused(&self) {
         self.until.closed().await;
     }

@@ -16,7 +16,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tower::service_fn;
 
-use crate::{Claim, LeaseParams, Term, spawn};
+use crate::elector::{Claim, spawn};
+use crate::{LeaseParams, Term};
 
 const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/hub/leases";
 

@@ -2,32 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use berth_api::plan::{Action, Plan, Target, Write};
+use berth_api::plan::{Plan, Write};
 use berth_api::{GroupVersionResource, Now};
 use berth_hub::{Access, HubApi};
-use berth_reconcile::{Engine, Item, Lane, Meta, Metrics, Settings, Sight, Wakes, Watched, World};
+use berth_reconcile::{Ended, Engine, Item, Metrics, Settings, Watched, World};
+use berth_reconcile::{Lane, Meta, Sight, Wakes};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// The label of each Namespace, by its name: all that decides.
+/// The label of each Namespace, by the Namespace's name: all that decides.
 #[derive(Default)]
-pub struct Namespaces(BTreeMap<String, String>);
+pub struct Namespaces(BTreeMap<String, Option<String>>);
 
 impl World for Namespaces {
     type Kind = ();
     type Key = String;
-    type Fact = String;
+    type Fact = Option<String>;
 
-    const LANES: &'static [Lane] = &[Lane {
-        name: "namespaces",
-        at_once: 4,
-    }];
+    const LANES: &'static [Lane] = &[Lane::new("name-length", 4)];
 
-    fn reconciler(_: &String) -> &'static str {
-        "name-length"
-    }
-
-    fn apply(&mut self, (): (), it: &Meta, label: String, _: Sight, wakes: &mut Wakes<Self>) {
+    fn apply(&mut self, (): (), it: &Meta, label: Self::Fact, _: Sight, wakes: &mut Wakes<Self>) {
         self.0.insert(it.name.clone(), label);
         wakes.wake(it.name.clone());
     }
@@ -41,61 +35,32 @@ impl World for Namespaces {
     }
 
     fn decide(&self, name: &String, _: Now) -> Plan {
-        let wanted = name.len().to_string();
-        let mut plan = Plan::default();
-        if self.0.get(name).is_some_and(|label| *label != wanted) {
-            plan.writes.push(Write {
-                target: Target {
-                    resource: kind(),
-                    namespace: None,
-                    name: name.clone(),
-                },
-                action: Action::Patch {
-                    subresource: None,
-                    body: json!({"metadata": {"labels": {"name-length": wanted}}}),
-                },
-                reconciler: "name-length",
-                events: Vec::new(),
-            });
+        let wanted = Some(name.len().to_string());
+        if self.0.get(name).is_none_or(|label| *label == wanted) {
+            return Plan::default();
         }
-        plan
+        let body = json!({"metadata": {"labels": {"name-length": wanted}}});
+        Write::patch("name-length", namespaces(), name, body).into()
     }
 }
 
-fn kind() -> GroupVersionResource {
-    let [version, resource] = ["v1", "namespaces"].map(str::to_owned);
-    GroupVersionResource {
-        group: String::new(),
-        version,
-        resource,
-    }
+fn namespaces() -> GroupVersionResource {
+    GroupVersionResource::new("", "v1", "namespaces")
 }
 
-/// The row of the table of kinds: what is watched, and what is made of an object.
-fn label(item: &Item<'_>) -> Result<String, serde_json::Error> {
+/// Reads the fact of an object.
+fn label(item: &Item<'_>) -> Result<Option<String>, serde_json::Error> {
     let object: Value = item.parse()?;
-    Ok(object["metadata"]["labels"]["name-length"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned())
+    let label = object["metadata"]["labels"]["name-length"].as_str();
+    Ok(label.map(str::to_owned))
 }
 
-/// Runs it until `stop`.
-pub async fn run(
-    api: HubApi,
-    metrics: Metrics,
-    stop: CancellationToken,
-) -> Result<(), berth_reconcile::Ended> {
-    let settings = Settings {
-        controller: "toy",
-        instance: "toy-1",
-        manager: "toy",
-        term: None,
-    };
-    let engine = Engine::new(Namespaces::default(), vec![(api, None)], settings, metrics);
-    engine
-        .work()
-        .watch((), Watched::new("namespaces", kind(), label));
+/// Runs the controller until `stop`.
+pub async fn run(api: HubApi, metrics: Metrics, stop: CancellationToken) -> Result<(), Ended> {
+    let (world, settings) = (Namespaces::default(), Settings::new("toy", "toy-1"));
+    let engine = Engine::new(world, vec![(api, None)], settings, metrics);
+    let row = Watched::new("namespaces", namespaces(), label);
+    engine.work().watch((), row);
     engine.run(stop).await
 }
 

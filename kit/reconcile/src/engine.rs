@@ -1,4 +1,4 @@
-//! A controller, running: one task for each kind, one for each lane, one for Events.
+//! A running controller: one task for each kind, one for each lane, one for Events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,21 +12,20 @@ use tokio_util::sync::CancellationToken;
 use crate::events::Events;
 use crate::limit::Limit;
 use crate::metrics::{Counted, Metrics};
-use crate::watch;
 use crate::work::{RowChange, Work};
 use crate::world::World;
 use crate::writer::Writer;
 
-/// What a controller is called, and what it may do.
+/// The names of a controller, and the term that bounds its writes.
 #[derive(Clone, Debug)]
 pub struct Settings<'a> {
-    /// The name that Events give the controller.
+    /// The name of the controller in Events.
     pub controller: &'static str,
-    /// Which of several processes this is, for Events.
+    /// The name of this process among several, for Events.
     pub instance: &'a str,
     /// The field manager of patches and new objects.
     pub manager: &'static str,
-    /// Writes happen only while it lasts. Without one, no other process may run the same controller.
+    /// Writes are sent only during this term. Without a term no other process may run the same controller.
     pub term: Option<Term>,
 }
 
@@ -43,10 +42,24 @@ pub struct Engine<W: World> {
 #[error("a task of the reconcilers ended: {0}")]
 pub struct Ended(String);
 
+// === impl Settings ===
+
+impl<'a> Settings<'a> {
+    /// The settings of a controller that is its own field manager, and of which no second process runs.
+    pub fn new(controller: &'static str, instance: &'a str) -> Self {
+        Self {
+            controller,
+            instance,
+            manager: controller,
+            term: None,
+        }
+    }
+}
+
 // === impl Engine ===
 
 impl<W: World> Engine<W> {
-    /// A controller on these API servers, each with its limit of calls. It watches nothing until [`Work::watch`] is called.
+    /// A controller of these API servers, each with its limit of calls. It watches nothing until [`Work::watch`] is called.
     ///
     /// Needs a tokio runtime.
     pub fn new(
@@ -78,12 +91,12 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// What works on keys: to add rows, and to see how far it is.
+    /// The shared state: to add rows, and to see what is still missing.
     pub fn work(&self) -> &Arc<Work<W>> {
         &self.work
     }
 
-    /// Runs until told to stop, or until the term is over. Nothing is written after it returns.
+    /// Runs until `stop`, or until the term is over. No write is sent after it returns.
     ///
     /// # Errors
     /// A task that should run forever ended.
@@ -136,17 +149,19 @@ fn rows<W: World>(
         RowChange::Added(kind, row) => (kind, Some(row)),
         RowChange::Removed(kind) => (kind, None),
     };
-    // One that is aborted may still be in the middle of a chunk; it ends before its next one.
+    // An aborted task may still process a chunk; it ends before the next chunk.
     if let Some(watch) = watches.remove(&kind) {
         watch.abort();
         work.forget(kind);
     }
     if let Some(row) = row {
-        watches.insert(kind, tasks.spawn(watch::follow(work.clone(), kind, row)));
+        let work = work.clone();
+        let watch = tasks.spawn(async move { match work.follow(kind, row).await {} });
+        watches.insert(kind, watch);
     }
 }
 
-/// Why a task ended that should not have.
+/// Returns why a task ended. `None`: it was aborted.
 fn why(ended: Result<(), JoinError>) -> Option<String> {
     match ended {
         Err(error) if error.is_cancelled() => None,
@@ -165,7 +180,7 @@ async fn drive<W: World>(work: Arc<Work<W>>, lane: usize) {
                 running.spawn(async move { work.one(key, since).await });
             }
             Some(ended) = running.join_next() => {
-                // A panic in a decider ends the process: going on with half a decision would be worse.
+                // A panic in a decider ends the process: to continue with half a decision would be worse.
                 if let Err(error) = ended && error.is_panic() {
                     std::panic::resume_unwind(error.into_panic());
                 }

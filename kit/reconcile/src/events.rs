@@ -1,8 +1,9 @@
-//! Events (events.k8s.io/v1): told beside the work, which never waits for them.
+//! Events (events.k8s.io/v1). They are sent by a task of their own: no work waits for them.
 
 use std::sync::Arc;
 
 use berth_api::plan::Event;
+use berth_api::text::cut_bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -11,14 +12,13 @@ use tokio::sync::mpsc;
 use crate::metrics::Metrics;
 use crate::writer::Writer;
 
-/// Upper bound on Events that wait to be sent. More are dropped: they are a courtesy, and a busy API server has better things
-/// to do.
+/// Upper bound on Events that wait to be sent. More are dropped, to relieve a busy API server.
 const WAITING: usize = 1000;
 
-/// The longest note an Event may have.
+/// Upper bound on the bytes of a note.
 const LONGEST_NOTE: usize = 1024;
 
-/// Where Events are handed in.
+/// The queue of Events to be sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
     sender: mpsc::Sender<(usize, Value)>,
@@ -35,11 +35,11 @@ pub struct Regarding {
     pub api_version: String,
     /// Its kind.
     pub kind: String,
-    /// What every object has.
+    /// Its metadata.
     pub metadata: Reference,
 }
 
-/// An object's metadata, as far as an Event names them.
+/// The metadata of an object that an Event names.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Reference {
@@ -59,7 +59,7 @@ pub struct Reference {
 // === impl Events ===
 
 impl Events {
-    /// The future sends the Events, until all handles are gone.
+    /// Returns also the future that sends the Events. It ends when all handles are dropped.
     pub(crate) fn new(
         controller: &'static str,
         instance: &str,
@@ -82,7 +82,7 @@ impl Events {
                 };
                 let sent = writer.post(&path, &event).await;
                 if let Err(refusal) = &sent {
-                    tracing::debug!(reason = %event["reason"], error = refusal.message, "an event was not told");
+                    tracing::debug!(reason = %event["reason"], error = refusal.message, "an event was not sent");
                 }
                 metrics.event(if sent.is_ok() { "told" } else { "failed" });
             }
@@ -90,14 +90,12 @@ impl Events {
         (events, send)
     }
 
-    /// Hands in an Event about this object.
+    /// Queues an Event about an object.
     pub(crate) fn tell(&self, server: usize, event: &Event, regarding: &Regarding, now: Timestamp) {
         let metadata = &regarding.metadata;
-        // An API server takes an Event about a cluster-scoped object in `default` only, or with the namespace spelled out.
+        // An API server accepts an Event about a cluster-scoped object only in `default`, or if `regarding` has the namespace.
         let namespace = event.namespace.as_ref().or(metadata.namespace.as_ref());
         let unique = format!("{:x}{:04x}", now.as_nanosecond(), fastrand::u16(..));
-        let mut note = event.note.clone();
-        note.truncate(note.floor_char_boundary(LONGEST_NOTE));
         let body = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -110,7 +108,7 @@ impl Events {
             "reportingInstance": &*self.instance,
             "action": event.reason,
             "reason": event.reason,
-            "note": note,
+            "note": cut_bytes(&event.note, LONGEST_NOTE),
             "type": if event.warning { "Warning" } else { "Normal" },
             "regarding": {
                 "apiVersion": regarding.api_version,
@@ -127,12 +125,12 @@ impl Events {
     }
 }
 
-/// A time as MicroTime is written: always with six digits after the second.
+/// Formats a time as a MicroTime: always with six digits after the second.
 fn micro_time(time: Timestamp) -> String {
     format!("{time:.6}")
 }
 
-/// The name of an Event about an object of this name. Names of roles and long ones of CSRs are none for an Event.
+/// The name of an Event about an object of this name. Names of roles, and long names of CSRs, are invalid for an Event.
 fn name_of(regarding: &str, unique: &str) -> String {
     let name = format!("{regarding}.{unique}");
     if berth_api::names::is_dns1123_subdomain(&name) {

@@ -5,19 +5,19 @@ use std::time::{Duration, Instant};
 
 use crate::queue::now;
 
-/// So many requests per second, and so many at once after a quiet time.
+/// A limit of requests per second, with a burst after a quiet time.
 #[derive(Debug)]
 pub struct Limit {
     interval: Duration,
     burst: u32,
-    /// When the next request would be due, if all came evenly.
+    /// When the next request is due at an even rate.
     next: Mutex<Instant>,
 }
 
 // === impl Limit ===
 
 impl Limit {
-    /// None, if there is no limit (zero or less, or no number).
+    /// Returns None without a limit: zero, negative, or not a number.
     pub fn new(per_second: f64, burst: u32) -> Option<Self> {
         let interval = Duration::try_from_secs_f64(1.0 / per_second).ok()?;
         Some(Self {

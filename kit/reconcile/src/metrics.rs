@@ -32,15 +32,15 @@ pub struct Metrics {
     gauges: Gauges,
 }
 
-/// What is counted when the metrics are read.
+/// The source of gauges, read on scrape.
 pub(crate) trait Counted: Send + Sync {
-    /// Whether all kinds that are needed have been listed.
+    /// Returns true if all kinds that are needed have been listed.
     fn is_primed(&self) -> bool;
-    /// For each lane its name, how many keys are due and wait, and how long the first has.
+    /// For each lane its name, the number of keys that are due and wait, and how long the first has waited.
     fn waiting(&self, now: Instant) -> Vec<(&'static str, usize, Duration)>;
 }
 
-/// Gauges, computed when they are read.
+/// Gauges, computed on scrape.
 #[derive(Clone)]
 struct Gauges {
     of: Arc<Mutex<Vec<Weak<dyn Counted>>>>,
@@ -52,10 +52,10 @@ struct Gauges {
 // === impl Metrics ===
 
 impl Metrics {
-    /// Fresh metrics, registered.
+    /// Registers the metrics.
     ///
     /// # Errors
-    /// The registry has metrics of these names.
+    /// The registry has metrics of these names already.
     pub fn new(registry: &Registry) -> prometheus::Result<Self> {
         let counters = |name: &str, help: &str, labels: &[&str]| {
             let counters = IntCounterVec::new(Opts::new(name, help), labels)?;
@@ -93,7 +93,7 @@ impl Metrics {
             )?,
             events: counters(
                 "berth_events_total",
-                "Events that were to be told, by outcome",
+                "Events to be sent, by outcome",
                 &["outcome"],
             )?,
             watch_errors: counters(
@@ -154,7 +154,7 @@ impl Metrics {
         self.unreadable.with_label_values(&[resource]).inc();
     }
 
-    /// From now on this controller is counted, as long as it exists.
+    /// Adds a controller to the gauges, for as long as it exists.
     pub(crate) fn count(&self, of: Weak<dyn Counted>) {
         let mut all = self.gauges.of();
         all.retain(|of| of.strong_count() > 0);
@@ -170,7 +170,7 @@ impl Gauges {
             of: Arc::default(),
             primed: IntGauge::new(
                 "berth_caches_primed",
-                "1: every watch that is needed has told what there is",
+                "1: all kinds that are needed have been listed",
             )?,
             depth: IntGaugeVec::new(
                 Opts::new("workqueue_depth", "Keys that are due and wait"),
@@ -179,7 +179,7 @@ impl Gauges {
             age: GaugeVec::new(
                 Opts::new(
                     "workqueue_longest_waiting_seconds",
-                    "How long the key has waited that is next",
+                    "How long the next key has waited",
                 ),
                 &["name"],
             )?,

@@ -1,4 +1,4 @@
-//! An object as it comes over the wire: what every object has, and its text, of which each controller makes facts of its own.
+//! Objects as they are received: their metadata, and their JSON, of which each controller makes its own facts.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::trim::{Keep, trim};
 
-/// What every object has, as far as it is read here.
+/// The metadata of an object that a controller needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "Metadata")]
 pub struct Meta {
@@ -23,22 +23,22 @@ pub struct Meta {
 /// An object of a list, a watch or a response, while it is read.
 #[derive(Clone, Debug)]
 pub struct Item<'a> {
-    /// What every object has.
+    /// Its metadata.
     pub meta: Meta,
     /// The whole object, as JSON.
     pub json: &'a [u8],
 }
 
-/// An object that a call was answered with.
+/// An object from the response to a call.
 #[derive(Clone, Debug)]
 pub struct RawObject {
-    /// What every object has.
+    /// Its metadata.
     pub meta: Meta,
     /// The whole object, as JSON.
     pub json: Bytes,
 }
 
-/// As it is stored. Any of it but the name may be missing.
+/// The stored metadata. Only the name is required.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {
@@ -56,7 +56,7 @@ struct Head {
 // === impl Meta ===
 
 impl Meta {
-    /// The resourceVersion as a number, to compare by: those of one kind grow. None, if it is not a number.
+    /// The resourceVersion as a number. Those of one kind grow. None if it is not a number.
     pub fn version(&self) -> Option<u64> {
         self.resource_version.parse().ok()
     }
@@ -76,27 +76,27 @@ impl From<Metadata> for Meta {
 // === impl Item ===
 
 impl<'a> Item<'a> {
-    /// Reads what every object has; the rest is skipped.
+    /// Reads the metadata, and skips the rest.
     ///
     /// # Errors
-    /// It is not an object with a name.
+    /// The JSON is not an object with a name.
     pub fn read(json: &'a [u8]) -> Result<Self, serde_json::Error> {
         let Head { metadata: meta } = serde_json::from_slice(json)?;
         Ok(Self { meta, json })
     }
 
-    /// Reads it as a `T`.
+    /// Reads the object as a `T`.
     ///
     /// # Errors
-    /// It is not a `T`.
+    /// The object is not a `T`.
     pub fn parse<T: Deserialize<'a>>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(self.json)
     }
 
-    /// Reads the parts that are kept; the rest is skipped as it is read.
+    /// Reads the parts that are kept, and skips the rest while reading.
     ///
     /// # Errors
-    /// It is not JSON, or is nested more than 128 deep where it is kept.
+    /// The object is not JSON, or a kept part is nested more than 128 deep.
     pub fn trimmed(&self, keep: &Keep<'_>) -> Result<Value, serde_json::Error> {
         trim(self.json, keep)
     }
@@ -105,16 +105,16 @@ impl<'a> Item<'a> {
 // === impl RawObject ===
 
 impl RawObject {
-    /// Reads what every object has.
+    /// Reads the metadata.
     ///
     /// # Errors
-    /// It is not an object with a name.
+    /// The JSON is not an object with a name.
     pub fn read(json: Bytes) -> Result<Self, serde_json::Error> {
         let Item { meta, .. } = Item::read(&json)?;
         Ok(Self { meta, json })
     }
 
-    /// The same, while it is read.
+    /// The object as an item, to be read.
     pub fn item(&self) -> Item<'_> {
         Item {
             meta: self.meta.clone(),
@@ -122,10 +122,10 @@ impl RawObject {
         }
     }
 
-    /// Reads it as a `T`.
+    /// Reads the object as a `T`.
     ///
     /// # Errors
-    /// It is not a `T`.
+    /// The object is not a `T`.
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(&self.json)
     }

@@ -1,9 +1,10 @@
-//! Keys that are to be worked on: each once at a time, in the order they came, some only later.
+//! A queue of keys: each is worked on once at a time, in the order they became due.
 //!
 //! # Guarantees
-//! - A key that is woken while it waits is worked on once; one that is woken while it is worked on, once more after that.
+//! - A key that is woken several times while it waits is worked on once. A key that is woken while it is worked on is worked on
+//!   once more.
 //! - Keys come out in the order they became due.
-//! - A key that failed waits, longer each time and by chance a little more or less, whoever wakes it.
+//! - A key that failed waits, although it is woken: longer each time, with jitter.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use berth_hub::Backoff;
 use tokio::sync::Notify;
 
-/// The first wait after a failure. It doubles with each one that follows.
+/// The first wait after a failure. It doubles with each failure that follows.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 
 /// The longest wait after a failure.
@@ -26,28 +27,28 @@ pub struct Queue<K> {
     changed: Notify,
 }
 
-/// What a key's work came to.
+/// The result of work on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// Nothing is left to do, but perhaps at this time.
+    /// Nothing is due now.
     Settled {
-        /// When to work on it again at the latest.
+        /// When to work on the key again at the latest.
         again: Option<Instant>,
-        /// Not before this, though it be woken.
+        /// When to work on the key again at the earliest, although it is woken.
         pause: Option<Instant>,
     },
-    /// Something failed; the hub may have said how long to wait.
+    /// A write or a read failed.
     Failed {
-        /// What the API server asked for.
+        /// How long the API server asked to wait.
         wait: Option<Duration>,
     },
 }
 
 #[derive(Debug)]
 struct Inner<K> {
-    /// Due, the longest first, with the time they became so.
+    /// Due keys, the oldest first, with the time when they became due.
     ready: VecDeque<(K, Instant)>,
-    /// Due later. The number tells keys of the same time apart.
+    /// Keys that are due later. The number makes entries of the same time distinct.
     later: BTreeMap<(Instant, u64), K>,
     keys: HashMap<K, State>,
     next: u64,
@@ -61,12 +62,12 @@ struct State {
     later: Option<(Instant, u64)>,
     /// It is being worked on.
     working: bool,
-    /// It was woken meanwhile.
+    /// It was woken while it is worked on.
     again: bool,
-    /// It may not be worked on before.
+    /// It must not be worked on before.
     pause: Option<Instant>,
     failures: u32,
-    /// When the first of these failures was.
+    /// The time of the first of these failures.
     failing: Option<Instant>,
 }
 
@@ -87,13 +88,13 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         }
     }
 
-    /// Has the key worked on, as soon as may be.
+    /// Makes a key due, unless it must wait.
     pub fn wake(&self, key: K, now: Instant) {
         self.lock().wake(key, now);
         self.changed.notify_one();
     }
 
-    /// The next key that is due; waits for it. Whoever takes it calls [`Self::done`].
+    /// Waits for the next key that is due. Returns also since when it is. The caller calls [`Self::done`] after the work.
     pub async fn next(&self) -> (K, Instant) {
         loop {
             let changed = self.changed.notified();
@@ -110,19 +111,19 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         }
     }
 
-    /// Ends the work on a key.
+    /// Notes the end of work on a key.
     pub fn done(&self, key: &K, done: Done, now: Instant) {
         self.lock().done(key, done, now);
         self.changed.notify_one();
     }
 
-    /// How long the work on this key has failed in a row.
+    /// How long work on this key has failed in a row.
     pub fn failing_for(&self, key: &K, now: Instant) -> Duration {
         let since = self.lock().keys.get(key).and_then(|state| state.failing);
         since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
-    /// How many keys are due and wait, and how long the first has.
+    /// The number of keys that are due and wait, and how long the first has waited.
     pub fn waiting(&self, now: Instant) -> (usize, Duration) {
         let inner = self.lock();
         let age = inner.ready.front().map_or(Duration::ZERO, |(_, since)| {
@@ -136,7 +137,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     }
 }
 
-/// By the clock of the runtime, which tests can stop.
+/// The time of the runtime's clock, which tests can stop.
 pub fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
@@ -162,7 +163,7 @@ impl<K: Clone + Eq + Hash> Inner<K> {
         }
     }
 
-    /// Has the key worked on at this time, or earlier if that is asked for already.
+    /// Makes a key due at this time, or earlier if it already is.
     fn at(&mut self, key: K, at: Instant) {
         let state = self.keys.entry(key.clone()).or_default();
         if state.later.is_some_and(|(earlier, _)| earlier <= at) {
@@ -177,7 +178,10 @@ impl<K: Clone + Eq + Hash> Inner<K> {
         self.later.insert(place, key);
     }
 
-    /// A key that is due; or when the next one will be.
+    /// Takes a key that is due.
+    ///
+    /// # Errors
+    /// No key is due. The value is when the next one will be.
     fn take(&mut self, now: Instant) -> Result<(K, Instant), Option<Instant>> {
         while let Some(entry) = self.later.first_entry() {
             let (at, _) = *entry.key();
@@ -215,7 +219,7 @@ impl<K: Clone + Eq + Hash> Inner<K> {
                 if woken {
                     Some(pause.map_or(now, |pause| pause.max(now)))
                 } else {
-                    // A pause is kept by looking once more when it ends.
+                    // The entry remembers the pause: the key is decided again when it ends.
                     again.into_iter().chain(pause).min()
                 }
             }
@@ -230,7 +234,7 @@ impl<K: Clone + Eq + Hash> Inner<K> {
         };
         match again {
             Some(at) => self.at(key.clone(), at),
-            // What nobody asks for any more is forgotten, or a hub's history would fill the memory.
+            // Otherwise the keys of deleted objects would fill the memory.
             None => {
                 self.keys.remove(key);
             }

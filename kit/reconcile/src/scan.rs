@@ -1,24 +1,24 @@
 //! Finds the items in the chunks of a list, and the lines in the chunks of a watch.
 //!
-//! A list of ten thousand objects is never in memory at once: each item is handed on as soon as it has ended.
+//! A list of ten thousand objects is never in memory at once: each item is reported as soon as it is complete.
 //!
 //! # Guarantees
 //! - The same text gives the same items and lines, however it is cut into chunks.
-//! - At most `largest` bytes of one item are kept. A larger one is reported by its size, and reading goes on after it.
+//! - At most `largest` bytes of an item are kept. A larger item is reported by its size, and reading continues after it.
 //! - No input panics, and nothing recurses.
 
-/// Upper bound on what a list has besides its items: kind, resourceVersion and the token to continue.
+/// Upper bound on the bytes of a list besides its items: kind, resourceVersion and the token to continue.
 const SHELL: usize = 64 * 1024;
 
-/// A buffer that has grown larger is given back after its item.
+/// A buffer that has grown larger is freed after its item.
 const KEPT: usize = 64 * 1024;
 
-/// What was found.
+/// A part that was found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Found<'a> {
     /// An item, or a line.
     Item(&'a [u8]),
-    /// One with more bytes than may be kept.
+    /// An item or a line that is larger than the bound, in bytes.
     TooLarge(usize),
 }
 
@@ -61,7 +61,7 @@ impl Items {
         }
     }
 
-    /// Reads one more chunk of the list.
+    /// Reads the next chunk of the list.
     pub fn feed(&mut self, chunk: &[u8], found: &mut impl FnMut(Found<'_>)) {
         let (mut start, mut at) = (0, 0);
         while let Some(rest) = chunk.get(at..).filter(|rest| !rest.is_empty()) {
@@ -102,7 +102,7 @@ impl Items {
         self.kept().push(&chunk[start..]);
     }
 
-    /// The list without its items: `items` is empty there. None, if that is larger than a list's.
+    /// The list with an empty `items`. None if it is larger than the bound.
     pub fn shell(&self) -> Option<&[u8]> {
         (self.shell.size <= SHELL).then_some(&*self.shell.bytes)
     }
@@ -115,7 +115,7 @@ impl Items {
         }
     }
 
-    /// How many of these bytes belong to a text, or are its end.
+    /// The number of bytes up to the end of a string, or all.
     fn skip_text(&mut self, rest: &[u8]) -> usize {
         if std::mem::take(&mut self.escaped) {
             return 1;
@@ -133,7 +133,7 @@ impl Items {
     }
 }
 
-/// Whether this ends with the key `items` of the outermost object, whose value begins.
+/// Returns true if the text ends with the key `items` of the outermost object, before its value.
 fn ends_with_items_key(shell: &[u8]) -> bool {
     let key = shell
         .trim_ascii_end()
@@ -151,7 +151,7 @@ impl Lines {
         Self(Bounded::new(largest))
     }
 
-    /// Reads one more chunk of the watch. What has no end yet is kept for the next.
+    /// Reads the next chunk of the watch. An incomplete line is kept for the next.
     pub fn feed(&mut self, chunk: &[u8], found: &mut impl FnMut(Found<'_>)) {
         let mut parts = chunk.split(|byte| *byte == b'\n').peekable();
         while let Some(part) = parts.next() {
@@ -183,7 +183,7 @@ impl Bounded {
         }
     }
 
-    /// Hands on what was read, unless it is blank, and begins anew.
+    /// Reports the bytes, unless they are blank, and begins with an empty buffer.
     fn take(&mut self, found: &mut impl FnMut(Found<'_>)) {
         if self.size > self.largest {
             found(Found::TooLarge(self.size));

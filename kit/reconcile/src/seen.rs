@@ -1,29 +1,29 @@
-//! Which versions of which objects have been seen, so that nothing late takes back something newer.
+//! The versions of objects that have been seen, so that a late report does not undo a newer one.
 //!
 //! # Guarantees
-//! - The response to a write of our own counts at once. No watch event that is older takes it back, and no response that
-//!   comes after the watch has reported newer objects brings one back that has been deleted since.
-//! - A list counts over everything that was known when it began, though the versions may be lower: the storage may have been
-//!   restored to an earlier state. Only the responses to our own calls since then are newer.
-//! - What a list does not name is gone, unless a part of the list could not be read.
+//! - The response to a write of this controller counts at once. No older watch event undoes it. A response that is older than
+//!   what the watch has reported is ignored: the object may have been deleted since.
+//! - A list counts over everything that was known when it began, even with lower versions: the storage may have been restored
+//!   to an earlier state. Only responses to calls of this controller since then are newer.
+//! - An object that a list does not name is gone, unless a part of the list could not be read.
 //!
 //! # Assumptions
-//! resourceVersions of one kind are numbers that grow, and a list is no older than the call for it: both is so for a list
-//! without a resourceVersion.
+//! The resourceVersions of a kind are numbers that grow. A list is no older than the call for it, as a list without a requested
+//! resourceVersion is.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use crate::object::Meta;
 
-/// Where an object was learnt of.
+/// The source of a report about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A list, or the watch that follows it and reports all changes of a kind in their order.
+    /// A list, or the watch after it, which reports all changes of a kind in their order.
     Watch,
-    /// The response to a write of our own.
+    /// The response to a write of this controller.
     Write,
-    /// The response to a question.
+    /// The response to a read of this controller.
     Read,
 }
 
@@ -39,10 +39,10 @@ struct Objects {
     known: HashMap<Box<str>, Known>,
     /// The newest version that the watch reported.
     newest: u64,
-    /// How many lists have begun. Told apart by it: what was seen since.
+    /// The number of lists that have begun. By it, reports since then are known.
     lists: u32,
     is_listing: bool,
-    /// Part of the current list could not be read: what it does not name may be that.
+    /// A part of the current list could not be read. It may be an object that the list seems not to name.
     is_partial: bool,
     /// A list was read to its end.
     is_listed: bool,
@@ -51,16 +51,16 @@ struct Objects {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     version: Option<u64>,
-    /// During which list it was last seen.
+    /// The list during which it was last seen.
     seen: u32,
-    /// During which list a response of our own was last seen; 0: never during one.
+    /// The list during which a response to a call of this controller last had it. 0: never during a list.
     own: u32,
 }
 
 // === impl Seen ===
 
 impl<K: Copy + Eq + Hash> Seen<K> {
-    /// A list of this kind begins.
+    /// Notes that a list of this kind begins.
     pub fn listing(&mut self, kind: K) {
         let objects = self.kinds.entry(kind).or_default();
         objects.lists = objects.lists.wrapping_add(1).max(1);
@@ -68,17 +68,17 @@ impl<K: Copy + Eq + Hash> Seen<K> {
         objects.is_partial = false;
     }
 
-    /// Whether a list of this kind has begun and not ended.
+    /// Returns true if a list of this kind has begun and not ended.
     pub fn is_listing(&self, kind: K) -> bool {
         self.kinds.get(&kind).is_some_and(|of| of.is_listing)
     }
 
-    /// An object of this kind could not be read, not even its name.
+    /// Notes that an object of this kind could not be read, not even its name.
     pub fn unreadable(&mut self, kind: K) {
         self.kinds.entry(kind).or_default().is_partial = true;
     }
 
-    /// A list of this kind has ended. Returns what is gone, by namespace and name. `version`: the list's own.
+    /// Notes the end of a list of this kind, of this version. Returns the objects that are gone, by namespace and name.
     pub fn listed(&mut self, kind: K, version: Option<u64>) -> Vec<(Box<str>, Box<str>)> {
         let objects = self.kinds.entry(kind).or_default();
         if !std::mem::take(&mut objects.is_listing) {
@@ -101,16 +101,16 @@ impl<K: Copy + Eq + Hash> Seen<K> {
         gone
     }
 
-    /// Whether a list of this kind was read to its end.
+    /// Returns true if a list of this kind was read to its end.
     pub fn is_listed(&self, kind: K) -> bool {
         self.kinds.get(&kind).is_some_and(|of| of.is_listed)
     }
 
-    /// Notes that there is such a version of an object. False: it was known, or is older than what is known.
+    /// Notes a version of an object. Returns false if it was known, or is older than the known one.
     pub fn is_news(&mut self, kind: K, meta: &Meta, source: Source) -> bool {
         let objects = self.kinds.entry(kind).or_default();
         let (version, is_own) = (meta.version(), source != Source::Watch);
-        // The watch has reported this, and perhaps its end.
+        // The watch has reported this version, and perhaps the object's deletion.
         if is_own && version.is_some_and(|version| version <= objects.newest) {
             return false;
         }
@@ -118,7 +118,7 @@ impl<K: Copy + Eq + Hash> Seen<K> {
         let old = objects.known.get(&place).copied();
         let of_list = objects.is_listing && !is_own;
         let is_newer = match (old.and_then(|old| old.version), version) {
-            // A list counts, unless we know better since it began.
+            // A list counts, unless a call since it began is newer.
             (Some(old_version), Some(version))
                 if of_list && old.is_none_or(|old| old.own != objects.lists) =>
             {
@@ -149,7 +149,7 @@ impl<K: Copy + Eq + Hash> Seen<K> {
         is_newer
     }
 
-    /// The watch reports that an object was deleted. False: it was not known, or has been created anew since.
+    /// Notes a deletion that the watch reports. Returns false if the object was not known, or has been created again since.
     pub fn is_gone(&mut self, kind: K, meta: &Meta) -> bool {
         let objects = self.kinds.entry(kind).or_default();
         let place = place(&meta.namespace, &meta.name);
@@ -163,13 +163,13 @@ impl<K: Copy + Eq + Hash> Seen<K> {
         objects.known.remove(&place).is_some()
     }
 
-    /// Forgets an object: a call was answered that it does not exist any more. False: it was not known.
+    /// Removes an object that does not exist any more, as a call found. Returns false if it was not known.
     pub fn remove(&mut self, kind: K, namespace: &str, name: &str) -> bool {
         let objects = self.kinds.get_mut(&kind);
         objects.is_some_and(|of| of.known.remove(&place(namespace, name)).is_some())
     }
 
-    /// Forgets a kind. Returns its objects, by namespace and name.
+    /// Removes a kind. Returns its objects, by namespace and name.
     pub fn forget(&mut self, kind: K) -> Vec<(Box<str>, Box<str>)> {
         let known = self.kinds.remove(&kind).unwrap_or_default().known;
         let places = known.keys().filter_map(|place| place.split_once('/'));
@@ -185,7 +185,7 @@ impl<K> Default for Seen<K> {
     }
 }
 
-/// No name has a slash.
+/// The key of an object. Names have no slash.
 fn place(namespace: &str, name: &str) -> Box<str> {
     format!("{namespace}/{name}").into()
 }

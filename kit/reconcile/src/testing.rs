@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use berth_api::plan::{Action, Plan, Target, Write};
+use berth_api::plan::{Action, Plan, Target, Write, WriteFailure};
 use berth_api::{GroupVersionResource, Now};
 use berth_hub::{HubApi, RequestBody};
 use bytes::Bytes;
@@ -19,6 +19,9 @@ use crate::object::Meta;
 use crate::watched::Watched;
 use crate::work::Work;
 use crate::world::{Lane, Sight, Wakes, World};
+
+/// A write of this object that fails with 404 may succeed later.
+pub(crate) const APPEARS_LATER: &str = "appears-later";
 
 /// The values of objects, by kind and name; each is to be `wanted`.
 #[derive(Default)]
@@ -71,6 +74,10 @@ impl World for Values {
             plan.writes.push(patch(&key.1, body));
         }
         plan
+    }
+
+    fn is_transient(failure: &WriteFailure) -> bool {
+        failure.is_transient() || failure.code == 404 && failure.target.name == APPEARS_LATER
     }
 
     fn server(write: &Write) -> usize {

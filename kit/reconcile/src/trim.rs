@@ -1,5 +1,4 @@
-//! Reads the parts of an object that decide something, and skips the rest as it is read: an object may be a megabyte of what
-//! nobody needs.
+//! Reads the parts of an object that a controller needs, and skips the rest while reading: an object may have a megabyte.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,23 +7,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Labels of an object up to this many bytes are all kept: keys that selectors come to name later are among them.
+/// All labels of an object are kept up to this many bytes in total: a selector may name them later.
 const ALL_LABELS: usize = 4 * 1024;
 
-/// What is kept of a value.
+/// The parts of a value that are kept.
 #[derive(Clone, Copy, Debug)]
 pub enum Keep<'a> {
     /// All of it.
     Whole,
     /// None of it.
     Nothing,
-    /// Of an object these fields, each as it says. Of a list nothing; anything else whole.
+    /// Of an object these fields, each with its own rule. Of a list nothing. Any other value whole.
     Fields(&'a [(&'a str, Keep<'a>)]),
-    /// Of an object all fields, but these as they say.
+    /// Of an object all fields, these with their own rule.
     But(&'a [(&'a str, Keep<'a>)]),
-    /// Of a text at most this many bytes, from its beginning. Anything else whole.
+    /// Of a text at most this many bytes, from its beginning. Any other value whole.
     Text(usize),
-    /// Labels: all if they are few, otherwise those that selectors name.
+    /// Of labels all, if they are few, otherwise those that selectors name.
     Labels(&'a LabelKeys),
 }
 
@@ -35,14 +34,14 @@ pub struct LabelKeys(Arc<Mutex<Needed>>);
 #[derive(Debug, Default)]
 struct Needed {
     keys: HashSet<Box<str>>,
-    /// Labels of some object were left out.
+    /// Labels of an object were left out.
     left_out: bool,
 }
 
-/// Reads the parts of this JSON that are kept.
+/// Reads the parts of a JSON text that are kept.
 ///
 /// # Errors
-/// It is not JSON, or what is kept is nested more than 128 deep.
+/// The text is not JSON, or a kept part is nested more than 128 deep.
 pub fn trim(json: &[u8], keep: &Keep<'_>) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let value = keep.deserialize(&mut deserializer)?;
@@ -53,7 +52,7 @@ pub fn trim(json: &[u8], keep: &Keep<'_>) -> Result<Value, serde_json::Error> {
 // === impl Keep ===
 
 impl Keep<'_> {
-    /// What is kept of a field.
+    /// The rule for a field.
     fn of(&self, field: &str) -> Self {
         let (fields, other) = match *self {
             Self::Fields(fields) => (fields, Keep::Nothing),
@@ -149,8 +148,7 @@ impl<'de> Visitor<'de> for &Keep<'_> {
 // === impl LabelKeys ===
 
 impl LabelKeys {
-    /// These keys are needed, beside those of before. True: objects were read without one of them, and their kind is to be
-    /// listed anew.
+    /// Adds keys. Returns true if objects were read without one of them: then their kind must be listed again.
     pub fn need<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> bool {
         let mut needed = self.lock();
         let mut is_new = false;

@@ -1,30 +1,28 @@
-//! Lists and watches one kind, for ever.
+//! Lists and watches one kind.
 //!
 //! # Guarantees
-//! - A list comes in small pages, and neither a page nor the list is ever in memory whole: each object is made a fact as it
-//!   is read.
-//! - One object that cannot be read, or is larger than 4 MiB, concerns itself only. It is counted; what was known of it stays.
-//! - A list that is not answered within 30 s, or falls silent for that long, is asked for again; so is the beginning of a
-//!   watch. A watch that fails is resumed where it ended, after a pause; one whose beginning is forgotten (410), or whose API
-//!   server has gone back in time, begins anew with a list.
+//! - A list comes in small pages, and neither a page nor the list is ever in memory whole: each object is reported as it is
+//!   read.
+//! - One object that cannot be read, or is larger than 4 MiB, concerns itself only.
+//! - A list that is not answered within 30 s, or is silent for that long, is requested again; so is the beginning of a watch.
+//!   A watch that fails is resumed where it ended, after a pause. A watch whose beginning the API server has forgotten (410),
+//!   or whose API server has gone back in time, begins anew with a list.
 //! - Pauses grow from 0.2 s to 10 s (60 s for kinds that an API server need not have), also when watches succeed and end at
 //!   once.
 
-use std::sync::Arc;
+use std::convert::Infallible;
 use std::time::Duration;
 
 use berth_hub::{Backoff, Call, CallError, Chunks, HubApi};
 use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use crate::object::Item;
+use crate::object::{Item, Meta};
 use crate::scan::{Found, Items, Lines};
-use crate::seen::Source;
-use crate::watched::encoded;
-use crate::work::{Row, Work};
-use crate::world::World;
+use crate::watched::{Watched, encoded};
 use crate::writer::{LARGEST, Shell};
 
 /// The first pause after a failure.
@@ -33,53 +31,86 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// The same for kinds that an API server need not have.
+/// The longest pause for kinds that an API server need not have.
 const LONGEST_PAUSE_FOR_OPTIONAL: Duration = Duration::from_secs(60);
 
-/// The longest a list may be silent, or a watch take to begin: an API server that accepts requests and answers none is asked
-/// again.
+/// The longest silence of a list, and the longest time until a watch begins.
 const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 
-/// The longest a page of a list may take.
+/// The longest time for a page of a list.
 const LONGEST_PAGE: Duration = Duration::from_secs(180);
 
-/// How many objects a list asks for at a time.
+/// The number of objects of a page.
 const PAGE: usize = 200;
 
-/// After which time the API server is asked to end a watch.
+/// The API server is asked to end a watch after this time.
 const WATCH: Duration = Duration::from_secs(290);
 
 /// A watch that the API server does not end is ended this much later.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A watch that lasted as long works, though it may have had nothing to report.
+/// A watch that lasts this long works, though it may have reported nothing.
 const WORKS: Duration = Duration::from_secs(5);
 
-/// Why following a kind was interrupted.
-enum Interruption {
-    /// The kind is not served in this version.
-    NotServed(String),
-    /// The watch cannot go on where it ended.
-    Expired(String),
-    /// Anything else.
-    Failed(String),
+/// Receives what a watch reports.
+pub(crate) trait Reports {
+    /// A watch that ended or failed is resumed where it ended. Otherwise it begins with a list.
+    const RESUMES: bool;
+
+    /// A list begins.
+    fn listing(&mut self);
+
+    /// A list of this version was read to its end.
+    fn listed(&mut self, version: Option<u64>);
+
+    /// An object exists, or has changed.
+    fn object(&mut self, item: &Item<'_>);
+
+    /// An object was deleted.
+    fn deleted(&mut self, meta: &Meta);
+
+    /// An object is too large, or is not an object with a name.
+    fn unreadable(&mut self, why: &str);
+
+    /// A list or a watch failed, and is begun again after a pause.
+    fn interrupted(&mut self, error: &WatchError);
+}
+
+/// A list or a watch failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct WatchError {
+    /// HTTP status code; 0 without a response.
+    pub code: u16,
+    /// What was requested, and why it failed.
+    pub message: String,
+    pub(crate) then: Then,
+}
+
+/// What follows a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// The kind is not served in this version: the next version is tried.
+    NextVersion,
+    /// The watch cannot go on where it ended: a list.
+    List,
+    /// The watch goes on where it ended.
+    Resume,
 }
 
 /// Follows a kind in one version.
-struct Follower<'a, W: World> {
-    work: &'a Work<W>,
-    kind: W::Kind,
-    row: &'a Row<W>,
+struct Follower<'a, R> {
+    api: &'a HubApi,
     path: String,
-    /// Unreadable objects were logged.
-    has_logged: bool,
+    list_anew: &'a Notify,
+    reports: &'a mut R,
 }
 
-/// How far it is.
+/// The next request of a follower.
 enum Place {
-    /// In a list: the next page's token, and the version that all pages are of.
+    /// A page of a list: its token, and the version that all pages are of.
     List { token: String, version: String },
-    /// In a watch, after this version. `is_partial`: one of its events could not be read.
+    /// A watch after this version. `is_partial`: one of its events could not be read.
     Watch { version: String, is_partial: bool },
 }
 
@@ -112,9 +143,13 @@ struct Status {
     message: String,
 }
 
-/// Follows a kind for ever.
-pub(crate) async fn follow<W: World>(work: Arc<Work<W>>, kind: W::Kind, row: Arc<Row<W>>) {
-    let watched = &row.watched;
+/// Follows a kind. A notification of `list_anew` has it listed anew.
+pub(crate) async fn follow<F>(
+    api: &HubApi,
+    watched: &Watched<F>,
+    list_anew: &Notify,
+    reports: &mut impl Reports,
+) -> Infallible {
     let longest = if watched.optional {
         LONGEST_PAUSE_FOR_OPTIONAL
     } else {
@@ -124,11 +159,10 @@ pub(crate) async fn follow<W: World>(work: Arc<Work<W>>, kind: W::Kind, row: Arc
     loop {
         for version in &watched.versions {
             let mut follower = Follower {
-                work: &work,
-                kind,
-                row: &row,
+                api,
                 path: watched.path(version),
-                has_logged: false,
+                list_anew,
+                reports,
             };
             follower.follow_version(&mut backoff).await;
         }
@@ -138,58 +172,48 @@ pub(crate) async fn follow<W: World>(work: Arc<Work<W>>, kind: W::Kind, row: Arc
 
 // === impl Follower ===
 
-impl<W: World> Follower<'_, W> {
-    /// Until the API server says that it does not have this version.
+impl<R: Reports> Follower<'_, R> {
+    /// Ends when the API server says that it does not serve this version.
     async fn follow_version(&mut self, backoff: &mut Backoff) {
         let mut place = Place::beginning();
-        let row = self.row;
+        let list_anew = self.list_anew;
         loop {
             let followed = tokio::select! {
                 followed = self.step(&mut place, backoff) => followed,
-                () = row.list_anew.notified() => {
+                () = list_anew.notified() => {
                     place = Place::beginning();
                     continue;
                 }
             };
-            let Err(why) = followed else {
+            let Err(error) = followed else {
                 continue;
             };
-            let name = self.row.watched.name;
-            self.work.lost_sight(self.kind, name);
-            let (Interruption::NotServed(error)
-            | Interruption::Expired(error)
-            | Interruption::Failed(error)) = &why;
-            let not_served = matches!(why, Interruption::NotServed(_));
-            if !(not_served && self.row.watched.optional) {
-                tracing::warn!(resource = name, %error, "a watch failed and is begun anew");
-            }
-            match why {
-                Interruption::NotServed(_) => return,
-                Interruption::Expired(_) => place = Place::beginning(),
-                Interruption::Failed(_) => {}
+            self.reports.interrupted(&error);
+            match error.then {
+                Then::NextVersion => return,
+                Then::Resume if R::RESUMES => {}
+                Then::Resume | Then::List => place = Place::beginning(),
             }
             tokio::time::sleep(backoff.pause()).await;
         }
     }
 
     /// One page, or one watch.
-    async fn step(&mut self, place: &mut Place, backoff: &mut Backoff) -> Result<(), Interruption> {
+    async fn step(&mut self, place: &mut Place, backoff: &mut Backoff) -> Result<(), WatchError> {
         match place {
             Place::List { token, version } => {
                 if token.is_empty() {
                     version.clear();
-                    self.work.listing(self.kind);
+                    self.reports.listing();
                 }
                 let shell = self.page(token).await?;
                 if version.is_empty() {
-                    let missing =
-                        || Interruption::Failed("the list has no resourceVersion".to_owned());
+                    let missing = || WatchError::new("the list has no resourceVersion");
                     *version = shell.metadata.resource_version.ok_or_else(missing)?;
                 }
                 *token = shell.metadata.token.unwrap_or_default();
                 if token.is_empty() {
-                    self.work.listed(self.kind, version.parse().ok());
-                    tracing::debug!(resource = self.row.watched.name, "listed");
+                    self.reports.listed(version.parse().ok());
                     *place = Place::Watch {
                         version: std::mem::take(version),
                         is_partial: false,
@@ -202,17 +226,16 @@ impl<W: World> Follower<'_, W> {
                 is_partial,
             } => {
                 let begun = Instant::now();
-                let mut has_told = false;
-                let watched = self.watch(version, is_partial, &mut has_told).await;
-                let works = has_told || begun.elapsed() >= WORKS;
-                if works {
+                let mut has_reported = false;
+                let watched = self.watch(version, is_partial, &mut has_reported).await;
+                if has_reported || begun.elapsed() >= WORKS {
                     backoff.reset();
                 }
                 watched?;
-                if *is_partial {
+                if *is_partial || !R::RESUMES {
                     *place = Place::beginning();
                 }
-                // What ends at once would be begun without end.
+                // Watches that end at once would be begun in a busy loop.
                 if begun.elapsed() < WORKS {
                     tokio::time::sleep(backoff.pause()).await;
                 }
@@ -221,11 +244,7 @@ impl<W: World> Follower<'_, W> {
         }
     }
 
-    fn api(&self) -> &HubApi {
-        self.work.writer(self.row.watched.server).api()
-    }
-
-    async fn page(&mut self, token: &str) -> Result<Shell, Interruption> {
+    async fn page(&mut self, token: &str) -> Result<Shell, WatchError> {
         let ends = Instant::now() + LONGEST_PAGE;
         let mut path = format!("{}limit={PAGE}", self.path);
         if !token.is_empty() {
@@ -233,26 +252,23 @@ impl<W: World> Follower<'_, W> {
         }
         let mut chunks = self.begin(path).await?;
         let mut items = Items::new(LARGEST);
-        let silent = |_| Interruption::Failed("a list fell silent".to_owned());
+        let silent = |_| WatchError::new("a list fell silent");
         while let Some(chunk) = {
             let until = ends.min(Instant::now() + LONGEST_SILENCE);
             timeout_at(until, chunks.next()).await.map_err(silent)?
         } {
-            let chunk = chunk.map_err(failed)?;
-            items.feed(&chunk, &mut |found| self.item(found));
+            items.feed(&chunk?, &mut |found| self.item(found));
         }
         let shell = items.shell().unwrap_or_default();
         serde_json::from_slice(shell)
-            .map_err(|error| Interruption::Failed(format!("the response is no list: {error}")))
+            .map_err(|error| WatchError::new(format!("the response is not a list: {error}")))
     }
 
     /// An item of a list.
     fn item(&mut self, found: Found<'_>) {
         match read(found) {
-            Ok(item) => self
-                .work
-                .see(self.kind, &self.row.watched, &item, Source::Watch),
-            Err(why) => self.unreadable(&why),
+            Ok(item) => self.reports.object(&item),
+            Err(why) => self.reports.unreadable(&why),
         }
     }
 
@@ -260,8 +276,8 @@ impl<W: World> Follower<'_, W> {
         &mut self,
         version: &mut String,
         is_partial: &mut bool,
-        has_told: &mut bool,
-    ) -> Result<(), Interruption> {
+        has_reported: &mut bool,
+    ) -> Result<(), WatchError> {
         let seconds = WATCH.as_secs();
         let path = format!(
             "{}watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}",
@@ -271,12 +287,10 @@ impl<W: World> Follower<'_, W> {
         let mut chunks = self.begin(path).await?;
         let mut lines = Lines::new(LARGEST);
         let mut outcome = Ok(());
-        // A watch whose end does not come ends all the same.
         while let Ok(Some(chunk)) = timeout_at(ends, chunks.next()).await {
-            let chunk = chunk.map_err(failed)?;
-            lines.feed(&chunk, &mut |line| {
+            lines.feed(&chunk?, &mut |line| {
                 if outcome.is_ok() {
-                    *has_told = true;
+                    *has_reported = true;
                     outcome = self.line(line, version, is_partial);
                 }
             });
@@ -291,7 +305,7 @@ impl<W: World> Follower<'_, W> {
         line: Found<'_>,
         version: &mut String,
         is_partial: &mut bool,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), WatchError> {
         let event = match line {
             Found::Item(line) => {
                 serde_json::from_slice::<Event<'_>>(line).map_err(|error| error.to_string())
@@ -302,7 +316,7 @@ impl<W: World> Follower<'_, W> {
             Ok(event) => event,
             Err(why) => {
                 *is_partial = true;
-                self.unreadable(&why);
+                self.reports.unreadable(&why);
                 return Ok(());
             }
         };
@@ -315,26 +329,29 @@ impl<W: World> Follower<'_, W> {
             }
             "ERROR" => {
                 let Status { code, message } = serde_json::from_slice(object).unwrap_or_default();
-                let why = format!("the watch ended: {code} {message}");
-                return Err(if code == 410 {
-                    Interruption::Expired(why)
+                let then = if code == 410 {
+                    Then::List
                 } else {
-                    Interruption::Failed(why)
+                    Then::Resume
+                };
+                return Err(WatchError {
+                    code,
+                    message: format!("the watch ended: {code} {message}"),
+                    then,
                 });
             }
             "ADDED" | "MODIFIED" | "DELETED" => match Item::read(object) {
                 Ok(item) => {
                     advance(version, item.meta.resource_version.clone())?;
                     if event.type_ == "DELETED" {
-                        self.work.deleted(self.kind, &item.meta);
+                        self.reports.deleted(&item.meta);
                     } else {
-                        self.work
-                            .see(self.kind, &self.row.watched, &item, Source::Watch);
+                        self.reports.object(&item);
                     }
                 }
                 Err(error) => {
                     *is_partial = true;
-                    self.unreadable(&error.to_string());
+                    self.reports.unreadable(&error.to_string());
                 }
             },
             _ => {}
@@ -342,21 +359,9 @@ impl<W: World> Follower<'_, W> {
         Ok(())
     }
 
-    async fn begin(&self, path: String) -> Result<Chunks, Interruption> {
+    async fn begin(&self, path: String) -> Result<Chunks, WatchError> {
         let call = Call::get(path).within(LONGEST_SILENCE);
-        self.api().stream(call).await.map_err(failed)
-    }
-
-    fn unreadable(&mut self, why: &str) {
-        let name = self.row.watched.name;
-        self.work.unreadable(self.kind, name);
-        if !std::mem::replace(&mut self.has_logged, true) {
-            tracing::warn!(
-                resource = name,
-                why,
-                "an object cannot be read and is passed over; further ones are counted"
-            );
-        }
+        Ok(self.api.stream(call).await?)
     }
 }
 
@@ -371,6 +376,37 @@ impl Place {
     }
 }
 
+// === impl WatchError ===
+
+impl WatchError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            code: 0,
+            message: message.into(),
+            then: Then::Resume,
+        }
+    }
+}
+
+impl From<CallError> for WatchError {
+    fn from(error: CallError) -> Self {
+        let message = error.to_string();
+        // An API server whose storage was restored to an earlier state waits for the version to come, and does not say 410.
+        let is_ahead = message.contains("Too large resource version");
+        let then = match error.code() {
+            _ if error.kind_is_absent() => Then::NextVersion,
+            _ if is_ahead => Then::List,
+            410 => Then::List,
+            _ => Then::Resume,
+        };
+        Self {
+            code: error.code(),
+            message,
+            then,
+        }
+    }
+}
+
 fn read(found: Found<'_>) -> Result<Item<'_>, String> {
     match found {
         Found::Item(json) => Item::read(json).map_err(|error| error.to_string()),
@@ -379,36 +415,27 @@ fn read(found: Found<'_>) -> Result<Item<'_>, String> {
 }
 
 fn too_large(bytes: usize) -> String {
-    format!("it has {bytes} bytes; more than {LARGEST} are not read")
+    format!("the object has {bytes} bytes, which is more than {LARGEST}")
 }
 
 /// The watch has come this far.
 ///
 /// # Errors
 /// It went back: the API server's storage was restored to an earlier state.
-fn advance(version: &mut String, new: String) -> Result<(), Interruption> {
+fn advance(version: &mut String, new: String) -> Result<(), WatchError> {
     if let (Ok(old), Ok(new)) = (version.parse::<u64>(), new.parse::<u64>())
         && new < old
     {
-        let why = format!("the watch went back from resourceVersion {old} to {new}");
-        return Err(Interruption::Expired(why));
+        let message = format!("the watch went back from resourceVersion {old} to {new}");
+        return Err(WatchError {
+            then: Then::List,
+            ..WatchError::new(message)
+        });
     }
     if !new.is_empty() {
         *version = new;
     }
     Ok(())
-}
-
-fn failed(error: CallError) -> Interruption {
-    let message = error.to_string();
-    if error.kind_is_absent() {
-        return Interruption::NotServed(message);
-    }
-    // From before a restore to an earlier state: an API server that waits for it to come does not say 410.
-    if error.code() == 410 || message.contains("Too large resource version") {
-        return Interruption::Expired(message);
-    }
-    Interruption::Failed(message)
 }
 
 #[cfg(test)]

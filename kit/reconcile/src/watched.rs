@@ -8,7 +8,7 @@ use berth_api::GroupVersionResource;
 
 use crate::object::Item;
 
-/// A kind that is watched: where its objects are, which of them matter, and what is made of one.
+/// A kind that is watched: its resource, a selection of its objects, and the function that reads an object.
 ///
 /// Rows may be added and removed while the controller runs, see [`Work::watch`](crate::Work::watch).
 pub struct Watched<F> {
@@ -19,7 +19,7 @@ pub struct Watched<F> {
     pub(crate) server: usize,
     pub(crate) namespace: Option<String>,
     pub(crate) labels: Option<Cow<'static, str>>,
-    pub(crate) fields: Option<Cow<'static, str>>,
+    pub(crate) object: Option<String>,
     pub(crate) optional: bool,
     pub(crate) read: Read<F>,
 }
@@ -30,8 +30,9 @@ pub(crate) type Read<F> = Arc<dyn Fn(&Item<'_>) -> Result<F, serde_json::Error> 
 // === impl Watched ===
 
 impl<F> Watched<F> {
-    /// All objects of a kind, on the first API server. `name`: its name in metrics and logs; kinds that are known at run time
-    /// only share one. `read` runs while nothing is locked, and should keep what decides and nothing else.
+    /// All objects of a kind, on the first API server. `name`: its name in metrics and logs, which kinds that are only known at
+    /// run time share. `read` makes a fact of an object, and should keep only what the controller needs. No lock is held while
+    /// it runs.
     pub fn new(
         name: &'static str,
         kind: GroupVersionResource,
@@ -45,20 +46,20 @@ impl<F> Watched<F> {
             server: 0,
             namespace: None,
             labels: None,
-            fields: None,
+            object: None,
             optional: false,
             read: Arc::new(read),
         }
     }
 
-    /// An API server that does not have the former version is asked for this one.
+    /// Adds a version, for API servers that do not serve the ones before.
     #[must_use]
     pub fn or_version(mut self, version: impl Into<Cow<'static, str>>) -> Self {
         self.versions.push(version.into());
         self
     }
 
-    /// Another API server than the first: its place among those that the controller was given.
+    /// Sets the API server: its place among those that the controller was given.
     #[must_use]
     pub fn on(self, server: usize) -> Self {
         Self { server, ..self }
@@ -78,14 +79,14 @@ impl<F> Watched<F> {
         Self { labels, ..self }
     }
 
-    /// Only the objects that this field selector selects.
+    /// Only the object of this name.
     #[must_use]
-    pub fn with_fields(self, selector: impl Into<Cow<'static, str>>) -> Self {
-        let fields = Some(selector.into());
-        Self { fields, ..self }
+    pub fn named(self, name: &str) -> Self {
+        let object = Some(name.to_owned());
+        Self { object, ..self }
     }
 
-    /// The API server may be without the kind, and all others are worked on all the same.
+    /// The API server need not serve the kind: the controller works without it.
     #[must_use]
     pub fn optional(self) -> Self {
         Self {
@@ -108,13 +109,12 @@ impl<F> Watched<F> {
             path.push_str(&format!("/namespaces/{namespace}"));
         }
         path.push_str(&format!("/{resource}?"));
-        for (key, selector) in [
-            ("labelSelector", &self.labels),
-            ("fieldSelector", &self.fields),
-        ] {
-            if let Some(selector) = selector {
-                path.push_str(&format!("{key}={}&", encoded(selector)));
-            }
+        if let Some(labels) = &self.labels {
+            path.push_str(&format!("labelSelector={}&", encoded(labels)));
+        }
+        if let Some(name) = &self.object {
+            let name = encoded(name);
+            path.push_str(&format!("fieldSelector=metadata.name%3D{name}&"));
         }
         path
     }
@@ -130,7 +130,7 @@ impl<F> fmt::Debug for Watched<F> {
     }
 }
 
-/// As a value in a query.
+/// Encodes a value for a query.
 pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -163,7 +163,7 @@ mod tests {
         );
         let watched = Watched::new("secrets", kind("", "secrets"), |_| Ok(()))
             .within("n1")
-            .with_fields("metadata.name=s");
+            .named("s");
         assert_eq!(
             watched.path("v1"),
             "/api/v1/namespaces/n1/secrets?fieldSelector=metadata.name%3Ds&"

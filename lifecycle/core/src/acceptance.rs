@@ -26,6 +26,7 @@ use self::obstacle::RENAME;
 use crate::automatic;
 use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Cluster, ClusterFacts, Now, Owned};
+use crate::failures::{is_told_after, is_transient};
 use crate::names::{self, managers};
 use crate::removal::{self, Works};
 use crate::roles;
@@ -89,8 +90,8 @@ pub fn report(
     let was_accepted = cluster.condition_status(HUB_ACCEPTED) == Some(conditions::TRUE);
     let told: Vec<&WriteFailure> = failures
         .iter()
-        .filter(|failure| failure.reconciler == NAME && failure.is_told_after(lasted))
-        .filter(|failure| !was_accepted || !failure.is_transient())
+        .filter(|failure| failure.reconciler == NAME && is_told_after(failure, lasted))
+        .filter(|failure| !was_accepted || !is_transient(failure))
         .collect();
     if !told.is_empty() {
         let message = status::describe(&told);

@@ -22,6 +22,7 @@ pub mod config;
 pub mod csrs;
 pub mod default_sets;
 pub mod facts;
+pub mod failures;
 pub mod heartbeat;
 pub mod managed_namespaces;
 pub mod names;

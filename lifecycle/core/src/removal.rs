@@ -28,6 +28,7 @@ use berth_api::{conditions, labels};
 use self::permissions::{has_permissions, is_denied_now, is_gone};
 use crate::cluster_plan::ClusterPlan;
 use crate::facts::{Cluster, ClusterFacts, Now, Remaining, RemainingObject};
+use crate::failures::is_told_after;
 use crate::names::managers;
 use crate::status::{self, Owner, Wanted};
 use berth_api::GroupVersionResource;
@@ -124,7 +125,7 @@ pub fn report(
     }
     let told: Vec<&WriteFailure> = failures
         .iter()
-        .filter(|failure| failure.reconciler == NAME && failure.is_told_after(lasted))
+        .filter(|failure| failure.reconciler == NAME && is_told_after(failure, lasted))
         .collect();
     if !told.is_empty() {
         let wanted = failed(format!("failed to clean up: {}", status::describe(&told)));

@@ -8,7 +8,7 @@ use berth_reconcile::{Work, failed, now};
 
 use super::view::Key;
 use super::world::Lifecycle;
-use crate::status;
+use crate::{failures, status};
 
 /// Works on the roles that all agents share. The clusters that wait for them report what failed.
 pub(super) async fn common_roles(on: &Work<Lifecycle>) -> Done {
@@ -16,7 +16,9 @@ pub(super) async fn common_roles(on: &Work<Lifecycle>) -> Done {
     let lasted = on.failing_for(&Key::CommonRoles, now().instant);
     let failures = done.as_ref().err().into_iter().flatten();
     let reported = failures.map(|(failure, _)| failure);
-    let reported: Vec<_> = reported.filter(|it| it.is_told_after(lasted)).collect();
+    let reported: Vec<_> = reported
+        .filter(|it| failures::is_told_after(it, lasted))
+        .collect();
     on.change(|world, wakes| {
         let view = world.view_mut();
         view.common_roles_fail((!reported.is_empty()).then(|| status::describe(&reported)));

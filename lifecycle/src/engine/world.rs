@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_api::Now;
-use berth_api::plan::Plan;
+use berth_api::plan::{Plan, WriteFailure};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{LabelKeys, Lane, Meta, Sight, Wakes, Work, World};
 
@@ -13,7 +13,7 @@ use super::metrics::Metrics;
 use super::view::{Key, View};
 use super::work;
 use crate::config::Config;
-use crate::{bindings, common_roles, csrs, default_sets, sets};
+use crate::{bindings, common_roles, csrs, default_sets, failures, sets};
 
 /// Minimum interval of writes to the status of a set: it contains a number that changes with every cluster.
 const SET_PAUSE: Duration = Duration::from_millis(500);
@@ -160,6 +160,10 @@ impl World for Lifecycle {
 
     fn unreadable(&mut self, kind: Kind, object: &Meta, error: &serde_json::Error) {
         tracing::warn!(?kind, namespace = object.namespace, name = object.name, %error, "an object cannot be parsed and is skipped");
+    }
+
+    fn is_transient(failure: &WriteFailure) -> bool {
+        failures::is_transient(failure)
     }
 
     fn pause(key: &Key) -> Duration {

@@ -130,6 +130,24 @@ async fn a_request_says_what_the_call_says() {
 }
 
 #[tokio::test]
+async fn a_refusal_keeps_the_warnings_of_the_api_server() {
+    let hub = HubApi::new(service_fn(|_: Request<RequestBody>| async {
+        let response = Response::builder()
+            .status(403)
+            .header("warning", "299 - \"this field is old\"")
+            .header(
+                "warning",
+                HeaderValue::from_bytes("299 - \"ñ\u{202e}\"".as_bytes()).unwrap(),
+            );
+        Ok::<_, Infallible>(response.body(Full::<Bytes>::default()).unwrap())
+    }));
+    let error = hub.call(Call::post("/a", "{}")).await.unwrap_err();
+    let refusal = error.refusal().unwrap();
+    assert_eq!((refusal.code, refusal.is_status()), (403, false));
+    assert_eq!(refusal.warnings, ["this field is old", "ñ?"]);
+}
+
+#[tokio::test]
 async fn lines_are_read_across_chunks() {
     let hub = HubApi::new(service_fn(|_: Request<RequestBody>| async {
         let chunks = ["{\"a\"", ":1}\n\n{\"b\":2}\n{\"c\"", ":3}"]

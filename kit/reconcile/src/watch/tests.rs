@@ -1,13 +1,13 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
 use super::*;
 use crate::testing::Values;
 use crate::testing::{engine, server, status, values, work};
-use crate::watched::Watched;
+use crate::work::Work;
 use tokio::time::timeout;
 
 const LIST: &str = "list";
@@ -72,7 +72,7 @@ async fn followed(
     let row = work.row_in(1).unwrap();
     // Time passes at once when nobody does anything.
     let enough = LONGEST_SILENCE * 2 + LONGEST_PAUSE;
-    assert!(timeout(enough, follow(work.clone(), 1, row)).await.is_err());
+    assert!(timeout(enough, work.clone().follow(1, row)).await.is_err());
     let asked = asked.lock().unwrap().clone();
     (asked, work)
 }

@@ -49,12 +49,12 @@ async fn only_the_hub_says_that_nothing_is_left() {
             r#"{"kind": "Status", "apiVersion": "v1", "reason": "NotFound", "message": "who?"}"#,
             "who?",
         ),
-        (200, "{}", "no list"),
-        (200, r#"{"metadata": {}}"#, "no list"),
+        (200, "{}", "not a list"),
+        (200, r#"{"metadata": {}}"#, "not a list"),
         (
             200,
             r#"{"metadata": {}, "items": [{"metadata": {"name": "w"}}]}"#,
-            "no list",
+            "not a list",
         ),
         (302, r#"{"metadata": {}, "items": []}"#, "items"),
     ] {

@@ -5,7 +5,10 @@ use berth_certs::managed::{Observer, Shape};
 use berth_serve::metrics::{counter, counters, gauge, gauges};
 use prometheus::Registry;
 
-/// Registers the metrics of managed certificates, and returns the observer that updates them. Call it once per registry.
+/// Registers the metrics of managed certificates, and returns the observer that updates them.
+///
+/// # Panics
+/// The registry has these metrics already.
 pub fn certificate_metrics(registry: &Registry) -> Observer {
     let secret = gauges(
         registry,

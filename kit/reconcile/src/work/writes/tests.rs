@@ -1,13 +1,13 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use berth_api::GroupVersionResource;
 use bytes::Bytes;
 use serde_json::json;
 
 use super::*;
-use crate::testing::{Values, engine, patch, server, status, target, values, work};
+use crate::testing::{APPEARS_LATER, Values, engine, patch, server, status, target, values, work};
 
 fn object(json: Value) -> RawObject {
     RawObject::read(Bytes::from(json.to_string())).unwrap()
@@ -37,28 +37,22 @@ fn an_object_is_gone_with_its_last_finalizer_though_the_answer_still_has_it() {
 
 #[test]
 fn expected_refusals_are_logged_at_debug() {
-    let clusters = Target {
-        resource: GroupVersionResource {
-            group: berth_api::groups::CLUSTER.to_owned(),
-            version: "v1".to_owned(),
-            resource: berth_api::groups::MANAGED_CLUSTERS.to_owned(),
-        },
-        ..target("c1")
-    };
-    for (target, code, expected) in [
-        (clusters.clone(), 404, true),
-        (clusters.clone(), 409, true),
-        (clusters, 403, false),
-        (target("a"), 404, false),
-        (target("a"), 0, false),
+    for (name, code, expected) in [
+        ("a", 409, true),
+        ("a", 429, true),
+        ("a", 403, false),
+        ("a", 404, false),
+        ("a", 0, false),
+        ("a", 503, false),
+        (APPEARS_LATER, 404, true),
     ] {
         let failure = WriteFailure {
             reconciler: "tests",
-            target,
+            target: target(name),
             code,
             message: String::new(),
         };
-        assert_eq!(is_expected(&failure), expected, "{code}");
+        assert_eq!(is_expected::<Values>(&failure), expected, "{name} {code}");
     }
 }
 

@@ -1,0 +1,162 @@
+//! What watches and responses report becomes facts.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use super::{Row, Work, now};
+use crate::object::{Item, Meta, RawObject};
+use crate::seen::Source;
+use crate::watch::{Reports, Then, WatchError, follow};
+use crate::watched::Watched;
+use crate::world::{Sight, World};
+
+/// Hands on what the watch of a row reports.
+struct RowReports<'a, W: World> {
+    work: &'a Work<W>,
+    kind: W::Kind,
+    watched: &'a Watched<W::Fact>,
+    /// An unreadable object was logged.
+    has_logged: bool,
+}
+
+impl<W: World> Work<W> {
+    /// Follows the kind of a row.
+    pub(crate) async fn follow(self: Arc<Self>, kind: W::Kind, row: Arc<Row<W>>) -> Infallible {
+        let api = self.writer(row.watched.server).api();
+        let mut reports = RowReports {
+            work: &self,
+            kind,
+            watched: &row.watched,
+            has_logged: false,
+        };
+        follow(api, &row.watched, &row.list_anew, &mut reports).await
+    }
+
+    /// Applies an object that a call of this controller read.
+    pub fn observed(&self, kind: W::Kind, object: &RawObject) {
+        let row = self.rows().get(&kind).cloned();
+        if let Some(row) = row {
+            self.see(kind, &row.watched, &object.item(), Source::Read);
+        }
+    }
+
+    /// Removes an object that does not exist any more, as a call of this controller found.
+    pub fn gone(&self, kind: W::Kind, namespace: &str, name: &str) {
+        self.update(|state, wakes| {
+            state.seen.remove(kind, namespace, name);
+            state.world.gone(kind, namespace, name, wakes);
+        });
+    }
+
+    /// Applies an object that exists, or has changed, unless something newer is known.
+    pub(super) fn see(
+        &self,
+        kind: W::Kind,
+        watched: &Watched<W::Fact>,
+        item: &Item<'_>,
+        source: Source,
+    ) {
+        // Before the state is locked: an object may have a megabyte.
+        let fact = (watched.read)(item);
+        if fact.is_err() {
+            self.metrics.unreadable(watched.name);
+        }
+        self.update(|state, wakes| {
+            let sight = Sight {
+                source,
+                is_listing: state.seen.is_listing(kind),
+                now: now(),
+            };
+            if !state.seen.is_news(kind, &item.meta, source) {
+                return;
+            }
+            match fact {
+                Ok(fact) => state.world.apply(kind, &item.meta, fact, sight, wakes),
+                Err(error) => state.world.unreadable(kind, &item.meta, &error),
+            }
+        });
+    }
+
+    /// Removes an object that the watch reports as deleted.
+    fn deleted(&self, kind: W::Kind, meta: &Meta) {
+        self.update(|state, wakes| {
+            if state.seen.is_gone(kind, meta) {
+                let Meta {
+                    namespace, name, ..
+                } = meta;
+                state.world.gone(kind, namespace, name, wakes);
+            }
+        });
+    }
+
+    pub(super) fn listing(&self, kind: W::Kind) {
+        self.state().seen.listing(kind);
+    }
+
+    pub(super) fn listed(&self, kind: W::Kind, version: Option<u64>) {
+        self.update(|state, wakes| {
+            for (namespace, name) in state.seen.listed(kind, version) {
+                state.world.gone(kind, &namespace, &name, wakes);
+            }
+            state.world.listed(kind, now(), wakes);
+        });
+    }
+
+    fn lost_sight(&self, kind: W::Kind, name: &'static str) {
+        self.metrics.watch_failed(name);
+        self.update(|state, wakes| state.world.lost_sight(kind, now(), wakes));
+    }
+
+    /// Removes the objects of a kind whose watch has ended.
+    pub(crate) fn forget(&self, kind: W::Kind) {
+        self.update(|state, wakes| {
+            for (namespace, name) in state.seen.forget(kind) {
+                state.world.gone(kind, &namespace, &name, wakes);
+            }
+        });
+    }
+}
+
+// === impl RowReports ===
+
+impl<W: World> Reports for RowReports<'_, W> {
+    const RESUMES: bool = true;
+
+    fn listing(&mut self) {
+        self.work.listing(self.kind);
+    }
+
+    fn listed(&mut self, version: Option<u64>) {
+        self.work.listed(self.kind, version);
+        tracing::debug!(resource = self.watched.name, "listed");
+    }
+
+    fn object(&mut self, item: &Item<'_>) {
+        self.work.see(self.kind, self.watched, item, Source::Watch);
+    }
+
+    fn deleted(&mut self, meta: &Meta) {
+        self.work.deleted(self.kind, meta);
+    }
+
+    fn unreadable(&mut self, why: &str) {
+        let resource = self.watched.name;
+        self.work.metrics.unreadable(resource);
+        self.work.state().seen.unreadable(self.kind);
+        if !std::mem::replace(&mut self.has_logged, true) {
+            tracing::warn!(
+                resource,
+                why,
+                "an object cannot be read and is passed over; further ones are counted"
+            );
+        }
+    }
+
+    fn interrupted(&mut self, error: &WatchError) {
+        let resource = self.watched.name;
+        self.work.lost_sight(self.kind, resource);
+        if !(error.then == Then::NextVersion && self.watched.optional) {
+            tracing::warn!(resource, %error, "a watch failed and is begun anew");
+        }
+    }
+}

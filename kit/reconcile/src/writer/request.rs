@@ -1,0 +1,83 @@
+//! Requests: the path, the content type and the body of a write.
+
+use berth_api::plan::{Action, Target};
+use berth_hub::{APPLY_PATCH, Call, MERGE_PATCH};
+use serde_json::json;
+
+/// The request of a write; `manager`: the field manager where the action names no other.
+pub(super) fn call_of(target: &Target, action: &Action, manager: &str) -> Call {
+    let of = |subresource| path(target, subresource);
+    match action {
+        Action::Apply { manager, body } => {
+            let path = format!("{}?fieldManager={manager}&force=true", of(None));
+            Call::patch(path, APPLY_PATCH, body.to_string())
+        }
+        Action::ApplyStatus { manager, body } => {
+            let path = format!("{}?fieldManager={manager}&force=true", of(Some("status")));
+            Call::patch(path, APPLY_PATCH, body.to_string())
+        }
+        Action::Patch { subresource, body } => {
+            let path = format!("{}?fieldManager={manager}", of(*subresource));
+            Call::patch(path, MERGE_PATCH, body.to_string())
+        }
+        Action::Replace { subresource, body } => {
+            let path = format!("{}?fieldManager={manager}", of(Some(*subresource)));
+            Call::put(path, body.to_string())
+        }
+        Action::Create { body }
+        | Action::CreateOrPatch { body, .. }
+        | Action::CreateOrUpdate { body } => {
+            let path = format!("{}?fieldManager={manager}", path(&all_of(target), None));
+            Call::post(path, body.to_string())
+        }
+        Action::Delete { uid, .. } => {
+            let options = json!({
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "preconditions": {"uid": uid},
+                "propagationPolicy": "Background",
+            });
+            Call::delete(of(None), options.to_string())
+        }
+    }
+}
+
+/// The resourceVersion that a write names.
+pub(super) fn decided_from(action: &Action) -> Option<&str> {
+    let (Action::Apply { body, .. }
+    | Action::ApplyStatus { body, .. }
+    | Action::Patch { body, .. }
+    | Action::Replace { body, .. }) = action
+    else {
+        return None;
+    };
+    body["metadata"]["resourceVersion"].as_str()
+}
+
+/// The kind, without a name.
+pub(super) fn all_of(target: &Target) -> Target {
+    Target {
+        name: String::new(),
+        ..target.clone()
+    }
+}
+
+/// The path of an object, or of its kind, if it has no name.
+pub(super) fn path(target: &Target, subresource: Option<&str>) -> String {
+    let kind = &target.resource;
+    let mut path = if kind.group.is_empty() {
+        format!("/api/{}", kind.version)
+    } else {
+        format!("/apis/{}/{}", kind.group, kind.version)
+    };
+    if let Some(namespace) = &target.namespace {
+        path.push_str(&format!("/namespaces/{namespace}"));
+    }
+    path.push_str(&format!("/{}", kind.resource));
+    for part in [Some(&*target.name), subresource].into_iter().flatten() {
+        if !part.is_empty() {
+            path.push_str(&format!("/{part}"));
+        }
+    }
+    path
+}
