@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use berth_certs::issue::{Authority, IssueError, Issued};
+use berth_serve::Stop;
 use jiff::Timestamp;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -21,7 +22,7 @@ use crate::admission::Admission;
 use crate::authentication::{Authenticator, AuthenticatorError, client_verifier};
 use crate::authorization::{self, Authorizer};
 use crate::object::{Object, time};
-use crate::protocol::{App, Listener};
+use crate::protocol::{self, App};
 use crate::resources::{Registry, Resource};
 use crate::storage::Store;
 use crate::{Options, World, background};
@@ -113,13 +114,12 @@ impl DevHub {
 
         let end = CancellationToken::new();
         let stop = end.child_token();
-        let listener = Listener {
-            tcp,
-            tls: Arc::new(tls),
-            app: Arc::new(App::new(Arc::clone(&world), stop.clone())),
-            stop: stop.clone(),
-            end: end.clone(),
+        let app = App::new(Arc::clone(&world), stop.clone());
+        let stopping = Stop {
+            drain: stop.clone(),
+            now: end.clone(),
         };
+        let listener = protocol::serve(tcp, tls, app, stopping);
         let background = background::run(Arc::clone(&world), stop.clone());
         let (end_background, stopped) = (end.clone(), stop.clone());
         let background = tokio::spawn(async move {
@@ -133,7 +133,7 @@ impl DevHub {
             address,
             ca_pem,
             stop,
-            listener: tokio::spawn(listener.serve()),
+            listener: tokio::spawn(listener),
             background,
             _end: end.drop_guard(),
         })

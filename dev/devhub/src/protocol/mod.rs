@@ -28,4 +28,4 @@ mod watch;
 mod write;
 
 pub(crate) use app::App;
-pub(crate) use listener::Listener;
+pub(crate) use listener::serve;
