@@ -10,15 +10,15 @@ use crate::storage::Store;
 
 /// A hub's state.
 #[derive(Debug)]
-pub struct World {
+pub(crate) struct World {
     /// The objects.
-    pub store: Arc<Store>,
+    pub(crate) store: Arc<Store>,
     /// What is served.
-    pub registry: Registry,
+    pub(crate) registry: Registry,
     /// Who is it?
-    pub authenticator: Authenticator,
+    pub(crate) authenticator: Authenticator,
     /// May they?
-    pub authorizer: Authorizer,
+    pub(crate) authorizer: Authorizer,
     /// What do the webhooks say?
-    pub admission: Admission,
+    pub(crate) admission: Admission,
 }

@@ -42,8 +42,7 @@ pub(crate) use self::conditions::check_condition;
 /// The kind of write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Operation {
+pub(crate) enum Operation {
     Create,
     Update,
     Delete,
@@ -51,32 +50,32 @@ pub enum Operation {
 
 /// A write that is to be admitted.
 #[derive(Clone, Copy)]
-pub struct Write<'a> {
+pub(crate) struct Write<'a> {
     /// What is done.
-    pub operation: Operation,
+    pub(crate) operation: Operation,
     /// By whom.
-    pub user: &'a User,
+    pub(crate) user: &'a User,
     /// To which resource.
-    pub resource: &'a Resource,
+    pub(crate) resource: &'a Resource,
     /// To which subresource; empty for the object itself.
-    pub subresource: &'a str,
+    pub(crate) subresource: &'a str,
     /// In which namespace.
-    pub namespace: &'a str,
+    pub(crate) namespace: &'a str,
     /// To which object; empty for a creation by generateName.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// The stored object as the resource's version shows it.
-    pub old: Option<&'a Object>,
+    pub(crate) old: Option<&'a Object>,
     /// `CreateOptions`, `UpdateOptions`, `PatchOptions` or `DeleteOptions`, as sent to webhooks.
-    pub options: &'a Value,
+    pub(crate) options: &'a Value,
     /// Whether nothing will be committed.
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// How much time the request has left.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// The webhooks' clients, kept from call to call.
 #[derive(Debug)]
-pub struct Admission {
+pub(crate) struct Admission {
     registrations: Registrations,
     caller: Caller,
 }
@@ -98,7 +97,7 @@ impl Operation {
 
 impl Admission {
     /// Without any connection yet. `services` says where a Service's port really is.
-    pub fn new(services: crate::options::Services) -> Self {
+    pub(crate) fn new(services: crate::options::Services) -> Self {
         Self {
             registrations: Registrations::default(),
             caller: Caller::new(services),
@@ -110,7 +109,7 @@ impl Admission {
     ///
     /// # Errors
     /// A webhook denied it, or could not be asked and its failurePolicy is Fail.
-    pub async fn mutate(
+    pub(crate) async fn mutate(
         &self,
         world: &World,
         write: &Write<'_>,
@@ -154,7 +153,7 @@ impl Admission {
     ///
     /// # Errors
     /// As [`Admission::mutate`]; of several denials, the first registration's.
-    pub async fn validate(
+    pub(crate) async fn validate(
         &self,
         world: &World,
         write: &Write<'_>,

@@ -35,7 +35,7 @@ const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 /// Knows the hub's client CA, its static tokens, and the key of its service accounts' tokens.
-pub struct Authenticator {
+pub(crate) struct Authenticator {
     client_ca: Arc<Authority>,
     serving_ca_pem: String,
     certificates: certificates::Certificates,
@@ -46,7 +46,7 @@ pub struct Authenticator {
 
 /// An [`Authenticator`] could not be made.
 #[derive(Debug, thiserror::Error)]
-pub enum AuthenticatorError {
+pub(crate) enum AuthenticatorError {
     /// The client CA's certificate cannot be used.
     #[error("the client CA cannot be used: {0}")]
     ClientCa(#[from] rustls::server::VerifierBuilderError),
@@ -69,7 +69,7 @@ impl Authenticator {
     ///
     /// # Errors
     /// See [`AuthenticatorError`].
-    pub fn new(
+    pub(crate) fn new(
         client_ca: impl Into<Arc<Authority>>,
         serving_ca_pem: impl Into<String>,
         tokens: &[(String, User)],
@@ -88,7 +88,7 @@ impl Authenticator {
     }
 
     /// The CA whose certificates clients show.
-    pub fn client_ca(&self) -> &Authority {
+    pub(crate) fn client_ca(&self) -> &Authority {
         &self.client_ca
     }
 
@@ -102,7 +102,7 @@ impl Authenticator {
     ///
     /// # Errors
     /// 401 for no or bad credentials; 403 where impersonation is not allowed.
-    pub fn authenticate(
+    pub(crate) fn authenticate(
         &self,
         world: &World,
         certificate: Option<&CertificateDer<'_>>,

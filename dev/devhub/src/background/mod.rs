@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::World;
 
 /// Runs all of it until cancelled.
-pub async fn run(world: Arc<World>, cancel: CancellationToken) {
+pub(crate) async fn run(world: Arc<World>, cancel: CancellationToken) {
     let (world, cancel) = (&world, &cancel);
     tokio::join!(
         collector::run(Arc::clone(world), cancel.clone()),

@@ -33,7 +33,9 @@ const ABOUT_METADATA: &str = "Standard object's metadata. More info: https://git
 ///
 /// # Errors
 /// What kube-apiserver would refuse it for, and what devhub has not (conversion by webhook, ...).
-pub fn resources(definition: &CustomResourceDefinition) -> Result<Vec<Resource>, Vec<FieldError>> {
+pub(crate) fn resources(
+    definition: &CustomResourceDefinition,
+) -> Result<Vec<Resource>, Vec<FieldError>> {
     let wrong = |why: String| vec![FieldError::invalid("<nil>", Value::Null, why)];
     let json = serde_json::to_value(definition).map_err(|error| wrong(error.to_string()))?;
     let mut object = Object::try_from(json).map_err(|error| wrong(error.to_string()))?;
@@ -138,6 +140,11 @@ fn resource(spec: &Value, version: &Value, storage: &str, reading: &Reading) -> 
             .map(|field| text(field, "jsonPath").trim_start_matches('.').to_owned())
             .collect(),
         reading: Some(reading.clone()),
+        name_errors: berth_api::names::dns1123_subdomain,
+        needs_version: true,
+        creates_on_update: false,
+        takes_status_on_create: false,
+        has_generation: true,
         behaviour: if has_status {
             &Custom { has_status: true }
         } else {
@@ -193,14 +200,6 @@ struct Custom {
 }
 
 impl Behaviour for Custom {
-    fn allows_unconditional_update(&self) -> bool {
-        false
-    }
-
-    fn has_generation(&self) -> bool {
-        true
-    }
-
     fn is_new_generation(&self, object: &Object, old: &Object) -> bool {
         let content = |object: &Object| {
             let mut fields = object.fields().clone();
@@ -213,12 +212,7 @@ impl Behaviour for Custom {
         content(object) != content(old)
     }
 
-    fn authorize(
-        &self,
-        write: &WriteTo<'_>,
-        _object: &Object,
-        old: Option<&Object>,
-    ) -> Result<(), ApiError> {
+    fn authorize(&self, write: &WriteTo<'_>, _object: &Object) -> Result<(), ApiError> {
         let resource = write.resource;
         let definition = Key {
             storage: storage_id(GROUP, "customresourcedefinitions"),
@@ -229,7 +223,7 @@ impl Behaviour for Custom {
             let stored = write.world.store.get(&definition);
             stored.is_some_and(|stored| stored.object.is_deleting())
         };
-        if old.is_some() || !ends() {
+        if write.old.is_some() || !ends() {
             return Ok(());
         }
         let mut error = ApiError::method_not_supported(&resource.group, &resource.name, "create");

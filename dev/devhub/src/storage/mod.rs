@@ -14,5 +14,5 @@ mod watch;
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests;
 
-pub use store::{CommitError, Expired, Key, Listed, Page, StorageId, Store, Stored};
-pub use watch::{Event, EventKind, Watch};
+pub(crate) use store::{CommitError, Expired, Key, Listed, Page, StorageId, Store, Stored};
+pub(crate) use watch::{Event, EventKind, Watch};

@@ -89,15 +89,15 @@ async fn attempt(
     // As an API server, which asks the mutating webhooks first: what they refuse of a stale change is no conflict.
     let names_version = check_version(writer, change, &mut object, &old)?;
     metadata::carry_over(resource, writer.subresource, &mut object, &old);
-    let to = writer.to(&key);
-    resource.behaviour.prepare(&to, &mut object, Some(&old));
+    let to = writer.to(&key, Some(&old));
+    resource.behaviour.prepare(&to, &mut object);
     metadata::count_generation(resource, &mut object, &old);
-    check::check(&to, &object, Some(&old))?;
+    check::check(&to, &object)?;
     world
         .admission
         .validate(world, &write, Some(&object), warnings)
         .await?;
-    warnings.extend(check::warnings(resource, &object, Some(&old)));
+    warnings.extend(check::warnings(&to, &object));
 
     let outcome = |object| {
         Some(Outcome {
@@ -182,7 +182,7 @@ fn check_version(
         }
         return Err(writer.modified(change.name));
     }
-    if change.replaces && !resource.behaviour.allows_unconditional_update() {
+    if change.replaces && resource.needs_version {
         let mut error = FieldError::invalid(
             "metadata.resourceVersion",
             0,

@@ -17,7 +17,7 @@ const GENERATED_NAMES: usize = 8;
 ///
 /// # Errors
 /// As kube-apiserver.
-pub async fn create(
+pub(crate) async fn create(
     writer: &Writer<'_>,
     name: &str,
     body: Object,
@@ -78,15 +78,15 @@ pub(super) async fn insert(
         }
         let name = object.name().to_owned();
         let key = writer.key(&name);
-        let to = writer.to(&key);
-        resource.behaviour.prepare(&to, &mut object, None);
-        check::check(&to, &object, None)?;
+        let to = writer.to(&key, None);
+        resource.behaviour.prepare(&to, &mut object);
+        check::check(&to, &object)?;
         let write = writer.admitted(Operation::Create, &name, None, &options);
         world
             .admission
             .validate(world, &write, Some(&object), warnings)
             .await?;
-        warnings.extend(check::warnings(resource, &object, None));
+        warnings.extend(check::warnings(&to, &object));
 
         if writer.options.dry_run {
             if world.store.get(&key).is_some() {
@@ -130,7 +130,7 @@ fn exists(writer: &Writer<'_>, key: &Key) -> ApiError {
 
 /// What has a part of its own for status is created without.
 fn clears_status(writer: &Writer<'_>) -> bool {
-    writer.resource.has_status() && !writer.resource.behaviour.takes_status_on_create()
+    writer.resource.has_status() && !writer.resource.takes_status_on_create
 }
 
 /// Objects are created in namespaces that exist and stay.
@@ -179,10 +179,8 @@ fn answer(writer: &Writer<'_>, name: &str, mut body: Object) -> Result<Outcome, 
             .ok_or_else(|| writer.not_found(name))?;
         Some(resource.present(&stored.object))
     };
-    let answer = resource
-        .behaviour
-        .answer(&writer.to(&key), parent.as_ref(), &body);
-    let answer = answer.unwrap_or_else(|| {
+    let to = writer.to(&key, parent.as_ref());
+    let answer = resource.behaviour.answer(&to, &body).unwrap_or_else(|| {
         Err(ApiError::method_not_supported(
             &resource.group,
             &resource.name,

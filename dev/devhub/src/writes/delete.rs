@@ -11,25 +11,24 @@ use crate::storage::{CommitError, Page};
 use crate::writes::{Writer, metadata};
 
 /// The finalizer of an object whose dependents go first.
-pub const FOREGROUND: &str = "foregroundDeletion";
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer of an object whose dependents stay.
-pub const ORPHAN: &str = "orphan";
+pub(crate) const ORPHAN: &str = "orphan";
 
 /// `DeleteOptions`, from body and query.
 #[derive(Clone, Debug, Default)]
-pub struct DeleteOptions {
+pub(crate) struct DeleteOptions {
     /// What happens to dependents; none for the resource's default (background).
-    pub propagation: Option<Propagation>,
+    pub(crate) propagation: Option<Propagation>,
     /// Only this object.
-    pub uid: Option<String>,
+    pub(crate) uid: Option<String>,
     /// Only in this version.
-    pub resource_version: Option<String>,
+    pub(crate) resource_version: Option<String>,
 }
 
 /// `propagationPolicy`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Propagation {
+pub(crate) enum Propagation {
     Background,
     Foreground,
     Orphan,
@@ -37,7 +36,7 @@ pub enum Propagation {
 
 /// What became of a deletion.
 #[derive(Debug)]
-pub enum Deleted {
+pub(crate) enum Deleted {
     /// It is gone; this was its last state.
     Gone(Object),
     /// It waits for its finalizers; this is its state.
@@ -48,7 +47,7 @@ pub enum Deleted {
 ///
 /// # Errors
 /// As kube-apiserver.
-pub async fn delete(
+pub(crate) async fn delete(
     writer: &Writer<'_>,
     name: &str,
     options: &DeleteOptions,
@@ -87,8 +86,8 @@ async fn attempt(
         .admission
         .mutate(world, &write, None, &settle, warnings)
         .await?;
-    let to = writer.to(&key);
-    resource.behaviour.authorize_delete(&to, &old)?;
+    let to = writer.to(&key, Some(&old));
+    resource.behaviour.authorize_delete(&old)?;
     world
         .admission
         .validate(world, &write, None, warnings)
@@ -100,7 +99,7 @@ async fn attempt(
     if !ends {
         if !old.is_deleting() {
             metadata::begin_deletion(&mut object, writer.now);
-            resource.behaviour.prepare(&to, &mut object, Some(&old));
+            resource.behaviour.prepare(&to, &mut object);
         }
         if object == old || writer.options.dry_run {
             return Ok(Some(Deleted::Waits(object)));
@@ -134,7 +133,7 @@ async fn attempt(
 ///
 /// # Errors
 /// As kube-apiserver.
-pub async fn delete_collection(
+pub(crate) async fn delete_collection(
     writer: &Writer<'_>,
     options: &DeleteOptions,
     matches: &(dyn Fn(&Object) -> bool + Sync),
@@ -237,7 +236,7 @@ impl DeleteOptions {
 
 impl Propagation {
     /// As in the parameter.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Background => "Background",
             Self::Foreground => "Foreground",

@@ -30,7 +30,7 @@ pub(super) fn begin(resource: &Resource, object: &mut Object, now: Timestamp) {
     }
     object.set(&["metadata", "uid"], Uuid::new_v4().to_string());
     object.set(&["metadata", "creationTimestamp"], object::time(now));
-    if resource.behaviour.has_generation() {
+    if resource.has_generation {
         object.set(&["metadata", "generation"], 1);
     }
 }
@@ -94,7 +94,7 @@ pub(super) fn carry_over(
 
 /// Counts a generation, if this is one.
 pub(super) fn count_generation(resource: &Resource, object: &mut Object, old: &Object) {
-    if resource.behaviour.has_generation() && resource.behaviour.is_new_generation(object, old) {
+    if resource.has_generation && resource.behaviour.is_new_generation(object, old) {
         object.set(&["metadata", "generation"], old.generation() + 1);
     }
 }

@@ -11,7 +11,7 @@ use crate::writes::{FieldValidation, Outcome, Writer, apply, body, merge, operat
 
 /// A patch, by its content type.
 #[derive(Clone, Debug)]
-pub enum Patch {
+pub(crate) enum Patch {
     /// `application/json-patch+json`
     Json(json_patch::Patch),
     /// `application/merge-patch+json`
@@ -26,7 +26,7 @@ pub enum Patch {
 ///
 /// # Errors
 /// As kube-apiserver.
-pub async fn patch(
+pub(crate) async fn patch(
     writer: &Writer<'_>,
     name: &str,
     patch: Patch,

@@ -12,7 +12,7 @@ use crate::writes::{Outcome, Writer, apply, body};
 ///
 /// # Errors
 /// As kube-apiserver.
-pub async fn update(
+pub(crate) async fn update(
     writer: &Writer<'_>,
     name: &str,
     body: Object,
@@ -32,7 +32,7 @@ pub async fn update(
         })
     };
     let outcome = change(writer, &how, &make, warnings).await;
-    let creates = writer.subresource.is_empty() && writer.resource.behaviour.creates_on_update();
+    let creates = writer.subresource.is_empty() && writer.resource.creates_on_update;
     match outcome {
         Err(error) if creates && error.code == StatusCode::NOT_FOUND => {
             let mut object = object.clone();

@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use serde_json::Value;
 
+use super::fields::path_segment;
 use super::kind::{
     age, age_cell, columns, items_at, kind, name, names, part, question, text, text_of,
 };
@@ -40,19 +41,27 @@ pub(super) fn rbac() -> [Resource; 4] {
     [
         Resource {
             columns: binding_columns(),
+            name_errors: path_segment,
+            creates_on_update: true,
             behaviour: &rbac::Bindings,
             ..kind::<ClusterRoleBinding>()
         },
         Resource {
+            name_errors: path_segment,
+            creates_on_update: true,
             behaviour: &rbac::Roles,
             ..kind::<ClusterRole>()
         },
         Resource {
             columns: binding_columns(),
+            name_errors: path_segment,
+            creates_on_update: true,
             behaviour: &rbac::Bindings,
             ..kind::<RoleBinding>()
         },
         Resource {
+            name_errors: path_segment,
+            creates_on_update: true,
             behaviour: &rbac::Roles,
             ..kind::<Role>()
         },
@@ -91,6 +100,7 @@ pub(super) fn certificate_signing_requests() -> Resource {
                 text("Condition", "How far it has come."),
             ],
         ),
+        name_errors: path_segment,
         behaviour: &certificates::Certificates,
         ..kind::<CertificateSigningRequest>()
     }

@@ -26,11 +26,11 @@ const USAGES: &str = "any,cert sign,client auth,code signing,content commitment,
 
 /// CertificateSigningRequests.
 #[derive(Debug)]
-pub struct Certificates;
+pub(crate) struct Certificates;
 
 impl Behaviour for Certificates {
-    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object, old: Option<&Object>) {
-        let Some(old) = old else {
+    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object) {
+        let Some(old) = write.old else {
             set_requester(write, object);
             object.set(&["status"], Map::new());
             return;
@@ -55,33 +55,23 @@ impl Behaviour for Certificates {
         }
     }
 
-    fn validate(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Vec<FieldError> {
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
         let mut errors = Vec::new();
         // What is stored has been checked, and stays.
-        if old.is_none() {
+        if write.old.is_none() {
             errors.extend(spec_errors(object));
         }
         errors.extend(condition_errors(object));
-        if let Some(old) = old {
+        if let Some(old) = write.old {
             errors.extend(certificate_error(object, old));
             errors.extend(change_errors(object, old, write.subresource));
         }
         errors
     }
 
-    fn authorize(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Result<(), ApiError> {
+    fn authorize(&self, write: &WriteTo<'_>, object: &Object) -> Result<(), ApiError> {
         let signer = object.str_at(&["spec", "signerName"]);
-        let refused = match (old, write.subresource) {
+        let refused = match (write.old, write.subresource) {
             (None, _) if asks_for_everything(object) => Some(format!(
                 "use of {CLIENT_SIGNER} signer with system:masters group is not allowed"
             )),
@@ -106,10 +96,6 @@ impl Behaviour for Certificates {
                 Err(ApiError::forbidden(group, resource, &write.key.name, &why))
             }
         }
-    }
-
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        path_segment(name)
     }
 }
 

@@ -41,6 +41,7 @@ pub(super) fn resource() -> Resource {
                 age(),
             ],
         ),
+        name_errors: names::dns1123_label,
         behaviour: &Namespaces,
         ..kind::<Namespace>()
     }
@@ -62,31 +63,22 @@ impl Behaviour for Namespaces {
         }
     }
 
-    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object, old: Option<&Object>) {
+    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object) {
         // A generated name is known only now.
         self.default(object);
-        prepare(write.subresource, object, old);
+        prepare(write.subresource, object, write.old);
     }
 
-    fn validate(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        _old: Option<&Object>,
-    ) -> Vec<FieldError> {
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
         errors(write.subresource, object)
     }
 
-    fn authorize_delete(&self, _write: &WriteTo<'_>, old: &Object) -> Result<(), ApiError> {
+    fn authorize_delete(&self, old: &Object) -> Result<(), ApiError> {
         may_go(old.name())
     }
 
     fn holds(&self, object: &Object) -> bool {
         !items_at(object, &["spec", "finalizers"]).is_empty()
-    }
-
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        names::dns1123_label(name)
     }
 
     fn field(&self, object: &Object, path: &str) -> Option<String> {

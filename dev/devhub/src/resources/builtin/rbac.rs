@@ -16,42 +16,24 @@ const ATTEMPTS: usize = 10;
 
 /// Roles and ClusterRoles.
 #[derive(Debug)]
-pub struct Roles;
+pub(crate) struct Roles;
 /// RoleBindings and ClusterRoleBindings.
 #[derive(Debug)]
-pub struct Bindings;
+pub(crate) struct Bindings;
 
 impl Behaviour for Roles {
-    fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object, _old: Option<&Object>) {
+    fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object) {
         show_rules(object);
     }
 
-    fn validate(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        _old: Option<&Object>,
-    ) -> Vec<FieldError> {
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
         let mut errors = rule_errors(object, write.resource.namespaced);
         errors.extend(aggregation_errors(object));
         errors
     }
 
-    fn authorize(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Result<(), ApiError> {
-        authorize_role(write, object, old)
-    }
-
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        path_segment(name)
-    }
-
-    fn creates_on_update(&self) -> bool {
-        true
+    fn authorize(&self, write: &WriteTo<'_>, object: &Object) -> Result<(), ApiError> {
+        authorize_role(write, object)
     }
 
     fn committed(&self, write: &WriteTo<'_>, object: Option<&Object>) {
@@ -68,30 +50,12 @@ impl Behaviour for Bindings {
         default_binding(object);
     }
 
-    fn validate(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Vec<FieldError> {
-        binding_errors(object, old, write.resource.namespaced)
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
+        binding_errors(object, write.old, write.resource.namespaced)
     }
 
-    fn authorize(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Result<(), ApiError> {
-        authorize_binding(write, object, old)
-    }
-
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        path_segment(name)
-    }
-
-    fn creates_on_update(&self) -> bool {
-        true
+    fn authorize(&self, write: &WriteTo<'_>, object: &Object) -> Result<(), ApiError> {
+        authorize_binding(write, object)
     }
 }
 
@@ -270,12 +234,8 @@ fn role_ref(binding: &Object) -> RoleRef {
     }
 }
 
-fn authorize_role(
-    write: &WriteTo<'_>,
-    role: &Object,
-    old: Option<&Object>,
-) -> Result<(), ApiError> {
-    let Some(user) = user_who_grants(write, role, old) else {
+fn authorize_role(write: &WriteTo<'_>, role: &Object) -> Result<(), ApiError> {
+    let Some(user) = user_who_grants(write, role) else {
         return Ok(());
     };
     let namespace = write.key.namespace.as_str();
@@ -284,13 +244,13 @@ fn authorize_role(
         false => RbacKind::ClusterRole,
     };
     // Whoever creates names no object yet.
-    let name = old.map_or("", |_| write.key.name.as_str());
+    let name = write.old.map_or("", |_| write.key.name.as_str());
     if escalation::is_exempt(write.world, user, "escalate", (kind, namespace, name)) {
         return Ok(());
     }
     escalation::check(write.world, user, namespace, &rules(role))
         .map_err(|why| forbidden(write, &why))?;
-    if aggregates(role) || old.is_some_and(aggregates) {
+    if aggregates(role) || write.old.is_some_and(aggregates) {
         let everything = [
             rule(json!({ "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] })),
             rule(json!({ "nonResourceURLs": ["*"], "verbs": ["*"] })),
@@ -302,12 +262,8 @@ fn authorize_role(
     Ok(())
 }
 
-fn authorize_binding(
-    write: &WriteTo<'_>,
-    binding: &Object,
-    old: Option<&Object>,
-) -> Result<(), ApiError> {
-    let Some(user) = user_who_grants(write, binding, old) else {
+fn authorize_binding(write: &WriteTo<'_>, binding: &Object) -> Result<(), ApiError> {
+    let Some(user) = user_who_grants(write, binding) else {
         return Ok(());
     };
     let namespace = write.key.namespace.as_str();
@@ -336,11 +292,7 @@ fn authorize_binding(
 }
 
 /// Who writes, if it is a user (and not devhub itself), and the write can change what anybody may do.
-fn user_who_grants<'a>(
-    write: &WriteTo<'a>,
-    object: &Object,
-    old: Option<&Object>,
-) -> Option<&'a User> {
+fn user_who_grants<'a>(write: &WriteTo<'a>, object: &Object) -> Option<&'a User> {
     let bare = |object: &Object| {
         let mut object = object.clone();
         for field in [
@@ -353,7 +305,7 @@ fn user_who_grants<'a>(
         }
         object
     };
-    let grants = old.is_none_or(|old| bare(old) != bare(object));
+    let grants = write.old.is_none_or(|old| bare(old) != bare(object));
     write.user.filter(|_| grants)
 }
 

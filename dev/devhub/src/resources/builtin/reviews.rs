@@ -15,7 +15,7 @@ const AUTHORIZATION: &str = "authorization.k8s.io";
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Review {
+pub(crate) enum Review {
     /// SubjectAccessReviews.
     Access,
     /// LocalSubjectAccessReviews.
@@ -31,12 +31,7 @@ pub enum Review {
 }
 
 impl Behaviour for Review {
-    fn answer(
-        &self,
-        write: &WriteTo<'_>,
-        _parent: Option<&Object>,
-        question: &Object,
-    ) -> Option<Result<Object, ApiError>> {
+    fn answer(&self, write: &WriteTo<'_>, question: &Object) -> Option<Result<Object, ApiError>> {
         Some(match self {
             Self::Access | Self::Local | Self::Oneself => review(write, question, *self),
             Self::Rules => rules_review(write, question),

@@ -18,16 +18,11 @@ const MAX_SECONDS: i64 = 1 << 32;
 
 /// ServiceAccounts.
 #[derive(Debug)]
-pub struct ServiceAccounts;
+pub(crate) struct ServiceAccounts;
 
 impl Behaviour for ServiceAccounts {
-    fn answer(
-        &self,
-        write: &WriteTo<'_>,
-        parent: Option<&Object>,
-        question: &Object,
-    ) -> Option<Result<Object, ApiError>> {
-        let account = parent.filter(|_| write.subresource == "token")?;
+    fn answer(&self, write: &WriteTo<'_>, question: &Object) -> Option<Result<Object, ApiError>> {
+        let account = write.old.filter(|_| write.subresource == "token")?;
         Some(token(write, account, question))
     }
 }

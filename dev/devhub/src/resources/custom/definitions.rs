@@ -26,7 +26,8 @@ impl Behaviour for Definitions {
         default(&["spec", "conversion", "strategy"], "None".to_owned());
     }
 
-    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object, old: Option<&Object>) {
+    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object) {
+        let old = write.old;
         if write.subresource.is_empty() {
             status(object, old, &write.world.registry, &object::time(write.now));
         }
@@ -35,25 +36,12 @@ impl Behaviour for Definitions {
         }
     }
 
-    fn validate(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Vec<FieldError> {
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
         if write.subresource.is_empty() {
-            checks::errors(&object.to_value(), old.map(Object::to_value).as_ref())
+            checks::errors(&object.to_value(), write.old.map(Object::to_value).as_ref())
         } else {
             Vec::new()
         }
-    }
-
-    fn allows_unconditional_update(&self) -> bool {
-        false
-    }
-
-    fn has_generation(&self) -> bool {
-        true
     }
 
     /// A deletion always waits, first for the mark that it has begun, then for [`super::clean_up`].
