@@ -75,6 +75,17 @@ impl Object {
         self.at(path).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// The items of the list at a path; empty if there is none.
+    pub(crate) fn items(&self, path: &[&str]) -> &[Value] {
+        let list = self.at(path).and_then(Value::as_array);
+        list.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The strings of the list at a path.
+    pub(crate) fn texts(&self, path: &[&str]) -> Vec<&str> {
+        self.items(path).iter().filter_map(Value::as_str).collect()
+    }
+
     /// Sets the value at a path, with the objects on the way to it. What is there and is no object is replaced.
     pub(crate) fn set(&mut self, path: &[&str], value: impl Into<Value>) {
         let Some((last, parents)) = path.split_last() else {
@@ -102,6 +113,25 @@ impl Object {
             fields = fields.get_mut(*name)?.as_object_mut()?;
         }
         fields.remove(*last)
+    }
+
+    /// Sets what `old` has at a path; removes the value if `old` has none.
+    pub(crate) fn put_back(&mut self, old: &Self, path: &[&str]) {
+        match old.at(path) {
+            Some(value) => self.set(path, value.clone()),
+            None => drop(self.remove(path)),
+        }
+    }
+
+    /// Keeps only some finalizers. The field goes with the last one.
+    pub(crate) fn retain_finalizers(&mut self, keep: impl Fn(&str) -> bool) {
+        let kept = self.finalizers().into_iter().filter(|name| keep(name));
+        let kept: Vec<Value> = kept.map(Value::from).collect();
+        if kept.is_empty() {
+            self.remove(&["metadata", "finalizers"]);
+        } else {
+            self.set(&["metadata", "finalizers"], kept);
+        }
     }
 
     /// `apiVersion`, or nothing.
@@ -161,13 +191,7 @@ impl Object {
 
     /// `metadata.finalizers`; what is no string is left out.
     pub(crate) fn finalizers(&self) -> Vec<&str> {
-        let list = self
-            .at(&["metadata", "finalizers"])
-            .and_then(Value::as_array);
-        list.into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect()
+        self.texts(&["metadata", "finalizers"])
     }
 
     /// Whether `metadata.deletionTimestamp` is set.
@@ -193,6 +217,23 @@ impl TryFrom<Value> for Object {
         }
         Ok(Self(fields))
     }
+}
+
+/// The text of a field; empty if there is none.
+pub(crate) fn text_at<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The items of a field that is a list; empty if there is none.
+pub(crate) fn items_at<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    let list = value.get(field).and_then(Value::as_array);
+    list.map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The strings of a field that is a list.
+pub(crate) fn texts_at<'a>(value: &'a Value, field: &str) -> Vec<&'a str> {
+    let items = items_at(value, field).iter();
+    items.filter_map(Value::as_str).collect()
 }
 
 /// A moment as Kubernetes' `Time` is written: whole seconds, UTC.

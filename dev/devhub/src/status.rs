@@ -90,8 +90,6 @@ pub(crate) enum FieldErrorSort {
     TooLong,
     /// `FieldValueTooMany`
     TooMany,
-    /// `FieldValueNotFound`
-    NotFound,
 }
 
 impl FieldError {
@@ -167,7 +165,6 @@ impl FieldErrorSort {
             Self::Forbidden => ("Forbidden", "FieldValueForbidden"),
             Self::TooLong => ("Too long", "FieldValueTooLong"),
             Self::TooMany => ("Too many", "FieldValueTooMany"),
-            Self::NotFound => ("Not found", "FieldValueNotFound"),
         }
     }
 }

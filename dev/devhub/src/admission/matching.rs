@@ -11,7 +11,7 @@ use super::{Operation, Write};
 use crate::object::Object;
 use crate::resources::Resource;
 use crate::status::ApiError;
-use crate::storage::{Key, StorageId, Store};
+use crate::storage::{Key, Store};
 
 /// What there is besides the write.
 #[derive(Clone, Copy)]
@@ -199,11 +199,7 @@ impl<'a> Attributes<'a> {
     }
 
     fn namespace_labels(&self) -> Result<BTreeMap<String, String>, ApiError> {
-        let key = Key {
-            storage: StorageId(Arc::from("namespaces")),
-            namespace: String::new(),
-            name: self.namespace.to_owned(),
-        };
+        let key = Key::new("namespaces", "", self.namespace);
         let namespace = self.around.store.get(&key);
         let namespace =
             namespace.ok_or_else(|| ApiError::not_found("", "namespaces", self.namespace))?;

@@ -46,7 +46,7 @@ pub(crate) struct Authenticator {
 
 /// An [`Authenticator`] could not be made.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum AuthenticatorError {
+pub enum AuthenticatorError {
     /// The client CA's certificate cannot be used.
     #[error("the client CA cannot be used: {0}")]
     ClientCa(#[from] rustls::server::VerifierBuilderError),

@@ -8,7 +8,9 @@ pub(crate) mod metadata;
 mod registry;
 pub(crate) mod schema;
 
+#[cfg(test)]
+pub(crate) use definition::Plain;
 pub(crate) use definition::{
-    Behaviour, Cell, Column, Columns, Plain, Reading, Resource, Subresource, Verb, WriteTo,
+    Behaviour, Cell, Column, Columns, Reading, Resource, Subresource, Verb, WriteTo,
 };
 pub(crate) use registry::{Registry, Served};

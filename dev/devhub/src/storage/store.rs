@@ -78,7 +78,7 @@ pub(crate) struct Page {
 }
 
 /// A list.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Listed {
     /// The objects, by namespace and name.
     pub(crate) items: Vec<Arc<Stored>>,
@@ -335,6 +335,13 @@ impl Store {
         })
     }
 
+    /// All objects of a kind, in one namespace or (none) everywhere, as they are now.
+    pub(crate) fn all(&self, storage: &StorageId, namespace: Option<&str>) -> Listed {
+        let listed = self.list(storage, namespace, &Page::default(), &|_| true);
+        // Reading the present never expires.
+        listed.unwrap_or_default()
+    }
+
     /// Everything that a page may hold, and the revision it is read at.
     fn candidates(
         &self,
@@ -429,18 +436,6 @@ impl Store {
         }
     }
 
-    /// Every kind that holds objects. For those who look after all of them (garbage collection, namespaces).
-    pub(crate) fn kinds(&self) -> Vec<StorageId> {
-        let state = self.state();
-        let kinds = state
-            .kinds
-            .iter()
-            .filter(|(_, kind)| !kind.objects.is_empty());
-        let mut kinds: Vec<_> = kinds.map(|(storage, _)| storage.clone()).collect();
-        kinds.sort();
-        kinds
-    }
-
     /// Nothing panics while the lock is held, and if it did, what was committed is whole.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -456,6 +451,15 @@ impl State {
 }
 
 impl Key {
+    /// The place of an object in the storage of this name.
+    pub(crate) fn new(storage: &str, namespace: &str, name: &str) -> Self {
+        Self {
+            storage: StorageId(storage.into()),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
     fn place(&self) -> (String, String) {
         (self.namespace.clone(), self.name.clone())
     }

@@ -204,12 +204,10 @@ impl DeleteOptions {
             Some(Propagation::Foreground) => Some(FOREGROUND),
             Some(Propagation::Orphan) => Some(ORPHAN),
         };
-        let kept = object.finalizers().into_iter();
-        let kept = kept.filter(|name| ![FOREGROUND, ORPHAN].contains(name));
-        let finalizers: Vec<Value> = kept.chain(wanted).map(Value::from).collect();
-        if finalizers.is_empty() {
-            object.remove(&["metadata", "finalizers"]);
-        } else {
+        object.retain_finalizers(|name| ![FOREGROUND, ORPHAN].contains(&name));
+        if let Some(wanted) = wanted {
+            let mut finalizers = object.items(&["metadata", "finalizers"]).to_vec();
+            finalizers.push(wanted.into());
             object.set(&["metadata", "finalizers"], finalizers);
         }
     }

@@ -56,7 +56,7 @@ pub(super) fn carry_over(
     old: &Object,
 ) {
     match subresource {
-        "" if resource.has_status() => put_back(object, old, &["status"]),
+        "" if resource.has_status() => object.put_back(old, &["status"]),
         "" => {}
         "status" => {
             let status = object.remove(&["status"]);
@@ -71,7 +71,7 @@ pub(super) fn carry_over(
         _ => {
             let managed = object.remove(&["metadata", "managedFields"]);
             let version = object.remove(&["metadata", "resourceVersion"]);
-            put_back(object, old, &["metadata"]);
+            object.put_back(old, &["metadata"]);
             set_if(object, &["metadata", "managedFields"], managed);
             // A stale one is a conflict; without one the change is for the stored object.
             set_if(object, &["metadata", "resourceVersion"], version);
@@ -88,7 +88,7 @@ pub(super) fn carry_over(
     }
     // Whatever the writer says of these is passed over in silence.
     for name in ["creationTimestamp", "deletionTimestamp", "generation"] {
-        put_back(object, old, &["metadata", name]);
+        object.put_back(old, &["metadata", name]);
     }
 }
 
@@ -106,11 +106,6 @@ pub(super) fn begin_deletion(object: &mut Object, now: Timestamp) {
     if object.generation() > 0 {
         object.set(&["metadata", "generation"], object.generation() + 1);
     }
-}
-
-fn put_back(object: &mut Object, old: &Object, path: &[&str]) {
-    object.remove(path);
-    set_if(object, path, old.at(path).cloned());
 }
 
 fn set_if(object: &mut Object, path: &[&str], value: Option<Value>) {

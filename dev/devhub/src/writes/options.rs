@@ -11,7 +11,7 @@ use crate::admission;
 use crate::object::Object;
 use crate::resources::{Resource, WriteTo};
 use crate::status::ApiError;
-use crate::storage::{Key, StorageId};
+use crate::storage::Key;
 use crate::user::User;
 use crate::writes::apply::Manager;
 
@@ -189,9 +189,5 @@ impl FieldValidation {
 
 /// Where namespaces are.
 pub(super) fn namespace_key(name: &str) -> Key {
-    Key {
-        storage: StorageId("namespaces".into()),
-        namespace: String::new(),
-        name: name.to_owned(),
-    }
+    Key::new("namespaces", "", name)
 }

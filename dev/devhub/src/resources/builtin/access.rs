@@ -12,11 +12,9 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBind
 use serde_json::Value;
 
 use super::fields::path_segment;
-use super::kind::{
-    age, age_cell, columns, items_at, kind, name, names, part, question, text, text_of,
-};
+use super::kind::{age, age_cell, columns, kind, name, names, part, question, text};
 use super::{certificates, rbac, reviews, tokens};
-use crate::object::Object;
+use crate::object::{Object, text_at};
 use crate::resources::{Cell, Columns, Resource, Subresource, Verb, age as ages};
 
 pub(super) fn service_accounts() -> Resource {
@@ -124,11 +122,11 @@ fn certificate_cells(object: &Object, now: Timestamp) -> Vec<Cell> {
 }
 
 fn condition(object: &Object) -> String {
-    let conditions = items_at(object, &["status", "conditions"]);
+    let conditions = object.items(&["status", "conditions"]);
     let is = |sort| {
         conditions
             .iter()
-            .any(|condition| text_of(condition, "type") == sort)
+            .any(|condition| text_at(condition, "type") == sort)
     };
     let mut told = if is("Denied") {
         "Denied"

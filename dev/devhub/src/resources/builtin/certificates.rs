@@ -10,8 +10,8 @@ use rustls::pki_types::pem::{PemObject, SectionKind};
 use serde_json::{Map, Value, json};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::fields::{duplicate, each_invalid, not_supported, path_segment};
-use crate::object::{self, Object};
+use super::fields::{duplicate, each_invalid, not_supported};
+use crate::object::{self, Object, text_at as text};
 use crate::resources::{Behaviour, WriteTo};
 use crate::status::{ApiError, FieldError};
 
@@ -35,7 +35,7 @@ impl Behaviour for Certificates {
             object.set(&["status"], Map::new());
             return;
         };
-        put_back(object, old, &["spec"]);
+        object.put_back(old, &["spec"]);
         match write.subresource {
             "status" => {
                 keep_decisions(object, old);
@@ -43,7 +43,7 @@ impl Behaviour for Certificates {
             }
             "approval" => {
                 let conditions = object.remove(&["status", "conditions"]);
-                put_back(object, old, &["status"]);
+                object.put_back(old, &["status"]);
                 if let Some(conditions) = conditions {
                     object.set(&["status", "conditions"], conditions);
                 } else {
@@ -51,7 +51,7 @@ impl Behaviour for Certificates {
                 }
                 set_times(object, old, write.now);
             }
-            _ => put_back(object, old, &["status"]),
+            _ => object.put_back(old, &["status"]),
         }
     }
 
@@ -127,28 +127,12 @@ fn set_requester(write: &WriteTo<'_>, object: &mut Object) {
     }
 }
 
-fn put_back(object: &mut Object, old: &Object, path: &[&str]) {
-    match old.at(path) {
-        Some(value) => object.set(path, value.clone()),
-        None => {
-            object.remove(path);
-        }
-    }
-}
-
 fn conditions(object: &Object) -> &[Value] {
-    let conditions = object.at(&["status", "conditions"]);
-    conditions
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+    object.items(&["status", "conditions"])
 }
 
 fn certificate(object: &Object) -> &str {
     object.str_at(&["status", "certificate"])
-}
-
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value[field].as_str().unwrap_or_default()
 }
 
 /// The conditions of a type.
@@ -222,12 +206,7 @@ fn spec_errors(object: &Object) -> Vec<FieldError> {
         let sent = object.str_at(&["spec", "request"]);
         errors.push(FieldError::invalid("spec.request", sent, error.to_string()));
     }
-    let usages = object.at(&["spec", "usages"]).and_then(Value::as_array);
-    let usages: Vec<_> = usages
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let usages = object.texts(&["spec", "usages"]);
     if usages.is_empty() {
         errors.push(FieldError::required("spec.usages", ""));
     }

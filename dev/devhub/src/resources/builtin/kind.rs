@@ -177,17 +177,6 @@ pub(super) fn map_at<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Map<St
     object.at(path).and_then(Value::as_object)
 }
 
-/// The items of the list at a path.
-pub(super) fn items_at<'a>(object: &'a Object, path: &[&str]) -> &'a [Value] {
-    let list = object.at(path).and_then(Value::as_array);
-    list.map(Vec::as_slice).unwrap_or_default()
-}
-
-/// The field of a value, as text; empty if there is none.
-pub(super) fn text_of<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
-}
-
 /// Sets what is absent or null.
 pub(super) fn default_at(object: &mut Object, path: &[&str], value: impl Into<Value>) {
     if object.at(path).is_none_or(Value::is_null) {

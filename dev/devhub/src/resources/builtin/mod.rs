@@ -20,9 +20,6 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 use crate::resources::{Resource, custom};
 
-/// What kube-apiserver says of a name that must be a DNS-1123 subdomain and is none.
-pub(crate) const SUBDOMAIN_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-
 /// Every kind that devhub has without a CustomResourceDefinition, in discovery's order: groups as Kubernetes ranks them, and
 /// names by the alphabet.
 ///

@@ -3,12 +3,10 @@
 use berth_api::names;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::fields;
-use super::kind::{
-    age, age_cell, columns, default_at, items_at, kind, name, part, subresource, text,
-};
+use super::kind::{age, age_cell, columns, default_at, kind, name, part, subresource, text};
 use crate::object::Object;
 use crate::resources::{Behaviour, Cell, Resource, Verb, WriteTo};
 use crate::status::{ApiError, FieldError};
@@ -78,7 +76,7 @@ impl Behaviour for Namespaces {
     }
 
     fn holds(&self, object: &Object) -> bool {
-        !items_at(object, &["spec", "finalizers"]).is_empty()
+        !object.items(&["spec", "finalizers"]).is_empty()
     }
 
     fn field(&self, object: &Object, path: &str) -> Option<String> {
@@ -90,7 +88,7 @@ fn prepare(subresource: &str, object: &mut Object, old: Option<&Object>) {
     let Some(old) = old else {
         object.set(&["status"], json!({"phase": "Active"}));
         default_at(object, &["spec"], json!({}));
-        let mut finalizers = list(object.at(&["spec", "finalizers"]));
+        let mut finalizers = object.items(&["spec", "finalizers"]).to_vec();
         if !finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
             finalizers.push(FINALIZER.into());
         }
@@ -102,20 +100,11 @@ fn prepare(subresource: &str, object: &mut Object, old: Option<&Object>) {
         "finalize" => &[&["status"]],
         _ => &[&["spec", "finalizers"], &["status"]],
     };
-    for path in kept {
-        match old.at(path) {
-            Some(value) => object.set(path, value.clone()),
-            None => drop(object.remove(path)),
-        }
-    }
+    kept.iter().for_each(|path| object.put_back(old, path));
     default_at(object, &["spec"], json!({}));
     if subresource.is_empty() && object.is_deleting() {
         object.set(&["status", "phase"], "Terminating");
     }
-}
-
-fn list(value: Option<&Value>) -> Vec<Value> {
-    value.and_then(Value::as_array).cloned().unwrap_or_default()
 }
 
 fn errors(subresource: &str, object: &Object) -> Vec<FieldError> {
@@ -130,8 +119,8 @@ fn errors(subresource: &str, object: &Object) -> Vec<FieldError> {
         return (phase != expected).then_some(error).into_iter().collect();
     }
     let mut errors = Vec::new();
-    for finalizer in list(object.at(&["spec", "finalizers"])) {
-        let (at, name) = ("spec.finalizers", finalizer.as_str().unwrap_or_default());
+    let at = "spec.finalizers";
+    for name in object.texts(&["spec", "finalizers"]) {
         errors.extend(fields::each_invalid(at, name, names::qualified_name(name)));
         errors.extend(fields::unqualified_finalizer(at, name));
     }

@@ -71,10 +71,8 @@ fn show_rules(role: &mut Object) {
 }
 
 fn aggregates(role: &Object) -> bool {
-    let selectors = role.at(&["aggregationRule", "clusterRoleSelectors"]);
-    selectors
-        .and_then(Value::as_array)
-        .is_some_and(|list| !list.is_empty())
+    let selectors = role.items(&["aggregationRule", "clusterRoleSelectors"]);
+    !selectors.is_empty()
 }
 
 fn rule_errors(role: &Object, namespaced: bool) -> Vec<FieldError> {
@@ -116,12 +114,11 @@ fn aggregation_errors(role: &Object) -> Vec<FieldError> {
         return Vec::new();
     }
     let path = "aggregationRule.clusterRoleSelectors";
-    let selectors = role.at(&["aggregationRule", "clusterRoleSelectors"]);
-    let selectors = selectors.and_then(Value::as_array);
-    let Some(selectors) = selectors.filter(|list| !list.is_empty()) else {
+    let selectors = role.items(&["aggregationRule", "clusterRoleSelectors"]);
+    if selectors.is_empty() {
         let words = "at least one clusterRoleSelector required if aggregationRule is non-nil";
         return vec![FieldError::required(path, words)];
-    };
+    }
     let selectors = selectors.iter().enumerate();
     selectors
         .flat_map(|(index, selector)| fields::selector(&format!("{path}[{index}]"), selector))
@@ -171,17 +168,11 @@ fn binding_errors(binding: &Object, old: Option<&Object>, namespaced: bool) -> V
     if role.name.is_empty() {
         errors.push(FieldError::required("roleRef.name", ""));
     }
-    let problems = path_segment(&role.name).into_iter();
-    errors.extend(
-        problems.map(|problem| FieldError::invalid("roleRef.name", role.name.as_str(), problem)),
-    );
-    let subjects = binding.at(&["subjects"]).and_then(Value::as_array);
-    for (index, subject) in subjects.into_iter().flatten().enumerate() {
-        errors.extend(subject_errors(
-            subject,
-            namespaced,
-            &format!("subjects[{index}]"),
-        ));
+    let problems = path_segment(&role.name);
+    errors.extend(each_invalid("roleRef.name", &role.name, problems));
+    for (index, subject) in binding.items(&["subjects"]).iter().enumerate() {
+        let at = format!("subjects[{index}]");
+        errors.extend(subject_errors(subject, namespaced, &at));
     }
     if old.is_some_and(|old| role_ref(old) != role) {
         let value = json!({ "APIGroup": role.api_group, "Kind": role.kind, "Name": role.name });

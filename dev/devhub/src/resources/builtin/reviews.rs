@@ -123,12 +123,7 @@ fn access_errors(question: &Object, scope: Review) -> Vec<FieldError> {
 }
 
 fn subject(question: &Object) -> User {
-    let groups = question.at(&["spec", "groups"]).and_then(Value::as_array);
-    let groups: Vec<_> = groups
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let groups = question.texts(&["spec", "groups"]);
     User::new(question.str_at(&["spec", "user"]), &groups)
 }
 
@@ -207,10 +202,7 @@ fn token_review(write: &WriteTo<'_>, question: &Object) -> Result<Object, ApiErr
         let words = "token is required for TokenReview in authentication";
         return Err(ApiError::bad_request(words));
     }
-    let audiences = question
-        .at(&["spec", "audiences"])
-        .and_then(Value::as_array);
-    let audiences = audiences.into_iter().flatten().filter_map(Value::as_str);
+    let audiences = question.texts(&["spec", "audiences"]).into_iter();
     let mut audiences: Vec<_> = audiences.map(str::to_owned).collect();
     if audiences.is_empty() {
         audiences.push(AUDIENCE.to_owned());

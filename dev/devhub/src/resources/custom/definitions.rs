@@ -96,10 +96,8 @@ fn keep_reading(before: &Resource, resources: &mut [Resource], now: u64) {
 }
 
 fn condition<'a>(definition: &'a Object, name: &str) -> Option<&'a Value> {
-    let conditions = definition.at(&["status", "conditions"])?.as_array()?;
-    conditions
-        .iter()
-        .find(|condition| text(condition, "type") == name)
+    let mut conditions = definition.items(&["status", "conditions"]).iter();
+    conditions.find(|condition| text(condition, "type") == name)
 }
 
 pub(super) fn is_established(definition: &Object) -> bool {
@@ -111,11 +109,9 @@ pub(super) fn is_established(definition: &Object) -> bool {
 fn status(object: &mut Object, old: Option<&Object>, registry: &Registry, now: &str) {
     let before = old.and_then(|old| old.at(&["status", "storedVersions"]));
     let mut stored = before.map(texts).unwrap_or_default();
-    let storage = object
-        .at(&["spec", "versions"])
-        .and_then(Value::as_array)
-        .and_then(|versions| versions.iter().find(|version| version["storage"] == true))
-        .map(|version| text(version, "name").to_owned());
+    let mut versions = object.items(&["spec", "versions"]).iter();
+    let storage = versions.find(|version| version["storage"] == true);
+    let storage = storage.map(|version| text(version, "name").to_owned());
     if let Some(storage) = storage.filter(|name| !stored.contains(name)) {
         stored.push(storage);
     }

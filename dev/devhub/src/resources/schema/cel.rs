@@ -21,6 +21,7 @@ use super::lists::{field, key};
 use super::numbers::Num;
 use super::{OBJECT_META, Schema, Type};
 use crate::expressions::{self, ENV};
+use crate::object::text_at;
 use crate::status::{FieldError, FieldErrorSort};
 
 /// What rules can name.
@@ -50,15 +51,14 @@ impl Rule {
     }
 
     fn of(rule: &Value) -> Option<Self> {
-        let text_of = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
-        let text = text_of("rule");
+        let text = text_at(rule, "rule");
         let program = compile(text).ok()?;
         let uses_old = program.references().has_variable("oldSelf");
         Some(Self {
             text: text.trim().to_owned(),
             uses_old,
             program,
-            message: text_of("message").trim().to_owned(),
+            message: text_at(rule, "message").trim().to_owned(),
         })
     }
 
