@@ -1,7 +1,7 @@
 //! Errors of the API: what a client gets as a `Status` object.
 
 use http::StatusCode;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 /// An error as the API tells it (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>).
@@ -21,40 +21,62 @@ pub(crate) struct ApiError {
 }
 
 /// What an error is about.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub(crate) struct Details {
     /// The object's name.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
     pub(crate) name: String,
     /// The API group.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
     pub(crate) group: String,
     /// The resource (or the kind, for [`ApiError::invalid`]).
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
     pub(crate) kind: String,
     /// The object's uid.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
     pub(crate) uid: String,
     /// What is wrong with which field.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
     pub(crate) causes: Vec<Cause>,
     /// How long to wait before the next try; 0 for nothing said.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub(crate) retry_after_seconds: u32,
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "or_default")]
+    pub(crate) retry_after_seconds: i32,
 }
 
 /// One cause of an error.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Cause {
     /// Such as `FieldValueInvalid`.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
     pub(crate) reason: String,
     /// In words.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
     pub(crate) message: String,
     /// The path of the field, such as `spec.taints[0].key`.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
     pub(crate) field: String,
 }
 
@@ -173,8 +195,17 @@ impl FieldErrorSort {
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes a reference"
 )]
-fn is_zero(number: &u32) -> bool {
+fn is_zero(number: &i32) -> bool {
     *number == 0
+}
+
+/// Reads null as a field that is absent, as Go does.
+pub(crate) fn or_default<'de, T, D>(field: D) -> Result<T, D::Error>
+where
+    T: Default + Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Option::deserialize(field).map(Option::unwrap_or_default)
 }
 
 /// `resource.group`, or `resource` in the core group.

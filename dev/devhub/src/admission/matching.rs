@@ -15,11 +15,11 @@ use crate::storage::{Key, Store};
 
 /// What there is besides the write.
 #[derive(Clone, Copy)]
-pub(super) struct Surroundings<'a> {
+pub(crate) struct Surroundings<'a> {
     /// Namespaces have labels.
-    pub(super) store: &'a Store,
+    pub(crate) store: &'a Store,
     /// Everything that is served: resources have other versions.
-    pub(super) served: &'a [Arc<Resource>],
+    pub(crate) served: &'a [Arc<Resource>],
 }
 
 /// A write as admission goes by it.
@@ -139,15 +139,7 @@ impl<'a> Attributes<'a> {
             Ok(true) => Ok(Some(invocation)),
             Ok(false) => Ok(None),
             Err(_) if hook.fails_open => Ok(None),
-            Err(why) => {
-                let resource = self.write.resource;
-                Err(ApiError::forbidden(
-                    &resource.group,
-                    &resource.name,
-                    self.name,
-                    &why,
-                ))
-            }
+            Err(why) => Err(self.write.resource.forbidden(self.name, &why)),
         }
     }
 

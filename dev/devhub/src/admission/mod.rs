@@ -28,9 +28,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::call::Caller;
-use self::matching::Surroundings;
+pub(crate) use self::matching::Surroundings;
 use self::registrations::{Hooks, Registrations};
-use crate::World;
 use crate::object::Object;
 use crate::resources::Resource;
 use crate::status::ApiError;
@@ -111,22 +110,6 @@ impl Admission {
     /// A webhook denied it, or could not be asked and its failurePolicy is Fail.
     pub(crate) async fn mutate(
         &self,
-        world: &World,
-        write: &Write<'_>,
-        object: Option<&mut Object>,
-        settle: &(dyn Fn(&mut Object) + Sync),
-        warnings: &mut Vec<String>,
-    ) -> Result<(), ApiError> {
-        let around = Surroundings {
-            store: &world.store,
-            served: &world.registry.all(),
-        };
-        self.mutate_in(around, write, object, settle, warnings)
-            .await
-    }
-
-    async fn mutate_in(
-        &self,
         around: Surroundings<'_>,
         write: &Write<'_>,
         object: Option<&mut Object>,
@@ -154,20 +137,6 @@ impl Admission {
     /// # Errors
     /// As [`Admission::mutate`]; of several denials, the first registration's.
     pub(crate) async fn validate(
-        &self,
-        world: &World,
-        write: &Write<'_>,
-        object: Option<&Object>,
-        warnings: &mut Vec<String>,
-    ) -> Result<(), ApiError> {
-        let around = Surroundings {
-            store: &world.store,
-            served: &world.registry.all(),
-        };
-        self.validate_in(around, write, object, warnings).await
-    }
-
-    async fn validate_in(
         &self,
         around: Surroundings<'_>,
         write: &Write<'_>,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -10,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::object::Object;
 use crate::protocol::answer::{self, Body};
-use crate::protocol::body::{self, PatchType};
+use crate::protocol::body::{self, PatchType, RequestBody};
 use crate::protocol::call::Call;
 use crate::protocol::decode::Expected;
 use crate::protocol::negotiate::Accepted;
@@ -32,17 +31,13 @@ pub(crate) enum Method {
 pub(crate) type Warnings = Vec<String>;
 
 /// Creates, replaces or patches.
-pub(crate) async fn write<B>(
+pub(crate) async fn write(
     call: &Call<'_>,
     resource: &Arc<Resource>,
     method: Method,
-    body: B,
+    body: impl RequestBody,
     warnings: &mut Warnings,
-) -> Result<Response<Body>, ApiError>
-where
-    B: hyper::body::Body<Data = Bytes>,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) -> Result<Response<Body>, ApiError> {
     let sort = match method {
         Method::Patch => Some(body::patch_type(resource, call.headers)?),
         Method::Create | Method::Update => None,
@@ -105,16 +100,12 @@ fn show(
 }
 
 /// Deletes one object.
-pub(crate) async fn delete<B>(
+pub(crate) async fn delete(
     call: &Call<'_>,
     resource: &Arc<Resource>,
-    body: B,
+    body: impl RequestBody,
     warnings: &mut Warnings,
-) -> Result<Response<Body>, ApiError>
-where
-    B: hyper::body::Body<Data = Bytes>,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) -> Result<Response<Body>, ApiError> {
     let accepted = call.accepted(resource)?;
     let bytes = body::receive(body).await?;
     let options = body::options(call.headers, &bytes)?;
@@ -141,16 +132,12 @@ where
 }
 
 /// Deletes the objects of a collection.
-pub(crate) async fn delete_collection<B>(
+pub(crate) async fn delete_collection(
     call: &Call<'_>,
     resource: &Arc<Resource>,
-    body: B,
+    body: impl RequestBody,
     warnings: &mut Warnings,
-) -> Result<Response<Body>, ApiError>
-where
-    B: hyper::body::Body<Data = Bytes>,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) -> Result<Response<Body>, ApiError> {
     let accepted = call.accepted(resource)?;
     let list = call.query.list_options(resource, "", false)?;
     let bytes = body::receive(body).await?;

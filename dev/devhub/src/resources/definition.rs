@@ -239,13 +239,24 @@ pub(crate) struct Plain;
 impl Behaviour for Plain {}
 
 impl Resource {
+    /// 403 for an object of this resource.
+    pub(crate) fn forbidden(&self, name: &str, why: &str) -> ApiError {
+        ApiError::forbidden(&self.group, &self.name, name, why)
+    }
+
+    /// 409 for an object of this resource.
+    pub(crate) fn conflict(&self, name: &str, why: &str) -> ApiError {
+        ApiError::conflict(&self.group, &self.name, name, why)
+    }
+
+    /// 422 for an object of this kind.
+    pub(crate) fn invalid(&self, name: &str, errors: &[FieldError]) -> ApiError {
+        ApiError::invalid(&self.group, &self.kind, name, errors)
+    }
+
     /// `group/version`, or the version in the core group.
     pub(crate) fn api_version(&self) -> String {
-        if self.group.is_empty() {
-            self.version.clone()
-        } else {
-            format!("{}/{}", self.group, self.version)
-        }
+        group_version(&self.group, &self.version)
     }
 
     /// The place of an object.
@@ -354,11 +365,15 @@ impl Reading {
 impl Subresource {
     /// `group/version` of the kind it takes.
     pub(crate) fn api_version(&self) -> String {
-        if self.group.is_empty() {
-            self.version.clone()
-        } else {
-            format!("{}/{}", self.group, self.version)
-        }
+        group_version(&self.group, &self.version)
+    }
+}
+
+fn group_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
     }
 }
 

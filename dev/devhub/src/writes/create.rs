@@ -7,7 +7,7 @@ use crate::object::Object;
 use crate::status::{ApiError, Cause, Details};
 use crate::storage::{CommitError, Key};
 use crate::writes::options::namespace_key;
-use crate::writes::{Outcome, Writer, apply, body, check, metadata};
+use crate::writes::{Outcome, Writer, body, check, metadata};
 
 /// How often a name is generated anew when there is an object of that name already.
 const GENERATED_NAMES: usize = 8;
@@ -30,13 +30,7 @@ pub(crate) async fn create(
     if clears_status(writer) {
         object.remove(&["status"]);
     }
-    let api_version = writer.resource.api_version();
-    apply::track(
-        None,
-        &mut object,
-        &writer.resource.schema,
-        &writer.manager(&api_version),
-    );
+    writer.track(None, &mut object);
     insert(writer, object, "CreateOptions", warnings).await
 }
 
@@ -60,11 +54,7 @@ pub(super) async fn insert(
     let (world, options) = (writer.world, writer.options_for_webhooks(options));
     let given_name = object.name().to_owned();
     let write = writer.admitted(Operation::Create, &given_name, None, &options);
-    let settle = |object: &mut Object| drop(body::settle(resource, object));
-    world
-        .admission
-        .mutate(world, &write, Some(&mut object), &settle, warnings)
-        .await?;
+    writer.mutate(&write, Some(&mut object), warnings).await?;
 
     if clears_status(writer) {
         object.remove(&["status"]);
@@ -82,10 +72,7 @@ pub(super) async fn insert(
         resource.behaviour.prepare(&to, &mut object);
         check::check(&to, &object)?;
         let write = writer.admitted(Operation::Create, &name, None, &options);
-        world
-            .admission
-            .validate(world, &write, Some(&object), warnings)
-            .await?;
+        writer.validate(&write, Some(&object), warnings).await?;
         warnings.extend(check::warnings(&to, &object));
 
         if writer.options.dry_run {

@@ -81,17 +81,10 @@ async fn attempt(
 
     let told = options.for_webhooks(writer);
     let write = writer.admitted(Operation::Delete, name, Some(&old), &told);
-    let settle = |_: &mut Object| {};
-    world
-        .admission
-        .mutate(world, &write, None, &settle, warnings)
-        .await?;
+    writer.mutate(&write, None, warnings).await?;
     let to = writer.to(&key, Some(&old));
     resource.behaviour.authorize_delete(&old)?;
-    world
-        .admission
-        .validate(world, &write, None, warnings)
-        .await?;
+    writer.validate(&write, None, warnings).await?;
 
     let mut object = old.clone();
     options.finalize(&mut object);

@@ -7,13 +7,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::World;
-use crate::admission;
+use crate::admission::{self, Surroundings};
 use crate::object::Object;
 use crate::resources::{Resource, WriteTo};
 use crate::status::ApiError;
 use crate::storage::Key;
 use crate::user::User;
-use crate::writes::apply::Manager;
+use crate::writes::apply::{self, Manager};
+use crate::writes::body;
 
 /// Who writes what kind, and how.
 pub(crate) struct Writer<'a> {
@@ -140,6 +141,47 @@ impl<'a> Writer<'a> {
             dry_run: self.options.dry_run,
             timeout: self.options.timeout,
         }
+    }
+
+    /// Asks the mutating webhooks about the object; without one, about a deletion.
+    pub(super) async fn mutate(
+        &self,
+        write: &admission::Write<'_>,
+        object: Option<&mut Object>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ApiError> {
+        let World {
+            store, registry, ..
+        } = self.world;
+        let served = &registry.all();
+        let around = Surroundings { store, served };
+        let settle = |object: &mut Object| drop(body::settle(self.resource, object));
+        let admission = &self.world.admission;
+        admission
+            .mutate(around, write, object, &settle, warnings)
+            .await
+    }
+
+    /// Asks the validating webhooks about the object; without one, about a deletion.
+    pub(super) async fn validate(
+        &self,
+        write: &admission::Write<'_>,
+        object: Option<&Object>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ApiError> {
+        let World {
+            store, registry, ..
+        } = self.world;
+        let served = &registry.all();
+        let around = Surroundings { store, served };
+        let admission = &self.world.admission;
+        admission.validate(around, write, object, warnings).await
+    }
+
+    /// Records the fields of `new` that this write changes as the writer's.
+    pub(super) fn track(&self, old: Option<&Object>, new: &mut Object) {
+        let api_version = self.resource.api_version();
+        apply::track(old, new, &self.resource.schema, &self.manager(&api_version));
     }
 
     /// `CreateOptions`, `UpdateOptions` or `PatchOptions`, as webhooks get them.

@@ -6,7 +6,7 @@ use crate::object::Object;
 use crate::status::ApiError;
 use crate::writes::change::{Change, Made, change};
 use crate::writes::create::insert;
-use crate::writes::{Outcome, Writer, apply, body};
+use crate::writes::{Outcome, Writer, body};
 
 /// Replaces an object or a subresource. `warnings` as in [`create`](super::create).
 ///
@@ -36,13 +36,7 @@ pub(crate) async fn update(
     match outcome {
         Err(error) if creates && error.code == StatusCode::NOT_FOUND => {
             let mut object = object.clone();
-            let api_version = writer.resource.api_version();
-            apply::track(
-                None,
-                &mut object,
-                &writer.resource.schema,
-                &writer.manager(&api_version),
-            );
+            writer.track(None, &mut object);
             insert(writer, object, "CreateOptions", warnings).await
         }
         outcome => outcome,

@@ -91,10 +91,7 @@ impl Behaviour for Certificates {
         };
         match refused {
             None => Ok(()),
-            Some(why) => {
-                let (group, resource) = (&write.resource.group, &write.resource.name);
-                Err(ApiError::forbidden(group, resource, &write.key.name, &why))
-            }
+            Some(why) => Err(write.resource.forbidden(&write.key.name, &why)),
         }
     }
 }

@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    fn object(value: Value) -> Object {
+    fn object(value: serde_json::Value) -> Object {
         Object::try_from(value).unwrap()
     }
 

@@ -301,12 +301,7 @@ fn user_who_grants<'a>(write: &WriteTo<'a>, object: &Object) -> Option<&'a User>
 }
 
 fn forbidden(write: &WriteTo<'_>, why: &str) -> ApiError {
-    ApiError::forbidden(
-        &write.resource.group,
-        &write.resource.name,
-        &write.key.name,
-        why,
-    )
+    write.resource.forbidden(&write.key.name, why)
 }
 
 fn rule(value: Value) -> PolicyRule {

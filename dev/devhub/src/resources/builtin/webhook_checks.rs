@@ -185,3 +185,87 @@ fn check_conditions(at: &str, webhook: &Value, errors: &mut Vec<FieldError>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// Fields that are wrong in a registration that is fine but for a merge patch of its webhook.
+    fn wrong(patch: Value) -> Vec<String> {
+        let mut webhook = json!({
+            "name": "a.b.c",
+            "rules": [{"operations": ["CREATE"], "apiGroups": ["g"], "apiVersions": ["v1"], "resources": ["r"], "scope": "*"}],
+            "sideEffects": "None",
+            "timeoutSeconds": 5,
+            "admissionReviewVersions": ["v1"],
+            "clientConfig": {"url": "https://h:1/p"},
+            "matchConditions": [{"name": "m", "expression": "true"}],
+        });
+        json_patch::merge(&mut webhook, &patch);
+        let object = Object::try_from(json!({"webhooks": [webhook]})).unwrap();
+        let fields: Vec<_> = errors(&object, None, true)
+            .into_iter()
+            .map(|error| error.field.trim_start_matches("webhooks[0].").to_owned())
+            .collect();
+        // What was stored is not checked again.
+        assert_eq!(errors(&object, Some(&object), true), []);
+        fields
+    }
+
+    #[test]
+    fn a_registration_is_refused_at_the_field_that_is_wrong() {
+        assert_eq!(wrong(json!({})), [""; 0]);
+        for (field, patch) in [
+            ("name", json!({"name": "a.b"})),
+            ("sideEffects", json!({"sideEffects": null})),
+            ("sideEffects", json!({"sideEffects": "Some"})),
+            ("failurePolicy", json!({"failurePolicy": "x"})),
+            ("matchPolicy", json!({"matchPolicy": "x"})),
+            ("reinvocationPolicy", json!({"reinvocationPolicy": "x"})),
+            ("timeoutSeconds", json!({"timeoutSeconds": 31})),
+            (
+                "admissionReviewVersions",
+                json!({"admissionReviewVersions": ["v2"]}),
+            ),
+            ("clientConfig", json!({"clientConfig": {"url": null}})),
+            (
+                "clientConfig.url",
+                json!({"clientConfig": {"url": "http://h"}}),
+            ),
+            (
+                "clientConfig.url",
+                json!({"clientConfig": {"url": "https://u@h"}}),
+            ),
+            (
+                "clientConfig.url",
+                json!({"clientConfig": {"url": "https:x y"}}),
+            ),
+            (
+                "clientConfig.service.namespace",
+                json!({"clientConfig": {"url": null, "service": {"name": "s"}}}),
+            ),
+            (
+                "matchConditions[0].expression",
+                json!({"matchConditions": [{"name": "m", "expression": "nonsense"}]}),
+            ),
+            (
+                "objectSelector.matchExpressions[0].operator",
+                json!({"objectSelector": {"matchExpressions": [{"key": "k", "operator": "x"}]}}),
+            ),
+            (
+                "rules[0].operations",
+                json!({"rules": [{"operations": ["x"], "apiGroups": ["g"], "apiVersions": ["v1"], "resources": ["r"]}]}),
+            ),
+            (
+                "rules[0].resources",
+                json!({"rules": [{"operations": ["*"], "apiGroups": ["g"], "apiVersions": ["v1"]}]}),
+            ),
+        ] {
+            assert_eq!(wrong(patch.clone()), [field], "{patch}");
+        }
+    }
+}

@@ -16,10 +16,9 @@ use ::cel::objects::Key;
 use ::cel::{Context, Program, Value as CelValue};
 use serde_json::{Map, Value};
 
-use super::check::same_item;
-use super::lists::{field, key};
 use super::numbers::Num;
-use super::{OBJECT_META, Schema, Type};
+use super::walk::walk;
+use super::{Schema, Type};
 use crate::expressions::{self, ENV};
 use crate::object::text_at;
 use crate::status::{FieldError, FieldErrorSort};
@@ -44,10 +43,9 @@ impl std::fmt::Debug for Rule {
 impl Rule {
     /// The rules of a schema. Those that do not compile are left out: definitions that have them are refused.
     pub(super) fn all(rest: &Map<String, Value>) -> Vec<Self> {
-        let rules = rest
-            .get("x-kubernetes-validations")
-            .and_then(Value::as_array);
-        rules.into_iter().flatten().filter_map(Self::of).collect()
+        let rules = rest.get("x-kubernetes-validations");
+        let rules = rules.and_then(Value::as_array).into_iter().flatten();
+        rules.filter_map(Self::of).collect()
     }
 
     fn of(rule: &Value) -> Option<Self> {
@@ -82,47 +80,14 @@ pub(super) fn compile(expression: &str) -> Result<Program, String> {
 
 pub(super) fn check(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    walk(schema, value, old, String::new(), &mut errors);
+    walk(schema, value, old, "", &mut |schema, value, old, at| {
+        let has_rules = schema.limits().any_rules && !value.is_null();
+        if has_rules {
+            run(schema, value, old, at, &mut errors);
+        }
+        has_rules
+    });
     errors
-}
-
-fn walk(
-    schema: &Schema,
-    value: &Value,
-    old: Option<&Value>,
-    at: String,
-    errors: &mut Vec<FieldError>,
-) {
-    let limits = schema.limits();
-    if !limits.any_rules || value.is_null() {
-        return;
-    }
-    run(schema, value, old, &at, errors);
-    match value {
-        Value::Array(items) => {
-            let Some(child) = schema.items.as_deref() else {
-                return;
-            };
-            for (index, item) in items.iter().enumerate() {
-                let old = old.and_then(|old| same_item(schema, item, old));
-                walk(child, item, old, format!("{at}[{index}]"), errors);
-            }
-        }
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                // An atomic object is compared as a whole.
-                let old = old.filter(|_| !schema.atomic).and_then(|old| old.get(name));
-                if let Some(child) = schema.properties.get(name) {
-                    if child.name != OBJECT_META {
-                        walk(child, value, old, field(&at, name), errors);
-                    }
-                } else if let Some(child) = &schema.additional {
-                    walk(child, value, old, key(&at, name), errors);
-                }
-            }
-        }
-        _ => {}
-    }
 }
 
 /// Runs the rules of one schema.

@@ -22,6 +22,7 @@ mod read;
 mod structural;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use std::collections::BTreeMap;
 
