@@ -12,12 +12,11 @@ use crate::protocol::answer::{self, Body};
 use crate::protocol::body::{self, PatchType, RequestBody};
 use crate::protocol::call::Call;
 use crate::protocol::decode::Expected;
-use crate::protocol::negotiate::Accepted;
 use crate::protocol::query::WriteParameters;
 use crate::protocol::read;
 use crate::resources::Resource;
 use crate::status::ApiError;
-use crate::writes::{self, Deleted, FieldValidation, Outcome, WriteOptions, Writer};
+use crate::writes::{self, Deleted, WriteOptions, Writer};
 
 /// The methods that write an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,16 +80,6 @@ pub(crate) async fn write(
             }
         }
     };
-    show(call, accepted, resource, method, &outcome)
-}
-
-fn show(
-    call: &Call<'_>,
-    accepted: Accepted,
-    resource: &Resource,
-    method: Method,
-    outcome: &Outcome,
-) -> Result<Response<Body>, ApiError> {
     let code = if method == Method::Create || outcome.created {
         StatusCode::CREATED
     } else {
@@ -175,12 +164,8 @@ fn writer<'a>(
 fn delete_options(call: &Call<'_>, dry_run: bool) -> WriteOptions {
     WriteOptions {
         dry_run,
-        field_manager: String::new(),
-        field_validation: FieldValidation::Ignore,
-        field_manager_parameter: None,
-        field_validation_parameter: None,
-        force: false,
         timeout: remaining(call),
+        ..WriteOptions::default()
     }
 }
 

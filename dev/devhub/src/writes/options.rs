@@ -35,7 +35,7 @@ pub(crate) struct Writer<'a> {
 }
 
 /// Parameters of creations, updates and patches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct WriteOptions {
     /// Nothing is committed.
     pub(crate) dry_run: bool,

@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use super::fields::path_segment;
 use super::kind::{age, age_cell, columns, kind, name, names, part, question, text};
-use super::{certificates, rbac, reviews, tokens};
+use super::reviews::Review;
+use super::{certificates, rbac, tokens};
 use crate::object::{Object, text_at};
 use crate::resources::{Cell, Columns, Resource, Subresource, Verb, age as ages};
 
@@ -36,34 +37,26 @@ pub(super) fn service_accounts() -> Resource {
 }
 
 pub(super) fn rbac() -> [Resource; 4] {
-    [
-        Resource {
-            columns: binding_columns(),
-            name_errors: path_segment,
-            creates_on_update: true,
-            behaviour: &rbac::Bindings,
-            ..kind::<ClusterRoleBinding>()
-        },
-        Resource {
-            name_errors: path_segment,
-            creates_on_update: true,
-            behaviour: &rbac::Roles,
-            ..kind::<ClusterRole>()
-        },
-        Resource {
-            columns: binding_columns(),
-            name_errors: path_segment,
-            creates_on_update: true,
-            behaviour: &rbac::Bindings,
-            ..kind::<RoleBinding>()
-        },
-        Resource {
-            name_errors: path_segment,
-            creates_on_update: true,
-            behaviour: &rbac::Roles,
-            ..kind::<Role>()
-        },
-    ]
+    let role = |kind| Resource {
+        behaviour: &rbac::Roles,
+        ..kind
+    };
+    let binding = |kind| Resource {
+        columns: binding_columns(),
+        behaviour: &rbac::Bindings,
+        ..kind
+    };
+    let kinds = [
+        binding(kind::<ClusterRoleBinding>()),
+        role(kind::<ClusterRole>()),
+        binding(kind::<RoleBinding>()),
+        role(kind::<Role>()),
+    ];
+    kinds.map(|kind| Resource {
+        name_errors: path_segment,
+        creates_on_update: true,
+        ..kind
+    })
 }
 
 fn binding_columns() -> Columns {
@@ -147,36 +140,25 @@ fn condition(object: &Object) -> String {
 
 pub(super) fn authorization() -> [Resource; 4] {
     [
-        Resource {
-            behaviour: &reviews::Review::Local,
-            ..question::<LocalSubjectAccessReview>()
-        },
-        Resource {
-            behaviour: &reviews::Review::Oneself,
-            ..question::<SelfSubjectAccessReview>()
-        },
-        Resource {
-            behaviour: &reviews::Review::Rules,
-            ..question::<SelfSubjectRulesReview>()
-        },
-        Resource {
-            behaviour: &reviews::Review::Access,
-            ..question::<SubjectAccessReview>()
-        },
+        answered(question::<LocalSubjectAccessReview>(), &Review::Local),
+        answered(question::<SelfSubjectAccessReview>(), &Review::Oneself),
+        answered(question::<SelfSubjectRulesReview>(), &Review::Rules),
+        answered(question::<SubjectAccessReview>(), &Review::Access),
     ]
 }
 
 pub(super) fn authentication() -> [Resource; 2] {
     [
-        Resource {
-            behaviour: &reviews::Review::WhoAmI,
-            ..question::<SelfSubjectReview>()
-        },
-        Resource {
-            behaviour: &reviews::Review::Token,
-            ..question::<TokenReview>()
-        },
+        answered(question::<SelfSubjectReview>(), &Review::WhoAmI),
+        answered(question::<TokenReview>(), &Review::Token),
     ]
+}
+
+fn answered(question: Resource, behaviour: &'static Review) -> Resource {
+    Resource {
+        behaviour,
+        ..question
+    }
 }
 
 #[cfg(test)]

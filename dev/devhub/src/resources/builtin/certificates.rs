@@ -109,18 +109,9 @@ fn set_requester(write: &WriteTo<'_>, object: &mut Object) {
     for field in ["username", "uid", "groups", "extra"] {
         object.remove(&["spec", field]);
     }
-    let Some(user) = write.user else {
-        return;
-    };
-    object.set(&["spec", "username"], user.name.as_str());
-    if !user.uid.is_empty() {
-        object.set(&["spec", "uid"], user.uid.as_str());
-    }
-    if !user.groups.is_empty() {
-        object.set(&["spec", "groups"], json!(user.groups));
-    }
-    if !user.extra.is_empty() {
-        object.set(&["spec", "extra"], json!(user.extra));
+    let requester = write.user.map(|user| json!(user)).unwrap_or_default();
+    for (field, value) in requester.as_object().into_iter().flatten() {
+        object.set(&["spec", field], value.clone());
     }
 }
 

@@ -41,7 +41,7 @@ impl Behaviour for Review {
                 answer.set_type(question.api_version(), question.kind());
                 answer.set(&["metadata", "creationTimestamp"], object::time(write.now));
                 let user = write.user.cloned().unwrap_or_default();
-                answer.set(&["status", "userInfo"], user_info(&user));
+                answer.set(&["status", "userInfo"], json!(user));
                 Ok(answer)
             }
         })
@@ -214,7 +214,7 @@ fn token_review(write: &WriteTo<'_>, question: &Object) -> Result<Object, ApiErr
     let status = match found {
         Ok(Some(found)) => json!({
             "authenticated": true,
-            "user": user_info(&found.user),
+            "user": found.user,
             "audiences": found.audiences,
         }),
         Ok(None) => json!({ "user": {}, "error": "invalid bearer token" }),
@@ -229,23 +229,6 @@ fn answered(question: &Object, status: impl Into<Value>) -> Object {
     answer.fields_mut().entry("metadata").or_insert(json!({}));
     answer.set(&["status"], status);
     answer
-}
-
-/// A `UserInfo`.
-fn user_info(user: &User) -> Value {
-    let mut info = Map::new();
-    for (field, text) in [("username", &user.name), ("uid", &user.uid)] {
-        if !text.is_empty() {
-            info.insert(field.into(), text.as_str().into());
-        }
-    }
-    if !user.groups.is_empty() {
-        info.insert("groups".into(), json!(user.groups));
-    }
-    if !user.extra.is_empty() {
-        info.insert("extra".into(), json!(user.extra));
-    }
-    Value::Object(info)
 }
 
 #[cfg(test)]
