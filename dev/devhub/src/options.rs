@@ -1,4 +1,4 @@
-//! How a hub is to be.
+//! Options of a hub.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Errors of the API: what a client gets as a `Status` object.
+//! Errors of the API, which clients get as a `Status` object.
 
 use http::StatusCode;
 use serde::{Deserialize, Deserializer, Serialize};

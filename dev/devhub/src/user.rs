@@ -1,4 +1,4 @@
-//! Who sends a request.
+//! The user of a request.
 
 use std::collections::BTreeMap;
 

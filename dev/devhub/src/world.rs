@@ -1,4 +1,4 @@
-//! Everything that a request can need.
+//! The state of a hub, which all requests share.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Whether a webhook is called about a write, and as which version of the resource.
+//! Decides if a webhook is called about a write, and with which version of the resource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Calls the webhooks that are registered for a write.
 //!
 //! # Promises
-//! - A registration counts from the very next write on, and so does a change of it.
-//! - Registrations themselves are never shown to webhooks, so that a broken one can always be removed.
-//! - No call outlives its own timeout, nor the request's.
-//! - What is said about failures and denials is what kube-apiserver says.
+//! - A new or changed registration takes effect with the next write.
+//! - Webhooks are not called about registrations, so that a broken registration can always be removed.
+//! - A call ends at its own timeout, or at the request's, if that is earlier.
+//! - Messages about failures and denials are kube-apiserver's.
 
 mod ask;
 mod call;

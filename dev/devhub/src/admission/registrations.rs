@@ -1,4 +1,4 @@
-//! The webhooks that are registered now: read from the store when a registration has changed, otherwise kept.
+//! The registered webhooks, read from the store again whenever a registration has changed.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! The AdmissionReview that a webhook is sent: field by field as kube-apiserver sends it.
+//! The AdmissionReview that is sent to a webhook, with kube-apiserver's fields in its order.
 
 use serde::Serialize;
 use serde_json::Value;

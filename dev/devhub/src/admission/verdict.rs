@@ -1,4 +1,4 @@
-//! What a webhook answered: read with kube-apiserver's strictness, and its denial as a client sees it.
+//! Reads a webhook's response, as strictly as kube-apiserver, and turns a denial into the error that the client gets.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! Service accounts' tokens: what is in them, and for how long it counts.
+//! Tokens of service accounts: their content and their validity.
 //!
-//! A token counts while its account (the one with the same uid) exists, and the Secret it is bound to, if any. Tokens in
-//! Secrets, which do not expire, devhub does not make.
+//! A token is valid while its account (with the same uid) exists, and also the Secret that it is bound to, if any. devhub makes
+//! no tokens in Secrets, which would not expire.
 
 use jiff::Timestamp;
 use ring::error::Unspecified;

@@ -1,8 +1,7 @@
-//! Who is it? Client certificates, bearer tokens, impersonation.
+//! Authenticates requests by client certificates and bearer tokens, and applies impersonation.
 //!
-//! A client certificate counts before a token, and either suffices. Without good credentials the answer is 401: nobody is
-//! anonymous here. Whoever impersonates somebody needs the right to, and is that somebody from then on, with nothing of
-//! their own kept.
+//! A client certificate takes precedence over a token; one valid credential suffices. A request without one gets a 401: devhub
+//! has no anonymous users. A user with the right to impersonate another user acts only with the identity of that user.
 
 mod accounts;
 mod certificates;

@@ -1,5 +1,5 @@
-//! The RBAC objects that a new hub has: Kubernetes' own, as far as there is something for them here.
-//! (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings>)
+//! The RBAC objects of a new hub: those of Kubernetes that apply to what devhub serves
+//! (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings>).
 
 use berth_rbac::Policy;
 use k8s_openapi::api::rbac::v1::PolicyRule;

@@ -1,4 +1,4 @@
-//! A [`Policy`] that follows the store: before each question it takes in what has been committed since the last.
+//! A [`Policy`] that follows the store: before each question it reads what has been committed since the last one.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

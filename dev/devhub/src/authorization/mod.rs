@@ -1,4 +1,4 @@
-//! May they? RBAC over the stored objects.
+//! Authorizes requests by the RBAC objects in the store.
 
 pub(crate) mod bootstrap;
 pub(crate) mod escalation;

@@ -1,4 +1,4 @@
-//! What every namespace has: the ServiceAccount `default`, and the hub's CA in the ConfigMap `kube-root-ca.crt`.
+//! Creates what every namespace has: the ServiceAccount `default`, and the ConfigMap `kube-root-ca.crt` with the hub's CA.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

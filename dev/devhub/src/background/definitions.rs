@@ -1,6 +1,6 @@
-//! The end of CustomResourceDefinitions: their objects go first.
+//! Ends CustomResourceDefinitions that are being deleted: their objects are deleted first.
 //!
-//! The rules are with the definitions ([`custom::clean_up`]); here they are applied whenever something has changed.
+//! [`custom::clean_up`] holds the rules. This controller calls it whenever something has changed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Everything that happens to objects of many kinds, also of kinds that are served only later.
+//! A feed of all changes to objects of many kinds, also of kinds that are served only later.
 
 use std::collections::HashSet;
 use std::fmt;

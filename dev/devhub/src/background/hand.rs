@@ -1,4 +1,4 @@
-//! How a controller writes: as everybody else, under its own name.
+//! The client of a controller: it writes as any other client, under the controller's name.
 
 use std::sync::Arc;
 use std::time::Duration;

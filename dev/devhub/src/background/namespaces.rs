@@ -1,4 +1,4 @@
-//! The end of namespaces: everything in them goes first, as far as its finalizers let it; then the namespace itself.
+//! Ends namespaces that are being deleted: first their content, as far as finalizers allow, then the namespace itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a controller has to look at: each key by one job at a time, and again after a failure.
+//! A controller's queue: one job at a time for each key, and another try after a failure.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The signer `kubernetes.io/kube-apiserver-client`: approved requests get a certificate of the hub's client CA.
 //!
-//! What it cannot sign, it says so by the condition `Failed`. Other signers' requests it leaves alone. A request is signed
-//! once, however often it changes: the certificate is there then.
+//! A request that cannot be signed gets the condition `Failed`. Requests for other signers are ignored. A request that has a
+//! certificate is not signed again.
 
 use std::sync::Arc;
 use std::time::Duration;

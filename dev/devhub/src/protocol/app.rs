@@ -1,4 +1,4 @@
-//! What happens to a request, in the API server's order: who is it, is there room, may they, is there such a thing, do it.
+//! Handles a request in the API server's order: authentication, limits, authorization, routing, execution.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Bodies of requests: how large, of which type, and what is in them.
+//! Receives and reads the bodies of requests.
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};

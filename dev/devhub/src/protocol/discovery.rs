@@ -1,7 +1,7 @@
-//! Discovery: which groups, versions and resources there are.
+//! Discovery: the groups, versions and resources that are served.
 //!
-//! Each function answers one path from the resources that are served. Groups keep the order of the resources, those of
-//! CustomResourceDefinitions come last by name; versions stand by Kubernetes' order of preference.
+//! Each function makes the response for one path. Groups keep the order of the resources; those of CustomResourceDefinitions
+//! come last, by name. Versions are in Kubernetes' order of preference.
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Serves the API on a port, over TLS, with the listener of every server here ([`berth_serve`]).
+//! Serves the API on a port, over TLS, with the listener of `berth_serve`.
 //!
 //! The TLS configuration asks clients for a certificate, and accepts clients without one.
 

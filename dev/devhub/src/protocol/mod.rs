@@ -1,4 +1,4 @@
-//! HTTP: what a request means, and how an answer looks.
+//! HTTP: interprets requests and makes responses.
 
 mod answer;
 mod app;

@@ -1,7 +1,7 @@
-//! From the path of a resource to what answers for it.
+//! Routes the path of a resource to its handler.
 //!
-//! Where nothing answers, the words differ as they do with kube-apiserver: among its own kinds there is a Status, elsewhere,
-//! where CustomResourceDefinitions would be, a line of text.
+//! Responses to unknown paths are those of kube-apiserver: a Status in the groups of built-in kinds; elsewhere, where
+//! CustomResourceDefinitions could be, a line of text.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Writes: from a request to [`crate::writes`], and from what became of it to an answer.
+//! Writes: turns a request into a call of [`crate::writes`], and the outcome into a response.
 
 use std::sync::Arc;
 

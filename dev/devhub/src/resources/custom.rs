@@ -1,7 +1,7 @@
-//! CustomResourceDefinitions: checked, and turned into resources.
+//! CustomResourceDefinitions: validates them, and turns them into resources.
 //!
-//! A definition's names are accepted, and its resources served, with the write that makes it: there is no controller to wait
-//! for. What takes time is a definition's end, since its objects go first: `end`.
+//! The write of a definition accepts its names and serves its resources; no controller is involved. Only its deletion takes
+//! time, because its objects are deleted first (`end`).
 
 mod checks;
 mod definitions;

@@ -1,4 +1,4 @@
-//! One resource in one version, with everything that requests to it need to know.
+//! A resource in one version, with all that requests to it need.
 
 use std::fmt;
 use std::sync::Arc;

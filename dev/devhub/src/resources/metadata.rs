@@ -1,4 +1,4 @@
-//! What is wrong with an object's `metadata`, whatever its kind, in kube-apiserver's words.
+//! Validates the `metadata` of objects of any kind, in kube-apiserver's words.
 
 use berth_api::names;
 use serde_json::Value;

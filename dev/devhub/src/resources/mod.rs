@@ -1,4 +1,4 @@
-//! What the API serves: Kubernetes' kinds as far as devhub has them, and those of CustomResourceDefinitions.
+//! The resources that the API serves: built-in kinds, and those of CustomResourceDefinitions.
 
 pub(crate) mod age;
 pub(crate) mod builtin;

@@ -1,4 +1,4 @@
-//! All resources that are served at the moment.
+//! All resources that are currently served.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A reader's place in the history of a kind.
+//! A reader's position in the history of a kind.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What all changes of a stored object have in common: replacements and patches.
+//! Changes a stored object, for replacements and patches.
 
 use std::time::Instant;
 

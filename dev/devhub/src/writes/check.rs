@@ -1,4 +1,4 @@
-//! Everything that an object must be before validating webhooks are asked.
+//! Validates an object before validating webhooks are called.
 
 use crate::object::Object;
 use crate::resources::builtin::fields;

@@ -1,4 +1,4 @@
-//! The part of metadata that nobody but the server writes.
+//! The metadata that only the server writes.
 
 use jiff::Timestamp;
 use serde_json::Value;

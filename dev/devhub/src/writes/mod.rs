@@ -1,4 +1,4 @@
-//! Every change of an object goes through here: what it becomes, whether it may be, and its commit.
+//! All changes of objects: they are prepared, validated and committed here.
 
 pub(crate) mod apply;
 mod body;

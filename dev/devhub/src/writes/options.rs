@@ -1,4 +1,4 @@
-//! What comes with a write besides the object.
+//! A write without its object: the writer and the options.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is to become of one object: the garbage collector's rules, as functions of what there is
+//! Decides what the garbage collector does with one object. Pure functions
 //! (<https://kubernetes.io/docs/concepts/architecture/garbage-collection/>).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;

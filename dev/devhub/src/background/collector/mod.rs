@@ -1,4 +1,4 @@
-//! The garbage collector: dependents whose owners have gone, and deletions in the foreground or with orphans.
+//! The garbage collector: deletes dependents whose owners are gone, and carries out foreground and orphan deletions.
 
 mod decide;
 mod graph;

@@ -1,4 +1,4 @@
-//! The kinds that say who somebody is and what they may do. What is special about them is in [`rbac`](super::rbac),
+//! The kinds of authentication and authorization. Their special behaviour is in [`rbac`](super::rbac),
 //! [`certificates`](super::certificates), [`reviews`](super::reviews) and [`tokens`](super::tokens).
 
 use jiff::Timestamp;

@@ -1,5 +1,5 @@
-//! What is special about CertificateSigningRequests: they say who asked, they do not change, and their approval and their
-//! certificate each have an entrance of their own.
+//! The behaviour of CertificateSigningRequests: the hub sets the requester, the spec is immutable, and approval and certificate
+//! are written by different subresources.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

@@ -1,4 +1,4 @@
-//! Events: one kind in two shapes, that of the core group (which is stored) and that of `events.k8s.io`.
+//! Events: one kind in two forms, that of the core group, which is stored, and that of `events.k8s.io`.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event as Core;

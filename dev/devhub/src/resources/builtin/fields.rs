@@ -1,4 +1,4 @@
-//! Errors of fields and rules for values that several kinds share, in kube-apiserver's words.
+//! Field errors and checks of values that several kinds share, in kube-apiserver's words.
 
 use berth_api::names;
 use serde_json::Value;

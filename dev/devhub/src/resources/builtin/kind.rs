@@ -1,4 +1,4 @@
-//! How built-in kinds are put down: what k8s-openapi knows of them, and columns.
+//! Descriptions of built-in kinds, made from k8s-openapi's types, and their columns.
 
 use std::any::TypeId;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Kubernetes' own kinds, one file for each sort.
+//! Kubernetes' own kinds.
 
 mod access;
 pub(crate) mod certificates;

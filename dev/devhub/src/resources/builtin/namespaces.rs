@@ -1,4 +1,4 @@
-//! Namespaces: their phase, their finalizer, and those that may not go.
+//! Namespaces: their phase, their finalizer, and those that cannot be deleted.
 
 use berth_api::names;
 use jiff::Timestamp;

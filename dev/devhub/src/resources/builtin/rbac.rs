@@ -1,4 +1,4 @@
-//! What is special about RBAC's kinds: what is valid, and who may hand on which rights.
+//! The behaviour of RBAC's kinds: validation, and the prevention of escalation.
 
 use berth_rbac::{ObjectRef, RbacKind};
 use k8s_openapi::api::rbac::v1::{PolicyRule, RoleRef};

@@ -1,4 +1,4 @@
-//! Questions that are answered, and not stored.
+//! Reviews: their response is computed, and nothing is stored.
 
 use berth_rbac::{MissingRole, Request};
 use k8s_openapi::api::rbac::v1::PolicyRule;

@@ -1,7 +1,7 @@
-//! Kinds that are stored as they are written, without controllers of their own: what a ManifestWork usually holds, and what
-//! clients leave on a hub. Each is described by a row of columns, defaults, and what else is special.
+//! Kinds that are stored as they are written, without controllers: what a ManifestWork usually holds, and what clients leave on
+//! a hub. A row of columns, defaults and exceptions describes each of them.
 //!
-//! Only what their schema requires is checked.
+//! Only the required fields of their schema are checked.
 
 use k8s_openapi::Resource as Known;
 use k8s_openapi::api::apps::v1::Deployment;

@@ -1,4 +1,4 @@
-//! What is special about ServiceAccounts: their tokens.
+//! The behaviour of ServiceAccounts: their tokens.
 
 use serde_json::{Value, json};
 

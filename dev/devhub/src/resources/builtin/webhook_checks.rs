@@ -1,6 +1,6 @@
-//! What is wrong with a registration of admission webhooks.
+//! Validates registrations of admission webhooks.
 //!
-//! An update is held to what it changes only: a webhook that is as it was is not checked again.
+//! An update is checked only for webhooks that it changes.
 
 use std::collections::BTreeSet;
 

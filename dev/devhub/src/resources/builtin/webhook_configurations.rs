@@ -1,4 +1,4 @@
-//! Registrations of admission webhooks: their defaults. What is checked is in [`webhook_checks`](super::webhook_checks).
+//! Registrations of admission webhooks, and their defaults. [`webhook_checks`](super::webhook_checks) validates them.
 
 use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::{

@@ -1,4 +1,4 @@
-//! What may be wrong with a CustomResourceDefinition. What only makes a poor definition is left to a real server.
+//! Validates CustomResourceDefinitions. Kubernetes' style checks are left out.
 
 use berth_api::names;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What is special about CustomResourceDefinitions themselves.
+//! The behaviour of CustomResourceDefinitions themselves.
 
 use serde_json::{Value, json};
 

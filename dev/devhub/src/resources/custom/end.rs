@@ -1,4 +1,4 @@
-//! The end of a definition: its objects go first.
+//! The deletion of a definition, after that of its objects.
 
 use jiff::Timestamp;
 use serde_json::json;

@@ -1,13 +1,13 @@
 //! `x-kubernetes-validations`: rules in CEL.
 //!
 //! # Promises
-//! - A definition with a rule that cannot be compiled, or that calls a function devhub has not, is refused when it
-//!   is written; such rules do not come to evaluation.
-//! - Rules that name `oldSelf` run only where there is an old value to compare with.
+//! - A definition is refused if one of its rules does not compile, or calls a function that devhub lacks. Such rules are never
+//!   evaluated.
+//! - Rules that use `oldSelf` run only if an old value exists.
 //!
 //! # Caveats
-//! Types are not checked, and no cost is estimated or counted. Times are strings: rules with
-//! `timestamp()` and `duration()` are refused.
+//! Types are not checked, and costs are not estimated or counted. Times are strings: rules with `timestamp()` and `duration()`
+//! are refused.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Values against schemas.
+//! Checks values against schemas.
 //!
-//! Own code, and no library for JSON schemas: what has not changed is not checked again, and fields are named as Kubernetes
-//! names them.
+//! This is not done by a library for JSON schemas, because unchanged parts are not checked again, and fields are named as in
+//! Kubernetes.
 
 use serde_json::{Map, Value};
 

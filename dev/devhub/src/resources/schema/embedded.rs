@@ -1,4 +1,4 @@
-//! Objects within objects (`x-kubernetes-embedded-resource`): they have a type, and metadata.
+//! Checks objects within objects (`x-kubernetes-embedded-resource`): they must have a type.
 
 use serde_json::{Map, Value};
 

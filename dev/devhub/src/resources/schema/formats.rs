@@ -1,4 +1,4 @@
-//! Formats of values that are checked. Others are ignored, as Kubernetes ignores those it does not know.
+//! Formats of values that are checked. Unknown formats are ignored, as in Kubernetes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;

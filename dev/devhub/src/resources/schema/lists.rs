@@ -1,4 +1,4 @@
-//! Lists of types set and map: each item once.
+//! Checks lists of types set and map, whose items must be unique.
 
 use std::collections::HashMap;
 

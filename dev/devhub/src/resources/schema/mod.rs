@@ -1,9 +1,9 @@
-//! Structural schemas: what objects look like, for checks, defaults, pruning, field ownership and `kubectl explain`.
+//! Structural schemas: the structure of objects, for checks, defaults, pruning, field ownership and `kubectl explain`.
 //!
 //! # Promises
-//! - What [`Schema::read`] accepts, the other methods can work with; they never fail, and never panic.
-//! - [`Schema::check`] says what kube-apiserver says, in its order; where that has none (Go's maps), by name.
-//! - Patterns and rules are compiled once for each schema. A schema that is changed after a check is cloned first.
+//! - The other methods never fail or panic for a schema that [`Schema::read`] accepts.
+//! - [`Schema::check`] reports kube-apiserver's errors in its order; where that is undefined (Go's maps), by name.
+//! - Patterns and rules are compiled once for each schema. Clone a schema before changing it after a check.
 
 mod cel;
 mod check;

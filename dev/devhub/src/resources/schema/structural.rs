@@ -1,6 +1,6 @@
-//! What the schema of a CustomResourceDefinition must be: structural
+//! Checks that the schema of a CustomResourceDefinition is structural
 //! (<https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>),
-//! and such that devhub can check values against it.
+//! and that devhub can check values against it.
 
 use regex::Regex;
 use serde_json::Value;

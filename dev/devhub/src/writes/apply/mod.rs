@@ -1,11 +1,11 @@
 //! Field ownership (`metadata.managedFields`) and server-side apply: pure functions on objects and schemas.
 //! <https://kubernetes.io/docs/reference/using-api/server-side-apply/>
 //!
-//! - `element`, `set`: paths, and sets of them (`FieldsV1`);
-//! - `shape`: the schema as ownership sees it; `validate`, `walk`, `merge`: what is done with values by their shape;
+//! - `element`, `set`: paths, and sets of paths (`FieldsV1`);
+//! - `shape`: the schema from the view of ownership; `validate`, `walk`, `merge`: functions on values with a shape;
 //! - `managers`: `managedFields`;
-//! - `ownership`: what a write does to it; `nothing`: what was there before the first one;
-//! - `client_side`: what `kubectl apply` left behind, and `kubectl apply --server-side` takes over.
+//! - `ownership`: how a write changes the ownership; `nothing`: the object before its first write;
+//! - `client_side`: the annotation of client-side `kubectl apply`.
 
 mod client_side;
 mod element;
