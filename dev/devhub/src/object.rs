@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A JSON object, and in it, if at all, `metadata` as a JSON object. Nothing else is promised.
+/// A JSON object. Its `metadata`, if it has any, is a JSON object, too. Nothing else is guaranteed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Object(Map<String, Value>);
 
-/// Why a JSON value is no [`Object`].
+/// The reason why a JSON value is not an [`Object`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotAnObject {
     /// The value itself.
@@ -28,7 +28,7 @@ impl Object {
         &self.0
     }
 
-    /// The object's fields. Whoever replaces `metadata` puts a JSON object there.
+    /// The object's fields. If the caller replaces `metadata`, it must be a JSON object.
     pub(crate) fn fields_mut(&mut self) -> &mut Map<String, Value> {
         &mut self.0
     }
@@ -38,7 +38,7 @@ impl Object {
         Value::Object(self.0)
     }
 
-    /// Lets `edit` change the object as JSON. If it is no object afterwards, what it is not is dropped.
+    /// Lets `edit` change the object as JSON. A result that is not a JSON object is discarded, and so is such a `metadata`.
     pub(crate) fn edit<T>(&mut self, edit: impl FnOnce(&mut Value) -> T) -> T {
         let mut value = Value::Object(std::mem::take(&mut self.0));
         let result = edit(&mut value);
@@ -70,12 +70,12 @@ impl Object {
         Some(value)
     }
 
-    /// The string at a path of field names; empty if there is none.
+    /// The string at a path of field names; empty if it is absent.
     pub(crate) fn str_at(&self, path: &[&str]) -> &str {
         self.at(path).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The items of the list at a path; empty if there is none.
+    /// The items of the list at a path; empty if it is absent.
     pub(crate) fn items(&self, path: &[&str]) -> &[Value] {
         let list = self.at(path).and_then(Value::as_array);
         list.map(Vec::as_slice).unwrap_or_default()
@@ -86,7 +86,7 @@ impl Object {
         self.items(path).iter().filter_map(Value::as_str).collect()
     }
 
-    /// Sets the value at a path, with the objects on the way to it. What is there and is no object is replaced.
+    /// Sets the value at a path. Creates the objects on the way to it, and replaces other values there.
     pub(crate) fn set(&mut self, path: &[&str], value: impl Into<Value>) {
         let Some((last, parents)) = path.split_last() else {
             return;
@@ -105,7 +105,7 @@ impl Object {
         fields.insert((*last).to_owned(), value.into());
     }
 
-    /// Removes the value at a path, and says what it was.
+    /// Removes the value at a path, and returns it.
     pub(crate) fn remove(&mut self, path: &[&str]) -> Option<Value> {
         let (last, parents) = path.split_last()?;
         let mut fields = &mut self.0;
@@ -177,7 +177,7 @@ impl Object {
             .unwrap_or_default()
     }
 
-    /// `metadata.labels`; what is no string is left out.
+    /// `metadata.labels`, without values that are not strings.
     pub(crate) fn labels(&self) -> BTreeMap<String, String> {
         let labels = self
             .at(&["metadata", "labels"])
@@ -189,12 +189,12 @@ impl Object {
             .collect()
     }
 
-    /// `metadata.finalizers`; what is no string is left out.
+    /// `metadata.finalizers`, without items that are not strings.
     pub(crate) fn finalizers(&self) -> Vec<&str> {
         self.texts(&["metadata", "finalizers"])
     }
 
-    /// Whether `metadata.deletionTimestamp` is set.
+    /// Returns true if `metadata.deletionTimestamp` is set.
     pub(crate) fn is_deleting(&self) -> bool {
         self.at(&["metadata", "deletionTimestamp"])
             .is_some_and(|value| !value.is_null())
@@ -219,18 +219,18 @@ impl TryFrom<Value> for Object {
     }
 }
 
-/// The text of a field; empty if there is none.
+/// The string in a field; empty if it is absent.
 pub(crate) fn text_at<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The items of a field that is a list; empty if there is none.
+/// The items of the list in a field; empty if it is absent.
 pub(crate) fn items_at<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     let list = value.get(field).and_then(Value::as_array);
     list.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The strings of a field that is a list.
+/// The strings of the list in a field.
 pub(crate) fn texts_at<'a>(value: &'a Value, field: &str) -> Vec<&'a str> {
     let items = items_at(value, field).iter();
     items.filter_map(Value::as_str).collect()

@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-/// An error as the API tells it (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>).
+/// An error of the API (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>).
 ///
 /// Constructors have kube-apiserver's reasons and words.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -48,10 +48,10 @@ pub(crate) struct Details {
         deserialize_with = "or_default"
     )]
     pub(crate) uid: String,
-    /// What is wrong with which field.
+    /// The causes, mostly one for each invalid field.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
     pub(crate) causes: Vec<Cause>,
-    /// How long to wait before the next try; 0 for nothing said.
+    /// Seconds to wait before the next try; 0 if unspecified.
     #[serde(skip_serializing_if = "is_zero", deserialize_with = "or_default")]
     pub(crate) retry_after_seconds: i32,
 }
@@ -60,13 +60,13 @@ pub(crate) struct Details {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Cause {
-    /// Such as `FieldValueInvalid`.
+    /// The reason, such as `FieldValueInvalid`.
     #[serde(
         skip_serializing_if = "String::is_empty",
         deserialize_with = "or_default"
     )]
     pub(crate) reason: String,
-    /// In words.
+    /// The message.
     #[serde(
         skip_serializing_if = "String::is_empty",
         deserialize_with = "or_default"
@@ -80,16 +80,16 @@ pub(crate) struct Cause {
     pub(crate) field: String,
 }
 
-/// A field that is not as it must be, as in `k8s.io/apimachinery/pkg/util/validation/field`.
+/// An invalid field, as in `k8s.io/apimachinery/pkg/util/validation/field`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FieldError {
     /// The path, such as `spec.taints[0].key`; `<nil>` for the whole object.
     pub(crate) field: String,
     /// The sort of error.
     pub(crate) sort: FieldErrorSort,
-    /// The value that is wrong, where the message shows it.
+    /// The invalid value, if the message shows it.
     pub(crate) value: Option<Value>,
-    /// In words.
+    /// The message.
     pub(crate) detail: String,
 }
 
@@ -176,7 +176,7 @@ impl FieldError {
 }
 
 impl FieldErrorSort {
-    /// As in messages, and as in causes.
+    /// The words in messages, and the reason in causes.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Invalid => ("Invalid value", "FieldValueInvalid"),
@@ -335,7 +335,7 @@ impl ApiError {
             .about(group, resource, "")
     }
 
-    /// 422 `Invalid` for a patch that does not apply; it is not told why.
+    /// 422 `Invalid` for a patch that does not apply. The message does not say why.
     pub(crate) fn rejected() -> Self {
         let message = "the server rejected our request due to an error in our request";
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about("", "", "")
@@ -363,12 +363,12 @@ impl ApiError {
         }
     }
 
-    /// 500 without a reason: what etcd answers, in its words.
+    /// 500 without a reason, with an error message of etcd.
     pub(crate) fn of_storage(error: &dyn std::error::Error) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", error.to_string())
     }
 
-    /// 501: something Kubernetes has and devhub has not. The message says what.
+    /// 501 for a feature of Kubernetes that devhub does not implement. The message names it.
     pub(crate) fn not_implemented(what: &str) -> Self {
         let message = format!(
             "devhub does not implement {what}; it is a hub for development, use a real one for this"

@@ -13,12 +13,12 @@ use crate::storage::Store;
 pub(crate) struct World {
     /// The objects.
     pub(crate) store: Arc<Store>,
-    /// What is served.
+    /// The resources that are served.
     pub(crate) registry: Registry,
-    /// Who is it?
+    /// Identifies users.
     pub(crate) authenticator: Authenticator,
-    /// May they?
+    /// Checks permissions.
     pub(crate) authorizer: Authorizer,
-    /// What do the webhooks say?
+    /// Calls webhooks.
     pub(crate) admission: Admission,
 }

@@ -14,10 +14,10 @@ use tower::service_fn;
 
 use crate::protocol::app::App;
 
-/// How long requests under way have after the drain began.
+/// Time for requests under way after the drain began.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Bytes that a client may send ahead of what is read: an HTTP/2 request, and a connection with all its requests.
+/// Bytes that a client may send before the server reads them, for an HTTP/2 request and for a connection.
 const WINDOW: u32 = 1024 * 1024;
 
 /// Serves until `stop.drain` is cancelled. Requests under way are answered then, for [`GRACE`] at most.
@@ -42,11 +42,11 @@ pub(crate) async fn serve(tcp: TcpListener, tls: ServerConfig, app: App, stop: S
     serving.await;
 }
 
-/// The limits of a kube-apiserver, where it has some.
+/// The limits of a kube-apiserver, where it has any.
 fn limits() -> Limits {
     Limits {
         connections: 4_096,
-        // Headers have at most 1 MiB, as with Go's servers.
+        // Go's servers accept headers of up to 1 MiB.
         http1_buffer: 1024 * 1024,
         http2_headers: 1024 * 1024,
         http2_streams: 1_000,
