@@ -1,8 +1,8 @@
-//! CEL as far as devhub has it: the standard functions and those of strings. For matchConditions of webhooks, and for rules of
-//! CustomResourceDefinitions.
+//! CEL in devhub, for matchConditions of webhooks and rules of CustomResourceDefinitions: the standard functions, and those of
+//! strings.
 //!
-//! An expression with a variable or a function that devhub does not have is refused when it is written, so that it never fails
-//! in an evaluation. Types, fields and costs are not checked.
+//! An expression with an unknown variable or function is refused when it is written, so that its evaluation never fails for it.
+//! Types, fields and costs are not checked.
 
 use std::sync::{Arc, LazyLock};
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use berth_certs::issue::{Authority, IssueError, Issued};
+use berth_serve::Stop;
 use jiff::Timestamp;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -21,18 +22,18 @@ use crate::admission::Admission;
 use crate::authentication::{Authenticator, AuthenticatorError, client_verifier};
 use crate::authorization::{self, Authorizer};
 use crate::object::{Object, time};
-use crate::protocol::{App, Listener};
+use crate::protocol::{self, App};
 use crate::resources::{Registry, Resource};
 use crate::storage::Store;
 use crate::{Options, World, background};
 
-/// How long a hub's certificates are valid: longer than any hub for development lives.
+/// Validity of a hub's certificates: longer than a hub for development runs.
 const VALIDITY: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How long those of users are.
+/// Validity of users' certificates.
 const USER_VALIDITY: Duration = Duration::from_secs(24 * 3600);
 
-/// Names of the hub besides its addresses, as clients within a cluster would call it.
+/// Names in the serving certificate, besides the addresses: those that clients within a cluster use.
 const NAMES: [&str; 5] = [
     "localhost",
     "kubernetes",
@@ -41,7 +42,7 @@ const NAMES: [&str; 5] = [
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// Namespaces that every hub has.
+/// The namespaces of every new hub.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// A hub that serves until it is shut down or dropped.
@@ -53,34 +54,34 @@ pub struct DevHub {
     stop: CancellationToken,
     listener: JoinHandle<()>,
     background: JoinHandle<()>,
-    /// Dropped with the hub, it ends everything.
+    /// Ends the listener and the controllers when the hub is dropped.
     _end: DropGuard,
 }
 
-/// Why a hub did not start.
+/// The reason why a hub did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The address is taken, or not this host's.
+    /// The address is in use, or is not an address of this host.
     #[error("cannot listen on {address}: {source}")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A certificate could not be made.
+    /// A certificate could not be created.
     #[error(transparent)]
     Certificate(#[from] IssueError),
     /// Clients cannot be authenticated.
     #[error(transparent)]
     Authenticator(#[from] AuthenticatorError),
-    /// The certificates cannot be served with.
+    /// TLS does not accept the certificates.
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
 }
 
 impl DevHub {
-    /// Starts a hub: ready when this returns. Needs a tokio runtime.
+    /// Starts a hub, which is ready when this returns. Needs a tokio runtime.
     ///
     /// # Errors
     /// [`StartError`]
@@ -113,19 +114,18 @@ impl DevHub {
 
         let end = CancellationToken::new();
         let stop = end.child_token();
-        let listener = Listener {
-            tcp,
-            tls: Arc::new(tls),
-            app: Arc::new(App::new(Arc::clone(&world), stop.clone())),
-            stop: stop.clone(),
-            end: end.clone(),
+        let app = App::new(Arc::clone(&world), stop.clone());
+        let stopping = Stop {
+            drain: stop.clone(),
+            now: end.clone(),
         };
+        let listener = protocol::serve(tcp, tls, app, stopping);
         let background = background::run(Arc::clone(&world), stop.clone());
         let (end_background, stopped) = (end.clone(), stop.clone());
         let background = tokio::spawn(async move {
             let ended = end_background.run_until_cancelled_owned(background).await;
             if ended.is_some() && !stopped.is_cancelled() {
-                tracing::error!("what a hub does in the background has ended");
+                tracing::error!("the controllers ended before the hub");
             }
         });
         Ok(Self {
@@ -133,7 +133,7 @@ impl DevHub {
             address,
             ca_pem,
             stop,
-            listener: tokio::spawn(listener.serve()),
+            listener: tokio::spawn(listener),
             background,
             _end: end.drop_guard(),
         })
@@ -151,17 +151,17 @@ impl DevHub {
         format!("https://{address}")
     }
 
-    /// The CA of the hub's serving certificate, PEM.
+    /// The CA of the hub's serving certificate, as PEM.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
 
-    /// The CA whose certificates clients show.
+    /// The CA of client certificates.
     pub fn client_ca(&self) -> &Authority {
         self.world.authenticator.client_ca()
     }
 
-    /// A client certificate for a user in groups, valid for a day.
+    /// A client certificate for a user with groups, valid for a day.
     ///
     /// # Errors
     /// The names do not fit into a certificate.
@@ -170,7 +170,7 @@ impl DevHub {
             .client(user, groups, &[], USER_VALIDITY, Timestamp::now())
     }
 
-    /// A kubeconfig for a user in groups, with a client certificate that is valid for a day. YAML.
+    /// A kubeconfig (YAML) for a user with groups, with a client certificate that is valid for a day.
     ///
     /// # Errors
     /// The names do not fit into a certificate.
@@ -197,25 +197,25 @@ impl DevHub {
             "contexts": [{"name": "devhub", "context": {"cluster": "devhub", "user": user}}],
             "current-context": "devhub",
         });
-        // Strings in maps and lists are always YAML.
+        // Strings in maps and lists can always be written as YAML.
         Ok(serde_saphyr::to_string(&config).unwrap_or_default())
     }
 
-    /// Stops serving: watches end, requests under way are answered, connections close, background work stops.
+    /// Stops serving: watches end, requests under way are answered, connections close, and the controllers stop.
     pub async fn shutdown(self) {
         self.stop.cancel();
         for (what, task) in [
             ("the listener", self.listener),
-            ("background work", self.background),
+            ("the controllers", self.background),
         ] {
             if let Err(error) = task.await {
-                tracing::error!(%error, "{what} ended badly");
+                tracing::error!(%error, "{what} failed");
             }
         }
     }
 }
 
-/// Addresses in the serving certificate.
+/// The addresses in the serving certificate.
 fn addresses(bound: IpAddr) -> Vec<IpAddr> {
     let mut addresses = vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
     if !bound.is_unspecified() && !addresses.contains(&bound) {
@@ -239,7 +239,7 @@ fn tls(serving: &Issued, clients: &Authority) -> Result<ServerConfig, StartError
     Ok(config)
 }
 
-/// Puts what every hub has into an empty store.
+/// Creates the objects of a new hub in an empty store.
 fn furnish(world: &World, now: Timestamp) {
     let namespaces = NAMESPACES.iter().map(|name| {
         let mut object = Object::default();
@@ -263,13 +263,14 @@ fn furnish(world: &World, now: Timestamp) {
         object.set(&["metadata", "uid"], uuid::Uuid::new_v4().to_string());
         object.set(&["metadata", "creationTimestamp"], time(now));
         let key = resource.key(object.namespace(), object.name());
-        // Nothing is in an empty store twice.
+        // The objects of a new hub have different names.
         let created = world.store.create(&key, object);
         debug_assert!(created.is_ok(), "{key:?} twice");
     }
 }
 
-/// Where servers find by whom client certificates are signed. Nothing in it about request headers: devhub knows none.
+/// The ConfigMap in which servers find the CA of client certificates. It has no entries for request headers, which devhub does
+/// not support.
 fn authentication_configuration(world: &World) -> Object {
     let ca = world.authenticator.client_ca().certificate_pem();
     let mut object = Object::default();

@@ -1,33 +1,34 @@
 //! A Kubernetes-compatible API server within this process: a hub for development, for `berth demo` and the tests.
 //!
-//! It is used through ordinary clients (`kubectl`, `kube`, curl), and honest: what it does not implement it refuses and says
-//! so. State lives in memory. It is no product; production is Kubernetes.
+//! Ordinary clients use it (`kubectl`, `kube`, curl). It refuses what it does not implement, with a clear message. State is kept
+//! in memory. It is not a product: use Kubernetes in production.
 //!
-//! # The rooms
-//! - [`storage`]: objects, revisions, watches.
-//! - [`resources`]: built-in kinds and CustomResourceDefinitions; their schemas.
-//! - [`writes`]: creations, updates, patches, server-side apply, deletions.
-//! - [`admission`]: calls webhooks.
-//! - [`authentication`], [`authorization`]: who, and whether.
-//! - [`protocol`]: HTTP, discovery, selectors, tables, OpenAPI.
-//! - [`background`]: garbage collection, namespaces, signing of certificates.
+//! # Modules
+//! - `storage`: objects, revisions, watches.
+//! - `resources`: built-in kinds and CustomResourceDefinitions; their schemas.
+//! - `writes`: creations, updates, patches, server-side apply, deletions.
+//! - `admission`: calls webhooks.
+//! - `authentication`, `authorization`: identify users, and check their permissions.
+//! - `protocol`: HTTP, discovery, selectors, tables, OpenAPI.
+//! - `background`: garbage collection, namespaces, signing of certificates.
 
-pub mod admission;
-pub mod authentication;
-pub mod authorization;
-pub mod background;
+mod admission;
+mod authentication;
+mod authorization;
+mod background;
 mod expressions;
 mod hub;
-pub mod object;
+mod object;
 mod options;
-pub mod protocol;
-pub mod resources;
-pub mod status;
-pub mod storage;
-pub mod user;
+mod protocol;
+mod resources;
+mod status;
+mod storage;
+mod user;
 mod world;
-pub mod writes;
+mod writes;
 
 pub use hub::{DevHub, StartError};
 pub use options::{Options, Services};
-pub use world::World;
+pub use user::User;
+use world::World;

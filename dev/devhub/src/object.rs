@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A JSON object, and in it, if at all, `metadata` as a JSON object. Nothing else is promised.
+/// A JSON object. Its `metadata`, if it has any, is a JSON object, too. Nothing else is guaranteed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct Object(Map<String, Value>);
+pub(crate) struct Object(Map<String, Value>);
 
-/// Why a JSON value is no [`Object`].
+/// The reason why a JSON value is not an [`Object`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotAnObject {
+pub(crate) enum NotAnObject {
     /// The value itself.
     #[error("not a JSON object")]
     Value,
@@ -24,22 +24,22 @@ pub enum NotAnObject {
 
 impl Object {
     /// The object's fields.
-    pub fn fields(&self) -> &Map<String, Value> {
+    pub(crate) fn fields(&self) -> &Map<String, Value> {
         &self.0
     }
 
-    /// The object's fields. Whoever replaces `metadata` puts a JSON object there.
-    pub fn fields_mut(&mut self) -> &mut Map<String, Value> {
+    /// The object's fields. If the caller replaces `metadata`, it must be a JSON object.
+    pub(crate) fn fields_mut(&mut self) -> &mut Map<String, Value> {
         &mut self.0
     }
 
     /// The object as JSON.
-    pub fn into_value(self) -> Value {
+    pub(crate) fn into_value(self) -> Value {
         Value::Object(self.0)
     }
 
-    /// Lets `edit` change the object as JSON. If it is no object afterwards, what it is not is dropped.
-    pub fn edit<T>(&mut self, edit: impl FnOnce(&mut Value) -> T) -> T {
+    /// Lets `edit` change the object as JSON. A result that is not a JSON object is discarded, and so is such a `metadata`.
+    pub(crate) fn edit<T>(&mut self, edit: impl FnOnce(&mut Value) -> T) -> T {
         let mut value = Value::Object(std::mem::take(&mut self.0));
         let result = edit(&mut value);
         if let Value::Object(fields) = value {
@@ -56,12 +56,12 @@ impl Object {
     }
 
     /// A copy of the object as JSON.
-    pub fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         Value::Object(self.0.clone())
     }
 
     /// The value at a path of field names.
-    pub fn at(&self, path: &[&str]) -> Option<&Value> {
+    pub(crate) fn at(&self, path: &[&str]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
         let mut value = self.0.get(*first)?;
         for name in rest {
@@ -70,13 +70,24 @@ impl Object {
         Some(value)
     }
 
-    /// The string at a path of field names; empty if there is none.
-    pub fn str_at(&self, path: &[&str]) -> &str {
+    /// The string at a path of field names; empty if it is absent.
+    pub(crate) fn str_at(&self, path: &[&str]) -> &str {
         self.at(path).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Sets the value at a path, with the objects on the way to it. What is there and is no object is replaced.
-    pub fn set(&mut self, path: &[&str], value: impl Into<Value>) {
+    /// The items of the list at a path; empty if it is absent.
+    pub(crate) fn items(&self, path: &[&str]) -> &[Value] {
+        let list = self.at(path).and_then(Value::as_array);
+        list.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The strings of the list at a path.
+    pub(crate) fn texts(&self, path: &[&str]) -> Vec<&str> {
+        self.items(path).iter().filter_map(Value::as_str).collect()
+    }
+
+    /// Sets the value at a path. Creates the objects on the way to it, and replaces other values there.
+    pub(crate) fn set(&mut self, path: &[&str], value: impl Into<Value>) {
         let Some((last, parents)) = path.split_last() else {
             return;
         };
@@ -94,8 +105,8 @@ impl Object {
         fields.insert((*last).to_owned(), value.into());
     }
 
-    /// Removes the value at a path, and says what it was.
-    pub fn remove(&mut self, path: &[&str]) -> Option<Value> {
+    /// Removes the value at a path, and returns it.
+    pub(crate) fn remove(&mut self, path: &[&str]) -> Option<Value> {
         let (last, parents) = path.split_last()?;
         let mut fields = &mut self.0;
         for name in parents {
@@ -104,51 +115,70 @@ impl Object {
         fields.remove(*last)
     }
 
+    /// Sets what `old` has at a path; removes the value if `old` has none.
+    pub(crate) fn put_back(&mut self, old: &Self, path: &[&str]) {
+        match old.at(path) {
+            Some(value) => self.set(path, value.clone()),
+            None => drop(self.remove(path)),
+        }
+    }
+
+    /// Keeps only some finalizers. The field goes with the last one.
+    pub(crate) fn retain_finalizers(&mut self, keep: impl Fn(&str) -> bool) {
+        let kept = self.finalizers().into_iter().filter(|name| keep(name));
+        let kept: Vec<Value> = kept.map(Value::from).collect();
+        if kept.is_empty() {
+            self.remove(&["metadata", "finalizers"]);
+        } else {
+            self.set(&["metadata", "finalizers"], kept);
+        }
+    }
+
     /// `apiVersion`, or nothing.
-    pub fn api_version(&self) -> &str {
+    pub(crate) fn api_version(&self) -> &str {
         self.str_at(&["apiVersion"])
     }
 
     /// `kind`, or nothing.
-    pub fn kind(&self) -> &str {
+    pub(crate) fn kind(&self) -> &str {
         self.str_at(&["kind"])
     }
 
     /// Sets `apiVersion` and `kind`.
-    pub fn set_type(&mut self, api_version: &str, kind: &str) {
+    pub(crate) fn set_type(&mut self, api_version: &str, kind: &str) {
         self.0.insert("apiVersion".into(), api_version.into());
         self.0.insert("kind".into(), kind.into());
     }
 
     /// `metadata.name`, or nothing.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.str_at(&["metadata", "name"])
     }
 
     /// `metadata.namespace`, or nothing.
-    pub fn namespace(&self) -> &str {
+    pub(crate) fn namespace(&self) -> &str {
         self.str_at(&["metadata", "namespace"])
     }
 
     /// `metadata.uid`, or nothing.
-    pub fn uid(&self) -> &str {
+    pub(crate) fn uid(&self) -> &str {
         self.str_at(&["metadata", "uid"])
     }
 
     /// `metadata.resourceVersion`, or nothing.
-    pub fn resource_version(&self) -> &str {
+    pub(crate) fn resource_version(&self) -> &str {
         self.str_at(&["metadata", "resourceVersion"])
     }
 
     /// `metadata.generation`, or 0.
-    pub fn generation(&self) -> i64 {
+    pub(crate) fn generation(&self) -> i64 {
         self.at(&["metadata", "generation"])
             .and_then(Value::as_i64)
             .unwrap_or_default()
     }
 
-    /// `metadata.labels`; what is no string is left out.
-    pub fn labels(&self) -> BTreeMap<String, String> {
+    /// `metadata.labels`, without values that are not strings.
+    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
         let labels = self
             .at(&["metadata", "labels"])
             .and_then(Value::as_object)
@@ -159,19 +189,13 @@ impl Object {
             .collect()
     }
 
-    /// `metadata.finalizers`; what is no string is left out.
-    pub fn finalizers(&self) -> Vec<&str> {
-        let list = self
-            .at(&["metadata", "finalizers"])
-            .and_then(Value::as_array);
-        list.into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect()
+    /// `metadata.finalizers`, without items that are not strings.
+    pub(crate) fn finalizers(&self) -> Vec<&str> {
+        self.texts(&["metadata", "finalizers"])
     }
 
-    /// Whether `metadata.deletionTimestamp` is set.
-    pub fn is_deleting(&self) -> bool {
+    /// Returns true if `metadata.deletionTimestamp` is set.
+    pub(crate) fn is_deleting(&self) -> bool {
         self.at(&["metadata", "deletionTimestamp"])
             .is_some_and(|value| !value.is_null())
     }
@@ -195,7 +219,24 @@ impl TryFrom<Value> for Object {
     }
 }
 
+/// The string in a field; empty if it is absent.
+pub(crate) fn text_at<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The items of the list in a field; empty if it is absent.
+pub(crate) fn items_at<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    let list = value.get(field).and_then(Value::as_array);
+    list.map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The strings of the list in a field.
+pub(crate) fn texts_at<'a>(value: &'a Value, field: &str) -> Vec<&'a str> {
+    let items = items_at(value, field).iter();
+    items.filter_map(Value::as_str).collect()
+}
+
 /// A moment as Kubernetes' `Time` is written: whole seconds, UTC.
-pub fn time(at: Timestamp) -> String {
+pub(crate) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

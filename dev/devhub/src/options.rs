@@ -1,4 +1,4 @@
-//! How a hub is to be.
+//! Options of a hub.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -8,22 +8,22 @@ use berth_certs::issue::Authority;
 
 use crate::user::User;
 
-/// How a [`DevHub`](crate::DevHub) is to be.
+/// Options of a [`DevHub`](crate::DevHub).
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it listens; port 0 for any free one.
+    /// The address to listen on. With port 0 the system chooses a free port.
     pub bind: SocketAddr,
-    /// Bearer tokens that are known from the start.
+    /// Bearer tokens, with their users.
     pub tokens: Vec<(String, User)>,
-    /// Where Services really are.
+    /// The addresses of Services.
     pub services: Services,
-    /// Who signs client certificates; none for an authority of the hub's own.
+    /// The authority that signs client certificates. By default the hub creates one.
     pub client_authority: Option<Arc<Authority>>,
-    /// How many events of each kind are kept for watches that come late.
+    /// Number of events that are kept of each kind, for watches that start at an earlier revision.
     pub history: usize,
 }
 
-/// Where the ports of Services are: (namespace, name, port) to an address. devhub runs no pods, so that somebody has to say.
+/// The addresses of Services' ports, by namespace, name and port. devhub runs no pods, so the caller supplies them.
 pub type Services = HashMap<(String, String, u16), SocketAddr>;
 
 impl Default for Options {

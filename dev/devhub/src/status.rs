@@ -1,79 +1,101 @@
-//! Errors of the API: what a client gets as a `Status` object.
+//! Errors of the API, which clients get as a `Status` object.
 
 use http::StatusCode;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-/// An error as the API tells it (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>).
+/// An error of the API (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>).
 ///
 /// Constructors have kube-apiserver's reasons and words.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
-pub struct ApiError {
+pub(crate) struct ApiError {
     /// The HTTP status.
-    pub code: StatusCode,
+    pub(crate) code: StatusCode,
     /// `Status.reason`; empty for none.
-    pub reason: String,
+    pub(crate) reason: String,
     /// `Status.message`.
-    pub message: String,
+    pub(crate) message: String,
     /// `Status.details`.
-    pub details: Option<Details>,
+    pub(crate) details: Option<Details>,
 }
 
 /// What an error is about.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Details {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Details {
     /// The object's name.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub name: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
+    pub(crate) name: String,
     /// The API group.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub group: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
+    pub(crate) group: String,
     /// The resource (or the kind, for [`ApiError::invalid`]).
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub kind: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
+    pub(crate) kind: String,
     /// The object's uid.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub uid: String,
-    /// What is wrong with which field.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub causes: Vec<Cause>,
-    /// How long to wait before the next try; 0 for nothing said.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub retry_after_seconds: u32,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
+    pub(crate) uid: String,
+    /// The causes, mostly one for each invalid field.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_default")]
+    pub(crate) causes: Vec<Cause>,
+    /// Seconds to wait before the next try; 0 if unspecified.
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "or_default")]
+    pub(crate) retry_after_seconds: i32,
 }
 
 /// One cause of an error.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Cause {
-    /// Such as `FieldValueInvalid`.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    /// In words.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub message: String,
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Cause {
+    /// The reason, such as `FieldValueInvalid`.
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
+    pub(crate) reason: String,
+    /// The message.
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
+    pub(crate) message: String,
     /// The path of the field, such as `spec.taints[0].key`.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub field: String,
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "or_default"
+    )]
+    pub(crate) field: String,
 }
 
-/// A field that is not as it must be, as in `k8s.io/apimachinery/pkg/util/validation/field`.
+/// An invalid field, as in `k8s.io/apimachinery/pkg/util/validation/field`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FieldError {
+pub(crate) struct FieldError {
     /// The path, such as `spec.taints[0].key`; `<nil>` for the whole object.
-    pub field: String,
+    pub(crate) field: String,
     /// The sort of error.
-    pub sort: FieldErrorSort,
-    /// The value that is wrong, where the message shows it.
-    pub value: Option<Value>,
-    /// In words.
-    pub detail: String,
+    pub(crate) sort: FieldErrorSort,
+    /// The invalid value, if the message shows it.
+    pub(crate) value: Option<Value>,
+    /// The message.
+    pub(crate) detail: String,
 }
 
 /// Sorts of [`FieldError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldErrorSort {
+pub(crate) enum FieldErrorSort {
     /// `FieldValueInvalid`
     Invalid,
     /// `FieldValueTypeInvalid`: as Invalid, for a value of another type.
@@ -90,13 +112,11 @@ pub enum FieldErrorSort {
     TooLong,
     /// `FieldValueTooMany`
     TooMany,
-    /// `FieldValueNotFound`
-    NotFound,
 }
 
 impl FieldError {
     /// An error with the value it is about.
-    pub fn new(
+    pub(crate) fn new(
         sort: FieldErrorSort,
         field: impl Into<String>,
         value: impl Into<Option<Value>>,
@@ -111,7 +131,7 @@ impl FieldError {
     }
 
     /// `Invalid value: VALUE: DETAIL`
-    pub fn invalid(
+    pub(crate) fn invalid(
         field: impl Into<String>,
         value: impl Into<Value>,
         detail: impl Into<String>,
@@ -120,17 +140,17 @@ impl FieldError {
     }
 
     /// `Required value: DETAIL`
-    pub fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub(crate) fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorSort::Required, field, None, detail)
     }
 
     /// `Forbidden: DETAIL`
-    pub fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub(crate) fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorSort::Forbidden, field, None, detail)
     }
 
     /// The error without the field's name, as in a cause's message.
-    pub fn body(&self) -> String {
+    pub(crate) fn body(&self) -> String {
         let mut body = self.sort.words().0.to_owned();
         // TooLong and the like never show the value.
         use FieldErrorSort as S;
@@ -156,7 +176,7 @@ impl FieldError {
 }
 
 impl FieldErrorSort {
-    /// As in messages, and as in causes.
+    /// The words in messages, and the reason in causes.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Invalid => ("Invalid value", "FieldValueInvalid"),
@@ -167,7 +187,6 @@ impl FieldErrorSort {
             Self::Forbidden => ("Forbidden", "FieldValueForbidden"),
             Self::TooLong => ("Too long", "FieldValueTooLong"),
             Self::TooMany => ("Too many", "FieldValueTooMany"),
-            Self::NotFound => ("Not found", "FieldValueNotFound"),
         }
     }
 }
@@ -176,12 +195,21 @@ impl FieldErrorSort {
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes a reference"
 )]
-fn is_zero(number: &u32) -> bool {
+fn is_zero(number: &i32) -> bool {
     *number == 0
 }
 
+/// Reads null as a field that is absent, as Go does.
+pub(crate) fn or_default<'de, T, D>(field: D) -> Result<T, D::Error>
+where
+    T: Default + Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Option::deserialize(field).map(Option::unwrap_or_default)
+}
+
 /// `resource.group`, or `resource` in the core group.
-pub fn qualified(resource: &str, group: &str) -> String {
+pub(crate) fn qualified(resource: &str, group: &str) -> String {
     if group.is_empty() {
         resource.to_owned()
     } else {
@@ -191,7 +219,11 @@ pub fn qualified(resource: &str, group: &str) -> String {
 
 impl ApiError {
     /// An error with these parts and no details.
-    pub fn new(code: StatusCode, reason: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        code: StatusCode,
+        reason: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             code,
             reason: reason.into(),
@@ -214,25 +246,25 @@ impl ApiError {
     }
 
     /// 404 `NotFound` for an object.
-    pub fn not_found(group: &str, resource: &str, name: &str) -> Self {
+    pub(crate) fn not_found(group: &str, resource: &str, name: &str) -> Self {
         let message = format!("{} {name:?} not found", qualified(resource, group));
         Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(group, resource, name)
     }
 
     /// 404 for a path that serves nothing.
-    pub fn no_such_path() -> Self {
+    pub(crate) fn no_such_path() -> Self {
         let message = "the server could not find the requested resource";
         Self::new(StatusCode::NOT_FOUND, "NotFound", message).about("", "", "")
     }
 
     /// 409 `AlreadyExists`.
-    pub fn already_exists(group: &str, resource: &str, name: &str) -> Self {
+    pub(crate) fn already_exists(group: &str, resource: &str, name: &str) -> Self {
         let message = format!("{} {name:?} already exists", qualified(resource, group));
         Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(group, resource, name)
     }
 
     /// 409 `Conflict`.
-    pub fn conflict(group: &str, resource: &str, name: &str, why: &str) -> Self {
+    pub(crate) fn conflict(group: &str, resource: &str, name: &str, why: &str) -> Self {
         let resource_in_words = qualified(resource, group);
         let message =
             format!("Operation cannot be fulfilled on {resource_in_words} {name:?}: {why}");
@@ -240,13 +272,13 @@ impl ApiError {
     }
 
     /// 409 `Conflict` because of the resourceVersion.
-    pub fn modified(group: &str, resource: &str, name: &str) -> Self {
+    pub(crate) fn modified(group: &str, resource: &str, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(group, resource, name, why)
     }
 
     /// 403 `Forbidden` for an object or (without a name) a resource.
-    pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Self {
+    pub(crate) fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Self {
         let resource_in_words = qualified(resource, group);
         let message = if name.is_empty() {
             format!("{resource_in_words} is forbidden: {why}")
@@ -257,7 +289,7 @@ impl ApiError {
     }
 
     /// 422 `Invalid`, with a cause for every error.
-    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+    pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let mut lines: Vec<String> = Vec::new();
         for error in errors {
             let line = format!("{}: {}", error.field, error.body());
@@ -284,17 +316,17 @@ impl ApiError {
     }
 
     /// 400 `BadRequest`.
-    pub fn bad_request(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
 
     /// 401 `Unauthorized`.
-    pub fn unauthorized() -> Self {
+    pub(crate) fn unauthorized() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
     }
 
     /// 405 `MethodNotAllowed`, for the verb of a resource.
-    pub fn method_not_supported(group: &str, resource: &str, verb: &str) -> Self {
+    pub(crate) fn method_not_supported(group: &str, resource: &str, verb: &str) -> Self {
         let message = format!(
             "{verb} is not supported on resources of kind {:?}",
             qualified(resource, group)
@@ -303,19 +335,19 @@ impl ApiError {
             .about(group, resource, "")
     }
 
-    /// 422 `Invalid` for a patch that does not apply; it is not told why.
-    pub fn rejected() -> Self {
+    /// 422 `Invalid` for a patch that does not apply. The message does not say why.
+    pub(crate) fn rejected() -> Self {
         let message = "the server rejected our request due to an error in our request";
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about("", "", "")
     }
 
     /// 410 `Expired`.
-    pub fn expired(message: impl Into<String>) -> Self {
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(StatusCode::GONE, "Expired", message)
     }
 
     /// 500 `InternalError`.
-    pub fn internal(message: impl Into<String>) -> Self {
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
         let message = message.into();
         let details = Details {
             causes: vec![Cause {
@@ -331,13 +363,13 @@ impl ApiError {
         }
     }
 
-    /// 500 without a reason: what etcd answers, in its words.
-    pub fn of_storage(error: &dyn std::error::Error) -> Self {
+    /// 500 without a reason, with an error message of etcd.
+    pub(crate) fn of_storage(error: &dyn std::error::Error) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", error.to_string())
     }
 
-    /// 501: something Kubernetes has and devhub has not. The message says what.
-    pub fn not_implemented(what: &str) -> Self {
+    /// 501 for a feature of Kubernetes that devhub does not implement. The message names it.
+    pub(crate) fn not_implemented(what: &str) -> Self {
         let message = format!(
             "devhub does not implement {what}; it is a hub for development, use a real one for this"
         );
@@ -345,7 +377,7 @@ impl ApiError {
     }
 
     /// The `Status` object.
-    pub fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         let mut status = json!({
             "kind": "Status",
             "apiVersion": "v1",

@@ -1,4 +1,4 @@
-//! Everything that a request can need.
+//! The state of a hub, which all requests share.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use crate::storage::Store;
 
 /// A hub's state.
 #[derive(Debug)]
-pub struct World {
+pub(crate) struct World {
     /// The objects.
-    pub store: Arc<Store>,
-    /// What is served.
-    pub registry: Registry,
-    /// Who is it?
-    pub authenticator: Authenticator,
-    /// May they?
-    pub authorizer: Authorizer,
-    /// What do the webhooks say?
-    pub admission: Admission,
+    pub(crate) store: Arc<Store>,
+    /// The resources that are served.
+    pub(crate) registry: Registry,
+    /// Identifies users.
+    pub(crate) authenticator: Authenticator,
+    /// Checks permissions.
+    pub(crate) authorizer: Authorizer,
+    /// Calls webhooks.
+    pub(crate) admission: Admission,
 }

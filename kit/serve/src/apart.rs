@@ -1,4 +1,4 @@
-//! Serving on a thread of its own, so that an endpoint answers however busy the process is.
+//! Serving on a separate thread, so that an endpoint responds even if the runtime of the process is busy.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,13 +23,13 @@ where
     S::Future: Send,
     B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
-    /// Serves as [`Listener::serve`] does, on a thread of its own with a runtime of its own, which bears `name`. Done when
-    /// the thread has ended.
+    /// Serves as [`Listener::serve`] does, but on a new thread (named `name`) with its own runtime. Completes when the
+    /// thread has ended.
     ///
-    /// The services are called on that runtime: what they ask of another runtime makes them wait for it. When the returned
-    /// future is dropped, the listener ends.
+    /// The services run on that runtime. A service that waits for a task of another runtime is as slow as that runtime. When
+    /// the returned future is dropped, the listener ends.
     pub async fn serve_apart(self, name: &'static str, stop: Stop) {
-        // Whatever becomes of this future, the thread ends.
+        // The thread also ends when this future is dropped.
         let stop = Stop {
             drain: stop.drain.child_token(),
             now: stop.now.child_token(),
@@ -54,7 +54,7 @@ where
             });
         match thread {
             Ok(thread) => {
-                // It is dropped, and never sent.
+                // The thread drops the sender without sending.
                 let _ = ended.await;
                 if thread.join().is_err() {
                     tracing::error!("the thread that serves {name} panicked");

@@ -1,6 +1,6 @@
-//! Request bodies: bounded each, and all together.
+//! Receiving request bodies, with a bound on each body and on all bodies together.
 //!
-//! Small bodies have memory of their own, so that they never wait for large ones.
+//! Small bodies have a separate budget of memory, so that they never wait for large ones.
 
 use std::time::{Duration, Instant as Clock};
 
@@ -13,29 +13,29 @@ use tokio::time::{Instant, timeout_at};
 use crate::Payer;
 use crate::room::{Full, Room, Share};
 
-/// Bodies of this many bytes and more are refused: no API server sends such a request.
+/// Bodies of this size or more (bytes) are refused: no API server sends such a request.
 pub const LARGEST_BODY: usize = 7 * 1024 * 1024;
 
-/// Bodies of this many bytes and more are large.
+/// Bodies of this size or more (bytes) are large.
 const LARGE_BODY: usize = 64 * 1024;
 
-/// How much of a body that is refused is read and thrown away, so that its sender gets to read the answer.
+/// Bytes of a refused body that are read and discarded, so that its sender gets to read the response.
 const DISCARDED: usize = 64 * 1024 * 1024;
 
-/// How long a sender that is not heard may pause: then it gets its answer without the rest.
+/// The longest pause of a sender whose body is discarded. After it the response is sent at once.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How much of a body that is refused is kept in any case: what it is about is near its beginning.
+/// Bytes of a refused body that are kept: the beginning of a review says which object it is about.
 const BEGINNING: usize = 4 * 1024;
 
-/// Memory for all bodies that are being received or answered.
+/// The memory for all bodies that are being received or answered.
 #[derive(Clone, Debug)]
 pub struct BodyMemory {
     small: Room,
     large: Room,
 }
 
-/// A received body; its share of the memory is given back when it is dropped.
+/// A received body. Its share of the memory is released when it is dropped.
 #[derive(Debug)]
 pub struct Received {
     /// Its bytes.
@@ -43,7 +43,7 @@ pub struct Received {
     share: Share,
 }
 
-/// Why a body was not received, with the beginning of it as far as that came.
+/// Why a body was not received, with the part of its beginning that arrived.
 #[derive(Debug)]
 pub struct NotReceived {
     /// The reason.
@@ -52,31 +52,31 @@ pub struct NotReceived {
     pub beginning: Vec<u8>,
 }
 
-/// Where the answer to a request may go.
+/// When the response to a request may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answered {
-    /// Behind the request, of which all is read first: an answer that overtakes it is lost to most clients of HTTP/1.1.
+    /// After all of the request has been read: most clients of HTTP/1.1 lose a response that comes earlier.
     Behind,
-    /// Beside it, as over HTTP/2.
+    /// While the request is still arriving, as over HTTP/2.
     Beside,
 }
 
-/// What was in the way of a body.
+/// The reason why a body was not received.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The client ended it before its time; in words.
+    /// The client broke off. Holds the error message.
     BrokeOff(String),
     /// It has [`LARGEST_BODY`] or more bytes.
     TooLarge,
-    /// There is no memory for it, and none was held by a slower one; or it was the slowest.
+    /// The memory is used up, and no slower request holds any; or this request was the slowest.
     NoRoom,
     /// It did not arrive by the deadline.
     TooSlow,
 }
 
 impl BodyMemory {
-    /// `small` bytes for bodies of less than 64 KiB, `large` bytes for larger bodies, and at most `requests` of either kind
-    /// that arrive at the same time.
+    /// Memory of `small` bytes for bodies of less than 64 KiB, and of `large` bytes for larger ones. At most `requests` of
+    /// either kind arrive at the same time.
     pub fn new(small: usize, large: usize, requests: usize) -> Self {
         Self {
             small: Room::new(small, requests),
@@ -92,10 +92,10 @@ impl BodyMemory {
         }
     }
 
-    /// Receives a body until the deadline, charged to a connection.
+    /// Receives a body until the deadline. Its memory is charged to a connection.
     ///
     /// # Errors
-    /// The body is too large or too late, was broken off, or there is no memory for it.
+    /// The body is too large or too late, the client broke off, or the memory is used up.
     pub async fn receive(
         &self,
         mut body: Body,
@@ -120,7 +120,7 @@ impl BodyMemory {
         deadline: Instant,
     ) -> Result<Received, NotReceived> {
         let mut beginning = Vec::new();
-        // Nearly every body comes in one piece, and is taken as it is.
+        // Nearly every body arrives in one frame, and is not copied.
         let first = body.frame().now_or_never();
         if let Some(Some(Ok(frame))) = &first
             && let Some(data) = frame.data_ref()
@@ -203,12 +203,12 @@ impl BodyMemory {
 }
 
 impl Received {
-    /// Whether it has 64 KiB or more: then it is to be decoded where no other request waits for it.
+    /// Returns true for 64 KiB or more: such a body should be decoded where no other request waits for it.
     pub fn is_large(&self) -> bool {
         self.bytes.len() >= LARGE_BODY
     }
 
-    /// Charges the memory that decoding takes besides the body. `false`: there is no room for it.
+    /// Charges the memory that decoding takes besides the body. Returns false if the memory does not suffice.
     pub fn charge(&mut self, bytes: usize) -> bool {
         self.share.grow(bytes, Clock::now()).is_ok()
     }
@@ -219,7 +219,7 @@ impl Received {
     }
 }
 
-/// Keeps as much of a piece as belongs to the beginning.
+/// Adds a piece to the beginning, up to its limit.
 fn keep(beginning: &mut Vec<u8>, piece: &[u8]) {
     let missing = BEGINNING.saturating_sub(beginning.len());
     beginning.extend_from_slice(&piece[..missing.min(piece.len())]);
@@ -233,7 +233,7 @@ fn refused(why: Trouble, beginning: &mut Vec<u8>, piece: &[u8]) -> NotReceived {
     }
 }
 
-/// Reads what is left of a body and throws it away, as long as it comes.
+/// Reads the rest of a body and discards it, until the sender pauses or the limit is reached.
 async fn discard(body: &mut Body, deadline: Instant) {
     let mut left = DISCARDED;
     let until = || deadline.min(Instant::now() + PAUSE);

@@ -1,9 +1,9 @@
-//! Which connections there are, and which of them must go.
+//! The open connections of a listener, and which of them are closed.
 //!
-//! One sweep a second looks at all connections, so that a request costs no timer: a handshake or a request that is not
-//! sent on, and a connection that is not used, end after their time. When all places are taken, the least useful
-//! connection makes room: first those that never sent a whole request, and of these the one that has done nothing for
-//! the longest time. So a flood of connections that are idle, or whose requests only trickle, keeps no API server out.
+//! One sweep a second checks all connections, so that a request needs no timer. The sweep closes connections whose handshake
+//! or request stalls, and connections that are idle for too long. When the limit of connections is reached, the least useful
+//! connection is closed: first those that never sent a whole request, and of these the one that has been inactive for the
+//! longest time. So idle connections and slow requests, even in large numbers, do not keep an API server out.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -35,24 +35,24 @@ pub(crate) struct Connection {
     since: AtomicU64,
     /// Requests under way: with HTTP/2 there may be several.
     requests: AtomicUsize,
-    /// Those of them whose body has not come whole.
+    /// Requests under way whose body has not arrived completely.
     arriving: AtomicUsize,
-    /// Whether it has ever sent a whole request.
+    /// True once it has sent a whole request.
     proved: AtomicBool,
-    /// Whether it was told to go.
+    /// True once the server has closed it.
     gone: AtomicBool,
-    /// What serves it, once that runs.
+    /// The task that serves it.
     task: OnceLock<AbortHandle>,
 }
 
 const HANDSHAKE: u8 = 0;
 /// Between requests.
 const IDLE: u8 = 1;
-/// A part of a request's header has come.
+/// A part of a request's header has arrived.
 const HEADER: u8 = 2;
-/// A request's body is coming; its own deadline bounds it.
+/// A request's body is arriving. The deadline of the request bounds this phase.
 const BODY: u8 = 3;
-/// A request is being answered; its own deadline bounds it.
+/// A request is being answered. The deadline of the request bounds this phase.
 const ANSWER: u8 = 4;
 
 // === impl Connections ===
@@ -69,7 +69,7 @@ impl Connections {
         })
     }
 
-    /// A place for a new connection, another's if need be; `None` when all the others are at work.
+    /// A place for a new connection. At the limit another connection is closed for it; `None` if all others are at work.
     pub(crate) fn admit(self: &Arc<Self>) -> Option<Place> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= self.limits.connections && !self.evict_from(&mut all) {
@@ -95,13 +95,13 @@ impl Connections {
         })
     }
 
-    /// Nobody is connected.
+    /// Returns true if no client is connected.
     pub(crate) fn is_empty(&self) -> bool {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.is_empty()
     }
 
-    /// Ends the least useful connection, if there is one that is not at work.
+    /// Closes the least useful connection. Returns false if all connections are at work.
     pub(crate) fn evict(&self) -> bool {
         self.evict_from(&mut self.all.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -121,7 +121,7 @@ impl Connections {
         true
     }
 
-    /// Ends what has had its time, which is `longest` at most.
+    /// Closes connections that have exceeded the limit of their phase, or `longest`, if that is shorter.
     pub(crate) fn sweep(&self, longest: Duration) {
         let now = milliseconds(self.began.elapsed());
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +139,7 @@ impl Connections {
         }
     }
 
-    /// Ends all of them.
+    /// Closes all connections.
     pub(crate) fn end(&self) {
         for connection in self
             .all
@@ -177,70 +177,70 @@ impl Connection {
         self.phase.store(phase, Ordering::Relaxed);
     }
 
-    /// What it is worth when places are short.
+    /// The order in which connections are closed at the limit: the lowest value first.
     fn merit(&self) -> (bool, u64) {
         (self.has_asked(), self.since.load(Ordering::Relaxed))
     }
 
-    /// The handshake is done, or none was needed.
+    /// The handshake is complete, or the listener has no TLS.
     pub(crate) fn is_open(&self) {
         self.enter(IDLE);
     }
 
-    /// Bytes have come. Between requests they begin the next one.
+    /// Bytes have arrived. Between requests they begin the next one.
     pub(crate) fn received(&self) {
         if self.phase() == IDLE {
             self.enter(HEADER);
         }
     }
 
-    /// A request has come, whole but for its body. It is under way until its response has been handed over, or nobody waits
-    /// for it.
+    /// The header of a request has arrived. The request is under way until its response has been sent, or the client gave it
+    /// up.
     pub(crate) fn request_begins(this: &Arc<Self>) -> UnderWay {
         if this.requests.fetch_add(1, Ordering::Relaxed) == 0 {
             if this.phase() == IDLE {
                 this.enter(BODY);
             } else {
-                // It has been coming since its header began.
+                // The phase began with the header.
                 this.phase.store(BODY, Ordering::Relaxed);
             }
         }
         UnderWay(Arc::clone(this))
     }
 
-    /// The body of a request under way is still to come.
+    /// The body of a request under way is still arriving.
     pub(crate) fn body_begins(&self) {
         self.arriving.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It has come, or will not come any more.
+    /// The body has arrived, or is given up.
     pub(crate) fn body_ends(&self) {
         self.arriving.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether a request is being answered. One that only trickles holds no place.
+    /// Returns true while a request is being answered. A request whose body is still arriving does not count.
     fn is_at_work(&self) -> bool {
         self.requests.load(Ordering::Relaxed) > self.arriving.load(Ordering::Relaxed)
     }
 
-    /// All of a request has come.
+    /// A request has arrived completely.
     pub(crate) fn request_has_come(&self) {
         self.proved.store(true, Ordering::Relaxed);
         self.phase.store(ANSWER, Ordering::Relaxed);
     }
 
-    /// Whether it has ever sent a whole request.
+    /// Returns true once it has sent a whole request.
     pub(crate) fn has_asked(&self) -> bool {
         self.proved.load(Ordering::Relaxed)
     }
 
-    /// What serves it from now on.
+    /// Sets the task that serves it.
     pub(crate) fn served_by(&self, task: AbortHandle) {
-        // Each connection is served by one task; a second one would be dropped here.
+        // Each connection is served by one task, which is set once.
         let _ = self.task.set(task);
     }
 
-    /// Ends it; false if that was done before.
+    /// Closes it. Returns false if it was closed before.
     fn go(&self) -> bool {
         if let Some(task) = self.task.get() {
             task.abort();
@@ -261,7 +261,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// The connection that a request came by: it is charged for the memory of the request. In the extensions of every request.
+/// The connection of a request, which is charged for the memory of the request. Every request has it as an extension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Payer(pub(crate) u64);
 
@@ -273,7 +273,7 @@ impl Payer {
     }
 }
 
-/// A connection's place; free again when it is dropped.
+/// A connection's place. Free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) connection: Arc<Connection>,

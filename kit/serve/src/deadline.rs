@@ -1,17 +1,17 @@
-//! How long a request may take: what the API server that sends it waits for, less a tenth.
+//! How long a request may take: the time that the API server waits for the response, less a tenth.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// What an API server waits when it says nothing.
+/// How long an API server waits if it sends no timeout.
 const DEFAULT: Duration = Duration::from_secs(10);
 
-/// No API server waits longer for a webhook.
+/// The longest time that an API server waits for a webhook.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The time for a request, from the query of its URL: the API server says there how long it waits (`?timeout=10s`, a Go
-/// duration). A tenth is kept back for the way of the answer.
+/// The time for a request, from the query of its URL: the API server sends how long it waits (`?timeout=10s`, a Go
+/// duration). A tenth is reserved for the transfer of the response.
 pub fn budget(query: Option<&str>) -> Duration {
     let timeout = query
         .and_then(|query| {

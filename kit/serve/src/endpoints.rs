@@ -1,4 +1,4 @@
-//! The endpoints that every server has: health, readiness and metrics, under the names of controller-runtime's checks.
+//! The endpoints of every server: health, readiness and metrics, with the paths and names of controller-runtime.
 
 use axum::Router;
 use axum::response::{IntoResponse, Response};
@@ -8,12 +8,12 @@ use http::header::CONTENT_TYPE;
 
 use crate::metrics;
 
-/// One check of readiness: its name, and why it fails. The reason may be empty.
+/// A readiness check: its name, and the reason why it fails. The reason may be empty.
 pub type Check = (&'static str, Result<(), String>);
 
-/// `/healthz` and `/livez`, which answer as long as the process lives, and `/readyz`, which passes when all checks pass.
+/// `/healthz` and `/livez`, which always respond with 200, and `/readyz`, which responds with 200 if all checks pass.
 ///
-/// The checks are made for every request.
+/// The checks run for every request.
 pub fn health<C, F>(checks: impl Fn() -> F + Clone + Send + Sync + 'static) -> Router
 where
     C: IntoIterator<Item = Check>,
@@ -31,7 +31,7 @@ where
         .route("/readyz/readyz-ping", get(ready))
 }
 
-/// `/metrics`, for every client.
+/// `/metrics`, without authentication.
 pub fn metrics(render: impl Fn() -> Vec<u8> + Clone + Send + Sync + 'static) -> Router {
     let rendered = move || {
         let text = render();

@@ -1,7 +1,7 @@
 //! HTTP/1.1 and HTTP/2 on one connection.
 //!
-//! What happens on a connection is noted as it happens (`connections`), so that no request costs a timer: that bytes came,
-//! that a request began, that its body has come, that its response has been handed over.
+//! The connection's state (`connections`) is updated when bytes arrive, a request begins, its body has arrived, and its
+//! response has been sent. So no request needs a timer.
 
 use std::convert::Infallible;
 use std::io;
@@ -24,7 +24,7 @@ use tower::{BoxError, Service, ServiceExt};
 use crate::Limits;
 use crate::connections::{Connection, Payer, UnderWay};
 
-/// How often a silent HTTP/2 client is asked whether it is there.
+/// Interval of pings to silent HTTP/2 clients.
 const PING: Duration = Duration::from_secs(30);
 
 /// Answers the requests of one connection.
@@ -80,7 +80,7 @@ where
             answer(self.service.clone(), Arc::clone(&self.connection), request)
         });
         let mut http = hyper::server::conn::http1::Builder::new();
-        // Headers have their time by the sweep.
+        // The sweep bounds the time for headers.
         http.header_read_timeout(None)
             .max_buf_size(self.limits.http1_buffer);
         let serving = http.serve_connection(io, service);
@@ -88,7 +88,7 @@ where
         let ended = tokio::select! {
             ended = serving.as_mut() => ended,
             () = self.drain.cancelled() => {
-                // Others are about to ask. The answer will close their connection, or else the sweep.
+                // A new client is about to send its first request. The response closes the connection, or else the sweep does.
                 if self.connection.has_asked() {
                     serving.as_mut().graceful_shutdown();
                 }
@@ -163,13 +163,13 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Tasks {
     fn execute(&self, task: F) {
         let now = self.now.clone();
         self.tracker.spawn(async move {
-            // Whatever it comes to, nobody waits for the result.
+            // No caller uses the result.
             let _ = now.run_until_cancelled_owned(task).await;
         });
     }
 }
 
-/// The body of a request. It notes when all of it has come.
+/// The body of a request. It records when all of it has arrived.
 #[derive(Debug)]
 pub struct RequestBody {
     body: Incoming,
@@ -189,7 +189,7 @@ impl RequestBody {
         this
     }
 
-    /// Tells the connection once.
+    /// Updates the connection, once, when the body has arrived.
     fn look(&mut self, ended: bool) {
         if !self.has_come && (ended || self.body.is_end_stream()) {
             self.has_come = true;
@@ -217,7 +217,7 @@ impl Body for RequestBody {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let this = self.get_mut();
         let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
-        // Of a chunked body nothing but its end says that it has come.
+        // A chunked body is known to be complete only at its end.
         this.look(frame.is_none());
         Poll::Ready(frame)
     }
@@ -231,7 +231,7 @@ impl Body for RequestBody {
     }
 }
 
-/// The body of a response. Its request is under way until all of the body has been taken: a stream of events keeps its
+/// The body of a response. Its request is under way until the whole body has been sent: a stream of events keeps its
 /// connection in use.
 #[derive(Debug)]
 pub struct ResponseBody<B> {
@@ -259,7 +259,7 @@ impl<B: Body + Unpin> Body for ResponseBody<B> {
     }
 }
 
-/// Tells the connection when bytes come.
+/// Updates the connection when bytes arrive.
 struct Watched<S> {
     io: TokioIo<S>,
     connection: Arc<Connection>,

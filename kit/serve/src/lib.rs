@@ -1,15 +1,17 @@
-//! Serving HTTP: what every server of Berth stands on.
+//! Serving HTTP, for every server of Berth.
 //!
-//! - [`Listener`] accepts connections, does TLS, speaks HTTP/1.1 and HTTP/2, and drains. It is given a service for each
-//!   connection, which sees the client's certificate ([`Peer`]).
-//! - [`Limits`] bound connections, headers and times. When all places are taken, the least useful connection is closed.
-//! - [`BodyMemory`] receives request bodies within one budget of memory; the slowest senders make room for others.
-//! - [`deadline`] reads how long the caller of a request waits.
+//! - [`Listener`] accepts connections, does TLS, speaks HTTP/1.1 and HTTP/2, and drains. It makes a service for each
+//!   connection; the service can use the client's certificate ([`Peer`]).
+//! - [`Limits`] bound connections, headers and times. When the limit of connections is reached, the least useful connection
+//!   is closed.
+//! - [`BodyMemory`] receives request bodies within one budget of memory. When the budget is used up, the slowest senders lose
+//!   theirs.
+//! - [`deadline`] reads how long the client of a request waits.
 //! - [`endpoints`] are the routes of health and metrics.
 //! - [`metrics`] makes metrics, among them those of connections, certificates and the process.
 //!
 //! # Promises
-//! - A client that is slow, silent or greedy costs a bounded amount of memory, and keeps no other client out.
+//! - A client that is slow, silent or greedy costs a bounded amount of memory, and does not keep other clients out.
 //! - When [`Listener::serve`] returns, every task that it started has ended.
 
 mod apart;

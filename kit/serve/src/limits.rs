@@ -1,29 +1,29 @@
-//! Limits of connections.
+//! Limits of a listener.
 
 use std::time::Duration;
 
-/// What one listener bears. Times are checked once a second.
+/// The limits of a listener. Times are checked once a second.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Open connections.
+    /// Number of open connections.
     pub connections: usize,
-    /// From the opening of a connection to the end of its TLS handshake.
+    /// Time from the opening of a connection to the end of its TLS handshake.
     pub handshake: Duration,
-    /// From the first byte of a request to the end of its header.
+    /// Time from the first byte of a request to the end of its header.
     pub header: Duration,
-    /// Without any request. Longer than Go's clients keep an unused connection (90 s), so that the client closes it.
+    /// Time without any request. Longer than Go's clients keep an unused connection (90 s), so that the client closes it.
     pub idle: Duration,
-    /// Bytes kept of an HTTP/1.1 connection until they make a header, or a piece of a body. hyper's own bound is 400 KiB:
-    /// with all connections at that bound, that is more memory than the gate has.
+    /// Bytes buffered of an HTTP/1.1 connection: a header, or a piece of a body. hyper's default is 400 KiB; with all
+    /// connections at that size, the gate would run out of memory.
     pub http1_buffer: usize,
-    /// Bytes of the longest list of headers over HTTP/2, decoded: a few short names index many long values. An API server
-    /// sends about 300 bytes.
+    /// Bytes of all headers of an HTTP/2 request, decoded: in their compressed form, a few bytes can stand for many long
+    /// values. An API server sends about 300 bytes.
     pub http2_headers: u32,
-    /// Requests at the same time on one HTTP/2 connection.
+    /// Concurrent requests on one HTTP/2 connection.
     pub http2_streams: u32,
-    /// Bytes that may be sent on one HTTP/2 request before they are read.
+    /// Bytes that a client may send on one HTTP/2 request before the server reads them.
     pub http2_stream_window: u32,
-    /// Bytes that may be sent on one HTTP/2 connection, with all its requests, before they are read.
+    /// Bytes that a client may send on one HTTP/2 connection, for all its requests, before the server reads them.
     pub http2_connection_window: u32,
 }
 
@@ -33,7 +33,7 @@ const FEW_CONNECTIONS: usize = 100;
 // === impl Limits ===
 
 impl Default for Limits {
-    /// Those of the gate.
+    /// The limits of the gate.
     fn default() -> Self {
         Self {
             connections: 2_000,
@@ -50,7 +50,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// With fewer connections, as a port for probes and scrapers needs.
+    /// The same with fewer connections, for a port for probes and scrapers.
     pub fn few(self) -> Self {
         Self {
             connections: FEW_CONNECTIONS,

@@ -1,4 +1,4 @@
-//! A port: accepts connections, does TLS, and ends them in order.
+//! Accepts connections on a port, does TLS, and drains.
 //!
 //! The API server speaks HTTP/1.1 to webhooks; HTTP/2 is served to clients that ask for it in the handshake.
 
@@ -25,26 +25,26 @@ use crate::http::{Answering, RequestBody, Tasks};
 use crate::metrics::{ConnectionMetrics, Handshake};
 use crate::{Limits, Tls};
 
-/// What Go's servers answer to a client that speaks plain HTTP on a TLS port.
+/// The response of Go's servers to a client that speaks plain HTTP on a TLS port.
 const PLAIN_HTTP: &[u8] =
     b"HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n\
     Connection: close\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
-/// How often the connections are looked at.
+/// Interval of the sweep over all connections.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// How long a client that has only just connected has for its request when the listener ends.
+/// Time for the first request of a newly connected client while the listener drains.
 const LAST_REQUEST: Duration = Duration::from_secs(1);
 
-/// A pause after the system refused to hand out a connection, which it does when files are short; and when another
-/// connection has made room.
+/// Pauses after `accept` failed, which it does when the process runs out of file descriptors: without and with another
+/// connection that was closed for it.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const EVICTION_PAUSE: Duration = Duration::from_millis(1);
 
-/// How often the log says so.
-const TELL_AGAIN: Duration = Duration::from_secs(10);
+/// The shortest time between two warnings about `accept`.
+const WARN_AGAIN: Duration = Duration::from_secs(10);
 
-/// A port, and what serves its connections.
+/// A port, and the services of its connections.
 ///
 /// `M` makes the service of a connection from its [`Peer`]. A service that is the same for all connections is cloned:
 /// `|_: &Peer| router.clone()`. The service is cloned for every request, so a clone should be cheap.
@@ -60,18 +60,18 @@ pub struct Listener<M> {
 /// The client of a connection.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// Where it connects from.
+    /// The client's address.
     pub address: SocketAddr,
-    /// The certificate that it presented in the handshake, if it did. Whether clients are asked for one, and what
-    /// certificates are taken, is for the TLS configuration to say.
+    /// The certificate that the client presented in the handshake, if any. The TLS configuration says whether clients are
+    /// asked for a certificate, and which certificates are accepted.
     pub certificate: Option<Arc<CertificateDer<'static>>>,
 }
 
-/// How a listener is ended, in two steps.
+/// Ends a listener, in two steps.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
-    /// No connection is accepted any more, and idle connections are closed. Requests under way are answered, and so is the
-    /// first request of a client that has only just connected.
+    /// The listener accepts no more connections, and closes idle ones. Requests under way are answered, and so is the first
+    /// request of a newly connected client.
     pub drain: CancellationToken,
     /// Every connection is closed.
     pub now: CancellationToken,
@@ -90,7 +90,7 @@ impl Stop {
 // === impl Listener ===
 
 impl<M> Listener<M> {
-    /// Serves this port, with TLS or without.
+    /// A listener on this port, with or without TLS.
     pub fn new(tcp: TcpListener, tls: Option<Tls>, services: M, limits: Limits) -> Self {
         Self {
             tcp,
@@ -109,7 +109,7 @@ impl<M> Listener<M> {
         }
     }
 
-    /// The same, on a port of another runtime.
+    /// The same listener, with its port moved to another runtime.
     pub(crate) fn on(
         self,
         move_over: impl FnOnce(TcpListener) -> std::io::Result<TcpListener>,
@@ -153,9 +153,9 @@ where
             stop: stop.clone(),
         };
         let mut sweep = tokio::time::interval(SWEEP);
-        // Not as often as it was left out while there was nothing to look at.
+        // Sweeps that were skipped while no client was connected are not made up for.
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut told: Option<Instant> = None;
+        let mut warned: Option<Instant> = None;
         loop {
             tokio::select! {
                 // Nothing is lost when an arm is dropped: accepting is cancel safe, the rest does not wait for data.
@@ -165,22 +165,22 @@ where
                 accepted = tcp.accept() => match accepted {
                     Ok((tcp, address)) => {
                         door.admit(tcp, address);
-                        // Whose place it took gets to close its socket before there is another one.
+                        // A connection that was closed for this one gets to close its socket before the next accept.
                         tokio::task::yield_now().await;
                     }
                     Err(error) => {
-                        if told.is_none_or(|told| told.elapsed() > TELL_AGAIN) {
-                            told = Some(Instant::now());
-                            tracing::warn!(%error, "cannot accept connections: the least useful ones make room");
+                        if warned.is_none_or(|warned| warned.elapsed() > WARN_AGAIN) {
+                            warned = Some(Instant::now());
+                            tracing::warn!(%error, "cannot accept connections, closing the least useful ones");
                         }
-                        // A probe must not cost another one its place.
+                        // On a port without TLS, for probes, no connection is closed for another.
                         let pause = if door.tls.is_some() && connections.evict() { EVICTION_PAUSE } else { ACCEPT_PAUSE };
                         tokio::time::sleep(pause).await;
                     }
                 },
             }
         }
-        // Whose connection the system has taken counts as connected.
+        // Connections that the system has accepted count as connected.
         while let Some(Ok((tcp, address))) = tcp.accept().now_or_never() {
             door.admit(tcp, address);
         }
@@ -198,7 +198,7 @@ where
     }
 }
 
-/// What lets connections in.
+/// Admits connections, and serves each in a task.
 struct Door<M> {
     tls: Option<Tls>,
     services: M,
@@ -245,10 +245,10 @@ where
             }
         };
         async move {
-            // Free again when this ends, or is ended.
+            // Released when this task ends or is aborted.
             let place = place;
             let connection = Arc::clone(&place.connection);
-            // An answer is one small packet: do not wait for more to send.
+            // A response is often one small packet: do not wait for more to send.
             let _ = tcp.set_nodelay(true);
             let mut peer = Peer {
                 address,
@@ -292,18 +292,18 @@ fn certificate(session: &ServerConnection) -> Option<Arc<CertificateDer<'static>
     Some(Arc::new(leaf.clone().into_owned()))
 }
 
-/// Whether the first byte is a letter, as of an HTTP request, and not that of a TLS handshake.
+/// Returns true if the first byte is a letter, as of an HTTP request, and not that of a TLS handshake.
 async fn speaks_http(tcp: &TcpStream) -> bool {
     let mut first = [0];
     matches!(tcp.peek(&mut first).await, Ok(1)) && first[0].is_ascii_uppercase()
 }
 
 async fn answer_plain_http(mut tcp: TcpStream) {
-    // Whether it arrives or not, the connection ends.
+    // The connection ends, even if the response does not arrive.
     let _ = tcp.write_all(PLAIN_HTTP).await;
     let _ = tcp.shutdown().await;
-    // Closed with a request unread in it, the connection would be reset, and the answer lost. The sweep ends a client
-    // that does not take the hint.
+    // Closing a socket with unread bytes resets the connection, and the response would be lost. The sweep closes the
+    // connection of a client that keeps sending.
     let mut unread = [0; 1024];
     while matches!(tcp.read(&mut unread).await, Ok(1..)) {}
 }

@@ -1,6 +1,6 @@
-//! Metrics: made, registered and rendered; and those that every server has.
+//! Creates, registers and renders metrics, and holds the metrics of every server.
 //!
-//! Labels are closed lists: no names of objects or users, no error texts.
+//! Label values are closed lists: no names of objects or users, no error texts.
 
 use berth_certs::serving::{Part, ReloadOutcome, ServingTls};
 use jiff::Timestamp;
@@ -16,12 +16,12 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// All metrics of a registry, in the text format of Prometheus.
 pub fn render(registry: &Registry) -> Vec<u8> {
     let mut text = Vec::new();
-    // Writing to memory fails only for a family without metrics, and gathering leaves those out.
+    // Encoding into memory fails only for a family without metrics, and `gather` leaves those out.
     let _ = TextEncoder::new().encode(&registry.gather(), &mut text);
     text
 }
 
-/// Registers the metrics of the process (`process_*`). To be called once for a registry.
+/// Registers the metrics of the process (`process_*`). Call it once for each registry.
 pub fn process(registry: &Registry) {
     #[cfg(target_os = "linux")]
     register(
@@ -42,7 +42,7 @@ pub fn register(registry: &Registry, collector: impl Collector + 'static) {
         .expect("each name is registered once");
 }
 
-/// A counter in this registry. Panics as [`register`] does, and for an invalid name; so do the functions below.
+/// A counter in this registry. Panics if [`register`] does, and for an invalid name; so do the functions below.
 pub fn counter(registry: &Registry, name: &str, help: &str) -> IntCounter {
     let counter = IntCounter::new(name, help).expect("the name is valid");
     register(registry, counter.clone());
@@ -96,24 +96,24 @@ pub struct ConnectionMetrics {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
     Completed,
-    /// The peers did not agree, or the client was refused.
+    /// The peers have no common parameters, or the client was refused.
     Failed,
     /// The client spoke plain HTTP.
     PlainHttp,
 }
 
-/// Why the server closed a connection before its time.
+/// Why the server closed a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closed {
     /// The handshake took too long.
     HandshakeTimeout,
-    /// A request was begun and not sent on.
+    /// The header of a request took too long.
     RequestTimeout,
-    /// Nothing was asked for a long time.
+    /// No request came for too long.
     Idle,
-    /// The place was needed.
+    /// It was closed for another connection, at the limit.
     Evicted,
-    /// There was no place to be had.
+    /// The limit was reached, and all connections were at work.
     Refused,
 }
 
@@ -199,12 +199,12 @@ impl CertificateMetrics {
         }
     }
 
-    /// Notes the certificate that is served first; from then on [`CertificateMetrics::observer`] does.
+    /// Records the certificate that is served first. [`CertificateMetrics::observer`] records later ones.
     pub fn serves(&self, tls: &ServingTls) {
         self.note(tls.not_after());
     }
 
-    /// For [`ServingTls::new`]: counts its reloads, and notes until when the certificate is valid.
+    /// An observer for [`ServingTls::new`] that counts reloads, and records until when the certificate is valid.
     pub fn observer(&self) -> impl Fn(Part, &ReloadOutcome) + Send + Sync + use<> {
         let metrics = self.clone();
         move |part, outcome| {

@@ -1,9 +1,9 @@
 //! Memory for requests that are arriving or being answered, shared by all connections.
 //!
-//! Each request is charged for what it holds. When there is no room for a piece of one, the slowest sender is let go: the
-//! connection whose held bytes are the oldest ones, all its requests taken together. A client that sends the first half of
-//! many bodies and stops has nothing new after a few tenths of a second, and makes room for those that go on. What is being
-//! answered is never let go.
+//! Each request is charged for the bytes that it holds. When the memory does not suffice for the next piece of a body, a
+//! request of the slowest sender is dropped. The slowest sender is the connection whose held bytes, over all its requests,
+//! are the oldest. A client that sends the first half of many bodies and stops is the slowest after a few tenths of a
+//! second, and its requests are dropped for those that go on. A request that is being answered is never dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,10 @@ use tokio::sync::Notify;
 
 use crate::Payer;
 
-/// What a request costs besides the bytes of its body: its stream, its task, its buffers.
+/// Bytes that a request costs besides its body: its stream, its task, its buffers.
 const REQUEST: usize = 16 * 1024;
 
-/// After this time what has arrived counts half as new.
+/// After this time, bytes that have arrived count half as new.
 const HALF_LIFE: Duration = Duration::from_millis(100);
 
 /// A part of the memory, for requests of one size.
@@ -25,27 +25,27 @@ pub(crate) struct Room(Arc<Mutex<Held>>);
 
 #[derive(Debug)]
 struct Held {
-    /// Bytes there is room for, and those that are taken.
+    /// All bytes, and those that are taken.
     size: usize,
     taken: usize,
-    /// Requests that may arrive at the same time.
+    /// The largest number of requests that arrive at the same time.
     requests: usize,
     arriving: HashMap<u64, Arriving>,
     next: u64,
 }
 
-/// A request whose body is coming.
+/// A request whose body is arriving.
 #[derive(Debug)]
 struct Arriving {
     payer: Payer,
     body: Vec<u8>,
-    /// What of it is new, at this time.
+    /// How many of its bytes counted as new at the time `at`.
     new: f64,
     at: Instant,
     gone: Arc<Notify>,
 }
 
-/// A body that is coming. What it holds is free again when this is dropped.
+/// A body that is arriving. Its memory is free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     room: Room,
@@ -53,21 +53,21 @@ pub(crate) struct Arrival {
     gone: Arc<Notify>,
 }
 
-/// A share of the room; free again when it is dropped.
+/// A share of the memory. Free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     room: Room,
     bytes: usize,
 }
 
-/// There is no room, and nobody slower who could make some.
+/// The memory is used up, and no slower request holds any.
 #[derive(Debug)]
 pub(crate) struct Full;
 
 // === impl Room ===
 
 impl Room {
-    /// Room for so many bytes, and so many requests that arrive at the same time.
+    /// Memory of `size` bytes, for at most `requests` requests that arrive at the same time.
     pub(crate) fn new(size: usize, requests: usize) -> Self {
         Self(Arc::new(Mutex::new(Held {
             size,
@@ -78,7 +78,7 @@ impl Room {
         })))
     }
 
-    /// A request begins to arrive; the slowest one is let go if there are too many.
+    /// Begins to receive a request. If there are too many, the slowest one is dropped.
     pub(crate) fn begin(&self, payer: Payer, now: Instant) -> Result<Arrival, Full> {
         let mut held = self.lock();
         let id = held.next;
@@ -107,7 +107,7 @@ impl Room {
         Ok(arrival)
     }
 
-    /// A share for a request that came in one piece.
+    /// A share for a request that arrived in one piece.
     pub(crate) fn share(&self, bytes: usize, now: Instant) -> Result<Share, Full> {
         self.lock().make_room(bytes, None, now)?;
         Ok(Share {
@@ -117,7 +117,7 @@ impl Room {
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
-        // No code under this lock can panic half-way.
+        // No code that holds this lock panics.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -130,7 +130,7 @@ impl Room {
 // === impl Held ===
 
 impl Held {
-    /// Takes so many bytes, if need be from slower requests than this one.
+    /// Takes bytes, if necessary from requests that are slower than `of`.
     fn make_room(&mut self, bytes: usize, of: Option<u64>, now: Instant) -> Result<(), Full> {
         while self.taken.saturating_add(bytes) > self.size {
             let slowest = self.slowest(now);
@@ -142,7 +142,7 @@ impl Held {
         Ok(())
     }
 
-    /// Of the connection whose bytes are the oldest, the request that holds most.
+    /// The request that holds most, of the connection whose bytes are the oldest.
     fn slowest(&self, now: Instant) -> Option<u64> {
         let mut connections: HashMap<Payer, (f64, usize)> = HashMap::new();
         for arriving in self.arriving.values() {
@@ -160,7 +160,7 @@ impl Held {
             .map(|(id, _)| *id)
     }
 
-    /// Takes a request's memory away, and tells it.
+    /// Drops a request: frees its memory, and wakes its receiver.
     fn let_go(&mut self, id: Option<u64>) -> bool {
         let Some(arriving) = id.and_then(|id| self.arriving.remove(&id)) else {
             return false;
@@ -178,7 +178,7 @@ impl Arriving {
         self.body.len() + REQUEST
     }
 
-    /// How many of its bytes count as new. To begin counts as much as a request costs.
+    /// How many of its bytes count as new. A request without a body yet counts with what a request costs.
     fn new_at(&self, now: Instant) -> f64 {
         let age = now.saturating_duration_since(self.at).as_secs_f64();
         let begun = if self.body.is_empty() {
@@ -193,7 +193,7 @@ impl Arriving {
 // === impl Arrival ===
 
 impl Arrival {
-    /// One more piece of the body, for which the slowest request is let go if need be.
+    /// Adds a piece of the body. If necessary, the slowest request is dropped for it.
     pub(crate) fn piece(&self, piece: &[u8], now: Instant) -> Result<(), Full> {
         let mut held = self.room.lock();
         if !held.arriving.contains_key(&self.id) {
@@ -210,12 +210,12 @@ impl Arrival {
         Ok(())
     }
 
-    /// Done when the request was let go.
+    /// Completes when the request has been dropped for another.
     pub(crate) async fn let_go(&self) {
         self.gone.notified().await;
     }
 
-    /// How much has come.
+    /// Bytes that have arrived.
     pub(crate) fn length(&self) -> usize {
         let held = self.room.lock();
         held.arriving
@@ -223,7 +223,7 @@ impl Arrival {
             .map_or(0, |arriving| arriving.body.len())
     }
 
-    /// All of it has come. `None` if it was let go before.
+    /// Ends a body that has arrived completely. `None` if it was dropped before.
     pub(crate) fn end(self) -> Option<(Vec<u8>, Share)> {
         let arriving = self.room.lock().arriving.remove(&self.id)?;
         let share = Share {
@@ -233,7 +233,7 @@ impl Arrival {
         Some((arriving.body, share))
     }
 
-    /// Goes on in another room, with what has come so far.
+    /// Moves the body, as far as it has arrived, to another room.
     pub(crate) fn moved(self, to: &Room, now: Instant) -> Result<Self, Full> {
         let Some((payer, new, at)) = ({
             let held = self.room.lock();

@@ -1,4 +1,4 @@
-//! The TLS side of a listener.
+//! The TLS configuration of a listener.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use berth_certs::serving::ServingTls;
 use rustls::ServerConfig;
 
-/// The TLS configuration of a listener, read for every handshake: a reloaded certificate is served to the next client.
+/// The TLS configuration of a listener, read for every handshake: the next client gets a reloaded certificate.
 #[derive(Clone)]
 pub struct Tls(Arc<dyn Fn() -> Arc<ServerConfig> + Send + Sync>);
 
@@ -19,14 +19,14 @@ impl Tls {
     }
 }
 
-/// Whoever made it also reloads it ([`ServingTls::watch`]).
+/// The caller reloads it ([`ServingTls::watch`]).
 impl From<Arc<ServingTls>> for Tls {
     fn from(tls: Arc<ServingTls>) -> Self {
         Self(Arc::new(move || tls.current()))
     }
 }
 
-/// One that never changes.
+/// A configuration that never changes.
 impl From<Arc<ServerConfig>> for Tls {
     fn from(config: Arc<ServerConfig>) -> Self {
         Self(Arc::new(move || Arc::clone(&config)))

@@ -1,4 +1,4 @@
-//! One webhook is asked.
+//! Asks one webhook about a write.
 
 use bytes::Bytes;
 use tokio::time::Instant;

@@ -1,10 +1,10 @@
-//! A registered webhook, with everything prepared that calls need: what the two kinds of registrations have in common.
+//! A registered webhook, with everything prepared that calls need. Both kinds of registrations are read into it.
 
 use std::time::Duration;
 
 use berth_api::selector::Selector;
 use k8s_openapi::api::admissionregistration::v1::{
-    MatchCondition, MutatingWebhook, RuleWithOperations, ValidatingWebhook, WebhookClientConfig,
+    MatchCondition, MutatingWebhook, RuleWithOperations, WebhookClientConfig,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
@@ -48,6 +48,7 @@ pub(super) enum SideEffects {
     Unsaid,
 }
 
+/// A validating webhook is read as a mutating one, too: it only lacks the reinvocationPolicy.
 impl From<MutatingWebhook> for Hook {
     fn from(webhook: MutatingWebhook) -> Self {
         Self {
@@ -62,25 +63,6 @@ impl From<MutatingWebhook> for Hook {
             side_effects: SideEffects::read(&webhook.side_effects),
             takes_review: takes_review(&webhook.admission_review_versions),
             reinvoked: webhook.reinvocation_policy.as_deref() == Some("IfNeeded"),
-            endpoint: endpoint(&webhook.client_config),
-        }
-    }
-}
-
-impl From<ValidatingWebhook> for Hook {
-    fn from(webhook: ValidatingWebhook) -> Self {
-        Self {
-            name: webhook.name,
-            rules: webhook.rules.unwrap_or_default(),
-            equivalent: is_equivalent(webhook.match_policy.as_deref()),
-            namespaces: selector(webhook.namespace_selector.as_ref()),
-            objects: selector(webhook.object_selector.as_ref()),
-            conditions: conditions(webhook.match_conditions.as_deref()),
-            fails_open: webhook.failure_policy.as_deref() == Some("Ignore"),
-            timeout: timeout(webhook.timeout_seconds),
-            side_effects: SideEffects::read(&webhook.side_effects),
-            takes_review: takes_review(&webhook.admission_review_versions),
-            reinvoked: false,
             endpoint: endpoint(&webhook.client_config),
         }
     }

@@ -1,4 +1,4 @@
-//! Whether a webhook is called about a write, and as which version of the resource.
+//! Decides if a webhook is called about a write, and with which version of the resource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use super::{Operation, Write};
 use crate::object::Object;
 use crate::resources::Resource;
 use crate::status::ApiError;
-use crate::storage::{Key, StorageId, Store};
+use crate::storage::{Key, Store};
 
 /// What there is besides the write.
 #[derive(Clone, Copy)]
-pub(super) struct Surroundings<'a> {
+pub(crate) struct Surroundings<'a> {
     /// Namespaces have labels.
-    pub(super) store: &'a Store,
+    pub(crate) store: &'a Store,
     /// Everything that is served: resources have other versions.
-    pub(super) served: &'a [Arc<Resource>],
+    pub(crate) served: &'a [Arc<Resource>],
 }
 
 /// A write as admission goes by it.
@@ -139,15 +139,7 @@ impl<'a> Attributes<'a> {
             Ok(true) => Ok(Some(invocation)),
             Ok(false) => Ok(None),
             Err(_) if hook.fails_open => Ok(None),
-            Err(why) => {
-                let resource = self.write.resource;
-                Err(ApiError::forbidden(
-                    &resource.group,
-                    &resource.name,
-                    self.name,
-                    &why,
-                ))
-            }
+            Err(why) => Err(self.write.resource.forbidden(self.name, &why)),
         }
     }
 
@@ -199,11 +191,7 @@ impl<'a> Attributes<'a> {
     }
 
     fn namespace_labels(&self) -> Result<BTreeMap<String, String>, ApiError> {
-        let key = Key {
-            storage: StorageId(Arc::from("namespaces")),
-            namespace: String::new(),
-            name: self.namespace.to_owned(),
-        };
+        let key = Key::new("namespaces", "", self.namespace);
         let namespace = self.around.store.get(&key);
         let namespace =
             namespace.ok_or_else(|| ApiError::not_found("", "namespaces", self.namespace))?;

@@ -1,10 +1,10 @@
 //! Calls the webhooks that are registered for a write.
 //!
 //! # Promises
-//! - A registration counts from the very next write on, and so does a change of it.
-//! - Registrations themselves are never shown to webhooks, so that a broken one can always be removed.
-//! - No call outlives its own timeout, nor the request's.
-//! - What is said about failures and denials is what kube-apiserver says.
+//! - A new or changed registration takes effect with the next write.
+//! - Webhooks are not called about registrations, so that a broken registration can always be removed.
+//! - A call ends at its own timeout, or at the request's, if that is earlier.
+//! - Messages about failures and denials are kube-apiserver's.
 
 mod ask;
 mod call;
@@ -28,9 +28,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::call::Caller;
-use self::matching::Surroundings;
+pub(crate) use self::matching::Surroundings;
 use self::registrations::{Hooks, Registrations};
-use crate::World;
 use crate::object::Object;
 use crate::resources::Resource;
 use crate::status::ApiError;
@@ -42,8 +41,7 @@ pub(crate) use self::conditions::check_condition;
 /// The kind of write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Operation {
+pub(crate) enum Operation {
     Create,
     Update,
     Delete,
@@ -51,32 +49,32 @@ pub enum Operation {
 
 /// A write that is to be admitted.
 #[derive(Clone, Copy)]
-pub struct Write<'a> {
+pub(crate) struct Write<'a> {
     /// What is done.
-    pub operation: Operation,
+    pub(crate) operation: Operation,
     /// By whom.
-    pub user: &'a User,
+    pub(crate) user: &'a User,
     /// To which resource.
-    pub resource: &'a Resource,
+    pub(crate) resource: &'a Resource,
     /// To which subresource; empty for the object itself.
-    pub subresource: &'a str,
+    pub(crate) subresource: &'a str,
     /// In which namespace.
-    pub namespace: &'a str,
+    pub(crate) namespace: &'a str,
     /// To which object; empty for a creation by generateName.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// The stored object as the resource's version shows it.
-    pub old: Option<&'a Object>,
+    pub(crate) old: Option<&'a Object>,
     /// `CreateOptions`, `UpdateOptions`, `PatchOptions` or `DeleteOptions`, as sent to webhooks.
-    pub options: &'a Value,
+    pub(crate) options: &'a Value,
     /// Whether nothing will be committed.
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// How much time the request has left.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// The webhooks' clients, kept from call to call.
 #[derive(Debug)]
-pub struct Admission {
+pub(crate) struct Admission {
     registrations: Registrations,
     caller: Caller,
 }
@@ -98,7 +96,7 @@ impl Operation {
 
 impl Admission {
     /// Without any connection yet. `services` says where a Service's port really is.
-    pub fn new(services: crate::options::Services) -> Self {
+    pub(crate) fn new(services: crate::options::Services) -> Self {
         Self {
             registrations: Registrations::default(),
             caller: Caller::new(services),
@@ -110,23 +108,7 @@ impl Admission {
     ///
     /// # Errors
     /// A webhook denied it, or could not be asked and its failurePolicy is Fail.
-    pub async fn mutate(
-        &self,
-        world: &World,
-        write: &Write<'_>,
-        object: Option<&mut Object>,
-        settle: &(dyn Fn(&mut Object) + Sync),
-        warnings: &mut Vec<String>,
-    ) -> Result<(), ApiError> {
-        let around = Surroundings {
-            store: &world.store,
-            served: &world.registry.all(),
-        };
-        self.mutate_in(around, write, object, settle, warnings)
-            .await
-    }
-
-    async fn mutate_in(
+    pub(crate) async fn mutate(
         &self,
         around: Surroundings<'_>,
         write: &Write<'_>,
@@ -154,21 +136,7 @@ impl Admission {
     ///
     /// # Errors
     /// As [`Admission::mutate`]; of several denials, the first registration's.
-    pub async fn validate(
-        &self,
-        world: &World,
-        write: &Write<'_>,
-        object: Option<&Object>,
-        warnings: &mut Vec<String>,
-    ) -> Result<(), ApiError> {
-        let around = Surroundings {
-            store: &world.store,
-            served: &world.registry.all(),
-        };
-        self.validate_in(around, write, object, warnings).await
-    }
-
-    async fn validate_in(
+    pub(crate) async fn validate(
         &self,
         around: Surroundings<'_>,
         write: &Write<'_>,

@@ -1,4 +1,4 @@
-//! The mutating webhooks of a write: one after the other, each seeing what those before it made of the object.
+//! Calls the mutating webhooks of a write, one after the other. Each gets the object as the earlier ones changed it.
 
 use tokio::time::Instant;
 

@@ -1,4 +1,4 @@
-//! A webhook's JSON patch, read.
+//! Reads the JSON patch of a webhook.
 
 use json_patch::Patch;
 use serde_json::Value;

@@ -1,15 +1,11 @@
-//! The webhooks that are registered now: read from the store when a registration has changed, otherwise kept.
+//! The registered webhooks, read from the store again whenever a registration has changed.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
-};
-use serde::de::DeserializeOwned;
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhook;
 
 use super::hook::Hook;
-use crate::object::Object;
-use crate::storage::{Page, StorageId, Store};
+use crate::storage::{StorageId, Store};
 
 static MUTATING: LazyLock<StorageId> =
     LazyLock::new(|| storage("mutatingwebhookconfigurations.admissionregistration.k8s.io"));
@@ -48,22 +44,8 @@ impl Registrations {
             return (Arc::clone(&kept), false);
         }
         let mut broken = None;
-        let mutating = read(
-            store,
-            &MUTATING,
-            &mut broken,
-            |it: MutatingWebhookConfiguration| {
-                it.webhooks.into_iter().flatten().map(Hook::from).collect()
-            },
-        );
-        let validating = read(
-            store,
-            &VALIDATING,
-            &mut broken,
-            |it: ValidatingWebhookConfiguration| {
-                it.webhooks.into_iter().flatten().map(Hook::from).collect()
-            },
-        );
+        let mutating = read(store, &MUTATING, &mut broken);
+        let validating = read(store, &VALIDATING, &mut broken);
         // Revisions were asked for first: what changed in between is read again.
         *kept = Arc::new(Hooks {
             mutating,
@@ -75,21 +57,12 @@ impl Registrations {
     }
 }
 
-fn read<T: DeserializeOwned>(
-    store: &Store,
-    storage: &StorageId,
-    broken: &mut Option<String>,
-    hooks: fn(T) -> Vec<Hook>,
-) -> Vec<Hook> {
-    let everything = |_: &Object| true;
-    // Reading the present never expires.
-    let Ok(listed) = store.list(storage, None, &Page::default(), &everything) else {
-        return Vec::new();
-    };
+fn read(store: &Store, storage: &StorageId, broken: &mut Option<String>) -> Vec<Hook> {
     let mut all = Vec::new();
-    for stored in listed.items {
-        match serde_json::from_value(stored.object.to_value()) {
-            Ok(registration) => all.extend(hooks(registration)),
+    for stored in store.all(storage, None).items {
+        let webhooks = stored.object.at(&["webhooks"]).cloned().unwrap_or_default();
+        match serde_json::from_value::<Option<Vec<MutatingWebhook>>>(webhooks) {
+            Ok(webhooks) => all.extend(webhooks.into_iter().flatten().map(Hook::from)),
             Err(error) => {
                 let name = stored.object.name();
                 tracing::error!(registration = name, storage = &*storage.0, %error, "a webhook registration cannot be read");

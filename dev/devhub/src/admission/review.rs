@@ -1,6 +1,4 @@
-//! The AdmissionReview that a webhook is sent: field by field as kube-apiserver sends it.
-
-use std::collections::BTreeMap;
+//! The AdmissionReview that is sent to a webhook, with kube-apiserver's fields in its order.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -53,7 +51,7 @@ pub(super) struct About<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'a str,
     operation: Operation,
-    user_info: UserInfo<'a>,
+    user_info: &'a User,
     #[serde(skip)]
     dry_run: bool,
     #[serde(skip)]
@@ -72,18 +70,6 @@ struct ResourceName<'a> {
     group: &'a str,
     version: &'a str,
     resource: &'a str,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct UserInfo<'a> {
-    #[serde(skip_serializing_if = "str::is_empty")]
-    username: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    uid: &'a str,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    groups: &'a [String],
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    extra: &'a BTreeMap<String, Vec<String>>,
 }
 
 impl<'a> About<'a> {
@@ -105,7 +91,7 @@ impl<'a> About<'a> {
             name,
             namespace,
             operation: write.operation,
-            user_info: UserInfo::of(write.user),
+            user_info: write.user,
             dry_run: write.dry_run,
             options: write.options,
         }
@@ -176,17 +162,6 @@ impl<'a> ResourceName<'a> {
             group: &resource.group,
             version: &resource.version,
             resource: &resource.name,
-        }
-    }
-}
-
-impl<'a> UserInfo<'a> {
-    fn of(user: &'a User) -> Self {
-        Self {
-            username: &user.name,
-            uid: &user.uid,
-            groups: &user.groups,
-            extra: &user.extra,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a webhook's rules are about a write: operation, group, version, resource and scope.
+//! Matches a webhook's rules with a write: operation, group, version, resource and scope.
 
 use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 

@@ -239,6 +239,11 @@ pub(super) fn resource(
         custom: true,
         selectable_fields: Vec::new(),
         reading: None,
+        name_errors: berth_api::names::dns1123_subdomain,
+        needs_version: false,
+        creates_on_update: false,
+        takes_status_on_create: false,
+        has_generation: false,
         behaviour: &Plain,
     }
 }

@@ -133,7 +133,7 @@ impl DevHub {
         let mut warnings = Vec::new();
         let mut result = self
             .admission
-            .mutate_in(
+            .mutate(
                 around,
                 &write,
                 (!is_deletion).then_some(&mut object),
@@ -145,7 +145,7 @@ impl DevHub {
             let object = (!is_deletion).then_some(&object);
             result = self
                 .admission
-                .validate_in(around, &write, object, &mut warnings)
+                .validate(around, &write, object, &mut warnings)
                 .await;
         }
         Done {
@@ -486,7 +486,7 @@ async fn registrations_themselves_are_shown_to_nobody() {
     };
     let result = hub
         .admission
-        .validate_in(around, &write, None, &mut Vec::new())
+        .validate(around, &write, None, &mut Vec::new())
         .await;
     assert_eq!(result, Ok(()));
 }

@@ -1,4 +1,4 @@
-//! The validating webhooks of a write: all at once.
+//! Calls the validating webhooks of a write, all at once.
 
 use futures::future::join_all;
 use tokio::time::Instant;

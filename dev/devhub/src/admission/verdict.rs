@@ -1,4 +1,4 @@
-//! What a webhook answered: read with kube-apiserver's strictness, and its denial as a client sees it.
+//! Reads a webhook's response, as strictly as kube-apiserver, and turns a denial into the error that the client gets.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::call::Answer;
 use super::review::API_VERSION;
-use crate::status::{ApiError, Cause, Details};
+use crate::status::{ApiError, Details, or_default};
 
 /// How much of an answer that is no review is shown.
 const MAX_TEXT: usize = 2048;
@@ -26,56 +26,45 @@ pub(super) struct Verdict {
     pub(super) patch_type: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
 struct Review {
-    kind: Option<String>,
-    api_version: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    kind: String,
+    #[serde(deserialize_with = "or_default")]
+    api_version: String,
     response: Option<Response>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Response {
-    uid: Option<String>,
-    allowed: Option<bool>,
-    status: Option<Status>,
-    patch: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    uid: String,
+    #[serde(deserialize_with = "or_default")]
+    allowed: bool,
+    #[serde(deserialize_with = "or_default")]
+    status: Status,
+    #[serde(deserialize_with = "or_default")]
+    patch: String,
     patch_type: Option<String>,
-    warnings: Option<Vec<String>>,
-    /// There is no audit log that they could go to; what is no annotation is refused all the same.
+    #[serde(deserialize_with = "or_default")]
+    warnings: Vec<String>,
+    /// There is no audit log that they could go to. Malformed ones are refused all the same.
     #[serde(rename = "auditAnnotations")]
     _audit_annotations: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Status {
-    status: Option<String>,
-    code: Option<i64>,
-    reason: Option<String>,
-    message: Option<String>,
-    details: Option<StatusDetails>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct StatusDetails {
-    name: Option<String>,
-    group: Option<String>,
-    kind: Option<String>,
-    uid: Option<String>,
-    causes: Option<Vec<StatusCause>>,
-    retry_after_seconds: Option<i64>,
-}
-
-#[derive(Default, Deserialize)]
 #[serde(default)]
-struct StatusCause {
-    reason: Option<String>,
-    message: Option<String>,
-    field: Option<String>,
+struct Status {
+    #[serde(deserialize_with = "or_default")]
+    code: i64,
+    #[serde(deserialize_with = "or_default")]
+    reason: String,
+    #[serde(deserialize_with = "or_default")]
+    message: String,
+    details: Option<Details>,
 }
 
 /// Reads an answer to the review with this uid.
@@ -105,18 +94,13 @@ fn decode(answer: &Answer) -> Result<Review, String> {
     }
     let review: Review = serde_json::from_slice(&answer.body)
         .map_err(|error| format!("the response is not an AdmissionReview: {error}"))?;
-    let is = |field: &Option<String>, wanted: &str| {
-        let field = field.as_deref().unwrap_or_default();
-        field.is_empty() || field == wanted
-    };
+    let is = |field: &str, wanted: &str| field.is_empty() || field == wanted;
     if is(&review.kind, "AdmissionReview") && is(&review.api_version, API_VERSION) {
         return Ok(review);
     }
     Err(format!(
         "the response is {} {}, and not an AdmissionReview of {}",
-        review.api_version.unwrap_or_default(),
-        review.kind.unwrap_or_default(),
-        API_VERSION
+        review.api_version, review.kind, API_VERSION
     ))
 }
 
@@ -124,31 +108,29 @@ fn check(hook: &str, review: Review, uid: &str, mutating: bool) -> Result<Verdic
     let Some(response) = review.response else {
         return Err("webhook response was absent".to_owned());
     };
-    let patch = response.patch.unwrap_or_default();
     let patch = BASE64_STANDARD
-        .decode(&patch)
+        .decode(&response.patch)
         .map_err(|error| format!("response.patch is no base64: {error}"))?;
     let patch_type = response.patch_type;
-    let got = response.uid.unwrap_or_default();
+    let got = response.uid;
     if got != uid {
         return Err(format!("expected response.uid={uid:?}, got {got:?}"));
     }
-    let kind = review.kind.unwrap_or_default();
-    let api_version = review.api_version.unwrap_or_default();
+    let (kind, api_version) = (review.kind, review.api_version);
     if kind.is_empty() || api_version.is_empty() {
         return Err(format!(
             "expected webhook response of {API_VERSION}, Kind=AdmissionReview, got {api_version}, Kind={kind}"
         ));
     }
     check_patch(&patch, patch_type.as_deref(), mutating)?;
-    let outcome = if response.allowed.unwrap_or_default() {
+    let outcome = if response.allowed {
         Ok(())
     } else {
-        Err(denial(hook, response.status.unwrap_or_default()))
+        Err(denial(hook, response.status))
     };
     Ok(Verdict {
         outcome,
-        warnings: response.warnings.unwrap_or_default(),
+        warnings: response.warnings,
         patch: if mutating { patch } else { Vec::new() },
         patch_type: patch_type.unwrap_or_default(),
     })
@@ -168,44 +150,19 @@ fn check_patch(patch: &[u8], patch_type: Option<&str>, mutating: bool) -> Result
 
 /// A denial, as the client is told it: never less than 400, and always saying who denied.
 fn denial(hook: &str, status: Status) -> ApiError {
-    let code = status.code.unwrap_or_default();
-    let code = u16::try_from(code.max(400)).ok();
+    let code = u16::try_from(status.code.max(400)).ok();
     let code = code.and_then(|code| StatusCode::from_u16(code).ok());
-    let reason = status.reason.unwrap_or_default();
+    let reason = status.reason;
     let who = format!("admission webhook {hook:?} denied the request");
-    let message = match status.message.filter(|message| !message.is_empty()) {
-        Some(message) => format!("{who}: {message}"),
-        None if !reason.is_empty() => format!("{who}: {reason}"),
-        None => format!("{who} without explanation"),
+    let message = match [status.message.as_str(), &reason] {
+        ["", ""] => format!("{who} without explanation"),
+        ["", why] | [why, _] => format!("{who}: {why}"),
     };
     ApiError {
         code: code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
         reason,
         message,
-        details: status.details.map(Details::from),
-    }
-}
-
-impl From<StatusDetails> for Details {
-    fn from(details: StatusDetails) -> Self {
-        let retry_after = details.retry_after_seconds.unwrap_or_default();
-        Self {
-            name: details.name.unwrap_or_default(),
-            group: details.group.unwrap_or_default(),
-            kind: details.kind.unwrap_or_default(),
-            uid: details.uid.unwrap_or_default(),
-            causes: details
-                .causes
-                .into_iter()
-                .flatten()
-                .map(|cause| Cause {
-                    reason: cause.reason.unwrap_or_default(),
-                    message: cause.message.unwrap_or_default(),
-                    field: cause.field.unwrap_or_default(),
-                })
-                .collect(),
-            retry_after_seconds: u32::try_from(retry_after).unwrap_or_default(),
-        }
+        details: status.details,
     }
 }
 

@@ -1,7 +1,7 @@
-//! Service accounts' tokens: what is in them, and for how long it counts.
+//! Tokens of service accounts: their content and their validity.
 //!
-//! A token counts while its account (the one with the same uid) exists, and the Secret it is bound to, if any. Tokens in
-//! Secrets, which do not expire, devhub does not make.
+//! A token is valid while its account (with the same uid) exists, and also the Secret that it is bound to, if any. devhub makes
+//! no tokens in Secrets, which would not expire.
 
 use jiff::Timestamp;
 use ring::error::Unspecified;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::jwt::Key as SigningKey;
 use super::{AUDIENCE, CREDENTIAL_ID};
 use crate::object::Object;
-use crate::storage::{Key, StorageId, Store};
+use crate::storage::{Key as ObjectKey, Store};
 use crate::user::User;
 
 /// How far clocks may differ, in seconds.
@@ -144,7 +144,11 @@ fn check_time(claims: &Claims, now: i64) -> Result<(), String> {
 
 fn check_bound(store: &Store, bound: &Bound) -> Result<(), String> {
     let account = &bound.serviceaccount;
-    let stored = store.get(&key("serviceaccounts", &bound.namespace, &account.name));
+    let stored = store.get(&ObjectKey::new(
+        "serviceaccounts",
+        &bound.namespace,
+        &account.name,
+    ));
     let Some(stored) = stored else {
         return Err(format!("serviceaccounts {:?} not found", account.name));
     };
@@ -158,7 +162,7 @@ fn check_bound(store: &Store, bound: &Bound) -> Result<(), String> {
     let Some(secret) = &bound.secret else {
         return Ok(());
     };
-    let stored = store.get(&key("secrets", &bound.namespace, &secret.name));
+    let stored = store.get(&ObjectKey::new("secrets", &bound.namespace, &secret.name));
     let Some(stored) = stored else {
         return Err("service account token has been invalidated".to_owned());
     };
@@ -170,14 +174,6 @@ fn check_bound(store: &Store, bound: &Bound) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-fn key(resource: &str, namespace: &str, name: &str) -> Key {
-    Key {
-        storage: StorageId(resource.into()),
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-    }
 }
 
 /// As Go prints a list of strings.
@@ -195,9 +191,12 @@ mod tests {
 
     use super::*;
 
-    fn object(resource: &str, name: &str, uid: &str) -> (Key, Object) {
+    fn object(resource: &str, name: &str, uid: &str) -> (ObjectKey, Object) {
         let value = json!({ "metadata": { "namespace": "ci", "name": name, "uid": uid } });
-        (key(resource, "ci", name), Object::try_from(value).unwrap())
+        (
+            ObjectKey::new(resource, "ci", name),
+            Object::try_from(value).unwrap(),
+        )
     }
 
     #[test]

@@ -1,6 +1,5 @@
-//! Client certificates: the handshake asks for one and takes any, as kube-apiserver's does; each request is judged by the
-//! time it arrives. So a certificate that has expired, or is somebody else's, is a 401 that can be read, and no broken
-//! connection.
+//! Client certificates. As with kube-apiserver, the handshake asks for a certificate and accepts any; it is verified for each
+//! request. So a client with an expired or foreign certificate gets a 401, and not a broken connection.
 
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -1,8 +1,8 @@
-//! Impersonation: to be another user for one request
+//! Impersonation: acting as another user for one request
 //! (<https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation>).
 //!
 //! The real user needs the verb `impersonate` on each of `users` (or `serviceaccounts`), `groups`, `uids` and `userextras` that
-//! the headers name. Kubernetes 1.36 has impersonation for a purpose besides (`impersonate-on:...`); devhub has not.
+//! the headers name. devhub does not implement the constrained impersonation of Kubernetes 1.36 (`impersonate-on:...`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! JSON Web Tokens, signed with one key by one algorithm (ES256): what this key did not sign is no token.
+//! JSON Web Tokens, signed with one key and one algorithm (ES256). All other tokens are invalid.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;

@@ -1,8 +1,7 @@
-//! Who is it? Client certificates, bearer tokens, impersonation.
+//! Authenticates requests by client certificates and bearer tokens, and applies impersonation.
 //!
-//! A client certificate counts before a token, and either suffices. Without good credentials the answer is 401: nobody is
-//! anonymous here. Whoever impersonates somebody needs the right to, and is that somebody from then on, with nothing of
-//! their own kept.
+//! A client certificate takes precedence over a token; one valid credential suffices. A request without one gets a 401: devhub
+//! has no anonymous users. A user with the right to impersonate another user acts only with the identity of that user.
 
 mod accounts;
 mod certificates;
@@ -35,7 +34,7 @@ const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 /// Knows the hub's client CA, its static tokens, and the key of its service accounts' tokens.
-pub struct Authenticator {
+pub(crate) struct Authenticator {
     client_ca: Arc<Authority>,
     serving_ca_pem: String,
     certificates: certificates::Certificates,
@@ -69,7 +68,7 @@ impl Authenticator {
     ///
     /// # Errors
     /// See [`AuthenticatorError`].
-    pub fn new(
+    pub(crate) fn new(
         client_ca: impl Into<Arc<Authority>>,
         serving_ca_pem: impl Into<String>,
         tokens: &[(String, User)],
@@ -88,7 +87,7 @@ impl Authenticator {
     }
 
     /// The CA whose certificates clients show.
-    pub fn client_ca(&self) -> &Authority {
+    pub(crate) fn client_ca(&self) -> &Authority {
         &self.client_ca
     }
 
@@ -102,7 +101,7 @@ impl Authenticator {
     ///
     /// # Errors
     /// 401 for no or bad credentials; 403 where impersonation is not allowed.
-    pub fn authenticate(
+    pub(crate) fn authenticate(
         &self,
         world: &World,
         certificate: Option<&CertificateDer<'_>>,

@@ -1,223 +1,112 @@
-//! The RBAC objects that a new hub has: Kubernetes' own, as far as there is something for them here.
-//! (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings>)
-
-use std::collections::BTreeMap;
+//! The RBAC objects of a new hub: those of Kubernetes that apply to what devhub serves
+//! (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings>).
 
 use berth_rbac::Policy;
-use k8s_openapi::api::rbac::v1::{
-    AggregationRule, ClusterRole, ClusterRoleBinding, PolicyRule, Role as NamespacedRole, RoleRef,
-    Subject,
-};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use serde::Serialize;
-use serde_json::to_value;
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use serde_json::{Value, from_value, json};
 
 use super::GROUP;
 use crate::object::Object;
 
-/// A role: its name, and its rules.
-type Role = (&'static str, &'static [&'static str]);
-
 const READ: [&str; 3] = ["get", "list", "watch"];
 const WRITE: [&str; 5] = ["create", "delete", "deletecollection", "patch", "update"];
 
-/// Aggregated roles, with the role whose rules they have, and the role they are part of.
+/// Aggregated roles, and the role whose rules they become a part of.
 const AGGREGATED: [(&str, Option<&str>); 3] = [
     ("admin", None),
     ("edit", Some("admin")),
     ("view", Some("edit")),
 ];
 
-/// A line is a rule: verbs, groups (`core` is the core group), resources, names if any; or verbs and paths. `read` and
-/// `write` are short for the verbs of both.
-const ROLES: &[Role] = &[
-    ("cluster-admin", &["* * *", "* *"]),
-    (
-        "system:discovery",
-        &[
-            "get /api,/api/*,/apis,/apis/*,/healthz,/livez,/openapi,/openapi/*,/readyz,/version,/version/",
-        ],
-    ),
-    (
-        "system:monitoring",
-        &[
-            "get /healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*",
-            "get core nodes/metrics",
-        ],
-    ),
-    (
-        "system:basic-user",
-        &[
-            "create authorization.k8s.io selfsubjectaccessreviews,selfsubjectrulesreviews",
-            "create authentication.k8s.io selfsubjectreviews",
-        ],
-    ),
-    (
-        "system:public-info-viewer",
-        &["get /healthz,/livez,/readyz,/version,/version/"],
-    ),
-    (
-        "system:auth-delegator",
-        &[
-            "create authentication.k8s.io tokenreviews",
-            "create authorization.k8s.io subjectaccessreviews",
-        ],
-    ),
-    (
-        "system:aggregate-to-admin",
-        &[
-            "create authorization.k8s.io localsubjectaccessreviews",
-            "read,write rbac.authorization.k8s.io rolebindings,roles",
-        ],
-    ),
-    (
-        "system:aggregate-to-edit",
-        &[
-            "read core pods/attach,pods/exec,pods/portforward,pods/proxy,secrets,services/proxy",
-            "impersonate core serviceaccounts",
-            "write core pods,pods/attach,pods/exec,pods/portforward,pods/proxy",
-            "create core pods/eviction",
-            "write core configmaps,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,secrets,serviceaccounts,services,services/proxy",
-            "create core serviceaccounts/token",
-            "write core,events.k8s.io events",
-            "write apps daemonsets,deployments,deployments/rollback,deployments/scale,replicasets,replicasets/scale,statefulsets,statefulsets/scale",
-            "write autoscaling horizontalpodautoscalers",
-            "write batch cronjobs,jobs",
-            "write policy poddisruptionbudgets",
-            "write networking.k8s.io ingresses,networkpolicies",
-            "read,write coordination.k8s.io leases",
-        ],
-    ),
-    (
-        "system:aggregate-to-view",
-        &[
-            "read core configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,pods,replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/status",
-            "read core bindings,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status,resourcequotas,resourcequotas/status",
-            "read core namespaces",
-            "read core,events.k8s.io events",
-            "read discovery.k8s.io endpointslices",
-            "read apps controllerrevisions,daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,replicasets,replicasets/scale,replicasets/status,statefulsets,statefulsets/scale,statefulsets/status",
-            "read autoscaling horizontalpodautoscalers,horizontalpodautoscalers/status",
-            "read batch cronjobs,cronjobs/status,jobs,jobs/status",
-            "read policy poddisruptionbudgets,poddisruptionbudgets/status",
-            "read networking.k8s.io ingresses,ingresses/status,networkpolicies",
-        ],
-    ),
-];
+const ROLES: &str = include_str!("roles.txt");
 
-/// ClusterRoles with the groups that have them.
-const BINDINGS: &[(&str, &[&str])] = &[
-    ("cluster-admin", &["system:masters"]),
-    ("system:monitoring", &["system:monitoring"]),
-    ("system:discovery", &["system:authenticated"]),
-    ("system:basic-user", &["system:authenticated"]),
-    (
-        "system:public-info-viewer",
-        &["system:authenticated", "system:unauthenticated"],
-    ),
-];
-
-/// ClusterRoles and ClusterRoleBindings; aggregated roles have their rules. What every object has besides (uid,
-/// creationTimestamp, ...) is up to whoever stores them.
+/// ClusterRoles, a Role and ClusterRoleBindings. Aggregated roles have their rules. The caller adds what every stored object
+/// has (uid, creationTimestamp, ...).
 pub(crate) fn objects() -> Vec<Object> {
-    let mut roles: Vec<_> = ROLES.iter().map(plain).collect();
-    roles.extend(
-        AGGREGATED
-            .iter()
-            .map(|&(name, part_of)| aggregated(name, part_of)),
-    );
-    let mut policy = Policy::new();
-    for role in &roles {
-        policy
-            .upsert_cluster_role(role.clone())
-            .expect("the roles above are valid; a test says so");
-    }
-    for (name, rules) in super::aggregated(&policy) {
-        for role in &mut roles {
-            if role.metadata.name.as_ref() == Some(&name) {
-                role.rules = Some(rules.clone());
-            }
+    let (mut roles, mut bindings, mut policy) = (Vec::new(), Vec::new(), Policy::new());
+    let lines = ROLES.lines().filter(|line| !line.starts_with('#'));
+    for role in lines
+        .collect::<Vec<_>>()
+        .chunk_by(|_, next| next.starts_with("  "))
+    {
+        let (name, groups) = role[0].split_once(' ').unwrap_or((role[0], ""));
+        let rules = role[1..].iter().map(|line| rule(line.trim_start()));
+        let role = cluster_role(name, rules.collect());
+        let typed = from_value(role.to_value()).expect("a ClusterRole");
+        let added = policy.upsert_cluster_role(typed);
+        added.expect("the roles are valid; a test says so");
+        roles.push(role);
+        if !groups.is_empty() {
+            bindings.push(binding(name, groups));
         }
     }
-    let bindings = BINDINGS.iter().map(|(name, groups)| binding(name, groups));
-    let roles = roles.iter().map(|role| object(role, "ClusterRole"));
+    for (name, rules) in super::aggregated(&policy) {
+        let aggregated = roles.iter_mut().filter(|role| role.name() == name);
+        aggregated.for_each(|role| role.set(&["rules"], json!(rules)));
+    }
+    roles.push(authentication_reader());
+    roles.extend(bindings);
     roles
-        .chain([object(&authentication_reader(), "Role")])
-        .chain(bindings.map(|binding| object(&binding, "ClusterRoleBinding")))
-        .collect()
 }
 
-/// For servers that ask the hub who their clients are.
-fn authentication_reader() -> NamespacedRole {
-    NamespacedRole {
-        metadata: ObjectMeta {
-            namespace: Some("kube-system".to_owned()),
-            ..metadata("extension-apiserver-authentication-reader", None)
-        },
-        rules: Some(vec![rule(
-            "read core configmaps extension-apiserver-authentication",
-        )]),
-    }
+/// For servers that read who signs the certificates of their clients.
+fn authentication_reader() -> Object {
+    let rule = rule("read core configmaps extension-apiserver-authentication");
+    let name = "extension-apiserver-authentication-reader";
+    let mut role = object("Role", name, None, json!({"rules": [rule]}));
+    role.set(&["metadata", "namespace"], "kube-system");
+    role
 }
 
-fn plain(&(name, rules): &Role) -> ClusterRole {
-    let labels = name.strip_prefix("system:aggregate-to-").map(part_of);
-    ClusterRole {
-        aggregation_rule: None,
-        metadata: metadata(name, labels),
-        rules: Some(rules.iter().map(|line| rule(line)).collect()),
-    }
-}
-
-fn aggregated(name: &str, part: Option<&str>) -> ClusterRole {
-    let (label, value) = part_of(name);
-    let selector = LabelSelector {
-        match_labels: Some([(label, value)].into()),
-        ..LabelSelector::default()
-    };
-    ClusterRole {
-        aggregation_rule: Some(AggregationRule {
-            cluster_role_selectors: Some(vec![selector]),
-        }),
-        metadata: metadata(name, part.map(part_of)),
-        rules: None,
+fn cluster_role(name: &str, rules: Vec<PolicyRule>) -> Object {
+    match AGGREGATED
+        .iter()
+        .find(|(aggregated, _)| *aggregated == name)
+    {
+        None => {
+            let part_of = name.strip_prefix("system:aggregate-to-");
+            object("ClusterRole", name, part_of, json!({"rules": rules}))
+        }
+        Some((_, part_of)) => {
+            let selector = json!({"matchLabels": {aggregate_to(name): "true"}});
+            let rule = json!({"clusterRoleSelectors": [selector]});
+            object(
+                "ClusterRole",
+                name,
+                *part_of,
+                json!({"aggregationRule": rule}),
+            )
+        }
     }
 }
 
 /// The label that makes a role part of another.
-fn part_of(role: &str) -> (String, String) {
-    (format!("{GROUP}/aggregate-to-{role}"), "true".to_owned())
+fn aggregate_to(role: &str) -> String {
+    format!("{GROUP}/aggregate-to-{role}")
 }
 
-fn binding(name: &str, groups: &[&str]) -> ClusterRoleBinding {
-    let subject = |group: &&str| Subject {
-        api_group: Some(GROUP.to_owned()),
-        kind: "Group".to_owned(),
-        name: (*group).to_owned(),
-        namespace: None,
-    };
-    ClusterRoleBinding {
-        metadata: metadata(name, None),
-        role_ref: RoleRef {
-            api_group: GROUP.to_owned(),
-            kind: "ClusterRole".to_owned(),
-            name: name.to_owned(),
-        },
-        subjects: Some(groups.iter().map(subject).collect()),
-    }
+fn binding(role: &str, groups: &str) -> Object {
+    let subject = |group: &str| json!({"apiGroup": GROUP, "kind": "Group", "name": group});
+    let fields = json!({
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
+        "subjects": groups.split(',').map(subject).collect::<Value>(),
+    });
+    object("ClusterRoleBinding", role, None, fields)
 }
 
-fn metadata(name: &str, label: Option<(String, String)>) -> ObjectMeta {
-    let own = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    let mut labels: BTreeMap<_, _> = label.into_iter().collect();
-    labels.extend([own("kubernetes.io/bootstrapping", "rbac-defaults")]);
-    let annotation = own("rbac.authorization.kubernetes.io/autoupdate", "true");
-    ObjectMeta {
-        name: Some(name.to_owned()),
-        labels: Some(labels),
-        annotations: Some([annotation].into()),
-        ..ObjectMeta::default()
+fn object(kind: &str, name: &str, part_of: Option<&str>, fields: Value) -> Object {
+    let mut object = Object::try_from(fields).expect("a JSON object");
+    object.set_type(&format!("{GROUP}/v1"), kind);
+    let metadata = json!({
+        "name": name,
+        "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
+        "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
+    });
+    object.set(&["metadata"], metadata);
+    if let Some(role) = part_of {
+        object.set(&["metadata", "labels", &aggregate_to(role)], "true");
     }
+    object
 }
 
 fn rule(line: &str) -> PolicyRule {
@@ -251,21 +140,12 @@ fn rule(line: &str) -> PolicyRule {
     }
 }
 
-fn object(typed: &impl Serialize, kind: &str) -> Object {
-    let value = to_value(typed).expect("typed objects are JSON");
-    let mut object = Object::try_from(value).expect("typed objects have metadata");
-    object.set_type(&format!("{GROUP}/v1"), kind);
-    object
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use berth_rbac::{Request, Subject};
-    use serde_json::from_value;
-
     use super::*;
+    use berth_rbac::{Request, Subject};
 
     fn policy() -> Policy {
         let mut policy = Policy::new();

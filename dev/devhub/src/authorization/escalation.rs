@@ -1,4 +1,4 @@
-//! Nobody may hand on what they do not hold
+//! Prevents escalation: users cannot grant permissions that they do not hold
 //! (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping>).
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! A [`Policy`] that follows the store: before each question it takes in what has been committed since the last.
+//! A [`Policy`] that follows the store: before each question it reads what has been committed since the last one.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{GROUP, SUPERUSERS};
 use crate::object::Object;
-use crate::storage::{EventKind, Page, StorageId, Store, Stored};
+use crate::storage::{EventKind, StorageId, Store, Stored};
 
 /// How many events are taken in one go.
 const BATCH: usize = 1000;
@@ -91,10 +91,7 @@ impl Mirror {
     fn read_again(&self, state: &mut State, store: &Store) {
         *state = State::default();
         for (index, kind) in self.kinds.iter().enumerate() {
-            // Only a page as of an earlier revision can be too old.
-            let Ok(listed) = store.list(&kind.storage, None, &Page::default(), &|_| true) else {
-                continue;
-            };
+            let listed = store.all(&kind.storage, None);
             for stored in &listed.items {
                 take(kind, &mut state.policy, stored);
             }

@@ -1,4 +1,4 @@
-//! May they? RBAC over the stored objects.
+//! Authorizes requests by the RBAC objects in the store.
 
 pub(crate) mod bootstrap;
 pub(crate) mod escalation;
@@ -23,19 +23,24 @@ pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// The RBAC objects of the store, read when they have changed.
 #[derive(Debug, Default)]
-pub struct Authorizer {
+pub(crate) struct Authorizer {
     mirror: Mirror,
 }
 
 impl Authorizer {
     /// Decides one request by the objects as they are stored now.
-    pub fn evaluate(&self, store: &Store, user: &User, request: &Request<'_>) -> Verdict {
+    pub(crate) fn evaluate(&self, store: &Store, user: &User, request: &Request<'_>) -> Verdict {
         self.mirror
             .with(store, |policy| policy.evaluate(&subject(user), request))
     }
 
     /// As [`berth_rbac::Policy::rules_for`].
-    pub fn rules_for(&self, store: &Store, user: &User, namespace: &str) -> berth_rbac::Rules {
+    pub(crate) fn rules_for(
+        &self,
+        store: &Store,
+        user: &User,
+        namespace: &str,
+    ) -> berth_rbac::Rules {
         self.mirror
             .with(store, |policy| policy.rules_for(&subject(user), namespace))
     }

@@ -1,4 +1,4 @@
-//! What every namespace has: the ServiceAccount `default`, and the hub's CA in the ConfigMap `kube-root-ca.crt`.
+//! Creates what every namespace has: the ServiceAccount `default`, and the ConfigMap `kube-root-ca.crt` with the hub's CA.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,10 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::feed::{Feed, News};
 use super::hand::{Hand, Place};
-use super::queue::Queue;
+use super::queue::{Job, work};
 use crate::World;
 use crate::object::Object;
-use crate::resources::Resource;
 use crate::status::ApiError;
 use crate::storage::{Key, StorageId};
 
@@ -28,65 +27,45 @@ const ABOUT_THE_CA: &str = "Contains a CA bundle that can be used to verify the 
 pub(super) async fn run(world: Arc<World>, cancel: CancellationToken) {
     let accounts = Hand::new(Arc::clone(&world), "service-account-controller");
     let publisher = Hand::new(Arc::clone(&world), "root-ca-cert-publisher");
-    let mut feed = Feed::new(&world, is_followed);
-    let mut queue = Queue::new();
-    loop {
-        let first = tokio::select! {
-            () = cancel.cancelled() => return,
-            news = feed.next() => Some(news),
-            () = queue.progress() => None,
-        };
-        for news in first.into_iter().chain(feed.up_to_now().await) {
-            concerned(&news)
-                .into_iter()
-                .for_each(|name| queue.add(name));
+    let feed = Feed::new(&world, |resource| {
+        [NAMESPACES, ACCOUNTS, CONFIG_MAPS].contains(&&*resource.storage.0)
+    });
+    let job = |name: &String| -> Option<Job> {
+        let lacking = Lacking::find(&world, name);
+        if lacking == Lacking::default() {
+            return None;
         }
-        queue.start(|name| {
-            let lacking = Lacking::find(&world, name);
-            if lacking == Lacking::default() {
-                return None;
+        let (accounts, publisher, name) = (accounts.clone(), publisher.clone(), name.clone());
+        Some(Box::pin(async move {
+            if lacking.account {
+                let account = json!({ "metadata": { "name": ACCOUNT } });
+                create(&accounts, ACCOUNTS, &name, account).await?;
             }
-            let (accounts, publisher, name) = (accounts.clone(), publisher.clone(), name.clone());
-            Some(Box::pin(async move {
-                if lacking.account {
-                    let account = json!({ "metadata": { "name": ACCOUNT } });
-                    create(&accounts, ACCOUNTS, &name, account).await?;
+            match lacking.config_map {
+                Some(Missing::All) => {
+                    create(&publisher, CONFIG_MAPS, &name, config_map(&publisher)).await
                 }
-                match lacking.config_map {
-                    Some(Missing::All) => {
-                        create(&publisher, CONFIG_MAPS, &name, config_map(&publisher)).await
-                    }
-                    Some(Missing::Content) => mend(&publisher, &name).await,
-                    None => Ok(()),
-                }
-            }))
-        });
-    }
-}
-
-fn is_followed(resource: &Resource) -> bool {
-    [NAMESPACES, ACCOUNTS, CONFIG_MAPS].contains(&resource.storage.0.as_ref())
+                Some(Missing::Content) => mend(&publisher, &name).await,
+                None => Ok(()),
+            }
+        }))
+    };
+    work(feed, cancel, concerned, job).await;
 }
 
 /// The namespaces in which something may be lacking now.
 fn concerned(news: &News) -> BTreeSet<String> {
-    let place = |storage: &StorageId, object: &Object| match &*storage.0 {
-        NAMESPACES => Some(object.name().to_owned()),
-        ACCOUNTS if object.name() == ACCOUNT => Some(object.namespace().to_owned()),
-        CONFIG_MAPS if object.name() == CONFIG_MAP => Some(object.namespace().to_owned()),
-        _ => None,
-    };
-    match news {
-        News::Served => BTreeSet::new(),
-        News::Listed(storage, items) => items
-            .iter()
-            .filter_map(|it| place(storage, &it.object))
-            .collect(),
-        News::Events(storage, events) => events
-            .iter()
-            .filter_map(|event| place(storage, &event.object.object))
-            .collect(),
-    }
+    let names =
+        news.objects()
+            .into_iter()
+            .filter_map(|(storage, object)| match (storage, object.name()) {
+                (NAMESPACES, name) => Some(name.to_owned()),
+                (ACCOUNTS, ACCOUNT) | (CONFIG_MAPS, CONFIG_MAP) => {
+                    Some(object.namespace().to_owned())
+                }
+                _ => None,
+            });
+    names.collect()
 }
 
 /// What a namespace has not got.
@@ -105,11 +84,7 @@ enum Missing {
 impl Lacking {
     fn find(world: &World, namespace: &str) -> Self {
         let get = |storage: &str, namespace: &str, name: &str| {
-            world.store.get(&Key {
-                storage: StorageId(storage.into()),
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
-            })
+            world.store.get(&Key::new(storage, namespace, name))
         };
         let is_there = get(NAMESPACES, "", namespace).is_some_and(|it| !it.object.is_deleting());
         if !is_there {

@@ -1,6 +1,6 @@
-//! The end of CustomResourceDefinitions: their objects go first.
+//! Ends CustomResourceDefinitions that are being deleted: their objects are deleted first.
 //!
-//! The rules are with the definitions ([`custom::clean_up`]); here they are applied whenever something has changed.
+//! [`custom::clean_up`] holds the rules. This controller calls it whenever something has changed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,65 +9,42 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::feed::{Feed, News};
-use super::queue::Queue;
+use super::queue::work;
 use crate::World;
 use crate::resources::custom;
-use crate::storage::{Key, StorageId};
+use crate::storage::Key;
 
 const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
 /// Ends definitions until cancelled.
 pub(super) async fn run(world: Arc<World>, cancel: CancellationToken) {
-    let mut feed = Feed::new(&world, |resource| {
-        resource.custom || resource.storage.0.as_ref() == DEFINITIONS
+    let feed = Feed::new(&world, |resource| {
+        resource.custom || *resource.storage.0 == *DEFINITIONS
     });
-    let mut queue = Queue::<String>::new();
-    loop {
-        let first = tokio::select! {
-            () = cancel.cancelled() => return,
-            news = feed.next() => Some(news),
-            () = queue.progress() => None,
-        };
-        for news in first.into_iter().chain(feed.up_to_now().await) {
-            concerned(&news)
-                .into_iter()
-                .for_each(|name| queue.add(name));
+    let clean_up = |name: &String| {
+        let definition = Key::new(DEFINITIONS, "", name);
+        let stored = world.store.get(&definition)?;
+        if stored.object.is_deleting() {
+            // It takes no time. What it could not do, because others were faster or finalizers hold objects, brings the
+            // definition here again.
+            custom::clean_up(&world, &definition, Timestamp::now());
         }
-        queue.start(|name| {
-            let definition = key(name);
-            let stored = world.store.get(&definition)?;
-            if stored.object.is_deleting() {
-                // It takes no time. What it could not do, because others were faster or finalizers hold objects, brings
-                // the definition here again.
-                custom::clean_up(&world, &definition, Timestamp::now());
-            }
-            None
-        });
-    }
+        None
+    };
+    work(feed, cancel, concerned, clean_up).await;
 }
 
-fn key(name: &str) -> Key {
-    Key {
-        storage: StorageId(DEFINITIONS.into()),
-        namespace: String::new(),
-        name: name.to_owned(),
-    }
-}
-
-/// The definitions that news are about. A definition has the name of the place where its objects are.
+/// The definitions that news are about. A definition has the name of the storage of its objects.
 fn concerned(news: &News) -> BTreeSet<String> {
     match news {
-        News::Served => BTreeSet::new(),
-        News::Listed(storage, items) if storage.0.as_ref() == DEFINITIONS => {
-            let names = items.iter().map(|it| it.object.name().to_owned());
-            names.collect()
-        }
-        News::Events(storage, events) if storage.0.as_ref() == DEFINITIONS => {
-            let names = events.iter().map(|it| it.object.object.name().to_owned());
-            names.collect()
-        }
-        News::Listed(storage, _) | News::Events(storage, _) => {
+        News::Listed(storage, _) | News::Events(storage, _) if *storage.0 != *DEFINITIONS => {
             BTreeSet::from([storage.0.as_ref().to_owned()])
+        }
+        news => {
+            let objects = news.objects().into_iter();
+            objects
+                .map(|(_, object)| object.name().to_owned())
+                .collect()
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that happens to objects of many kinds, also of kinds that are served only later.
+//! A feed of all changes to objects of many kinds, also of kinds that are served only later.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,8 +9,9 @@ use futures::stream::{self, BoxStream, SelectAll, StreamExt};
 use tokio::sync::watch;
 
 use crate::World;
+use crate::object::Object;
 use crate::resources::{Resource, Served};
-use crate::storage::{Event, Page, StorageId, Store, Stored, Watch};
+use crate::storage::{Event, StorageId, Store, Stored, Watch};
 
 /// Something that has happened.
 #[derive(Debug)]
@@ -21,6 +22,24 @@ pub(super) enum News {
     Listed(StorageId, Vec<Arc<Stored>>),
     /// What happened since, in order.
     Events(StorageId, Vec<Event>),
+}
+
+impl News {
+    /// The objects that the news are about, each with the name of its storage.
+    pub(super) fn objects(&self) -> Vec<(&str, &Object)> {
+        let (storage, objects): (_, Vec<&Object>) = match self {
+            Self::Served => return Vec::new(),
+            Self::Listed(storage, items) => (storage, items.iter().map(|it| &it.object).collect()),
+            Self::Events(storage, events) => {
+                let objects = events.iter().map(|event| &event.object.object);
+                (storage, objects.collect())
+            }
+        };
+        objects
+            .into_iter()
+            .map(|object| (&*storage.0, object))
+            .collect()
+    }
 }
 
 /// A place in the history of all kinds.
@@ -109,10 +128,8 @@ fn kind(store: Arc<Store>, storage: StorageId) -> impl stream::Stream<Item = New
                 return Some((News::Events(storage, events), Some(watch)));
             }
             loop {
-                // Reading the present never expires; what was read may be too old for a watch by now.
-                let Ok(listed) = store.list(&storage, None, &Page::default(), &|_| true) else {
-                    return None;
-                };
+                // What was read may be too old for a watch by now.
+                let listed = store.all(&storage, None);
                 if let Ok(watch) = store.watch(&storage, listed.revision) {
                     return Some((News::Listed(storage, listed.items), Some(watch)));
                 }

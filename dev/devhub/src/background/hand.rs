@@ -1,4 +1,4 @@
-//! How a controller writes: as everybody else, under its own name.
+//! The client of a controller: it writes as any other client, under the controller's name.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,13 +124,10 @@ impl Hand {
             subresource: place.subresource,
             namespace: place.namespace,
             options: WriteOptions {
-                dry_run: false,
                 field_manager: "kube-controller-manager".to_owned(),
                 field_validation: FieldValidation::Ignore,
-                field_manager_parameter: None,
-                field_validation_parameter: None,
-                force: false,
                 timeout: TIMEOUT,
+                ..WriteOptions::default()
             },
             now: Timestamp::now(),
         }

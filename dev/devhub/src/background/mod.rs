@@ -1,11 +1,10 @@
-//! What a hub's controllers do, so that deletions end and certificates are signed: garbage collection, namespaces,
-//! definitions, certificate signing, and what every namespace has.
+//! The controllers of a hub: garbage collection, namespaces, definitions, certificate signing, and the defaults of namespaces.
 //!
 //! # Promises
-//! - A controller acts through the same writes as everybody else, under the name it has in Kubernetes: webhooks are asked, and
-//!   finalizers respected.
-//! - It hears of every change, also when it falls behind the history; and it rests while there is none.
-//! - What cannot be done now is tried again, less and less often.
+//! - A controller writes as any other client, under the name that it has in Kubernetes: webhooks are called, and finalizers
+//!   respected.
+//! - A controller sees every change, even if it falls behind the history. It is idle while nothing changes.
+//! - A failed job is repeated, with growing delays.
 
 mod collector;
 mod defaults;
@@ -25,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::World;
 
 /// Runs all of it until cancelled.
-pub async fn run(world: Arc<World>, cancel: CancellationToken) {
+pub(crate) async fn run(world: Arc<World>, cancel: CancellationToken) {
     let (world, cancel) = (&world, &cancel);
     tokio::join!(
         collector::run(Arc::clone(world), cancel.clone()),

@@ -1,4 +1,4 @@
-//! The end of namespaces: everything in them goes first, as far as its finalizers let it; then the namespace itself.
+//! Ends namespaces that are being deleted: first their content, as far as finalizers allow, then the namespace itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::feed::{Feed, News};
 use super::hand::{Hand, Place};
-use super::queue::Queue;
+use super::queue::{Job, work};
 use crate::World;
 use crate::object::{self, Object};
 use crate::resources::{Resource, Verb};
 use crate::status::ApiError;
-use crate::storage::{Event, Key, Page, StorageId};
+use crate::storage::{Key, StorageId};
 
 /// What this controller keeps a namespace by, in `spec.finalizers`.
 const FINALIZER: &str = "kubernetes";
@@ -23,51 +23,27 @@ const NAMESPACES: &str = "namespaces";
 /// Ends namespaces until cancelled.
 pub(super) async fn run(world: Arc<World>, cancel: CancellationToken) {
     let hand = Hand::new(Arc::clone(&world), "namespace-controller");
-    let mut feed = Feed::new(&world, |resource| {
-        resource.namespaced || resource.storage.0.as_ref() == NAMESPACES
+    let feed = Feed::new(&world, |resource| {
+        resource.namespaced || *resource.storage.0 == *NAMESPACES
     });
-    let mut queue = Queue::new();
-    loop {
-        let first = tokio::select! {
-            () = cancel.cancelled() => return,
-            news = feed.next() => Some(news),
-            () = queue.progress() => None,
-        };
-        for news in first.into_iter().chain(feed.up_to_now().await) {
-            let ended = concerned(&news)
-                .into_iter()
-                .filter(|name| state(&world, name) != State::Stays);
-            ended.for_each(|name| queue.add(name));
+    let job = |name: &String| -> Option<Job> {
+        let (hand, name) = (hand.clone(), name.clone());
+        match state(&hand.world, &name) {
+            State::Stays => None,
+            State::Ends | State::Gone => Some(Box::pin(async move { end(&hand, &name).await })),
         }
-        queue.start(|name| {
-            let (hand, name) = (hand.clone(), name.clone());
-            match state(&hand.world, &name) {
-                State::Stays => None,
-                State::Ends | State::Gone => Some(Box::pin(async move { end(&hand, &name).await })),
-            }
-        });
-    }
+    };
+    work(feed, cancel, concerned, job).await;
 }
 
 /// The namespaces that news are about.
 fn concerned(news: &News) -> BTreeSet<String> {
-    let place = |storage: &StorageId, object: &Object| {
-        let is_namespace = storage.0.as_ref() == NAMESPACES;
-        let name = if is_namespace {
-            object.name()
-        } else {
-            object.namespace()
-        };
-        name.to_owned()
-    };
-    match news {
-        News::Served => BTreeSet::new(),
-        News::Listed(storage, items) => items.iter().map(|it| place(storage, &it.object)).collect(),
-        News::Events(storage, events) => {
-            let objects = events.iter().map(|event: &Event| &event.object.object);
-            objects.map(|object| place(storage, object)).collect()
-        }
-    }
+    let objects = news.objects().into_iter();
+    let names = objects.map(|(storage, object)| match storage {
+        NAMESPACES => object.name().to_owned(),
+        _ => object.namespace().to_owned(),
+    });
+    names.collect()
 }
 
 /// What there is of a namespace.
@@ -88,11 +64,7 @@ fn state(world: &World, name: &str) -> State {
 }
 
 fn key(name: &str) -> Key {
-    Key {
-        storage: StorageId(NAMESPACES.into()),
-        namespace: String::new(),
-        name: name.to_owned(),
-    }
+    Key::new(NAMESPACES, "", name)
 }
 
 /// What is left in a namespace.
@@ -182,14 +154,7 @@ fn in_namespaces(hand: &Hand) -> Vec<Arc<Resource>> {
 
 impl Content {
     fn count(&mut self, world: &World, resource: &Resource, namespace: &str) {
-        let listed = world.store.list(
-            &resource.storage,
-            Some(namespace),
-            &Page::default(),
-            &|_| true,
-        );
-        // Reading the present never expires.
-        let items = listed.map(|listed| listed.items).unwrap_or_default();
+        let items = world.store.all(&resource.storage, Some(namespace)).items;
         if items.is_empty() {
             return;
         }
@@ -205,8 +170,7 @@ impl Content {
 
     /// `status.conditions` of the namespace, with a new time where something else is the case now.
     fn conditions(&self, namespace: &Object, now: Timestamp) -> Vec<Value> {
-        let old = namespace.at(&["status", "conditions"]);
-        let mut conditions = old.and_then(Value::as_array).cloned().unwrap_or_default();
+        let mut conditions = namespace.items(&["status", "conditions"]).to_vec();
         for (sort, is_so, reason, message) in self.findings() {
             let status = if is_so { "True" } else { "False" };
             let mut condition = json!({

@@ -1,4 +1,4 @@
-//! What a controller has to look at: each key by one job at a time, and again after a failure.
+//! A controller's queue: one job at a time for each key, and another try after a failure.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -8,7 +8,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
+use super::feed::{Feed, News};
 use crate::status::ApiError;
 
 /// Jobs at the same time.
@@ -19,6 +21,29 @@ const LAST_DELAY: Duration = Duration::from_secs(30);
 
 /// Something to be done.
 pub(super) type Job = BoxFuture<'static, Result<(), ApiError>>;
+
+/// Follows a feed until cancelled. `concerned` names the keys that news are about; `job` makes what is to be done for one.
+pub(super) async fn work<K>(
+    mut feed: Feed,
+    cancel: CancellationToken,
+    concerned: impl Fn(&News) -> BTreeSet<K>,
+    mut job: impl FnMut(&K) -> Option<Job>,
+) where
+    K: Clone + Eq + Hash + Ord + Send + fmt::Debug + 'static,
+{
+    let mut queue = Queue::new();
+    loop {
+        let first = tokio::select! {
+            () = cancel.cancelled() => return,
+            news = feed.next() => Some(news),
+            () = queue.progress() => None,
+        };
+        for news in first.into_iter().chain(feed.up_to_now().await) {
+            queue.due.append(&mut concerned(&news));
+        }
+        queue.start(&mut job);
+    }
+}
 
 /// Keys, and the jobs that are under way for them.
 pub(super) struct Queue<K> {

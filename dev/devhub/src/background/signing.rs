@@ -1,7 +1,7 @@
 //! The signer `kubernetes.io/kube-apiserver-client`: approved requests get a certificate of the hub's client CA.
 //!
-//! What it cannot sign, it says so by the condition `Failed`. Other signers' requests it leaves alone. A request is signed
-//! once, however often it changes: the certificate is there then.
+//! A request that cannot be signed gets the condition `Failed`. Requests for other signers are ignored. A request that has a
+//! certificate is not signed again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::World;
 use crate::object::{self, Object};
 use crate::resources::builtin::certificates::{CLIENT_SIGNER, request};
-use crate::storage::{Key, Page, StorageId, Stored};
+use crate::storage::{Key, StorageId, Stored};
 
 /// Where requests are.
 const STORAGE: &str = "certificatesigningrequests.certificates.k8s.io";
@@ -40,13 +40,7 @@ pub(super) async fn run(world: Arc<World>, cancel: CancellationToken) {
 async fn follow(world: &World) {
     let storage = StorageId(STORAGE.into());
     loop {
-        let Ok(listed) = world
-            .store
-            .list(&storage, None, &Page::default(), &|_| true)
-        else {
-            // Only a page as of an earlier revision can be too old.
-            return;
-        };
+        let listed = world.store.all(&storage, None);
         for stored in &listed.items {
             handle(world, stored);
         }
@@ -71,11 +65,7 @@ fn handle(world: &World, stored: &Stored) {
     ) else {
         return;
     };
-    let key = Key {
-        storage: StorageId(STORAGE.into()),
-        namespace: String::new(),
-        name: stored.object.name().to_owned(),
-    };
+    let key = Key::new(STORAGE, "", stored.object.name());
     let _ = world.store.update(&key, stored.revision, outcome);
 }
 
@@ -111,10 +101,7 @@ fn outcome(csr: &Object, authority: &Authority, now: Timestamp) -> Option<Object
 }
 
 fn conditions(csr: &Object) -> &[Value] {
-    let conditions = csr.at(&["status", "conditions"]);
-    conditions
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+    csr.items(&["status", "conditions"])
 }
 
 fn has(csr: &Object, r#type: &str) -> bool {
@@ -137,8 +124,7 @@ fn sign(csr: &Object, authority: &Authority, now: Timestamp) -> Result<String, S
 
 /// In kube-controller-manager's words.
 fn usages(csr: &Object) -> Result<Vec<Usage>, String> {
-    let names = csr.at(&["spec", "usages"]).and_then(Value::as_array);
-    let names = names.into_iter().flatten().filter_map(Value::as_str);
+    let names = csr.texts(&["spec", "usages"]).into_iter();
     let usages = names.map(|name| {
         Usage::named(name).ok_or_else(|| format!("invalid usage for client certificate: {name}"))
     });

@@ -1,4 +1,4 @@
-//! Answers: an object, a list, a table or an error, in the form that was agreed on.
+//! Responses: an object, a list, a table or an error, in the negotiated form.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -1,10 +1,9 @@
-//! What happens to a request, in the API server's order: who is it, is there room, may they, is there such a thing, do it.
+//! Handles a request in the API server's order: authentication, limits, authorization, routing, execution.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use berth_rbac::Request as Question;
-use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;
@@ -14,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::World;
 use crate::authorization::{SUPERUSERS, forbidden};
 use crate::protocol::answer::{self, Body};
+use crate::protocol::body::RequestBody;
 use crate::protocol::call::Call;
 use crate::protocol::openapi::Documents;
 use crate::protocol::path::{RequestInfo, decode};
@@ -51,15 +51,11 @@ impl App {
     }
 
     /// Answers a request of a client that showed this certificate.
-    pub(crate) async fn answer<B>(
+    pub(crate) async fn answer(
         &self,
-        request: Request<B>,
+        request: Request<impl RequestBody>,
         certificate: Option<&CertificateDer<'_>>,
-    ) -> Response<Body>
-    where
-        B: hyper::body::Body<Data = Bytes>,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+    ) -> Response<Body> {
         let begun = Instant::now();
         let (mut parts, body) = request.into_parts();
         // HTTP/2 names the host beside the path.
@@ -103,17 +99,13 @@ impl App {
         response
     }
 
-    async fn process<B>(
+    async fn process(
         &self,
         asked: &Asked<'_>,
-        body: B,
+        body: impl RequestBody,
         user: &mut User,
         warnings: &mut Warnings,
-    ) -> Result<Response<Body>, ApiError>
-    where
-        B: hyper::body::Body<Data = Bytes>,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+    ) -> Result<Response<Body>, ApiError> {
         let (world, info) = (&self.world, asked.info);
         let question = question(info);
         *user = world.authenticator.authenticate(

@@ -1,9 +1,11 @@
-//! Bodies of requests: how large, of which type, and what is in them.
+//! Receives and reads the bodies of requests.
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body;
 use serde_json::Value;
+use tower::BoxError;
 
 use crate::protocol::{json, protobuf, strict};
 use crate::resources::Resource;
@@ -29,6 +31,11 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
+
+/// The body of a request.
+pub(crate) trait RequestBody: Body<Data = Bytes, Error: Into<BoxError>> {}
+
+impl<B: Body<Data = Bytes, Error: Into<BoxError>>> RequestBody for B {}
 
 /// A patch that was read, and what a strict decoder noticed in it.
 #[derive(Debug)]
@@ -57,11 +64,7 @@ enum Format {
 ///
 /// # Errors
 /// 413 for one that is too large, 400 for one that breaks off.
-pub(crate) async fn receive<B>(body: B) -> Result<Bytes, ApiError>
-where
-    B: hyper::body::Body<Data = Bytes>,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+pub(crate) async fn receive(body: impl RequestBody) -> Result<Bytes, ApiError> {
     match Limited::new(body, LIMIT).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(ApiError::new(

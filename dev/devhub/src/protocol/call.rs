@@ -1,4 +1,4 @@
-//! A request on its way, and answers about one object.
+//! A request that is being handled, and responses with one object.
 
 use std::sync::Arc;
 

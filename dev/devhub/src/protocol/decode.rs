@@ -1,4 +1,4 @@
-//! From a body to an object of the type that a path takes, or to what kube-apiserver says of one that is not.
+//! Decodes a body into an object of the type that a path accepts. Errors are kube-apiserver's.
 
 use bytes::Bytes;
 use http::HeaderMap;

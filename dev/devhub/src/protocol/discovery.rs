@@ -1,12 +1,12 @@
-//! Discovery: which groups, versions and resources there are.
+//! Discovery: the groups, versions and resources that are served.
 //!
-//! Each function answers one path from the resources that are served. Groups keep the order of the resources, those of
-//! CustomResourceDefinitions come last by name; versions stand by Kubernetes' order of preference.
+//! Each function makes the response for one path. Groups keep the order of the resources; those of CustomResourceDefinitions
+//! come last, by name. Versions are in Kubernetes' order of preference.
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::resources::{Resource, Subresource, Verb};
 
@@ -220,54 +220,43 @@ fn verbs(verbs: &[Verb], custom: bool) -> Vec<&'static str> {
     told.map(|verb| verb.as_str()).collect()
 }
 
-fn names_of(resource: &Resource) -> Map<String, Value> {
-    let mut fields = Map::new();
+/// Adds the short names and categories of a resource that has some.
+fn add_names(value: &mut Value, resource: &Resource) {
     for (field, names) in [
         ("shortNames", &resource.short_names),
         ("categories", &resource.categories),
     ] {
         if !names.is_empty() {
-            fields.insert(field.to_owned(), names.clone().into());
+            value[field] = json!(names);
         }
-    }
-    fields
-}
-
-fn with(value: Value, more: Map<String, Value>) -> Value {
-    match value {
-        Value::Object(mut fields) => {
-            fields.extend(more);
-            Value::Object(fields)
-        }
-        other => other,
     }
 }
 
 fn resource_value(resource: &Resource) -> Value {
-    let value = json!({
+    let mut value = json!({
         "name": resource.name,
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
         "kind": resource.kind,
         "verbs": verbs(&resource.verbs, resource.custom),
     });
-    with(value, names_of(resource))
+    add_names(&mut value, resource);
+    value
 }
 
 fn part_value(resource: &Resource, part: &Subresource) -> Value {
-    let value = json!({
+    let mut value = json!({
         "name": format!("{}/{}", resource.name, part.name),
         "singularName": "",
         "namespaced": resource.namespaced,
         "kind": part.kind,
         "verbs": verbs(&part.verbs, false),
     });
-    let mut foreign = Map::new();
     if takes_other_kind(resource, part) {
-        foreign.insert("group".to_owned(), part.group.as_str().into());
-        foreign.insert("version".to_owned(), part.version.as_str().into());
+        value["group"] = part.group.as_str().into();
+        value["version"] = part.version.as_str().into();
     }
-    with(value, foreign)
+    value
 }
 
 /// Whether a subresource takes a kind of another group or version.
@@ -281,39 +270,31 @@ fn aggregated_resource(resource: &Resource) -> Value {
     } else {
         "Cluster"
     };
-    // Built-in kinds leave out what the list's own group and version say.
     let kind_of = |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
+    // Built-in kinds leave out what the list's own group and version say.
     let own_kind = |kind: &str| match resource.custom {
         true => kind_of(&resource.group, &resource.version, kind),
         false => kind_of("", "", kind),
     };
-    let value = json!({
+    let mut value = json!({
         "resource": resource.name,
         "responseKind": own_kind(&resource.kind),
         "scope": scope,
         "singularResource": resource.singular,
         "verbs": verbs(&resource.verbs, resource.custom),
     });
-    let mut more = names_of(resource);
-    let parts: Vec<Value> = sorted_parts(resource)
-        .into_iter()
-        .map(|part| {
-            let kind = if takes_other_kind(resource, part) {
-                kind_of(&part.group, &part.version, &part.kind)
-            } else {
-                own_kind(&part.kind)
-            };
-            json!({
-                "subresource": part.name,
-                "responseKind": kind,
-                "verbs": verbs(&part.verbs, false),
-            })
-        })
-        .collect();
-    if !parts.is_empty() {
-        more.insert("subresources".to_owned(), parts.into());
+    add_names(&mut value, resource);
+    let parts = sorted_parts(resource).into_iter().map(|part| {
+        let kind = match takes_other_kind(resource, part) {
+            true => kind_of(&part.group, &part.version, &part.kind),
+            false => own_kind(&part.kind),
+        };
+        json!({"subresource": part.name, "responseKind": kind, "verbs": verbs(&part.verbs, false)})
+    });
+    if !resource.subresources.is_empty() {
+        value["subresources"] = parts.collect();
     }
-    with(value, more)
+    value
 }
 
 #[cfg(test)]

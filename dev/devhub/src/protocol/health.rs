@@ -1,4 +1,4 @@
-//! Paths that are no resources: health, version, discovery, OpenAPI.
+//! Paths that are not resources: health, version, discovery, OpenAPI.
 
 use std::sync::Arc;
 

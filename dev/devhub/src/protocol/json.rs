@@ -1,4 +1,4 @@
-//! JSON as the API server reads it: the last of several fields of one name counts, and the others are told.
+//! Reads JSON as the API server does: of several fields with the same name the last counts, and the others are reported.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! JSONPath in Kubernetes' dialect, as printer columns have it: `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`,
+//! JSONPath in Kubernetes' dialect, for printer columns: `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`,
 //! `.metadata.labels.example\.com/a`, `.spec.list[-1]`.
 //!
-//! A path is turned into one of the standard (RFC 9535), which has no root to leave out and no escapes in names.
+//! A path is translated to the standard (RFC 9535), which requires the root `$` and has no escapes in names.
 
 use jsonpath_rust::parser::{model::JpQuery, parse_json_path};
 use jsonpath_rust::query::js_path_process;

@@ -1,4 +1,4 @@
-//! HTTP: what a request means, and how an answer looks.
+//! HTTP: interprets requests and makes responses.
 
 mod answer;
 mod app;
@@ -28,4 +28,4 @@ mod watch;
 mod write;
 
 pub(crate) use app::App;
-pub(crate) use listener::Listener;
+pub(crate) use listener::serve;

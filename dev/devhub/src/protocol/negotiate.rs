@@ -1,4 +1,4 @@
-//! What form an answer takes: JSON or YAML; the object itself, its metadata, or a table.
+//! Negotiates the form of a response: JSON or YAML; the object itself, its metadata, or a table.
 
 use http::{HeaderMap, StatusCode, header};
 

@@ -1,10 +1,10 @@
-//! OpenAPI: what `kubectl explain` shows, and what `kubectl apply` asks before it sends a patch.
+//! OpenAPI, which `kubectl explain` shows, and `kubectl apply` reads before it sends a patch.
 //!
-//! Version 3, one document for each group version, is what kubectl reads since 1.27. Of version 2 there is an empty document:
-//! kubectl asks for it, as protobuf, before it sends a file with a `kind: List` in it, and leaves the check to the server if it
-//! finds no types there.
+//! kubectl reads version 3, with one document for each group version, since 1.27. Of version 2 devhub serves an empty document:
+//! kubectl requests it, as protobuf, before it sends a file with a `kind: List`, and leaves the check to the server if the
+//! document has no types.
 //!
-//! Documents are made when somebody asks for the first of them, and kept while the resources of their group version stay.
+//! A document is made at the first request for one, and kept until the resources of its group version change.
 
 mod components;
 mod paths;

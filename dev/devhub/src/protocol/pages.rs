@@ -1,4 +1,4 @@
-//! Where a list goes on (`continue`), and as of which revision it is read (`resourceVersion`).
+//! The start of a list: after which object (`continue`), and at which revision (`resourceVersion`).
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! What a request is about, by its path and method: the verb, the resource, the object.
+//! Reads the path and method of a request: the verb, the resource, the object.
 //!
-//! Paths are read as the API server reads them, for authorization depends on it; no list of resources is needed for that.
+//! Authorization depends on it, so paths are read as the API server reads them. The list of resources is not needed.
 
 use http::Method;
 

@@ -1,5 +1,5 @@
-//! Parameters of requests, read and checked as the API server does: what it does not know it ignores, what it cannot read is
-//! a 400, and what does not go together is a 422 for an object of options.
+//! Reads and checks the parameters of requests as the API server does: unknown parameters are ignored, malformed ones are a 400,
+//! and combinations that are not allowed are a 422 about an object of options.
 
 use std::time::Duration;
 

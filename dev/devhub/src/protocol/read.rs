@@ -1,4 +1,4 @@
-//! Reads: one object, or a list, whole or by pages.
+//! Reads one object, or a list, as a whole or in pages.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};

@@ -1,14 +1,14 @@
-//! From the path of a resource to what answers for it.
+//! Routes the path of a resource to its handler.
 //!
-//! Where nothing answers, the words differ as they do with kube-apiserver: among its own kinds there is a Status, elsewhere,
-//! where CustomResourceDefinitions would be, a line of text.
+//! Responses to unknown paths are those of kube-apiserver: a Status in the groups of built-in kinds; elsewhere, where
+//! CustomResourceDefinitions could be, a line of text.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{Response, StatusCode};
 
 use crate::protocol::answer::{self, Body};
+use crate::protocol::body::RequestBody;
 use crate::protocol::call::Call;
 use crate::protocol::write::{self, Method, Warnings};
 use crate::protocol::{read, watch};
@@ -16,15 +16,11 @@ use crate::resources::{Resource, Verb};
 use crate::status::{ApiError, Details};
 
 /// Answers a request for a resource.
-pub(crate) async fn resource<B>(
+pub(crate) async fn resource(
     call: &Call<'_>,
-    body: B,
+    body: impl RequestBody,
     warnings: &mut Warnings,
-) -> Result<Response<Body>, ApiError>
-where
-    B: hyper::body::Body<Data = Bytes>,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) -> Result<Response<Body>, ApiError> {
     let info = call.info;
     let (resource, verb) = match route(call) {
         Route::To(resource, verb) => (resource, verb),

@@ -1,4 +1,4 @@
-//! Words for errors about forms of objects, and the metadata of tables.
+//! Names of Go types for error messages, and the metadata of tables.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What a strict decoder notices in a document that can be read: fields that nobody knows, and fields that are there twice.
+//! What a strict decoder reports about a readable document: unknown fields, and fields that occur twice.
 
 use crate::writes::FieldValidation;
 

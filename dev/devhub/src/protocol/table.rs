@@ -1,4 +1,4 @@
-//! Tables: how the server shows objects to people (`meta.k8s.io` `Table`).
+//! Tables, in which kubectl shows objects (`meta.k8s.io` `Table`).
 
 use std::borrow::Cow;
 

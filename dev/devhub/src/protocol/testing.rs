@@ -37,6 +37,11 @@ pub(crate) fn resource(group: &str, version: &str, name: &str, kind: &str) -> Re
         custom: false,
         selectable_fields: Vec::new(),
         reading: None,
+        name_errors: berth_api::names::dns1123_subdomain,
+        needs_version: false,
+        creates_on_update: false,
+        takes_status_on_create: false,
+        has_generation: false,
         behaviour: &Ordinary,
     }
 }

@@ -1,7 +1,7 @@
-//! Watches: what happens to objects, one line of JSON for each event.
+//! Watches: the changes of objects, as one line of JSON for each event.
 //!
-//! A watch reads the store's history when its client is ready for more. So a slow client costs no memory; one that falls
-//! behind the history is told that it is too late, and lists anew. Nothing runs for a client that has gone.
+//! A watch reads the history of the store when its client is ready for more. So a slow client costs no memory. A client that
+//! falls behind the history gets the error `Expired`, and lists again. Nothing runs for a client that has disconnected.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

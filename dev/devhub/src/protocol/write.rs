@@ -1,8 +1,7 @@
-//! Writes: from a request to [`crate::writes`], and from what became of it to an answer.
+//! Writes: turns a request into a call of [`crate::writes`], and the outcome into a response.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -10,15 +9,14 @@ use tokio::time::Instant;
 
 use crate::object::Object;
 use crate::protocol::answer::{self, Body};
-use crate::protocol::body::{self, PatchType};
+use crate::protocol::body::{self, PatchType, RequestBody};
 use crate::protocol::call::Call;
 use crate::protocol::decode::Expected;
-use crate::protocol::negotiate::Accepted;
 use crate::protocol::query::WriteParameters;
 use crate::protocol::read;
 use crate::resources::Resource;
 use crate::status::ApiError;
-use crate::writes::{self, Deleted, FieldValidation, Outcome, WriteOptions, Writer};
+use crate::writes::{self, Deleted, WriteOptions, Writer};
 
 /// The methods that write an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,17 +30,13 @@ pub(crate) enum Method {
 pub(crate) type Warnings = Vec<String>;
 
 /// Creates, replaces or patches.
-pub(crate) async fn write<B>(
+pub(crate) async fn write(
     call: &Call<'_>,
     resource: &Arc<Resource>,
     method: Method,
-    body: B,
+    body: impl RequestBody,
     warnings: &mut Warnings,
-) -> Result<Response<Body>, ApiError>
-where
-    B: hyper::body::Body<Data = Bytes>,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) -> Result<Response<Body>, ApiError> {
     let sort = match method {
         Method::Patch => Some(body::patch_type(resource, call.headers)?),
         Method::Create | Method::Update => None,
@@ -86,16 +80,6 @@ where
             }
         }
     };
-    show(call, accepted, resource, method, &outcome)
-}
-
-fn show(
-    call: &Call<'_>,
-    accepted: Accepted,
-    resource: &Resource,
-    method: Method,
-    outcome: &Outcome,
-) -> Result<Response<Body>, ApiError> {
     let code = if method == Method::Create || outcome.created {
         StatusCode::CREATED
     } else {
@@ -105,16 +89,12 @@ fn show(
 }
 
 /// Deletes one object.
-pub(crate) async fn delete<B>(
+pub(crate) async fn delete(
     call: &Call<'_>,
     resource: &Arc<Resource>,
-    body: B,
+    body: impl RequestBody,
     warnings: &mut Warnings,
-) -> Result<Response<Body>, ApiError>
-where
-    B: hyper::body::Body<Data = Bytes>,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) -> Result<Response<Body>, ApiError> {
     let accepted = call.accepted(resource)?;
     let bytes = body::receive(body).await?;
     let options = body::options(call.headers, &bytes)?;
@@ -141,16 +121,12 @@ where
 }
 
 /// Deletes the objects of a collection.
-pub(crate) async fn delete_collection<B>(
+pub(crate) async fn delete_collection(
     call: &Call<'_>,
     resource: &Arc<Resource>,
-    body: B,
+    body: impl RequestBody,
     warnings: &mut Warnings,
-) -> Result<Response<Body>, ApiError>
-where
-    B: hyper::body::Body<Data = Bytes>,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) -> Result<Response<Body>, ApiError> {
     let accepted = call.accepted(resource)?;
     let list = call.query.list_options(resource, "", false)?;
     let bytes = body::receive(body).await?;
@@ -188,12 +164,8 @@ fn writer<'a>(
 fn delete_options(call: &Call<'_>, dry_run: bool) -> WriteOptions {
     WriteOptions {
         dry_run,
-        field_manager: String::new(),
-        field_validation: FieldValidation::Ignore,
-        field_manager_parameter: None,
-        field_validation_parameter: None,
-        force: false,
         timeout: remaining(call),
+        ..WriteOptions::default()
     }
 }
 

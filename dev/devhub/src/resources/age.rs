@@ -1,4 +1,4 @@
-//! How long ago something was, as Kubernetes tells people: two or three figures that matter.
+//! Ages in Kubernetes' notation, with two or three significant figures.
 
 use jiff::Timestamp;
 

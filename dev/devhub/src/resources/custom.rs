@@ -1,57 +1,38 @@
-//! CustomResourceDefinitions: checked, and turned into resources.
+//! CustomResourceDefinitions: validates them, and turns them into resources.
 //!
-//! A definition's names are accepted, and its resources served, with the write that makes it: there is no controller to wait
-//! for. What takes time is a definition's end, since its objects go first: `end`.
+//! The write of a definition accepts its names and serves its resources; no controller is involved. Only its deletion takes
+//! time, because its objects are deleted first (`end`).
 
 mod checks;
 mod definitions;
 mod end;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
-use crate::object::Object;
+use crate::object::{Object, items_at, text_at as text};
 use crate::resources::schema::{OBJECT_META, Schema, object_meta, type_meta};
 use crate::resources::{Behaviour, Column, Columns, Reading, Resource, Subresource, Verb, WriteTo};
-use crate::status::{ApiError, FieldError, qualified};
+use crate::status::{ApiError, qualified};
 use crate::storage::{Key, StorageId};
 
 pub(crate) use definitions::Definitions;
 pub(crate) use end::clean_up;
-
-/// The group of CustomResourceDefinitions.
-const GROUP: &str = "apiextensions.k8s.io";
+#[cfg(test)]
+pub(crate) use testing::resources;
 
 /// What a kind says of its metadata.
 const ABOUT_METADATA: &str = "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-/// The resources that a definition serves, one for each served version.
-///
-/// # Errors
-/// What kube-apiserver would refuse it for, and what devhub has not (conversion by webhook, ...).
-pub fn resources(definition: &CustomResourceDefinition) -> Result<Vec<Resource>, Vec<FieldError>> {
-    let wrong = |why: String| vec![FieldError::invalid("<nil>", Value::Null, why)];
-    let json = serde_json::to_value(definition).map_err(|error| wrong(error.to_string()))?;
-    let mut object = Object::try_from(json).map_err(|error| wrong(error.to_string()))?;
-    Definitions.default(&mut object);
-    let json = object.into_value();
-    let errors = checks::errors(&json, None);
-    if errors.is_empty() {
-        Ok(served(&json))
-    } else {
-        Err(errors)
-    }
-}
-
 /// The resources of a definition that has been checked.
 fn served(definition: &Value) -> Vec<Resource> {
     let spec = &definition["spec"];
-    let versions = spec["versions"].as_array().map(Vec::as_slice);
-    let versions = versions.unwrap_or_default();
+    let versions = items_at(spec, "versions");
     let storage = versions.iter().find(|version| version["storage"] == true);
     let Some(storage) = storage else {
         return Vec::new();
@@ -65,10 +46,6 @@ fn served(definition: &Value) -> Vec<Resource> {
         .filter(|version| version["served"] == true)
         .map(|version| resource(spec, version, text(storage, "name"), &reading))
         .collect()
-}
-
-fn text<'a>(json: &'a Value, name: &str) -> &'a str {
-    json.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn texts(json: &Value) -> Vec<String> {
@@ -109,8 +86,8 @@ fn resource(spec: &Value, version: &Value, storage: &str, reading: &Reading) -> 
             verbs: Vec::new(),
         });
     }
-    let columns = version["additionalPrinterColumns"].as_array();
-    let selectable = version["selectableFields"].as_array();
+    let columns = items_at(version, "additionalPrinterColumns").iter();
+    let selectable = items_at(version, "selectableFields").iter();
     Resource {
         group: group.to_owned(),
         version: text(version, "name").to_owned(),
@@ -128,16 +105,19 @@ fn resource(spec: &Value, version: &Value, storage: &str, reading: &Reading) -> 
         } else {
             Arc::new(schema(&version["schema"]["openAPIV3Schema"]))
         },
-        columns: Columns::Paths(columns.into_iter().flatten().map(column).collect()),
+        columns: Columns::Paths(columns.map(column).collect()),
         storage: storage_id(group, plural),
         storage_version: format!("{group}/{storage}"),
         custom: true,
         selectable_fields: selectable
-            .into_iter()
-            .flatten()
             .map(|field| text(field, "jsonPath").trim_start_matches('.').to_owned())
             .collect(),
         reading: Some(reading.clone()),
+        name_errors: berth_api::names::dns1123_subdomain,
+        needs_version: true,
+        creates_on_update: false,
+        takes_status_on_create: false,
+        has_generation: true,
         behaviour: if has_status {
             &Custom { has_status: true }
         } else {
@@ -193,14 +173,6 @@ struct Custom {
 }
 
 impl Behaviour for Custom {
-    fn allows_unconditional_update(&self) -> bool {
-        false
-    }
-
-    fn has_generation(&self) -> bool {
-        true
-    }
-
     fn is_new_generation(&self, object: &Object, old: &Object) -> bool {
         let content = |object: &Object| {
             let mut fields = object.fields().clone();
@@ -213,23 +185,15 @@ impl Behaviour for Custom {
         content(object) != content(old)
     }
 
-    fn authorize(
-        &self,
-        write: &WriteTo<'_>,
-        _object: &Object,
-        old: Option<&Object>,
-    ) -> Result<(), ApiError> {
+    fn authorize(&self, write: &WriteTo<'_>, _object: &Object) -> Result<(), ApiError> {
         let resource = write.resource;
-        let definition = Key {
-            storage: storage_id(GROUP, "customresourcedefinitions"),
-            namespace: String::new(),
-            name: qualified(&resource.name, &resource.group),
-        };
+        let name = qualified(&resource.name, &resource.group);
+        let definition = Key::new("customresourcedefinitions.apiextensions.k8s.io", "", &name);
         let ends = || {
             let stored = write.world.store.get(&definition);
             stored.is_some_and(|stored| stored.object.is_deleting())
         };
-        if old.is_some() || !ends() {
+        if write.old.is_some() || !ends() {
             return Ok(());
         }
         let mut error = ApiError::method_not_supported(&resource.group, &resource.name, "create");

@@ -1,4 +1,4 @@
-//! One resource in one version, with everything that requests to it need to know.
+//! A resource in one version, with all that requests to it need.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,8 +15,7 @@ use crate::user::User;
 
 /// What can be done to a resource; the names are Kubernetes' (`deletecollection`, ...).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Verb {
+pub(crate) enum Verb {
     Create,
     Delete,
     DeleteCollection,
@@ -28,75 +27,85 @@ pub enum Verb {
 }
 
 /// A resource in one version: what a request's path names.
-pub struct Resource {
+pub(crate) struct Resource {
     /// The API group; empty for the core group.
-    pub group: String,
+    pub(crate) group: String,
     /// The version.
-    pub version: String,
+    pub(crate) version: String,
     /// The plural name, as in paths.
-    pub name: String,
+    pub(crate) name: String,
     /// The singular name.
-    pub singular: String,
+    pub(crate) singular: String,
     /// The kind.
-    pub kind: String,
+    pub(crate) kind: String,
     /// The kind of lists.
-    pub list_kind: String,
+    pub(crate) list_kind: String,
     /// Short names for people.
-    pub short_names: Vec<String>,
+    pub(crate) short_names: Vec<String>,
     /// Groups of resources, such as `all`.
-    pub categories: Vec<String>,
+    pub(crate) categories: Vec<String>,
     /// Whether its objects are in namespaces.
-    pub namespaced: bool,
+    pub(crate) namespaced: bool,
     /// What can be done.
-    pub verbs: Vec<Verb>,
+    pub(crate) verbs: Vec<Verb>,
     /// Subresources that can be reached.
-    pub subresources: Vec<Subresource>,
+    pub(crate) subresources: Vec<Subresource>,
     /// What its objects look like.
-    pub schema: Arc<Schema>,
+    pub(crate) schema: Arc<Schema>,
     /// How its objects are shown in tables.
-    pub columns: Columns,
+    pub(crate) columns: Columns,
     /// Where its objects are; several versions share one place.
-    pub storage: StorageId,
+    pub(crate) storage: StorageId,
     /// The `apiVersion` that objects are stored with.
-    pub storage_version: String,
+    pub(crate) storage_version: String,
     /// Whether it comes from a CustomResourceDefinition.
-    pub custom: bool,
+    pub(crate) custom: bool,
     /// Paths of fields, besides `metadata.name` and `metadata.namespace`, that field selectors can name
     /// (`spec.signerName`); the value of one is `Resource::field`'s business.
-    pub selectable_fields: Vec<String>,
+    pub(crate) selectable_fields: Vec<String>,
     /// How stored objects are read. None for built-in kinds.
-    pub reading: Option<Reading>,
+    pub(crate) reading: Option<Reading>,
+    /// What is wrong with an object's name, as details of field errors.
+    pub(crate) name_errors: fn(&str) -> Vec<String>,
+    /// An update must name the resourceVersion that it replaces.
+    pub(crate) needs_version: bool,
+    /// A PUT or a patch to a name that does not exist creates the object. Server-side apply always does.
+    pub(crate) creates_on_update: bool,
+    /// A creation keeps its status, although that is a subresource.
+    pub(crate) takes_status_on_create: bool,
+    /// `metadata.generation` counts the changes outside of metadata and status.
+    pub(crate) has_generation: bool,
     /// What is special about it.
-    pub behaviour: &'static dyn Behaviour,
+    pub(crate) behaviour: &'static dyn Behaviour,
 }
 
 /// How stored custom objects are read: by the definition as it is now, whatever it was when they were written.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub(crate) struct Reading {
     /// The schema of the version that objects are stored in. What it does not know nobody sees, nor is it stored.
-    pub stored: Arc<Schema>,
+    pub(crate) stored: Arc<Schema>,
     /// Since which revision objects are stored by that schema; what was committed before is pruned and filled in when read.
-    pub since: u64,
+    pub(crate) since: u64,
 }
 
 /// A subresource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subresource {
+pub(crate) struct Subresource {
     /// `status`, `approval`, `token`, `finalize`
-    pub name: String,
+    pub(crate) name: String,
     /// Group of the kind it takes, where it is another than the resource's (`authentication.k8s.io`).
-    pub group: String,
+    pub(crate) group: String,
     /// Version of the kind it takes.
-    pub version: String,
+    pub(crate) version: String,
     /// The kind it takes.
-    pub kind: String,
+    pub(crate) kind: String,
     /// What can be done.
-    pub verbs: Vec<Verb>,
+    pub(crate) verbs: Vec<Verb>,
 }
 
 /// How objects are shown in tables.
 #[derive(Clone)]
-pub enum Columns {
+pub(crate) enum Columns {
     /// Columns by code.
     Code {
         /// What the columns are.
@@ -109,67 +118,55 @@ pub enum Columns {
 }
 
 /// A cell of a table: a JSON string, number or boolean, or null.
-pub type Cell = Value;
+pub(crate) type Cell = Value;
 
 /// A column of a table, as in `meta.k8s.io/v1` `TableColumnDefinition`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Column {
+pub(crate) struct Column {
     /// The heading.
-    pub name: String,
+    pub(crate) name: String,
     /// `string`, `integer`, `number`, `boolean`, `date`
-    pub r#type: String,
+    pub(crate) r#type: String,
     /// `name` for the name, otherwise mostly empty.
-    pub format: String,
+    pub(crate) format: String,
     /// What it says.
-    pub description: String,
+    pub(crate) description: String,
     /// 0 for what is always shown, 1 for `-o wide`.
-    pub priority: i32,
-}
-
-/// Which write it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteKind {
-    /// A new object.
-    Create,
-    /// A change of a stored one, by whatever verb.
-    Update,
+    pub(crate) priority: i32,
 }
 
 /// A write that is going on, for [`Behaviour`].
-pub struct WriteTo<'a> {
+pub(crate) struct WriteTo<'a> {
     /// The hub.
-    pub world: &'a World,
+    pub(crate) world: &'a World,
     /// Who writes. None: devhub itself (garbage collection, signing).
-    pub user: Option<&'a User>,
+    pub(crate) user: Option<&'a User>,
     /// Into which resource.
-    pub resource: &'a Arc<Resource>,
+    pub(crate) resource: &'a Arc<Resource>,
     /// Into which part; empty for the object itself.
-    pub subresource: &'a str,
+    pub(crate) subresource: &'a str,
     /// Where.
-    pub key: &'a Key,
+    pub(crate) key: &'a Key,
+    /// The object as it was stored before; of a question, the object whose subresource is created.
+    pub(crate) old: Option<&'a Object>,
     /// When.
-    pub now: Timestamp,
+    pub(crate) now: Timestamp,
 }
 
 /// What is special about a resource. By default nothing is: an object with spec and status, checked by its schema.
 ///
 /// The order of a write: decode, pruning and defaults by schema, `default`, field ownership, mutating admission (and `default`
 /// again), `prepare`, schema checks, `validate`, `authorize`, validating admission, commit, `committed`.
-pub trait Behaviour: fmt::Debug + Send + Sync {
+pub(crate) trait Behaviour: fmt::Debug + Send + Sync {
     /// Fills in what the schema cannot say. Runs again after admission has changed the object.
     fn default(&self, _object: &mut Object) {}
 
     /// Resets what the writer may not set. The generic part has been done: metadata, generation, and status kept from (or, on
     /// creation, cleared of) what the resource has as `status` subresource.
-    fn prepare(&self, _write: &WriteTo<'_>, _object: &mut Object, _old: Option<&Object>) {}
+    fn prepare(&self, _write: &WriteTo<'_>, _object: &mut Object) {}
 
     /// Says what is wrong with the object.
-    fn validate(
-        &self,
-        _write: &WriteTo<'_>,
-        _object: &Object,
-        _old: Option<&Object>,
-    ) -> Vec<FieldError> {
+    fn validate(&self, _write: &WriteTo<'_>, _object: &Object) -> Vec<FieldError> {
         Vec::new()
     }
 
@@ -177,12 +174,7 @@ pub trait Behaviour: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Mostly 403.
-    fn authorize(
-        &self,
-        _write: &WriteTo<'_>,
-        _object: &Object,
-        _old: Option<&Object>,
-    ) -> Result<(), ApiError> {
+    fn authorize(&self, _write: &WriteTo<'_>, _object: &Object) -> Result<(), ApiError> {
         Ok(())
     }
 
@@ -190,7 +182,7 @@ pub trait Behaviour: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Mostly 403.
-    fn authorize_delete(&self, _write: &WriteTo<'_>, _old: &Object) -> Result<(), ApiError> {
+    fn authorize_delete(&self, _old: &Object) -> Result<(), ApiError> {
         Ok(())
     }
 
@@ -211,38 +203,13 @@ pub trait Behaviour: fmt::Debug + Send + Sync {
         content(object) != content(old)
     }
 
-    /// What is wrong with a metadata.name, as field error details. The default is a DNS-1123 subdomain.
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        berth_api::names::dns1123_subdomain(name)
-    }
-
-    /// Whether an update without a resourceVersion overwrites whatever is stored.
-    fn allows_unconditional_update(&self) -> bool {
-        true
-    }
-
-    /// Whether a PUT or a patch to a name that does not exist creates it. Server-side apply always does.
-    fn creates_on_update(&self) -> bool {
-        false
-    }
-
-    /// Whether a creation may bring its status along, although it is a subresource.
-    fn takes_status_on_create(&self) -> bool {
-        false
-    }
-
     /// The value of a selectable field, where it is not what stands at that path.
     fn field(&self, _object: &Object, _path: &str) -> Option<String> {
         None
     }
 
-    /// Whether `metadata.generation` counts the changes outside of metadata and status.
-    fn has_generation(&self) -> bool {
-        false
-    }
-
     /// Words for a Warning header, about an object that is fine otherwise.
-    fn warnings(&self, _object: &Object, _old: Option<&Object>) -> Vec<String> {
+    fn warnings(&self, _object: &Object) -> Vec<String> {
         Vec::new()
     }
 
@@ -253,16 +220,11 @@ pub trait Behaviour: fmt::Debug + Send + Sync {
     fn to_storage(&self, _object: &mut Object) {}
 
     /// A creation that stores nothing and answers: SubjectAccessReview, TokenReview, `serviceaccounts/token`. None: it is
-    /// stored as usual. `parent` is the object whose subresource is created.
+    /// stored as usual.
     ///
     /// # Errors
     /// Whatever is wrong with the question.
-    fn answer(
-        &self,
-        _write: &WriteTo<'_>,
-        _parent: Option<&Object>,
-        _question: &Object,
-    ) -> Option<Result<Object, ApiError>> {
+    fn answer(&self, _: &WriteTo<'_>, _question: &Object) -> Option<Result<Object, ApiError>> {
         None
     }
 
@@ -272,22 +234,33 @@ pub trait Behaviour: fmt::Debug + Send + Sync {
 
 /// Nothing special.
 #[derive(Debug)]
-pub struct Plain;
+pub(crate) struct Plain;
 
 impl Behaviour for Plain {}
 
 impl Resource {
+    /// 403 for an object of this resource.
+    pub(crate) fn forbidden(&self, name: &str, why: &str) -> ApiError {
+        ApiError::forbidden(&self.group, &self.name, name, why)
+    }
+
+    /// 409 for an object of this resource.
+    pub(crate) fn conflict(&self, name: &str, why: &str) -> ApiError {
+        ApiError::conflict(&self.group, &self.name, name, why)
+    }
+
+    /// 422 for an object of this kind.
+    pub(crate) fn invalid(&self, name: &str, errors: &[FieldError]) -> ApiError {
+        ApiError::invalid(&self.group, &self.kind, name, errors)
+    }
+
     /// `group/version`, or the version in the core group.
-    pub fn api_version(&self) -> String {
-        if self.group.is_empty() {
-            self.version.clone()
-        } else {
-            format!("{}/{}", self.group, self.version)
-        }
+    pub(crate) fn api_version(&self) -> String {
+        group_version(&self.group, &self.version)
     }
 
     /// The place of an object.
-    pub fn key(&self, namespace: &str, name: &str) -> Key {
+    pub(crate) fn key(&self, namespace: &str, name: &str) -> Key {
         let namespace = if self.namespaced { namespace } else { "" };
         Key {
             storage: self.storage.clone(),
@@ -297,24 +270,24 @@ impl Resource {
     }
 
     /// Whether objects of it are stored; not those of a SubjectAccessReview.
-    pub fn has_objects(&self) -> bool {
+    pub(crate) fn has_objects(&self) -> bool {
         self.verbs.contains(&Verb::Get)
     }
 
     /// The subresource of this name.
-    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+    pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources
             .iter()
             .find(|subresource| subresource.name == name)
     }
 
     /// Whether status is written by itself.
-    pub fn has_status(&self) -> bool {
+    pub(crate) fn has_status(&self) -> bool {
         self.subresource("status").is_some()
     }
 
     /// The value of a field (one of `selectable_fields`, or of metadata) of an object of this version, for field selectors.
-    pub fn field(&self, object: &Object, path: &str) -> String {
+    pub(crate) fn field(&self, object: &Object, path: &str) -> String {
         if let Some(value) = self.behaviour.field(object, path) {
             return value;
         }
@@ -326,7 +299,7 @@ impl Resource {
     }
 
     /// A stored object as this version shows it: without fields that the stored version, or this one, does not know.
-    pub fn present(&self, stored: &Object) -> Object {
+    pub(crate) fn present(&self, stored: &Object) -> Object {
         let mut object = self.in_this_version(stored);
         if let Some(reading) = &self.reading {
             object.edit(|value| {
@@ -342,7 +315,7 @@ impl Resource {
     }
 
     /// An object in the form of the stored version as one of this version, with all its fields.
-    pub fn in_this_version(&self, stored: &Object) -> Object {
+    pub(crate) fn in_this_version(&self, stored: &Object) -> Object {
         let mut object = stored.clone();
         object.set_type(&self.api_version(), &self.kind);
         self.behaviour.to_version(&mut object);
@@ -350,7 +323,7 @@ impl Resource {
     }
 
     /// An object of this version as it is stored.
-    pub fn store(&self, object: &Object) -> Object {
+    pub(crate) fn store(&self, object: &Object) -> Object {
         let mut object = object.clone();
         self.behaviour.to_storage(&mut object);
         object.set_type(&self.storage_version, &self.kind);
@@ -363,12 +336,12 @@ impl Resource {
     }
 
     /// Whether this is the version that objects are stored in.
-    pub fn is_storage_version(&self) -> bool {
+    pub(crate) fn is_storage_version(&self) -> bool {
         self.storage_version == self.api_version()
     }
 
     /// Whether [`Resource::present`] changes nothing about this object, so that stored bytes can be sent.
-    pub fn presents_as_stored(&self, stored: &Object) -> bool {
+    pub(crate) fn presents_as_stored(&self, stored: &Object) -> bool {
         let reading = self.reading.as_ref();
         self.is_storage_version() && !reading.is_some_and(|reading| reading.is_outdated(stored))
     }
@@ -391,18 +364,22 @@ impl Reading {
 
 impl Subresource {
     /// `group/version` of the kind it takes.
-    pub fn api_version(&self) -> String {
-        if self.group.is_empty() {
-            self.version.clone()
-        } else {
-            format!("{}/{}", self.group, self.version)
-        }
+    pub(crate) fn api_version(&self) -> String {
+        group_version(&self.group, &self.version)
+    }
+}
+
+fn group_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
     }
 }
 
 impl Verb {
     /// As in discovery and RBAC.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
             Self::Delete => "delete",
@@ -416,7 +393,7 @@ impl Verb {
     }
 
     /// Every verb, in discovery's order.
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Create,
         Self::Delete,
         Self::DeleteCollection,

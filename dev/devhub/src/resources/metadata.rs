@@ -1,9 +1,9 @@
-//! What is wrong with an object's `metadata`, whatever its kind, in kube-apiserver's words.
+//! Validates the `metadata` of objects of any kind, in kube-apiserver's words.
 
 use berth_api::names;
 use serde_json::Value;
 
-use crate::object::Object;
+use crate::object::{Object, text_at};
 use crate::resources::builtin::fields::{each_invalid, too_long};
 use crate::status::FieldError;
 
@@ -192,14 +192,11 @@ fn annotation_errors(object: &Object) -> Vec<FieldError> {
 
 fn owner_errors(object: &Object) -> Vec<FieldError> {
     let at = "metadata.ownerReferences";
-    let list = object.at(&["metadata", "ownerReferences"]);
-    let Some(owners) = list.and_then(Value::as_array) else {
-        return Vec::new();
-    };
+    let owners = object.items(&["metadata", "ownerReferences"]);
     let mut errors = Vec::new();
     let mut controller: Option<String> = None;
     for owner in owners {
-        let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
+        let text = |field: &str| text_at(owner, field);
         let version = text("apiVersion");
         // `apps/` has a group and no version.
         if version.rsplit('/').next().unwrap_or_default().is_empty() {
@@ -230,7 +227,7 @@ fn owner_errors(object: &Object) -> Vec<FieldError> {
                 let detail = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {current}"
                 );
-                errors.push(FieldError::invalid(at, owners.clone(), detail));
+                errors.push(FieldError::invalid(at, owners.to_vec(), detail));
             }
         }
     }
@@ -253,11 +250,10 @@ fn finalizer_errors(object: &Object) -> Vec<FieldError> {
 
 /// Each entry is by somebody, of an operation that there is.
 fn managed_fields_errors(object: &Object) -> Vec<FieldError> {
-    let list = object.at(&["metadata", "managedFields"]);
-    let list = list.and_then(Value::as_array).into_iter().flatten();
     let mut errors = Vec::new();
+    let list = object.items(&["metadata", "managedFields"]).iter();
     for (index, entry) in list.enumerate() {
-        let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
+        let text = |field: &str| text_at(entry, field);
         for (field, is_wrong, words) in [
             (
                 "operation",

@@ -1,15 +1,16 @@
-//! What the API serves: Kubernetes' kinds as far as devhub has them, and those of CustomResourceDefinitions.
+//! The resources that the API serves: built-in kinds, and those of CustomResourceDefinitions.
 
 pub(crate) mod age;
-pub mod builtin;
-pub mod custom;
+pub(crate) mod builtin;
+pub(crate) mod custom;
 mod definition;
 pub(crate) mod metadata;
 mod registry;
-pub mod schema;
+pub(crate) mod schema;
 
-pub use definition::{
-    Behaviour, Cell, Column, Columns, Plain, Reading, Resource, Subresource, Verb, WriteKind,
-    WriteTo,
+#[cfg(test)]
+pub(crate) use definition::Plain;
+pub(crate) use definition::{
+    Behaviour, Cell, Column, Columns, Reading, Resource, Subresource, Verb, WriteTo,
 };
-pub use registry::{Registry, Served};
+pub(crate) use registry::{Registry, Served};

@@ -1,11 +1,11 @@
-//! Objects in memory, by kind of storage, under one revision counter: what etcd and the watch cache are to kube-apiserver.
+//! Objects in memory, by kind, with one revision counter: devhub's counterpart of etcd and the watch cache.
 //!
 //! # Promises
 //! - Every commit gets the next revision, and puts it into the object's `metadata.resourceVersion`.
-//! - A commit names the revision it expects to find, so no update is lost.
-//! - A watch sees every commit of its kind after its revision, in order, once. One that falls behind the history gets
-//!   [`Expired`]; nothing is queued for it, so that slow watchers cost no memory.
-//! - A list can be read as of an earlier revision, as long as the history reaches back.
+//! - A commit names the revision that it expects, so that no update is lost.
+//! - A watch returns every commit of its kind after its revision, in order, once. A watch that falls behind the history gets
+//!   [`Expired`]. Nothing is queued for a watch, so that slow watchers cost no memory.
+//! - A list can be read at an earlier revision, as far as the history reaches back.
 
 mod store;
 mod watch;
@@ -14,5 +14,5 @@ mod watch;
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests;
 
-pub use store::{CommitError, Expired, Key, Listed, Page, StorageId, Store, Stored};
-pub use watch::{Event, EventKind, Watch};
+pub(crate) use store::{CommitError, Expired, Key, Listed, Page, StorageId, Store, Stored};
+pub(crate) use watch::{Event, EventKind, Watch};

@@ -13,26 +13,26 @@ use crate::storage::{Event, EventKind, Watch};
 
 /// Where a resource's objects are kept, whatever the version: `managedclusters.cluster.open-cluster-management.io`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StorageId(pub Arc<str>);
+pub(crate) struct StorageId(pub(crate) Arc<str>);
 
 /// The place of one object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
+pub(crate) struct Key {
     /// The kind of storage.
-    pub storage: StorageId,
+    pub(crate) storage: StorageId,
     /// The namespace; empty for cluster-scoped objects.
-    pub namespace: String,
+    pub(crate) namespace: String,
     /// The name.
-    pub name: String,
+    pub(crate) name: String,
 }
 
 /// An object as committed, in its storage version.
 #[derive(Debug)]
-pub struct Stored {
+pub(crate) struct Stored {
     /// The revision of the commit; `object.metadata.resourceVersion` says the same.
-    pub revision: u64,
+    pub(crate) revision: u64,
     /// The object.
-    pub object: Object,
+    pub(crate) object: Object,
     json: OnceLock<Bytes>,
 }
 
@@ -41,7 +41,7 @@ const LARGEST: usize = 3 << 19;
 
 /// Why nothing was committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CommitError {
+pub(crate) enum CommitError {
     /// There is an object already.
     #[error("exists")]
     Exists,
@@ -59,39 +59,39 @@ pub enum CommitError {
 /// The history does not reach back to the revision asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too old resource version: {asked} ({oldest})")]
-pub struct Expired {
+pub(crate) struct Expired {
     /// What was asked for.
-    pub asked: u64,
+    pub(crate) asked: u64,
     /// The oldest revision that can be had.
-    pub oldest: u64,
+    pub(crate) oldest: u64,
 }
 
 /// Which part of a kind to list.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub(crate) struct Page {
     /// As of which revision; none for now.
-    pub at: Option<u64>,
+    pub(crate) at: Option<u64>,
     /// Only what comes after this (namespace, name).
-    pub after: Option<(String, String)>,
+    pub(crate) after: Option<(String, String)>,
     /// At most so many *matching* objects; none for all.
-    pub limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
 }
 
 /// A list.
-#[derive(Debug)]
-pub struct Listed {
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
     /// The objects, by namespace and name.
-    pub items: Vec<Arc<Stored>>,
+    pub(crate) items: Vec<Arc<Stored>>,
     /// As of which revision.
-    pub revision: u64,
+    pub(crate) revision: u64,
     /// Whether objects were left for the next page.
-    pub more: bool,
+    pub(crate) more: bool,
     /// How many objects come after the page, whether they match or not.
-    pub remaining: usize,
+    pub(crate) remaining: usize,
 }
 
 /// The store. Shared behind an `Arc`; every method is short and never awaits.
-pub struct Store {
+pub(crate) struct Store {
     state: Mutex<State>,
     history: usize,
 }
@@ -129,7 +129,7 @@ impl Stored {
     }
 
     /// The object's JSON as stored; made once, then shared by everybody who asks.
-    pub fn json(&self) -> Bytes {
+    pub(crate) fn json(&self) -> Bytes {
         let json = self.json.get_or_init(|| {
             // Writing a tree of JSON values into memory cannot fail.
             Bytes::from(serde_json::to_vec(&self.object).unwrap_or_default())
@@ -193,7 +193,7 @@ impl Kind {
 
 impl Store {
     /// An empty store that keeps `history` events of each kind.
-    pub fn new(history: usize) -> Self {
+    pub(crate) fn new(history: usize) -> Self {
         let state = State {
             revision: 1,
             ..State::default()
@@ -205,19 +205,19 @@ impl Store {
     }
 
     /// The revision of the latest commit of any kind; 1 in an empty store.
-    pub fn revision(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         self.state().revision
     }
 
     /// The revision of the latest commit of this kind; 0 if there was none. Lets caches know whether they are current.
-    pub fn revision_of(&self, storage: &StorageId) -> u64 {
+    pub(crate) fn revision_of(&self, storage: &StorageId) -> u64 {
         let state = self.state();
         let kind = state.kinds.get(storage);
         kind.map_or(0, |kind| *kind.latest.borrow())
     }
 
     /// The object, if it exists.
-    pub fn get(&self, key: &Key) -> Option<Arc<Stored>> {
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<Stored>> {
         let state = self.state();
         let objects = &state.kinds.get(&key.storage)?.objects;
         objects.get(&key.place()).cloned()
@@ -227,7 +227,7 @@ impl Store {
     ///
     /// # Errors
     /// [`CommitError::Exists`]
-    pub fn create(&self, key: &Key, object: Object) -> Result<Arc<Stored>, CommitError> {
+    pub(crate) fn create(&self, key: &Key, object: Object) -> Result<Arc<Stored>, CommitError> {
         self.commit(key, |before| match before {
             Some(_) => Err(CommitError::Exists),
             None => Ok((EventKind::Added, object)),
@@ -238,7 +238,7 @@ impl Store {
     ///
     /// # Errors
     /// [`CommitError::NotFound`], [`CommitError::Modified`]
-    pub fn update(
+    pub(crate) fn update(
         &self,
         key: &Key,
         expected: u64,
@@ -255,7 +255,7 @@ impl Store {
     ///
     /// # Errors
     /// [`CommitError::NotFound`], [`CommitError::Modified`]
-    pub fn delete(
+    pub(crate) fn delete(
         &self,
         key: &Key,
         expected: u64,
@@ -302,7 +302,7 @@ impl Store {
     ///
     /// # Errors
     /// The history does not reach back to `page.at`.
-    pub fn list(
+    pub(crate) fn list(
         &self,
         storage: &StorageId,
         namespace: Option<&str>,
@@ -333,6 +333,13 @@ impl Store {
             more: false,
             remaining: 0,
         })
+    }
+
+    /// All objects of a kind, in one namespace or (none) everywhere, as they are now.
+    pub(crate) fn all(&self, storage: &StorageId, namespace: Option<&str>) -> Listed {
+        let listed = self.list(storage, namespace, &Page::default(), &|_| true);
+        // Reading the present never expires.
+        listed.unwrap_or_default()
     }
 
     /// Everything that a page may hold, and the revision it is read at.
@@ -384,7 +391,11 @@ impl Store {
     ///
     /// # Errors
     /// The history does not reach back to `from`.
-    pub fn watch(self: &Arc<Self>, storage: &StorageId, from: u64) -> Result<Watch, Expired> {
+    pub(crate) fn watch(
+        self: &Arc<Self>,
+        storage: &StorageId,
+        from: u64,
+    ) -> Result<Watch, Expired> {
         let mut state = self.state();
         let kind = state.kind(storage);
         kind.check(from)?;
@@ -425,18 +436,6 @@ impl Store {
         }
     }
 
-    /// Every kind that holds objects. For those who look after all of them (garbage collection, namespaces).
-    pub fn kinds(&self) -> Vec<StorageId> {
-        let state = self.state();
-        let kinds = state
-            .kinds
-            .iter()
-            .filter(|(_, kind)| !kind.objects.is_empty());
-        let mut kinds: Vec<_> = kinds.map(|(storage, _)| storage.clone()).collect();
-        kinds.sort();
-        kinds
-    }
-
     /// Nothing panics while the lock is held, and if it did, what was committed is whole.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -452,6 +451,15 @@ impl State {
 }
 
 impl Key {
+    /// The place of an object in the storage of this name.
+    pub(crate) fn new(storage: &str, namespace: &str, name: &str) -> Self {
+        Self {
+            storage: StorageId(storage.into()),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
     fn place(&self) -> (String, String) {
         (self.namespace.clone(), self.name.clone())
     }

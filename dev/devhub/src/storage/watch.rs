@@ -1,4 +1,4 @@
-//! A reader's place in the history of a kind.
+//! A reader's position in the history of a kind.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ const BATCH: usize = 256;
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventKind {
+pub(crate) enum EventKind {
     /// It was created.
     Added,
     /// It was changed.
@@ -22,21 +22,21 @@ pub enum EventKind {
 
 /// One commit.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub(crate) struct Event {
     /// What happened.
-    pub kind: EventKind,
+    pub(crate) kind: EventKind,
     /// The revision of the commit.
-    pub revision: u64,
+    pub(crate) revision: u64,
     /// The object after it; of a deletion, its last state under the deletion's resourceVersion.
-    pub object: Arc<Stored>,
+    pub(crate) object: Arc<Stored>,
     /// The object before it; none for one that was added. A selector that matched before and does not now makes the event
     /// a deletion to its watcher.
-    pub before: Option<Arc<Stored>>,
+    pub(crate) before: Option<Arc<Stored>>,
 }
 
 /// A place in the history.
 #[derive(Debug)]
-pub struct Watch {
+pub(crate) struct Watch {
     store: Arc<Store>,
     storage: StorageId,
     seen: u64,
@@ -62,7 +62,7 @@ impl Watch {
     ///
     /// # Errors
     /// The reader fell behind the history; there is no going on from here.
-    pub async fn next(&mut self) -> Result<Vec<Event>, Expired> {
+    pub(crate) async fn next(&mut self) -> Result<Vec<Event>, Expired> {
         loop {
             // Before the look: a commit after it wakes.
             self.latest.mark_unchanged();
@@ -78,7 +78,7 @@ impl Watch {
 
     /// The revision up to which the reader has seen everything of its kind. With nothing new for the kind this moves with
     /// the store's revision, so that a bookmark may carry it.
-    pub fn seen(&self) -> u64 {
+    pub(crate) fn seen(&self) -> u64 {
         self.store.seen(&self.storage, self.seen)
     }
 }

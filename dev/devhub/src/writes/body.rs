@@ -1,4 +1,4 @@
-//! From the body of a request to an object of the resource: its type, its place, and only fields that there are.
+//! Turns the body of a request into an object of the resource: checks type and place, and removes unknown fields.
 
 use std::sync::LazyLock;
 

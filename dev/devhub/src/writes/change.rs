@@ -1,4 +1,4 @@
-//! What all changes of a stored object have in common: replacements and patches.
+//! Changes a stored object, for replacements and patches.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::admission::Operation;
 use crate::object::Object;
 use crate::status::{ApiError, FieldError};
 use crate::storage::CommitError;
-use crate::writes::{Outcome, Writer, apply, body, check, metadata};
+use crate::writes::{Outcome, Writer, apply, check, metadata};
 
 /// What a request makes of the object it found.
 pub(super) struct Made {
@@ -74,30 +74,21 @@ async fn attempt(
     check_uid(writer, change, &object, &old)?;
     metadata::carry_over(resource, writer.subresource, &mut object, &old);
     if track {
-        let api_version = resource.api_version();
-        let manager = writer.manager(&api_version);
-        apply::track(Some(&old), &mut object, &resource.schema, &manager);
+        writer.track(Some(&old), &mut object);
     }
 
     let options = writer.options_for_webhooks(change.options);
     let write = writer.admitted(Operation::Update, name, Some(&old), &options);
-    let settle = |object: &mut Object| drop(body::settle(resource, object));
-    world
-        .admission
-        .mutate(world, &write, Some(&mut object), &settle, warnings)
-        .await?;
+    writer.mutate(&write, Some(&mut object), warnings).await?;
     // As an API server, which asks the mutating webhooks first: what they refuse of a stale change is no conflict.
     let names_version = check_version(writer, change, &mut object, &old)?;
     metadata::carry_over(resource, writer.subresource, &mut object, &old);
-    let to = writer.to(&key);
-    resource.behaviour.prepare(&to, &mut object, Some(&old));
+    let to = writer.to(&key, Some(&old));
+    resource.behaviour.prepare(&to, &mut object);
     metadata::count_generation(resource, &mut object, &old);
-    check::check(&to, &object, Some(&old))?;
-    world
-        .admission
-        .validate(world, &write, Some(&object), warnings)
-        .await?;
-    warnings.extend(check::warnings(resource, &object, Some(&old)));
+    check::check(&to, &object)?;
+    writer.validate(&write, Some(&object), warnings).await?;
+    warnings.extend(check::warnings(&to, &object));
 
     let outcome = |object| {
         Some(Outcome {
@@ -152,8 +143,7 @@ fn check_uid(
         let (sent, is) = (object.uid(), old.uid());
         let why =
             format!("Precondition failed: UID in precondition: {sent}, UID in object meta: {is}");
-        let (group, name) = (&resource.group, &resource.name);
-        return Err(ApiError::conflict(group, name, change.name, &why));
+        return Err(resource.conflict(change.name, &why));
     }
     Ok(())
 }
@@ -182,7 +172,7 @@ fn check_version(
         }
         return Err(writer.modified(change.name));
     }
-    if change.replaces && !resource.behaviour.allows_unconditional_update() {
+    if change.replaces && resource.needs_version {
         let mut error = FieldError::invalid(
             "metadata.resourceVersion",
             0,
@@ -190,12 +180,7 @@ fn check_version(
         );
         // Go prints this number in hexadecimal.
         error.value = None;
-        return Err(ApiError::invalid(
-            &resource.group,
-            &resource.kind,
-            change.name,
-            &[error],
-        ));
+        return Err(resource.invalid(change.name, &[error]));
     }
     object.set(&["metadata", "resourceVersion"], old.resource_version());
     Ok(false)

@@ -1,4 +1,4 @@
-//! Everything that an object must be before validating webhooks are asked.
+//! Validates an object before validating webhooks are called.
 
 use crate::object::Object;
 use crate::resources::builtin::fields;
@@ -6,23 +6,17 @@ use crate::resources::{Resource, WriteTo, metadata};
 use crate::status::ApiError;
 
 /// Checks metadata, content, and what the writer may write.
-pub(super) fn check(
-    to: &WriteTo<'_>,
-    object: &Object,
-    old: Option<&Object>,
-) -> Result<(), ApiError> {
-    let resource = to.resource;
-    let behaviour = resource.behaviour;
-    let mut errors = metadata::errors(object, old, resource.namespaced, &|name| {
-        behaviour.name_errors(name)
-    });
+pub(super) fn check(to: &WriteTo<'_>, object: &Object) -> Result<(), ApiError> {
+    let (resource, behaviour) = (to.resource, to.resource.behaviour);
+    let name_errors = resource.name_errors;
+    let mut errors = metadata::errors(object, to.old, resource.namespaced, &name_errors);
     if resource.custom {
-        let old = old.map(Object::to_value);
+        let old = to.old.map(Object::to_value);
         errors.extend(resource.schema.check(&object.to_value(), old.as_ref()));
     } else if resource.group.is_empty() {
         errors.extend(fields::core_finalizers(object));
     }
-    errors.extend(behaviour.validate(to, object, old));
+    errors.extend(behaviour.validate(to, object));
     if !errors.is_empty() {
         return Err(ApiError::invalid(
             group(resource),
@@ -31,14 +25,14 @@ pub(super) fn check(
             &errors,
         ));
     }
-    behaviour.authorize(to, object, old)
+    behaviour.authorize(to, object)
 }
 
 /// Words of warning about an object that is fine otherwise.
-pub(super) fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> Vec<String> {
-    let mut warnings = resource.behaviour.warnings(object, old);
-    if resource.custom {
-        warnings.extend(metadata::finalizer_warnings(object, old));
+pub(super) fn warnings(to: &WriteTo<'_>, object: &Object) -> Vec<String> {
+    let mut warnings = to.resource.behaviour.warnings(object);
+    if to.resource.custom {
+        warnings.extend(metadata::finalizer_warnings(object, to.old));
     }
     warnings
 }

@@ -7,7 +7,7 @@ use crate::object::Object;
 use crate::status::{ApiError, Cause, Details};
 use crate::storage::{CommitError, Key};
 use crate::writes::options::namespace_key;
-use crate::writes::{Outcome, Writer, apply, body, check, metadata};
+use crate::writes::{Outcome, Writer, body, check, metadata};
 
 /// How often a name is generated anew when there is an object of that name already.
 const GENERATED_NAMES: usize = 8;
@@ -17,7 +17,7 @@ const GENERATED_NAMES: usize = 8;
 ///
 /// # Errors
 /// As kube-apiserver.
-pub async fn create(
+pub(crate) async fn create(
     writer: &Writer<'_>,
     name: &str,
     body: Object,
@@ -30,13 +30,7 @@ pub async fn create(
     if clears_status(writer) {
         object.remove(&["status"]);
     }
-    let api_version = writer.resource.api_version();
-    apply::track(
-        None,
-        &mut object,
-        &writer.resource.schema,
-        &writer.manager(&api_version),
-    );
+    writer.track(None, &mut object);
     insert(writer, object, "CreateOptions", warnings).await
 }
 
@@ -60,11 +54,7 @@ pub(super) async fn insert(
     let (world, options) = (writer.world, writer.options_for_webhooks(options));
     let given_name = object.name().to_owned();
     let write = writer.admitted(Operation::Create, &given_name, None, &options);
-    let settle = |object: &mut Object| drop(body::settle(resource, object));
-    world
-        .admission
-        .mutate(world, &write, Some(&mut object), &settle, warnings)
-        .await?;
+    writer.mutate(&write, Some(&mut object), warnings).await?;
 
     if clears_status(writer) {
         object.remove(&["status"]);
@@ -78,15 +68,12 @@ pub(super) async fn insert(
         }
         let name = object.name().to_owned();
         let key = writer.key(&name);
-        let to = writer.to(&key);
-        resource.behaviour.prepare(&to, &mut object, None);
-        check::check(&to, &object, None)?;
+        let to = writer.to(&key, None);
+        resource.behaviour.prepare(&to, &mut object);
+        check::check(&to, &object)?;
         let write = writer.admitted(Operation::Create, &name, None, &options);
-        world
-            .admission
-            .validate(world, &write, Some(&object), warnings)
-            .await?;
-        warnings.extend(check::warnings(resource, &object, None));
+        writer.validate(&write, Some(&object), warnings).await?;
+        warnings.extend(check::warnings(&to, &object));
 
         if writer.options.dry_run {
             if world.store.get(&key).is_some() {
@@ -130,7 +117,7 @@ fn exists(writer: &Writer<'_>, key: &Key) -> ApiError {
 
 /// What has a part of its own for status is created without.
 fn clears_status(writer: &Writer<'_>) -> bool {
-    writer.resource.has_status() && !writer.resource.behaviour.takes_status_on_create()
+    writer.resource.has_status() && !writer.resource.takes_status_on_create
 }
 
 /// Objects are created in namespaces that exist and stay.
@@ -179,10 +166,8 @@ fn answer(writer: &Writer<'_>, name: &str, mut body: Object) -> Result<Outcome, 
             .ok_or_else(|| writer.not_found(name))?;
         Some(resource.present(&stored.object))
     };
-    let answer = resource
-        .behaviour
-        .answer(&writer.to(&key), parent.as_ref(), &body);
-    let answer = answer.unwrap_or_else(|| {
+    let to = writer.to(&key, parent.as_ref());
+    let answer = resource.behaviour.answer(&to, &body).unwrap_or_else(|| {
         Err(ApiError::method_not_supported(
             &resource.group,
             &resource.name,

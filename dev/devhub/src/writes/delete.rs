@@ -11,25 +11,24 @@ use crate::storage::{CommitError, Page};
 use crate::writes::{Writer, metadata};
 
 /// The finalizer of an object whose dependents go first.
-pub const FOREGROUND: &str = "foregroundDeletion";
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer of an object whose dependents stay.
-pub const ORPHAN: &str = "orphan";
+pub(crate) const ORPHAN: &str = "orphan";
 
 /// `DeleteOptions`, from body and query.
 #[derive(Clone, Debug, Default)]
-pub struct DeleteOptions {
+pub(crate) struct DeleteOptions {
     /// What happens to dependents; none for the resource's default (background).
-    pub propagation: Option<Propagation>,
+    pub(crate) propagation: Option<Propagation>,
     /// Only this object.
-    pub uid: Option<String>,
+    pub(crate) uid: Option<String>,
     /// Only in this version.
-    pub resource_version: Option<String>,
+    pub(crate) resource_version: Option<String>,
 }
 
 /// `propagationPolicy`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Propagation {
+pub(crate) enum Propagation {
     Background,
     Foreground,
     Orphan,
@@ -37,7 +36,7 @@ pub enum Propagation {
 
 /// What became of a deletion.
 #[derive(Debug)]
-pub enum Deleted {
+pub(crate) enum Deleted {
     /// It is gone; this was its last state.
     Gone(Object),
     /// It waits for its finalizers; this is its state.
@@ -48,7 +47,7 @@ pub enum Deleted {
 ///
 /// # Errors
 /// As kube-apiserver.
-pub async fn delete(
+pub(crate) async fn delete(
     writer: &Writer<'_>,
     name: &str,
     options: &DeleteOptions,
@@ -82,17 +81,10 @@ async fn attempt(
 
     let told = options.for_webhooks(writer);
     let write = writer.admitted(Operation::Delete, name, Some(&old), &told);
-    let settle = |_: &mut Object| {};
-    world
-        .admission
-        .mutate(world, &write, None, &settle, warnings)
-        .await?;
-    let to = writer.to(&key);
-    resource.behaviour.authorize_delete(&to, &old)?;
-    world
-        .admission
-        .validate(world, &write, None, warnings)
-        .await?;
+    writer.mutate(&write, None, warnings).await?;
+    let to = writer.to(&key, Some(&old));
+    resource.behaviour.authorize_delete(&old)?;
+    writer.validate(&write, None, warnings).await?;
 
     let mut object = old.clone();
     options.finalize(&mut object);
@@ -100,7 +92,7 @@ async fn attempt(
     if !ends {
         if !old.is_deleting() {
             metadata::begin_deletion(&mut object, writer.now);
-            resource.behaviour.prepare(&to, &mut object, Some(&old));
+            resource.behaviour.prepare(&to, &mut object);
         }
         if object == old || writer.options.dry_run {
             return Ok(Some(Deleted::Waits(object)));
@@ -134,7 +126,7 @@ async fn attempt(
 ///
 /// # Errors
 /// As kube-apiserver.
-pub async fn delete_collection(
+pub(crate) async fn delete_collection(
     writer: &Writer<'_>,
     options: &DeleteOptions,
     matches: &(dyn Fn(&Object) -> bool + Sync),
@@ -205,12 +197,10 @@ impl DeleteOptions {
             Some(Propagation::Foreground) => Some(FOREGROUND),
             Some(Propagation::Orphan) => Some(ORPHAN),
         };
-        let kept = object.finalizers().into_iter();
-        let kept = kept.filter(|name| ![FOREGROUND, ORPHAN].contains(name));
-        let finalizers: Vec<Value> = kept.chain(wanted).map(Value::from).collect();
-        if finalizers.is_empty() {
-            object.remove(&["metadata", "finalizers"]);
-        } else {
+        object.retain_finalizers(|name| ![FOREGROUND, ORPHAN].contains(&name));
+        if let Some(wanted) = wanted {
+            let mut finalizers = object.items(&["metadata", "finalizers"]).to_vec();
+            finalizers.push(wanted.into());
             object.set(&["metadata", "finalizers"], finalizers);
         }
     }
@@ -237,7 +227,7 @@ impl DeleteOptions {
 
 impl Propagation {
     /// As in the parameter.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Background => "Background",
             Self::Foreground => "Foreground",

@@ -1,4 +1,4 @@
-//! JSON as Go's encoder writes it: it is stored in annotations and in the names of owned fields.
+//! JSON as Go's encoder writes it, for annotations and the names of owned fields.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
-//! JSON merge patches, as kube-apiserver does them.
+//! JSON merge patches, as kube-apiserver applies them.
 //!
-//! RFC 7396 lets nulls within a list be. kube-apiserver does not: a list that is new, or comes in place of anything but an
-//! object, loses the fields of its objects that are null. Clients written in Go send them for times that are not set.
+//! RFC 7396 keeps nulls within a list. kube-apiserver does not: in a list that is new, or replaces anything but an object, the
+//! null fields of its objects are removed. Clients written in Go send such fields for times that are not set.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! The part of metadata that nobody but the server writes.
+//! The metadata that only the server writes.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub(super) fn begin(resource: &Resource, object: &mut Object, now: Timestamp) {
     }
     object.set(&["metadata", "uid"], Uuid::new_v4().to_string());
     object.set(&["metadata", "creationTimestamp"], object::time(now));
-    if resource.behaviour.has_generation() {
+    if resource.has_generation {
         object.set(&["metadata", "generation"], 1);
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn carry_over(
     old: &Object,
 ) {
     match subresource {
-        "" if resource.has_status() => put_back(object, old, &["status"]),
+        "" if resource.has_status() => object.put_back(old, &["status"]),
         "" => {}
         "status" => {
             let status = object.remove(&["status"]);
@@ -71,7 +71,7 @@ pub(super) fn carry_over(
         _ => {
             let managed = object.remove(&["metadata", "managedFields"]);
             let version = object.remove(&["metadata", "resourceVersion"]);
-            put_back(object, old, &["metadata"]);
+            object.put_back(old, &["metadata"]);
             set_if(object, &["metadata", "managedFields"], managed);
             // A stale one is a conflict; without one the change is for the stored object.
             set_if(object, &["metadata", "resourceVersion"], version);
@@ -88,13 +88,13 @@ pub(super) fn carry_over(
     }
     // Whatever the writer says of these is passed over in silence.
     for name in ["creationTimestamp", "deletionTimestamp", "generation"] {
-        put_back(object, old, &["metadata", name]);
+        object.put_back(old, &["metadata", name]);
     }
 }
 
 /// Counts a generation, if this is one.
 pub(super) fn count_generation(resource: &Resource, object: &mut Object, old: &Object) {
-    if resource.behaviour.has_generation() && resource.behaviour.is_new_generation(object, old) {
+    if resource.has_generation && resource.behaviour.is_new_generation(object, old) {
         object.set(&["metadata", "generation"], old.generation() + 1);
     }
 }
@@ -106,11 +106,6 @@ pub(super) fn begin_deletion(object: &mut Object, now: Timestamp) {
     if object.generation() > 0 {
         object.set(&["metadata", "generation"], object.generation() + 1);
     }
-}
-
-fn put_back(object: &mut Object, old: &Object, path: &[&str]) {
-    object.remove(path);
-    set_if(object, path, old.at(path).cloned());
 }
 
 fn set_if(object: &mut Object, path: &[&str], value: Option<Value>) {

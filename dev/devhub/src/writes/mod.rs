@@ -1,6 +1,6 @@
-//! Every change of an object goes through here: what it becomes, whether it may be, and its commit.
+//! All changes of objects: they are prepared, validated and committed here.
 
-pub mod apply;
+pub(crate) mod apply;
 mod body;
 mod change;
 mod check;
@@ -12,13 +12,13 @@ mod metadata;
 pub(crate) mod operations;
 mod options;
 mod patch;
-pub mod strategic;
+pub(crate) mod strategic;
 mod update;
 
-pub use create::create;
-pub use delete::{
+pub(crate) use create::create;
+pub(crate) use delete::{
     DeleteOptions, Deleted, FOREGROUND, ORPHAN, Propagation, delete, delete_collection,
 };
-pub use options::{FieldValidation, Outcome, WriteOptions, Writer};
-pub use patch::{Patch, patch};
-pub use update::update;
+pub(crate) use options::{FieldValidation, Outcome, WriteOptions, Writer};
+pub(crate) use patch::{Patch, patch};
+pub(crate) use update::update;

@@ -1,5 +1,5 @@
-//! JSON patches, of clients and of webhooks, applied as the library does that kube-apiserver uses: not in all as RFC 6902 has
-//! it.
+//! JSON patches of clients and webhooks, applied as by the library of kube-apiserver, which deviates from RFC 6902 in some
+//! points.
 
 use json_patch::jsonptr::Pointer;
 use json_patch::{AddOperation, Patch, PatchOperation};

@@ -1,4 +1,4 @@
-//! What comes with a write besides the object.
+//! A write without its object: the writer and the options.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,54 +7,55 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::World;
-use crate::admission;
+use crate::admission::{self, Surroundings};
 use crate::object::Object;
 use crate::resources::{Resource, WriteTo};
 use crate::status::ApiError;
-use crate::storage::{Key, StorageId};
+use crate::storage::Key;
 use crate::user::User;
-use crate::writes::apply::Manager;
+use crate::writes::apply::{self, Manager};
+use crate::writes::body;
 
 /// Who writes what kind, and how.
-pub struct Writer<'a> {
+pub(crate) struct Writer<'a> {
     /// The hub.
-    pub world: &'a World,
+    pub(crate) world: &'a World,
     /// Who.
-    pub user: &'a User,
+    pub(crate) user: &'a User,
     /// Into which resource.
-    pub resource: &'a Arc<Resource>,
+    pub(crate) resource: &'a Arc<Resource>,
     /// Into which subresource; empty for the object itself.
-    pub subresource: &'a str,
+    pub(crate) subresource: &'a str,
     /// Into which namespace; empty for cluster-scoped resources.
-    pub namespace: &'a str,
+    pub(crate) namespace: &'a str,
     /// Parameters of the request.
-    pub options: WriteOptions,
+    pub(crate) options: WriteOptions,
     /// When.
-    pub now: Timestamp,
+    pub(crate) now: Timestamp,
 }
 
 /// Parameters of creations, updates and patches.
-#[derive(Clone, Debug)]
-pub struct WriteOptions {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WriteOptions {
     /// Nothing is committed.
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Who owns the fields; the protocol fills in what kube-apiserver would (the user agent's first part) when none is given.
-    pub field_manager: String,
+    pub(crate) field_manager: String,
     /// What to do about unknown fields.
-    pub field_validation: FieldValidation,
+    pub(crate) field_validation: FieldValidation,
     /// The `fieldManager` that the request named, for webhooks.
-    pub field_manager_parameter: Option<String>,
+    pub(crate) field_manager_parameter: Option<String>,
     /// The `fieldValidation` that the request named, for webhooks.
-    pub field_validation_parameter: Option<FieldValidation>,
+    pub(crate) field_validation_parameter: Option<FieldValidation>,
     /// Server-side apply takes fields from others.
-    pub force: bool,
+    pub(crate) force: bool,
     /// How much time there is.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// `fieldValidation`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FieldValidation {
+pub(crate) enum FieldValidation {
     /// They are dropped silently.
     Ignore,
     /// They are dropped, with a warning for each.
@@ -66,11 +67,11 @@ pub enum FieldValidation {
 
 /// What became of a write.
 #[derive(Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// The object, as the resource's version shows it. After a dry run, as it would be.
-    pub object: Object,
+    pub(crate) object: Object,
     /// Whether it was created.
-    pub created: bool,
+    pub(crate) created: bool,
 }
 
 /// What a write into this part of an object leaves as it is, as kube-apiserver tells field ownership.
@@ -95,13 +96,14 @@ impl<'a> Writer<'a> {
     }
 
     /// This write, for the resource's behaviour.
-    pub(super) fn to<'b>(&'b self, key: &'b Key) -> WriteTo<'b> {
+    pub(super) fn to<'b>(&'b self, key: &'b Key, old: Option<&'b Object>) -> WriteTo<'b> {
         WriteTo {
             world: self.world,
             user: Some(self.user),
             resource: self.resource,
             subresource: self.subresource,
             key,
+            old,
             now: self.now,
         }
     }
@@ -141,6 +143,47 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Asks the mutating webhooks about the object; without one, about a deletion.
+    pub(super) async fn mutate(
+        &self,
+        write: &admission::Write<'_>,
+        object: Option<&mut Object>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ApiError> {
+        let World {
+            store, registry, ..
+        } = self.world;
+        let served = &registry.all();
+        let around = Surroundings { store, served };
+        let settle = |object: &mut Object| drop(body::settle(self.resource, object));
+        let admission = &self.world.admission;
+        admission
+            .mutate(around, write, object, &settle, warnings)
+            .await
+    }
+
+    /// Asks the validating webhooks about the object; without one, about a deletion.
+    pub(super) async fn validate(
+        &self,
+        write: &admission::Write<'_>,
+        object: Option<&Object>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ApiError> {
+        let World {
+            store, registry, ..
+        } = self.world;
+        let served = &registry.all();
+        let around = Surroundings { store, served };
+        let admission = &self.world.admission;
+        admission.validate(around, write, object, warnings).await
+    }
+
+    /// Records the fields of `new` that this write changes as the writer's.
+    pub(super) fn track(&self, old: Option<&Object>, new: &mut Object) {
+        let api_version = self.resource.api_version();
+        apply::track(old, new, &self.resource.schema, &self.manager(&api_version));
+    }
+
     /// `CreateOptions`, `UpdateOptions` or `PatchOptions`, as webhooks get them.
     pub(super) fn options_for_webhooks(&self, kind: &str) -> Value {
         let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
@@ -177,7 +220,7 @@ impl<'a> Writer<'a> {
 
 impl FieldValidation {
     /// As in the parameter.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Ignore => "Ignore",
             Self::Warn => "Warn",
@@ -188,9 +231,5 @@ impl FieldValidation {
 
 /// Where namespaces are.
 pub(super) fn namespace_key(name: &str) -> Key {
-    Key {
-        storage: StorageId("namespaces".into()),
-        namespace: String::new(),
-        name: name.to_owned(),
-    }
+    Key::new("namespaces", "", name)
 }

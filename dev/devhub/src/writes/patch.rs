@@ -11,7 +11,7 @@ use crate::writes::{FieldValidation, Outcome, Writer, apply, body, merge, operat
 
 /// A patch, by its content type.
 #[derive(Clone, Debug)]
-pub enum Patch {
+pub(crate) enum Patch {
     /// `application/json-patch+json`
     Json(json_patch::Patch),
     /// `application/merge-patch+json`
@@ -26,7 +26,7 @@ pub enum Patch {
 ///
 /// # Errors
 /// As kube-apiserver.
-pub async fn patch(
+pub(crate) async fn patch(
     writer: &Writer<'_>,
     name: &str,
     patch: Patch,
@@ -173,22 +173,12 @@ fn check_uid(writer: &Writer<'_>, name: &str, configuration: &Object) -> Result<
     }
     if resource.custom {
         let error = FieldError::invalid("metadata.uid", uid, "field is immutable");
-        return Err(ApiError::invalid(
-            &resource.group,
-            &resource.kind,
-            name,
-            &[error],
-        ));
+        return Err(resource.invalid(name, &[error]));
     }
     let why = format!(
         "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
     );
-    Err(ApiError::conflict(
-        &resource.group,
-        &resource.name,
-        name,
-        &why,
-    ))
+    Err(resource.conflict(name, &why))
 }
 
 /// For a manager that says nothing of itself.

@@ -34,7 +34,7 @@ const SET_ORDER: &str = "$setElementOrder";
 /// # Errors
 /// As kube-apiserver: 400 for a directive that is malformed, 422 for lists of lists, 500 (without a reason) for the rest,
 /// such as an item without its key.
-pub fn merge(object: &Value, patch: &Value, schema: &Schema) -> Result<Value, ApiError> {
+pub(crate) fn merge(object: &Value, patch: &Value, schema: &Schema) -> Result<Value, ApiError> {
     let (Value::Object(object), Value::Object(patch)) = (object, patch) else {
         return Err(ApiError::bad_request("invalid JSON document"));
     };

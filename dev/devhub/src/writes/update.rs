@@ -6,13 +6,13 @@ use crate::object::Object;
 use crate::status::ApiError;
 use crate::writes::change::{Change, Made, change};
 use crate::writes::create::insert;
-use crate::writes::{Outcome, Writer, apply, body};
+use crate::writes::{Outcome, Writer, body};
 
 /// Replaces an object or a subresource. `warnings` as in [`create`](super::create).
 ///
 /// # Errors
 /// As kube-apiserver.
-pub async fn update(
+pub(crate) async fn update(
     writer: &Writer<'_>,
     name: &str,
     body: Object,
@@ -32,17 +32,11 @@ pub async fn update(
         })
     };
     let outcome = change(writer, &how, &make, warnings).await;
-    let creates = writer.subresource.is_empty() && writer.resource.behaviour.creates_on_update();
+    let creates = writer.subresource.is_empty() && writer.resource.creates_on_update;
     match outcome {
         Err(error) if creates && error.code == StatusCode::NOT_FOUND => {
             let mut object = object.clone();
-            let api_version = writer.resource.api_version();
-            apply::track(
-                None,
-                &mut object,
-                &writer.resource.schema,
-                &writer.manager(&api_version),
-            );
+            writer.track(None, &mut object);
             insert(writer, object, "CreateOptions", warnings).await
         }
         outcome => outcome,

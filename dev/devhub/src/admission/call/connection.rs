@@ -1,4 +1,4 @@
-//! One connection: TCP, TLS, HTTP/1.1.
+//! One connection to a webhook: TCP, TLS, HTTP/1.1.
 
 use std::net::SocketAddr;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Where a webhook is, and whom to trust there.
+//! The address of a webhook, and the certificates that it is verified with.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

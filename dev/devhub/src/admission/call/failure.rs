@@ -1,4 +1,4 @@
-//! What went wrong on a connection.
+//! Messages about failed connections, in Go's words.
 
 use std::error::Error;
 use std::io;

@@ -1,11 +1,11 @@
-//! Calls over HTTPS, as kube-apiserver makes them: HTTP/1.1, connections kept alive, and its words for whatever goes wrong.
+//! Calls webhooks over HTTPS, as kube-apiserver does: with HTTP/1.1, connections that are kept alive, and its error messages.
 //!
 //! # Promises
-//! - A call ends at its deadline, whatever the other side does.
-//! - Only what the caBundle vouches for is spoken to. A connection serves only the caBundle it was made with.
-//! - A connection that has died while it was idle fails no call: the call is made again on a new one. The other side sees it
-//!   twice at worst, which webhooks must stand.
-//! - An answer takes no more than [`MAX_ANSWER`] bytes of memory.
+//! - A call ends at its deadline, whatever the webhook does.
+//! - A webhook is called only if the caBundle verifies it. A connection is used only with the caBundle that it was made with.
+//! - A call does not fail because an idle connection was closed: it is repeated on a new connection. In the worst case the
+//!   webhook gets a review twice, which webhooks must tolerate.
+//! - A response takes at most [`MAX_ANSWER`] bytes of memory.
 
 mod connection;
 mod endpoint;

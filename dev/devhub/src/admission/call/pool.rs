@@ -1,4 +1,4 @@
-//! Idle connections, and the tasks of all.
+//! Idle connections, and the tasks of all connections.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

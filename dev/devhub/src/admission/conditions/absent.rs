@@ -1,7 +1,7 @@
-//! An object that a write has not got.
+//! The value of `object` or `oldObject` in CEL for a write that has no such object.
 //!
-//! It is null; but as in Kubernetes, `has(oldObject.metadata)` is false then, where the `cel` crate's own null fails, and
-//! `oldObject.metadata` fails for the missing key.
+//! It is null. As in Kubernetes, `has(oldObject.metadata)` is false then, where the null of the `cel` crate fails, and
+//! `oldObject.metadata` fails with a missing key.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,10 +1,11 @@
-//! matchConditions: CEL expressions that say whether a webhook is called about a write
+//! matchConditions: CEL expressions that decide if a webhook is called about a write
 //! (<https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-matchconditions>).
 //!
 //! # Promises
-//! - An expression that uses what devhub's CEL has not (`authorizer`, quantities, ...) is refused when the registration is
-//!   written, by [`check_condition`]; it never runs into a surprise later.
-//! - One false condition means no call, whatever else fails. Otherwise a failing one is decided by the failurePolicy.
+//! - [`check_condition`] refuses a registration whose expressions use what devhub's CEL lacks (`authorizer`, quantities, ...).
+//!   Such an expression is never evaluated.
+//! - If one condition is false, the webhook is not called, even if other conditions fail. Otherwise the failurePolicy decides
+//!   about conditions that fail.
 
 mod absent;
 

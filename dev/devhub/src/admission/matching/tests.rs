@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhook;
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhook;
 use serde_json::{Value, json};
 
 use super::*;
@@ -17,7 +17,7 @@ fn hook(fields: Value) -> Hook {
         "admissionReviewVersions": ["v1"],
     });
     json_patch::merge(&mut webhook, &fields);
-    Hook::from(serde_json::from_value::<ValidatingWebhook>(webhook).expect("a webhook"))
+    Hook::from(serde_json::from_value::<MutatingWebhook>(webhook).expect("a webhook"))
 }
 
 fn rules(version: &str) -> Value {

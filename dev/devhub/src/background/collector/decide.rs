@@ -1,8 +1,7 @@
-//! What is to become of one object: the garbage collector's rules, as functions of what there is
+//! Decides what the garbage collector does with one object. Pure functions
 //! (<https://kubernetes.io/docs/concepts/architecture/garbage-collection/>).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use serde_json::Value;
 
 use crate::object::Object;
 use crate::writes::{FOREGROUND, ORPHAN, Propagation};
@@ -49,11 +48,8 @@ pub(super) enum Decision {
 
 /// The owners that an object names; what is no reference is left out.
 pub(super) fn owners(object: &Object) -> Vec<OwnerReference> {
-    let list = object.at(&["metadata", "ownerReferences"]);
-    let list = list.and_then(Value::as_array);
-    list.into_iter()
-        .flatten()
-        .filter_map(|owner| serde_json::from_value(owner.clone()).ok())
+    let list = object.items(&["metadata", "ownerReferences"]).iter();
+    list.filter_map(|owner| serde_json::from_value(owner.clone()).ok())
         .collect()
 }
 

@@ -1,4 +1,4 @@
-//! Who depends on whom, by uid: only of objects that have owners or are being finalized, so that it is small.
+//! The graph of owners and dependents, by uid. It holds only objects that have owners or are being finalized.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! The garbage collector: dependents whose owners have gone, and deletions in the foreground or with orphans.
+//! The garbage collector: deletes dependents whose owners are gone, and carries out foreground and orphan deletions.
 
 mod decide;
 mod graph;
@@ -15,7 +15,6 @@ use super::feed::Feed;
 use super::hand::{Hand, Place};
 use super::queue::{Job, Queue};
 use crate::World;
-use crate::object::Object;
 use crate::resources::Resource;
 use crate::status::ApiError;
 use crate::storage::{Key, Stored};
@@ -90,13 +89,14 @@ fn look(hand: &Hand, graph: &Graph, uid: &str, others: &mut Vec<String>) -> Opti
             let owners: Vec<_> = owners.iter().map(String::as_str).collect();
             job.disown(&owners).await
         })),
-        Decision::Delete(propagation) => {
-            Some(Box::pin(async move { job.delete(propagation).await }))
-        }
+        Decision::Delete(propagation) => Some(Box::pin(async move {
+            let version = job.stored.object.resource_version();
+            job.delete(propagation, Some(version)).await
+        })),
         Decision::Unblock => Some(Box::pin(async move {
             job.unblock().await?;
             // With what is there now.
-            job.delete_any_version(Propagation::Foreground).await
+            job.delete(Propagation::Foreground, None).await
         })),
         Decision::LetGo(finalizer) => Some(Box::pin(async move { job.let_go(finalizer).await })),
     }
@@ -152,27 +152,19 @@ impl Item {
         Place::of(&self.resource, &self.key.namespace)
     }
 
-    async fn delete(&self, propagation: Propagation) -> Result<(), ApiError> {
-        let object = &self.stored.object;
-        let options = DeleteOptions {
-            propagation: Some(propagation),
-            uid: Some(object.uid().to_owned()),
-            resource_version: Some(object.resource_version().to_owned()),
-        };
-        self.hand
-            .delete(self.place(), &self.key.name, &options)
-            .await
-    }
-
-    async fn delete_any_version(&self, propagation: Propagation) -> Result<(), ApiError> {
+    /// Deletes it; only in the version that was looked at, if `version` is given.
+    async fn delete(
+        &self,
+        propagation: Propagation,
+        version: Option<&str>,
+    ) -> Result<(), ApiError> {
         let options = DeleteOptions {
             propagation: Some(propagation),
             uid: Some(self.stored.object.uid().to_owned()),
-            resource_version: None,
+            resource_version: version.map(str::to_owned),
         };
-        self.hand
-            .delete(self.place(), &self.key.name, &options)
-            .await
+        let place = self.place();
+        self.hand.delete(place, &self.key.name, &options).await
     }
 
     /// Strikes owners off.
@@ -195,42 +187,30 @@ impl Item {
     }
 
     async fn write_owners(&self, change: impl FnOnce(&mut Vec<Value>)) -> Result<(), ApiError> {
-        let owners = self.stored.object.at(&["metadata", "ownerReferences"]);
-        let mut owners = owners
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default();
+        let owners = self.stored.object.items(&["metadata", "ownerReferences"]);
+        let mut owners = owners.to_vec();
         change(&mut owners);
-        // In a merge patch, null takes the list away.
-        let owners = if owners.is_empty() {
-            Value::Null
-        } else {
-            owners.into()
-        };
         self.merge_metadata("ownerReferences", owners).await
     }
 
     /// Takes a finalizer off.
     async fn let_go(&self, finalizer: &str) -> Result<(), ApiError> {
-        let object: &Object = &self.stored.object;
-        let kept = object.finalizers().into_iter();
-        let kept: Vec<_> = kept
-            .filter(|name| *name != finalizer)
-            .map(Value::from)
-            .collect();
-        let kept = if kept.is_empty() {
-            Value::Null
-        } else {
-            kept.into()
-        };
-        self.merge_metadata("finalizers", kept).await
+        let mut finalizers = self
+            .stored
+            .object
+            .items(&["metadata", "finalizers"])
+            .to_vec();
+        finalizers.retain(|name| name != finalizer);
+        self.merge_metadata("finalizers", finalizers).await
     }
 
     /// Only in the version that was looked at: otherwise there will be another look.
-    async fn merge_metadata(&self, field: &str, value: Value) -> Result<(), ApiError> {
+    async fn merge_metadata(&self, field: &str, list: Vec<Value>) -> Result<(), ApiError> {
         let object = &self.stored.object;
+        // In a merge patch, null takes the list away.
+        let list = (!list.is_empty()).then_some(list);
         let patch = json!({ "metadata": {
-            field: value,
+            field: list,
             "uid": object.uid(),
             "resourceVersion": object.resource_version(),
         } });

@@ -1,4 +1,4 @@
-//! The types: one component for each that has a name.
+//! The components of a document: one for each type that has a name.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The paths, with what kubectl looks for in them: kinds, actions, parameters, and the types of patches.
+//! The paths of a document, with what kubectl reads in them: kinds, actions, parameters, and the types of patches.
 
 use serde_json::{Map, Value, json};
 

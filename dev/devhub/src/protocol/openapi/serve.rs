@@ -1,4 +1,4 @@
-//! The paths below `/openapi`.
+//! Serves the paths below `/openapi`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,7 +1,7 @@
-//! Kubernetes' protobuf encoding of objects, as far as clients send it.
+//! Reads Kubernetes' protobuf encoding of objects.
 //!
-//! kubectl and other clients in Go send built-in kinds in it by themselves, and do not try anything else if it is refused. They
-//! take JSON for an answer, so that nothing is ever written in it. An object is read into what its JSON would be.
+//! kubectl and other clients in Go send built-in kinds in this encoding, and do not retry in another one. They accept JSON
+//! responses, so that devhub never writes protobuf. An object is read into its JSON form.
 
 mod wire;
 

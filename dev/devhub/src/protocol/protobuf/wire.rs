@@ -1,4 +1,4 @@
-//! The wire format of protobuf (<https://protobuf.dev/programming-guides/encoding/>), without any meaning.
+//! The wire format of protobuf (<https://protobuf.dev/programming-guides/encoding/>), without the meaning of fields.
 
 /// What a field holds, by its wire type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

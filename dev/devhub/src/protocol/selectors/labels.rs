@@ -1,4 +1,4 @@
-//! Label selectors of a query: [`berth_api::selector::text`] reads them, here they are matched.
+//! Label selectors of a query. [`berth_api::selector::text`] reads them; this module matches them.
 
 use berth_api::selector::text::{self, Requirement, Test};
 

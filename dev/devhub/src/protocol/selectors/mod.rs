@@ -1,4 +1,4 @@
-//! Which objects of a kind: label selectors and field selectors, as they stand in a query.
+//! Label selectors and field selectors of a query.
 
 mod fields;
 mod labels;

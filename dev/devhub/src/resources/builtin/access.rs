@@ -1,4 +1,4 @@
-//! The kinds that say who somebody is and what they may do. What is special about them is in [`rbac`](super::rbac),
+//! The kinds of authentication and authorization. Their special behaviour is in [`rbac`](super::rbac),
 //! [`certificates`](super::certificates), [`reviews`](super::reviews) and [`tokens`](super::tokens).
 
 use jiff::Timestamp;
@@ -11,11 +11,11 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use serde_json::Value;
 
-use super::kind::{
-    age, age_cell, columns, items_at, kind, name, names, part, question, text, text_of,
-};
-use super::{certificates, rbac, reviews, tokens};
-use crate::object::Object;
+use super::fields::path_segment;
+use super::kind::{age, age_cell, columns, kind, name, names, part, question, text};
+use super::reviews::Review;
+use super::{certificates, rbac, tokens};
+use crate::object::{Object, text_at};
 use crate::resources::{Cell, Columns, Resource, Subresource, Verb, age as ages};
 
 pub(super) fn service_accounts() -> Resource {
@@ -37,26 +37,26 @@ pub(super) fn service_accounts() -> Resource {
 }
 
 pub(super) fn rbac() -> [Resource; 4] {
-    [
-        Resource {
-            columns: binding_columns(),
-            behaviour: &rbac::Bindings,
-            ..kind::<ClusterRoleBinding>()
-        },
-        Resource {
-            behaviour: &rbac::Roles,
-            ..kind::<ClusterRole>()
-        },
-        Resource {
-            columns: binding_columns(),
-            behaviour: &rbac::Bindings,
-            ..kind::<RoleBinding>()
-        },
-        Resource {
-            behaviour: &rbac::Roles,
-            ..kind::<Role>()
-        },
-    ]
+    let role = |kind| Resource {
+        behaviour: &rbac::Roles,
+        ..kind
+    };
+    let binding = |kind| Resource {
+        columns: binding_columns(),
+        behaviour: &rbac::Bindings,
+        ..kind
+    };
+    let kinds = [
+        binding(kind::<ClusterRoleBinding>()),
+        role(kind::<ClusterRole>()),
+        binding(kind::<RoleBinding>()),
+        role(kind::<Role>()),
+    ];
+    kinds.map(|kind| Resource {
+        name_errors: path_segment,
+        creates_on_update: true,
+        ..kind
+    })
 }
 
 fn binding_columns() -> Columns {
@@ -91,6 +91,7 @@ pub(super) fn certificate_signing_requests() -> Resource {
                 text("Condition", "How far it has come."),
             ],
         ),
+        name_errors: path_segment,
         behaviour: &certificates::Certificates,
         ..kind::<CertificateSigningRequest>()
     }
@@ -114,11 +115,11 @@ fn certificate_cells(object: &Object, now: Timestamp) -> Vec<Cell> {
 }
 
 fn condition(object: &Object) -> String {
-    let conditions = items_at(object, &["status", "conditions"]);
+    let conditions = object.items(&["status", "conditions"]);
     let is = |sort| {
         conditions
             .iter()
-            .any(|condition| text_of(condition, "type") == sort)
+            .any(|condition| text_at(condition, "type") == sort)
     };
     let mut told = if is("Denied") {
         "Denied"
@@ -139,36 +140,25 @@ fn condition(object: &Object) -> String {
 
 pub(super) fn authorization() -> [Resource; 4] {
     [
-        Resource {
-            behaviour: &reviews::Review::Local,
-            ..question::<LocalSubjectAccessReview>()
-        },
-        Resource {
-            behaviour: &reviews::Review::Oneself,
-            ..question::<SelfSubjectAccessReview>()
-        },
-        Resource {
-            behaviour: &reviews::Review::Rules,
-            ..question::<SelfSubjectRulesReview>()
-        },
-        Resource {
-            behaviour: &reviews::Review::Access,
-            ..question::<SubjectAccessReview>()
-        },
+        answered(question::<LocalSubjectAccessReview>(), &Review::Local),
+        answered(question::<SelfSubjectAccessReview>(), &Review::Oneself),
+        answered(question::<SelfSubjectRulesReview>(), &Review::Rules),
+        answered(question::<SubjectAccessReview>(), &Review::Access),
     ]
 }
 
 pub(super) fn authentication() -> [Resource; 2] {
     [
-        Resource {
-            behaviour: &reviews::Review::WhoAmI,
-            ..question::<SelfSubjectReview>()
-        },
-        Resource {
-            behaviour: &reviews::Review::Token,
-            ..question::<TokenReview>()
-        },
+        answered(question::<SelfSubjectReview>(), &Review::WhoAmI),
+        answered(question::<TokenReview>(), &Review::Token),
     ]
+}
+
+fn answered(question: Resource, behaviour: &'static Review) -> Resource {
+    Resource {
+        behaviour,
+        ..question
+    }
 }
 
 #[cfg(test)]

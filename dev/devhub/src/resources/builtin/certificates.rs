@@ -1,5 +1,5 @@
-//! What is special about CertificateSigningRequests: they say who asked, they do not change, and their approval and their
-//! certificate each have an entrance of their own.
+//! The behaviour of CertificateSigningRequests: the hub sets the requester, the spec is immutable, and approval and certificate
+//! are written by different subresources.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -10,8 +10,8 @@ use rustls::pki_types::pem::{PemObject, SectionKind};
 use serde_json::{Map, Value, json};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::fields::{duplicate, each_invalid, not_supported, path_segment};
-use crate::object::{self, Object};
+use super::fields::{duplicate, each_invalid, not_supported};
+use crate::object::{self, Object, text_at as text};
 use crate::resources::{Behaviour, WriteTo};
 use crate::status::{ApiError, FieldError};
 
@@ -26,16 +26,16 @@ const USAGES: &str = "any,cert sign,client auth,code signing,content commitment,
 
 /// CertificateSigningRequests.
 #[derive(Debug)]
-pub struct Certificates;
+pub(crate) struct Certificates;
 
 impl Behaviour for Certificates {
-    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object, old: Option<&Object>) {
-        let Some(old) = old else {
+    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object) {
+        let Some(old) = write.old else {
             set_requester(write, object);
             object.set(&["status"], Map::new());
             return;
         };
-        put_back(object, old, &["spec"]);
+        object.put_back(old, &["spec"]);
         match write.subresource {
             "status" => {
                 keep_decisions(object, old);
@@ -43,7 +43,7 @@ impl Behaviour for Certificates {
             }
             "approval" => {
                 let conditions = object.remove(&["status", "conditions"]);
-                put_back(object, old, &["status"]);
+                object.put_back(old, &["status"]);
                 if let Some(conditions) = conditions {
                     object.set(&["status", "conditions"], conditions);
                 } else {
@@ -51,37 +51,27 @@ impl Behaviour for Certificates {
                 }
                 set_times(object, old, write.now);
             }
-            _ => put_back(object, old, &["status"]),
+            _ => object.put_back(old, &["status"]),
         }
     }
 
-    fn validate(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Vec<FieldError> {
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
         let mut errors = Vec::new();
         // What is stored has been checked, and stays.
-        if old.is_none() {
+        if write.old.is_none() {
             errors.extend(spec_errors(object));
         }
         errors.extend(condition_errors(object));
-        if let Some(old) = old {
+        if let Some(old) = write.old {
             errors.extend(certificate_error(object, old));
             errors.extend(change_errors(object, old, write.subresource));
         }
         errors
     }
 
-    fn authorize(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Result<(), ApiError> {
+    fn authorize(&self, write: &WriteTo<'_>, object: &Object) -> Result<(), ApiError> {
         let signer = object.str_at(&["spec", "signerName"]);
-        let refused = match (old, write.subresource) {
+        let refused = match (write.old, write.subresource) {
             (None, _) if asks_for_everything(object) => Some(format!(
                 "use of {CLIENT_SIGNER} signer with system:masters group is not allowed"
             )),
@@ -101,15 +91,8 @@ impl Behaviour for Certificates {
         };
         match refused {
             None => Ok(()),
-            Some(why) => {
-                let (group, resource) = (&write.resource.group, &write.resource.name);
-                Err(ApiError::forbidden(group, resource, &write.key.name, &why))
-            }
+            Some(why) => Err(write.resource.forbidden(&write.key.name, &why)),
         }
-    }
-
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        path_segment(name)
     }
 }
 
@@ -126,43 +109,18 @@ fn set_requester(write: &WriteTo<'_>, object: &mut Object) {
     for field in ["username", "uid", "groups", "extra"] {
         object.remove(&["spec", field]);
     }
-    let Some(user) = write.user else {
-        return;
-    };
-    object.set(&["spec", "username"], user.name.as_str());
-    if !user.uid.is_empty() {
-        object.set(&["spec", "uid"], user.uid.as_str());
-    }
-    if !user.groups.is_empty() {
-        object.set(&["spec", "groups"], json!(user.groups));
-    }
-    if !user.extra.is_empty() {
-        object.set(&["spec", "extra"], json!(user.extra));
-    }
-}
-
-fn put_back(object: &mut Object, old: &Object, path: &[&str]) {
-    match old.at(path) {
-        Some(value) => object.set(path, value.clone()),
-        None => {
-            object.remove(path);
-        }
+    let requester = write.user.map(|user| json!(user)).unwrap_or_default();
+    for (field, value) in requester.as_object().into_iter().flatten() {
+        object.set(&["spec", field], value.clone());
     }
 }
 
 fn conditions(object: &Object) -> &[Value] {
-    let conditions = object.at(&["status", "conditions"]);
-    conditions
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+    object.items(&["status", "conditions"])
 }
 
 fn certificate(object: &Object) -> &str {
     object.str_at(&["status", "certificate"])
-}
-
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value[field].as_str().unwrap_or_default()
 }
 
 /// The conditions of a type.
@@ -236,12 +194,7 @@ fn spec_errors(object: &Object) -> Vec<FieldError> {
         let sent = object.str_at(&["spec", "request"]);
         errors.push(FieldError::invalid("spec.request", sent, error.to_string()));
     }
-    let usages = object.at(&["spec", "usages"]).and_then(Value::as_array);
-    let usages: Vec<_> = usages
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let usages = object.texts(&["spec", "usages"]);
     if usages.is_empty() {
         errors.push(FieldError::required("spec.usages", ""));
     }

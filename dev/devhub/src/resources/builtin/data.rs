@@ -61,13 +61,8 @@ fn secret_cells(object: &Object, now: Timestamp) -> Vec<Cell> {
 }
 
 impl Behaviour for ConfigMaps {
-    fn validate(
-        &self,
-        _write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Vec<FieldError> {
-        config_map_errors(object, old)
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
+        config_map_errors(object, write.old)
     }
 }
 
@@ -76,24 +71,19 @@ impl Behaviour for Secrets {
         take_string_data(object);
     }
 
-    fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object, old: Option<&Object>) {
-        if let Some(old) = old
+    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object) {
+        if let Some(old) = write.old
             && object.str_at(&["type"]).is_empty()
         {
             object.set(&["type"], old.str_at(&["type"]));
         }
     }
 
-    fn validate(
-        &self,
-        _write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Vec<FieldError> {
-        secret_errors(object, old)
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
+        secret_errors(object, write.old)
     }
 
-    fn warnings(&self, object: &Object, _old: Option<&Object>) -> Vec<String> {
+    fn warnings(&self, object: &Object) -> Vec<String> {
         let wants_token = object.str_at(&["type"]) == "kubernetes.io/service-account-token";
         let warning = "devhub puts no token into Secrets; ask for one (kubectl create token)";
         wants_token

@@ -1,4 +1,4 @@
-//! Events: one kind in two shapes, that of the core group (which is stored) and that of `events.k8s.io`.
+//! Events: one kind in two forms, that of the core group, which is stored, and that of `events.k8s.io`.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event as Core;
@@ -33,6 +33,8 @@ pub(super) fn core() -> Resource {
         short_names: names(&["ev"]),
         columns: columns(core_cells, event_columns()),
         selectable_fields: selectable("involvedObject", &["reportingComponent", "source"]),
+        name_errors: fields::path_segment,
+        creates_on_update: true,
         behaviour: &Events { is_core: true },
         ..kind::<Core>()
     }
@@ -46,6 +48,7 @@ pub(super) fn new() -> Resource {
         selectable_fields: selectable("regarding", &["reportingController"]),
         storage: stored.storage,
         storage_version: stored.storage_version,
+        creates_on_update: true,
         behaviour: &Events { is_core: false },
         ..kind::<New>()
     }
@@ -137,7 +140,7 @@ fn rename(object: &mut Object, to_core: bool) {
 }
 
 impl Behaviour for Events {
-    fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object, _old: Option<&Object>) {
+    fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object) {
         if !self.is_core {
             return default_at(object, &["deprecatedSource"], json!({}));
         }
@@ -147,24 +150,8 @@ impl Behaviour for Events {
         default_at(object, &["reportingInstance"], "");
     }
 
-    fn validate(
-        &self,
-        _write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Vec<FieldError> {
-        errors(object, old, self.is_core)
-    }
-
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        match self.is_core {
-            true => fields::path_segment(name),
-            false => berth_api::names::dns1123_subdomain(name),
-        }
-    }
-
-    fn creates_on_update(&self) -> bool {
-        true
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
+        errors(object, write.old, self.is_core)
     }
 
     fn field(&self, object: &Object, path: &str) -> Option<String> {

@@ -1,9 +1,9 @@
-//! Errors of fields and rules for values that several kinds share, in kube-apiserver's words.
+//! Field errors and checks of values that several kinds share, in kube-apiserver's words.
 
 use berth_api::names;
 use serde_json::Value;
 
-use crate::object::Object;
+use crate::object::{Object, items_at, text_at};
 use crate::status::{FieldError, FieldErrorSort as Sort};
 
 /// `Unsupported value: "x": supported values: "a", "b"`
@@ -92,25 +92,17 @@ pub(super) fn selector(field: &str, selector: &Value) -> Vec<FieldError> {
         let value = value.as_str().unwrap_or_default();
         errors.extend(each_invalid(&at, value, names::label_value(value)));
     }
-    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
-    for (index, expression) in expressions.into_iter().flatten().enumerate() {
-        errors.extend(requirement(
-            &format!("{field}.matchExpressions[{index}]"),
-            expression,
-        ));
+    let expressions = items_at(selector, "matchExpressions").iter();
+    for (index, expression) in expressions.enumerate() {
+        let at = format!("{field}.matchExpressions[{index}]");
+        errors.extend(requirement(&at, expression));
     }
     errors
 }
 
 fn requirement(field: &str, expression: &Value) -> Vec<FieldError> {
-    let text = |name: &str| {
-        expression
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let values = expression.get("values").and_then(Value::as_array);
-    let values = values.map(Vec::as_slice).unwrap_or_default();
+    let text = |name: &str| text_at(expression, name);
+    let values = items_at(expression, "values");
     let mut errors = Vec::new();
     match text("operator") {
         "In" | "NotIn" if values.is_empty() => errors.push(FieldError::required(
@@ -129,11 +121,8 @@ fn requirement(field: &str, expression: &Value) -> Vec<FieldError> {
         )),
     }
     let key = text("key");
-    errors.extend(each_invalid(
-        &format!("{field}.key"),
-        key,
-        names::qualified_name(key),
-    ));
+    let at = format!("{field}.key");
+    errors.extend(each_invalid(&at, key, names::qualified_name(key)));
     for (index, value) in values.iter().enumerate() {
         let value = value.as_str().unwrap_or_default();
         let at = format!("{field}.values[{index}]");

@@ -1,4 +1,4 @@
-//! How built-in kinds are put down: what k8s-openapi knows of them, and columns.
+//! Descriptions of built-in kinds, made from k8s-openapi's types, and their columns.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -40,6 +40,11 @@ where
         custom: false,
         selectable_fields: Vec::new(),
         reading: None,
+        name_errors: berth_api::names::dns1123_subdomain,
+        needs_version: false,
+        creates_on_update: false,
+        takes_status_on_create: false,
+        has_generation: false,
         behaviour: &Plain,
     }
 }
@@ -170,17 +175,6 @@ pub(super) fn count(object: &Object, path: &[&str]) -> usize {
 /// The map at a path; an empty one if there is none.
 pub(super) fn map_at<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Map<String, Value>> {
     object.at(path).and_then(Value::as_object)
-}
-
-/// The items of the list at a path.
-pub(super) fn items_at<'a>(object: &'a Object, path: &[&str]) -> &'a [Value] {
-    let list = object.at(path).and_then(Value::as_array);
-    list.map(Vec::as_slice).unwrap_or_default()
-}
-
-/// The field of a value, as text; empty if there is none.
-pub(super) fn text_of<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Sets what is absent or null.

@@ -1,16 +1,16 @@
-//! Kubernetes' own kinds, one file for each sort.
+//! Kubernetes' own kinds.
 
 mod access;
-pub mod certificates;
+pub(crate) mod certificates;
 mod data;
 mod events;
 pub(crate) mod fields;
 pub(crate) mod kind;
 mod namespaces;
-pub mod rbac;
-pub mod reviews;
+pub(crate) mod rbac;
+pub(crate) mod reviews;
 mod stored;
-pub mod tokens;
+pub(crate) mod tokens;
 mod webhook_checks;
 mod webhook_configurations;
 
@@ -20,14 +20,11 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 use crate::resources::{Resource, custom};
 
-/// What kube-apiserver says of a name that must be a DNS-1123 subdomain and is none.
-pub const SUBDOMAIN_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-
 /// Every kind that devhub has without a CustomResourceDefinition, in discovery's order: groups as Kubernetes ranks them, and
 /// names by the alphabet.
 ///
 /// Their schemas are large; they are made once, however many hubs there are.
-pub fn all() -> Vec<Arc<Resource>> {
+pub(crate) fn all() -> Vec<Arc<Resource>> {
     static ALL: LazyLock<Vec<Arc<Resource>>> =
         LazyLock::new(|| make().into_iter().map(Arc::new).collect());
     ALL.clone()
@@ -67,6 +64,8 @@ fn definitions() -> Resource {
         short_names: kind::names(&["crd", "crds"]),
         categories: kind::names(&["api-extensions"]),
         subresources: vec![kind::part::<CustomResourceDefinition>("status")],
+        needs_version: true,
+        has_generation: true,
         behaviour: &custom::Definitions,
         ..kind::kind::<CustomResourceDefinition>()
     }
@@ -138,7 +137,7 @@ coordination.k8s.io/v1 leases [] [] true [] 8
         let takes = |name: &str| {
             let mut kinds = Vec::new();
             for resource in all().iter().filter(|resource| resource.has_objects()) {
-                if resource.behaviour.name_errors(name).is_empty() {
+                if (resource.name_errors)(name).is_empty() {
                     kinds.push(format!("{} {}", resource.api_version(), resource.name));
                 }
             }
@@ -199,7 +198,7 @@ coordination.k8s.io/v1 leases [] [] true [] 8
     fn only_kinds_with_a_spec_that_somebody_follows_have_generations() {
         let counted: Vec<String> = all()
             .iter()
-            .filter(|resource| resource.behaviour.has_generation())
+            .filter(|resource| resource.has_generation)
             .map(|resource| resource.name.clone())
             .filter(|name| name != "customresourcedefinitions")
             .collect();

@@ -1,14 +1,12 @@
-//! Namespaces: their phase, their finalizer, and those that may not go.
+//! Namespaces: their phase, their finalizer, and those that cannot be deleted.
 
 use berth_api::names;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::fields;
-use super::kind::{
-    age, age_cell, columns, default_at, items_at, kind, name, part, subresource, text,
-};
+use super::kind::{age, age_cell, columns, default_at, kind, name, part, subresource, text};
 use crate::object::Object;
 use crate::resources::{Behaviour, Cell, Resource, Verb, WriteTo};
 use crate::status::{ApiError, FieldError};
@@ -41,6 +39,7 @@ pub(super) fn resource() -> Resource {
                 age(),
             ],
         ),
+        name_errors: names::dns1123_label,
         behaviour: &Namespaces,
         ..kind::<Namespace>()
     }
@@ -62,31 +61,22 @@ impl Behaviour for Namespaces {
         }
     }
 
-    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object, old: Option<&Object>) {
+    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object) {
         // A generated name is known only now.
         self.default(object);
-        prepare(write.subresource, object, old);
+        prepare(write.subresource, object, write.old);
     }
 
-    fn validate(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        _old: Option<&Object>,
-    ) -> Vec<FieldError> {
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
         errors(write.subresource, object)
     }
 
-    fn authorize_delete(&self, _write: &WriteTo<'_>, old: &Object) -> Result<(), ApiError> {
+    fn authorize_delete(&self, old: &Object) -> Result<(), ApiError> {
         may_go(old.name())
     }
 
     fn holds(&self, object: &Object) -> bool {
-        !items_at(object, &["spec", "finalizers"]).is_empty()
-    }
-
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        names::dns1123_label(name)
+        !object.items(&["spec", "finalizers"]).is_empty()
     }
 
     fn field(&self, object: &Object, path: &str) -> Option<String> {
@@ -98,7 +88,7 @@ fn prepare(subresource: &str, object: &mut Object, old: Option<&Object>) {
     let Some(old) = old else {
         object.set(&["status"], json!({"phase": "Active"}));
         default_at(object, &["spec"], json!({}));
-        let mut finalizers = list(object.at(&["spec", "finalizers"]));
+        let mut finalizers = object.items(&["spec", "finalizers"]).to_vec();
         if !finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
             finalizers.push(FINALIZER.into());
         }
@@ -110,20 +100,11 @@ fn prepare(subresource: &str, object: &mut Object, old: Option<&Object>) {
         "finalize" => &[&["status"]],
         _ => &[&["spec", "finalizers"], &["status"]],
     };
-    for path in kept {
-        match old.at(path) {
-            Some(value) => object.set(path, value.clone()),
-            None => drop(object.remove(path)),
-        }
-    }
+    kept.iter().for_each(|path| object.put_back(old, path));
     default_at(object, &["spec"], json!({}));
     if subresource.is_empty() && object.is_deleting() {
         object.set(&["status", "phase"], "Terminating");
     }
-}
-
-fn list(value: Option<&Value>) -> Vec<Value> {
-    value.and_then(Value::as_array).cloned().unwrap_or_default()
 }
 
 fn errors(subresource: &str, object: &Object) -> Vec<FieldError> {
@@ -138,8 +119,8 @@ fn errors(subresource: &str, object: &Object) -> Vec<FieldError> {
         return (phase != expected).then_some(error).into_iter().collect();
     }
     let mut errors = Vec::new();
-    for finalizer in list(object.at(&["spec", "finalizers"])) {
-        let (at, name) = ("spec.finalizers", finalizer.as_str().unwrap_or_default());
+    let at = "spec.finalizers";
+    for name in object.texts(&["spec", "finalizers"]) {
         errors.extend(fields::each_invalid(at, name, names::qualified_name(name)));
         errors.extend(fields::unqualified_finalizer(at, name));
     }
@@ -167,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    fn object(value: Value) -> Object {
+    fn object(value: serde_json::Value) -> Object {
         Object::try_from(value).unwrap()
     }
 

@@ -1,4 +1,4 @@
-//! What is special about RBAC's kinds: what is valid, and who may hand on which rights.
+//! The behaviour of RBAC's kinds: validation, and the prevention of escalation.
 
 use berth_rbac::{ObjectRef, RbacKind};
 use k8s_openapi::api::rbac::v1::{PolicyRule, RoleRef};
@@ -16,42 +16,24 @@ const ATTEMPTS: usize = 10;
 
 /// Roles and ClusterRoles.
 #[derive(Debug)]
-pub struct Roles;
+pub(crate) struct Roles;
 /// RoleBindings and ClusterRoleBindings.
 #[derive(Debug)]
-pub struct Bindings;
+pub(crate) struct Bindings;
 
 impl Behaviour for Roles {
-    fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object, _old: Option<&Object>) {
+    fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object) {
         show_rules(object);
     }
 
-    fn validate(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        _old: Option<&Object>,
-    ) -> Vec<FieldError> {
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
         let mut errors = rule_errors(object, write.resource.namespaced);
         errors.extend(aggregation_errors(object));
         errors
     }
 
-    fn authorize(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Result<(), ApiError> {
-        authorize_role(write, object, old)
-    }
-
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        path_segment(name)
-    }
-
-    fn creates_on_update(&self) -> bool {
-        true
+    fn authorize(&self, write: &WriteTo<'_>, object: &Object) -> Result<(), ApiError> {
+        authorize_role(write, object)
     }
 
     fn committed(&self, write: &WriteTo<'_>, object: Option<&Object>) {
@@ -68,30 +50,12 @@ impl Behaviour for Bindings {
         default_binding(object);
     }
 
-    fn validate(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Vec<FieldError> {
-        binding_errors(object, old, write.resource.namespaced)
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
+        binding_errors(object, write.old, write.resource.namespaced)
     }
 
-    fn authorize(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Result<(), ApiError> {
-        authorize_binding(write, object, old)
-    }
-
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        path_segment(name)
-    }
-
-    fn creates_on_update(&self) -> bool {
-        true
+    fn authorize(&self, write: &WriteTo<'_>, object: &Object) -> Result<(), ApiError> {
+        authorize_binding(write, object)
     }
 }
 
@@ -107,10 +71,8 @@ fn show_rules(role: &mut Object) {
 }
 
 fn aggregates(role: &Object) -> bool {
-    let selectors = role.at(&["aggregationRule", "clusterRoleSelectors"]);
-    selectors
-        .and_then(Value::as_array)
-        .is_some_and(|list| !list.is_empty())
+    let selectors = role.items(&["aggregationRule", "clusterRoleSelectors"]);
+    !selectors.is_empty()
 }
 
 fn rule_errors(role: &Object, namespaced: bool) -> Vec<FieldError> {
@@ -152,12 +114,11 @@ fn aggregation_errors(role: &Object) -> Vec<FieldError> {
         return Vec::new();
     }
     let path = "aggregationRule.clusterRoleSelectors";
-    let selectors = role.at(&["aggregationRule", "clusterRoleSelectors"]);
-    let selectors = selectors.and_then(Value::as_array);
-    let Some(selectors) = selectors.filter(|list| !list.is_empty()) else {
+    let selectors = role.items(&["aggregationRule", "clusterRoleSelectors"]);
+    if selectors.is_empty() {
         let words = "at least one clusterRoleSelector required if aggregationRule is non-nil";
         return vec![FieldError::required(path, words)];
-    };
+    }
     let selectors = selectors.iter().enumerate();
     selectors
         .flat_map(|(index, selector)| fields::selector(&format!("{path}[{index}]"), selector))
@@ -207,17 +168,11 @@ fn binding_errors(binding: &Object, old: Option<&Object>, namespaced: bool) -> V
     if role.name.is_empty() {
         errors.push(FieldError::required("roleRef.name", ""));
     }
-    let problems = path_segment(&role.name).into_iter();
-    errors.extend(
-        problems.map(|problem| FieldError::invalid("roleRef.name", role.name.as_str(), problem)),
-    );
-    let subjects = binding.at(&["subjects"]).and_then(Value::as_array);
-    for (index, subject) in subjects.into_iter().flatten().enumerate() {
-        errors.extend(subject_errors(
-            subject,
-            namespaced,
-            &format!("subjects[{index}]"),
-        ));
+    let problems = path_segment(&role.name);
+    errors.extend(each_invalid("roleRef.name", &role.name, problems));
+    for (index, subject) in binding.items(&["subjects"]).iter().enumerate() {
+        let at = format!("subjects[{index}]");
+        errors.extend(subject_errors(subject, namespaced, &at));
     }
     if old.is_some_and(|old| role_ref(old) != role) {
         let value = json!({ "APIGroup": role.api_group, "Kind": role.kind, "Name": role.name });
@@ -270,12 +225,8 @@ fn role_ref(binding: &Object) -> RoleRef {
     }
 }
 
-fn authorize_role(
-    write: &WriteTo<'_>,
-    role: &Object,
-    old: Option<&Object>,
-) -> Result<(), ApiError> {
-    let Some(user) = user_who_grants(write, role, old) else {
+fn authorize_role(write: &WriteTo<'_>, role: &Object) -> Result<(), ApiError> {
+    let Some(user) = user_who_grants(write, role) else {
         return Ok(());
     };
     let namespace = write.key.namespace.as_str();
@@ -284,13 +235,13 @@ fn authorize_role(
         false => RbacKind::ClusterRole,
     };
     // Whoever creates names no object yet.
-    let name = old.map_or("", |_| write.key.name.as_str());
+    let name = write.old.map_or("", |_| write.key.name.as_str());
     if escalation::is_exempt(write.world, user, "escalate", (kind, namespace, name)) {
         return Ok(());
     }
     escalation::check(write.world, user, namespace, &rules(role))
         .map_err(|why| forbidden(write, &why))?;
-    if aggregates(role) || old.is_some_and(aggregates) {
+    if aggregates(role) || write.old.is_some_and(aggregates) {
         let everything = [
             rule(json!({ "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] })),
             rule(json!({ "nonResourceURLs": ["*"], "verbs": ["*"] })),
@@ -302,12 +253,8 @@ fn authorize_role(
     Ok(())
 }
 
-fn authorize_binding(
-    write: &WriteTo<'_>,
-    binding: &Object,
-    old: Option<&Object>,
-) -> Result<(), ApiError> {
-    let Some(user) = user_who_grants(write, binding, old) else {
+fn authorize_binding(write: &WriteTo<'_>, binding: &Object) -> Result<(), ApiError> {
+    let Some(user) = user_who_grants(write, binding) else {
         return Ok(());
     };
     let namespace = write.key.namespace.as_str();
@@ -336,11 +283,7 @@ fn authorize_binding(
 }
 
 /// Who writes, if it is a user (and not devhub itself), and the write can change what anybody may do.
-fn user_who_grants<'a>(
-    write: &WriteTo<'a>,
-    object: &Object,
-    old: Option<&Object>,
-) -> Option<&'a User> {
+fn user_who_grants<'a>(write: &WriteTo<'a>, object: &Object) -> Option<&'a User> {
     let bare = |object: &Object| {
         let mut object = object.clone();
         for field in [
@@ -353,17 +296,12 @@ fn user_who_grants<'a>(
         }
         object
     };
-    let grants = old.is_none_or(|old| bare(old) != bare(object));
+    let grants = write.old.is_none_or(|old| bare(old) != bare(object));
     write.user.filter(|_| grants)
 }
 
 fn forbidden(write: &WriteTo<'_>, why: &str) -> ApiError {
-    ApiError::forbidden(
-        &write.resource.group,
-        &write.resource.name,
-        &write.key.name,
-        why,
-    )
+    write.resource.forbidden(&write.key.name, why)
 }
 
 fn rule(value: Value) -> PolicyRule {

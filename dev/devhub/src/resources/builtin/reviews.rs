@@ -1,4 +1,4 @@
-//! Questions that are answered, and not stored.
+//! Reviews: their response is computed, and nothing is stored.
 
 use berth_rbac::{MissingRole, Request};
 use k8s_openapi::api::rbac::v1::PolicyRule;
@@ -15,7 +15,7 @@ const AUTHORIZATION: &str = "authorization.k8s.io";
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Review {
+pub(crate) enum Review {
     /// SubjectAccessReviews.
     Access,
     /// LocalSubjectAccessReviews.
@@ -31,12 +31,7 @@ pub enum Review {
 }
 
 impl Behaviour for Review {
-    fn answer(
-        &self,
-        write: &WriteTo<'_>,
-        _parent: Option<&Object>,
-        question: &Object,
-    ) -> Option<Result<Object, ApiError>> {
+    fn answer(&self, write: &WriteTo<'_>, question: &Object) -> Option<Result<Object, ApiError>> {
         Some(match self {
             Self::Access | Self::Local | Self::Oneself => review(write, question, *self),
             Self::Rules => rules_review(write, question),
@@ -46,7 +41,7 @@ impl Behaviour for Review {
                 answer.set_type(question.api_version(), question.kind());
                 answer.set(&["metadata", "creationTimestamp"], object::time(write.now));
                 let user = write.user.cloned().unwrap_or_default();
-                answer.set(&["status", "userInfo"], user_info(&user));
+                answer.set(&["status", "userInfo"], json!(user));
                 Ok(answer)
             }
         })
@@ -128,12 +123,7 @@ fn access_errors(question: &Object, scope: Review) -> Vec<FieldError> {
 }
 
 fn subject(question: &Object) -> User {
-    let groups = question.at(&["spec", "groups"]).and_then(Value::as_array);
-    let groups: Vec<_> = groups
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let groups = question.texts(&["spec", "groups"]);
     User::new(question.str_at(&["spec", "user"]), &groups)
 }
 
@@ -212,10 +202,7 @@ fn token_review(write: &WriteTo<'_>, question: &Object) -> Result<Object, ApiErr
         let words = "token is required for TokenReview in authentication";
         return Err(ApiError::bad_request(words));
     }
-    let audiences = question
-        .at(&["spec", "audiences"])
-        .and_then(Value::as_array);
-    let audiences = audiences.into_iter().flatten().filter_map(Value::as_str);
+    let audiences = question.texts(&["spec", "audiences"]).into_iter();
     let mut audiences: Vec<_> = audiences.map(str::to_owned).collect();
     if audiences.is_empty() {
         audiences.push(AUDIENCE.to_owned());
@@ -227,7 +214,7 @@ fn token_review(write: &WriteTo<'_>, question: &Object) -> Result<Object, ApiErr
     let status = match found {
         Ok(Some(found)) => json!({
             "authenticated": true,
-            "user": user_info(&found.user),
+            "user": found.user,
             "audiences": found.audiences,
         }),
         Ok(None) => json!({ "user": {}, "error": "invalid bearer token" }),
@@ -242,23 +229,6 @@ fn answered(question: &Object, status: impl Into<Value>) -> Object {
     answer.fields_mut().entry("metadata").or_insert(json!({}));
     answer.set(&["status"], status);
     answer
-}
-
-/// A `UserInfo`.
-fn user_info(user: &User) -> Value {
-    let mut info = Map::new();
-    for (field, text) in [("username", &user.name), ("uid", &user.uid)] {
-        if !text.is_empty() {
-            info.insert(field.into(), text.as_str().into());
-        }
-    }
-    if !user.groups.is_empty() {
-        info.insert("groups".into(), json!(user.groups));
-    }
-    if !user.extra.is_empty() {
-        info.insert("extra".into(), json!(user.extra));
-    }
-    Value::Object(info)
 }
 
 #[cfg(test)]

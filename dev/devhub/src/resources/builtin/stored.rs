@@ -1,7 +1,7 @@
-//! Kinds that are stored as they are written, without controllers of their own: what a ManifestWork usually holds, and what
-//! clients leave on a hub. Each is described by a row of columns, defaults, and what else is special.
+//! Kinds that are stored as they are written, without controllers: what a ManifestWork usually holds, and what clients leave on
+//! a hub. A row of columns, defaults and exceptions describes each of them.
 //!
-//! Only what their schema requires is checked.
+//! Only the required fields of their schema are checked.
 
 use k8s_openapi::Resource as Known;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -23,54 +23,28 @@ struct Stored {
     defaults: &'static str,
     /// A warning with each write.
     warning: &'static str,
-    has_generation: bool,
-    allows_unconditional_update: bool,
-    creates_on_update: bool,
-    takes_status_on_create: bool,
-    name_errors: fn(&str) -> Vec<String>,
 }
-
-const PLAIN: Stored = Stored {
-    defaults: "{}",
-    warning: "",
-    has_generation: false,
-    allows_unconditional_update: true,
-    creates_on_update: false,
-    takes_status_on_create: false,
-    name_errors: berth_api::names::dns1123_subdomain,
-};
 
 static DEPLOYMENTS: Stored = Stored {
     defaults: r#"{"status": {}, "spec": {
         "replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600, "strategy": {"type": "RollingUpdate"}}}"#,
     warning: "devhub runs no pods: the Deployment is stored and nothing will be started",
-    has_generation: true,
-    ..PLAIN
 };
 static SERVICES: Stored = Stored {
     defaults: r#"{"status": {"loadBalancer": {}}, "spec": {"type": "ClusterIP", "sessionAffinity": "None"}}"#,
     warning: "devhub has no network: the Service is stored, gets no address and leads nowhere",
-    name_errors: berth_api::names::dns1123_label,
-    ..PLAIN
 };
 static BUDGETS: Stored = Stored {
     defaults: r#"{"status": {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}}"#,
     warning: "devhub runs no pods: the PodDisruptionBudget is stored and protects nothing",
-    has_generation: true,
-    allows_unconditional_update: false,
-    name_errors: path_segment,
-    ..PLAIN
 };
 static NODES: Stored = Stored {
     defaults: r#"{"spec": {}, "status": {}}"#,
-    takes_status_on_create: true,
-    ..PLAIN
+    warning: "",
 };
 static LEASES: Stored = Stored {
     defaults: r#"{"spec": {}}"#,
-    allows_unconditional_update: false,
-    creates_on_update: true,
-    ..PLAIN
+    warning: "",
 };
 
 pub(super) fn deployments() -> Resource {
@@ -82,6 +56,7 @@ pub(super) fn deployments() -> Resource {
             ("Replicas", "integer", ".spec.replicas"),
             ("Available", "integer", ".status.availableReplicas"),
         ]),
+        has_generation: true,
         behaviour: &DEPLOYMENTS,
         ..kind::<Deployment>()
     }
@@ -97,6 +72,7 @@ pub(super) fn services() -> Resource {
             ("Type", "string", ".spec.type"),
             ("Cluster-IP", "string", ".spec.clusterIP"),
         ]),
+        name_errors: berth_api::names::dns1123_label,
         behaviour: &SERVICES,
         ..kind::<Service>()
     }
@@ -110,6 +86,9 @@ pub(super) fn pod_disruption_budgets() -> Resource {
             ("Min Available", "string", ".spec.minAvailable"),
             ("Max Unavailable", "string", ".spec.maxUnavailable"),
         ]),
+        name_errors: path_segment,
+        needs_version: true,
+        has_generation: true,
         behaviour: &BUDGETS,
         ..kind::<PodDisruptionBudget>()
     }
@@ -125,6 +104,7 @@ pub(super) fn nodes() -> Resource {
             ("Ready", "string", ready),
             ("Version", "string", ".status.nodeInfo.kubeletVersion"),
         ]),
+        takes_status_on_create: true,
         behaviour: &NODES,
         ..kind::<Node>()
     }
@@ -133,6 +113,8 @@ pub(super) fn nodes() -> Resource {
 pub(super) fn leases() -> Resource {
     Resource {
         columns: paths(&[("Holder", "string", ".spec.holderIdentity")]),
+        needs_version: true,
+        creates_on_update: true,
         behaviour: &LEASES,
         ..kind::<Lease>()
     }
@@ -190,43 +172,18 @@ impl Behaviour for Stored {
         }
     }
 
-    fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object, _old: Option<&Object>) {
+    fn prepare(&self, _write: &WriteTo<'_>, object: &mut Object) {
         self.default(object);
     }
 
-    fn validate(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        _old: Option<&Object>,
-    ) -> Vec<FieldError> {
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
         // The status is what controllers make of it.
         let mut value = object.to_value();
         value["status"].take();
         write.resource.schema.missing(&value)
     }
 
-    fn name_errors(&self, name: &str) -> Vec<String> {
-        (self.name_errors)(name)
-    }
-
-    fn allows_unconditional_update(&self) -> bool {
-        self.allows_unconditional_update
-    }
-
-    fn creates_on_update(&self) -> bool {
-        self.creates_on_update
-    }
-
-    fn takes_status_on_create(&self) -> bool {
-        self.takes_status_on_create
-    }
-
-    fn has_generation(&self) -> bool {
-        self.has_generation
-    }
-
-    fn warnings(&self, _object: &Object, _old: Option<&Object>) -> Vec<String> {
+    fn warnings(&self, _object: &Object) -> Vec<String> {
         let warning = Some(self.warning.to_owned());
         warning
             .filter(|text| !text.is_empty())

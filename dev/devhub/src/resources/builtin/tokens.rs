@@ -1,4 +1,4 @@
-//! What is special about ServiceAccounts: their tokens.
+//! The behaviour of ServiceAccounts: their tokens.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::authentication::{AUDIENCE, Reference, Wanted};
 use crate::object::{self, Object};
 use crate::resources::{Behaviour, WriteTo};
 use crate::status::{ApiError, FieldError};
-use crate::storage::{Key, StorageId};
+use crate::storage::Key;
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
@@ -18,16 +18,11 @@ const MAX_SECONDS: i64 = 1 << 32;
 
 /// ServiceAccounts.
 #[derive(Debug)]
-pub struct ServiceAccounts;
+pub(crate) struct ServiceAccounts;
 
 impl Behaviour for ServiceAccounts {
-    fn answer(
-        &self,
-        write: &WriteTo<'_>,
-        parent: Option<&Object>,
-        question: &Object,
-    ) -> Option<Result<Object, ApiError>> {
-        let account = parent.filter(|_| write.subresource == "token")?;
+    fn answer(&self, write: &WriteTo<'_>, question: &Object) -> Option<Result<Object, ApiError>> {
+        let account = write.old.filter(|_| write.subresource == "token")?;
         Some(token(write, account, question))
     }
 }
@@ -148,11 +143,7 @@ fn bound_secret(write: &WriteTo<'_>, request: &Object) -> Result<Option<Referenc
             )));
         }
     }
-    let key = Key {
-        storage: StorageId("secrets".into()),
-        namespace: write.key.namespace.clone(),
-        name: name.to_owned(),
-    };
+    let key = Key::new("secrets", &write.key.namespace, name);
     let stored = write.world.store.get(&key);
     let stored = stored.ok_or_else(|| ApiError::not_found("", "secrets", name))?;
     let (sent, is) = (text("uid"), stored.object.uid());

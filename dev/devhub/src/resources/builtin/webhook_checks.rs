@@ -1,6 +1,6 @@
-//! What is wrong with a registration of admission webhooks.
+//! Validates registrations of admission webhooks.
 //!
-//! An update is held to what it changes only: a webhook that is as it was is not checked again.
+//! An update is checked only for webhooks that it changes.
 
 use std::collections::BTreeSet;
 
@@ -9,26 +9,23 @@ use http::Uri;
 use serde_json::Value;
 
 use super::fields::{self, duplicate, each_invalid, not_supported};
-use super::kind::{items_at, text_of};
 use crate::admission::check_condition;
-use crate::object::Object;
+use crate::object::{Object, items_at, text_at, texts_at};
 use crate::status::FieldError;
 
 const CONDITIONS_MAX: usize = 64;
 
 /// Everything that is wrong.
 pub(super) fn errors(object: &Object, old: Option<&Object>, mutating: bool) -> Vec<FieldError> {
-    let known = old
-        .map(|old| items_at(old, &["webhooks"]))
-        .unwrap_or_default();
+    let known = old.map(|old| old.items(&["webhooks"])).unwrap_or_default();
     let mut errors = Vec::new();
     let mut seen = BTreeSet::new();
-    for (index, webhook) in items_at(object, &["webhooks"]).iter().enumerate() {
+    for (index, webhook) in object.items(&["webhooks"]).iter().enumerate() {
         let at = format!("webhooks[{index}]");
         if !known.contains(webhook) {
             check(&at, webhook, mutating, &mut errors);
         }
-        let name = text_of(webhook, "name");
+        let name = text_at(webhook, "name");
         if !seen.insert(name) {
             errors.push(duplicate(format!("{at}.name"), name));
         }
@@ -37,14 +34,14 @@ pub(super) fn errors(object: &Object, old: Option<&Object>, mutating: bool) -> V
 }
 
 fn check(at: &str, webhook: &Value, mutating: bool, errors: &mut Vec<FieldError>) {
-    let name = text_of(webhook, "name");
+    let name = text_at(webhook, "name");
     let wrong = names::dns1123_subdomain(name);
     if wrong.is_empty() && name.split('.').count() < 3 {
         let words = "should be a domain with at least three segments separated by dots";
         errors.push(FieldError::invalid(format!("{at}.name"), name, words));
     }
     errors.extend(each_invalid(&format!("{at}.name"), name, wrong));
-    for (index, rule) in items(webhook, "rules").iter().enumerate() {
+    for (index, rule) in items_at(webhook, "rules").iter().enumerate() {
         check_rule(&format!("{at}.rules[{index}]"), rule, errors);
     }
     one_of(at, webhook, "failurePolicy", &["Fail", "Ignore"], errors);
@@ -54,7 +51,7 @@ fn check(at: &str, webhook: &Value, mutating: bool, errors: &mut Vec<FieldError>
         one_of(at, webhook, "reinvocationPolicy", &policies, errors);
     }
     let side_effects = ["None", "NoneOnDryRun"];
-    if text_of(webhook, "sideEffects").is_empty() {
+    if text_at(webhook, "sideEffects").is_empty() {
         let detail = format!("must specify one of {}", side_effects.join(", "));
         errors.push(FieldError::required(format!("{at}.sideEffects"), detail));
     }
@@ -70,7 +67,7 @@ fn check(at: &str, webhook: &Value, mutating: bool, errors: &mut Vec<FieldError>
             errors.extend(fields::selector(&format!("{at}.{field}"), selector));
         }
     }
-    let versions = texts(webhook, "admissionReviewVersions");
+    let versions = texts_at(webhook, "admissionReviewVersions");
     if !versions.contains(&"v1") {
         let words = "must include v1, the one version that devhub has";
         let at = format!("{at}.admissionReviewVersions");
@@ -89,7 +86,7 @@ fn check(at: &str, webhook: &Value, mutating: bool, errors: &mut Vec<FieldError>
 
 /// A field that, if it is there, has one of these values.
 fn one_of(at: &str, value: &Value, field: &str, known: &[&str], errors: &mut Vec<FieldError>) {
-    let text = text_of(value, field);
+    let text = text_at(value, field);
     if !text.is_empty() && !known.contains(&text) {
         errors.push(not_supported(format!("{at}.{field}"), text, known));
     }
@@ -97,7 +94,7 @@ fn one_of(at: &str, value: &Value, field: &str, known: &[&str], errors: &mut Vec
 
 fn check_rule(at: &str, rule: &Value, errors: &mut Vec<FieldError>) {
     for field in ["operations", "apiGroups", "apiVersions", "resources"] {
-        let values = texts(rule, field);
+        let values = texts_at(rule, field);
         let at = format!("{at}.{field}");
         if values.is_empty() {
             errors.push(FieldError::required(at, ""));
@@ -107,7 +104,7 @@ fn check_rule(at: &str, rule: &Value, errors: &mut Vec<FieldError>) {
         }
     }
     let operations = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
-    for operation in texts(rule, "operations") {
+    for operation in texts_at(rule, "operations") {
         if !operations.contains(&operation) {
             let at = format!("{at}.operations");
             errors.push(not_supported(at, operation, &operations));
@@ -138,7 +135,7 @@ fn check_client(at: &str, client: &Value, errors: &mut Vec<FieldError>) {
         }
         (None, Some(service)) => {
             for field in ["name", "namespace"] {
-                if text_of(service, field).is_empty() {
+                if text_at(service, field).is_empty() {
                     errors.push(FieldError::required(format!("{at}.service.{field}"), ""));
                 }
             }
@@ -151,7 +148,7 @@ fn check_client(at: &str, client: &Value, errors: &mut Vec<FieldError>) {
                     words,
                 ));
             }
-            let path = text_of(service, "path");
+            let path = text_at(service, "path");
             if !path.is_empty() && !path.starts_with('/') {
                 let words = "must start with a '/'";
                 errors.push(FieldError::invalid(
@@ -169,36 +166,24 @@ fn check_client(at: &str, client: &Value, errors: &mut Vec<FieldError>) {
 }
 
 fn check_conditions(at: &str, webhook: &Value, errors: &mut Vec<FieldError>) {
-    let conditions = items(webhook, "matchConditions");
+    let conditions = items_at(webhook, "matchConditions");
     if conditions.len() > CONDITIONS_MAX {
         errors.push(fields::too_many(at, conditions.len(), CONDITIONS_MAX));
     }
     let mut seen = BTreeSet::new();
     for (index, condition) in conditions.iter().enumerate() {
-        let expression = text_of(condition, "expression");
+        let expression = text_at(condition, "expression");
         if let Err(problem) = check_condition(expression) {
             let at = format!("{at}[{index}].expression");
             errors.push(FieldError::invalid(at, expression, problem));
         }
-        let name = text_of(condition, "name");
+        let name = text_at(condition, "name");
         let at = format!("{at}[{index}].name");
         errors.extend(each_invalid(&at, name, names::qualified_name(name)));
         if !seen.insert(name) {
             errors.push(duplicate(at, name));
         }
     }
-}
-
-fn items<'a>(value: &'a Value, field: &str) -> &'a [Value] {
-    let list = value.get(field).and_then(Value::as_array);
-    list.map(Vec::as_slice).unwrap_or_default()
-}
-
-fn texts<'a>(value: &'a Value, field: &str) -> Vec<&'a str> {
-    items(value, field)
-        .iter()
-        .filter_map(Value::as_str)
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Registrations of admission webhooks: their defaults. What is checked is in [`webhook_checks`](super::webhook_checks).
+//! Registrations of admission webhooks, and their defaults. [`webhook_checks`](super::webhook_checks) validates them.
 
 use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::{
@@ -39,6 +39,8 @@ fn configuration(kind: Resource) -> Resource {
     Resource {
         categories: names(&["api-extensions"]),
         columns: columns(cells, [name(), webhooks, age()]),
+        needs_version: true,
+        has_generation: true,
         ..kind
     }
 }
@@ -59,21 +61,8 @@ impl Behaviour for Configurations {
         }
     }
 
-    fn validate(
-        &self,
-        _write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Vec<FieldError> {
-        errors(object, old, self.mutating)
-    }
-
-    fn allows_unconditional_update(&self) -> bool {
-        false
-    }
-
-    fn has_generation(&self) -> bool {
-        true
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
+        errors(object, write.old, self.mutating)
     }
 }
 

@@ -1,9 +1,9 @@
-//! What may be wrong with a CustomResourceDefinition. What only makes a poor definition is left to a real server.
+//! Validates CustomResourceDefinitions. Kubernetes' style checks are left out.
 
 use berth_api::names;
 use serde_json::Value;
 
-use super::{text, texts};
+use super::{items_at, text, texts};
 use crate::resources::builtin::fields::{duplicate, each_invalid, not_supported};
 use crate::resources::schema::Schema;
 use crate::status::FieldError;
@@ -12,7 +12,7 @@ pub(super) fn errors(definition: &Value, old: Option<&Value>) -> Vec<FieldError>
     let spec = &definition["spec"];
     let mut errors = Vec::new();
     naming(definition, old.is_none(), &mut errors);
-    let versions = list_of(spec, "versions");
+    let versions = items_at(spec, "versions");
     for (index, version) in versions.iter().enumerate() {
         let at = format!("spec.versions[{index}]");
         let name = text(version, "name");
@@ -68,11 +68,6 @@ pub(super) fn errors(definition: &Value, old: Option<&Value>) -> Vec<FieldError>
     errors
 }
 
-fn list_of<'a>(json: &'a Value, name: &str) -> &'a [Value] {
-    let list = json.get(name).and_then(Value::as_array);
-    list.map(Vec::as_slice).unwrap_or_default()
-}
-
 /// A DNS-1035 label, which begins with a letter.
 fn label(at: &str, name: &str, errors: &mut Vec<FieldError>) {
     let mut wrong = names::dns1123_label(name);
@@ -126,7 +121,7 @@ fn naming(definition: &Value, is_new: bool, errors: &mut Vec<FieldError>) {
 
 /// What is part of where objects are stored does not change.
 fn immutable(spec: &Value, old: &Value, errors: &mut Vec<FieldError>) {
-    let is_established = list_of(&old["status"], "conditions")
+    let is_established = items_at(&old["status"], "conditions")
         .iter()
         .any(|condition| {
             text(condition, "type") == "Established" && text(condition, "status") == "True"

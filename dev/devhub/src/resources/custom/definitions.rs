@@ -1,4 +1,4 @@
-//! What is special about CustomResourceDefinitions themselves.
+//! The behaviour of CustomResourceDefinitions themselves.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,8 @@ impl Behaviour for Definitions {
         default(&["spec", "conversion", "strategy"], "None".to_owned());
     }
 
-    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object, old: Option<&Object>) {
+    fn prepare(&self, write: &WriteTo<'_>, object: &mut Object) {
+        let old = write.old;
         if write.subresource.is_empty() {
             status(object, old, &write.world.registry, &object::time(write.now));
         }
@@ -35,25 +36,12 @@ impl Behaviour for Definitions {
         }
     }
 
-    fn validate(
-        &self,
-        write: &WriteTo<'_>,
-        object: &Object,
-        old: Option<&Object>,
-    ) -> Vec<FieldError> {
+    fn validate(&self, write: &WriteTo<'_>, object: &Object) -> Vec<FieldError> {
         if write.subresource.is_empty() {
-            checks::errors(&object.to_value(), old.map(Object::to_value).as_ref())
+            checks::errors(&object.to_value(), write.old.map(Object::to_value).as_ref())
         } else {
             Vec::new()
         }
-    }
-
-    fn allows_unconditional_update(&self) -> bool {
-        false
-    }
-
-    fn has_generation(&self) -> bool {
-        true
     }
 
     /// A deletion always waits, first for the mark that it has begun, then for [`super::clean_up`].
@@ -108,10 +96,8 @@ fn keep_reading(before: &Resource, resources: &mut [Resource], now: u64) {
 }
 
 fn condition<'a>(definition: &'a Object, name: &str) -> Option<&'a Value> {
-    let conditions = definition.at(&["status", "conditions"])?.as_array()?;
-    conditions
-        .iter()
-        .find(|condition| text(condition, "type") == name)
+    let mut conditions = definition.items(&["status", "conditions"]).iter();
+    conditions.find(|condition| text(condition, "type") == name)
 }
 
 pub(super) fn is_established(definition: &Object) -> bool {
@@ -123,11 +109,9 @@ pub(super) fn is_established(definition: &Object) -> bool {
 fn status(object: &mut Object, old: Option<&Object>, registry: &Registry, now: &str) {
     let before = old.and_then(|old| old.at(&["status", "storedVersions"]));
     let mut stored = before.map(texts).unwrap_or_default();
-    let storage = object
-        .at(&["spec", "versions"])
-        .and_then(Value::as_array)
-        .and_then(|versions| versions.iter().find(|version| version["storage"] == true))
-        .map(|version| text(version, "name").to_owned());
+    let mut versions = object.items(&["spec", "versions"]).iter();
+    let storage = versions.find(|version| version["storage"] == true);
+    let storage = storage.map(|version| text(version, "name").to_owned());
     if let Some(storage) = storage.filter(|name| !stored.contains(name)) {
         stored.push(storage);
     }

@@ -1,32 +1,24 @@
-//! The end of a definition: its objects go first.
+//! The deletion of a definition, after that of its objects.
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::text;
 use crate::World;
 use crate::object::{self, Object};
-use crate::storage::{Key, Page, Stored};
+use crate::storage::{Key, Stored};
 
 /// What a definition that is being deleted waits for.
 pub(super) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Marks a definition whose deletion begins.
 pub(super) fn begin(definition: &mut Object, now: Timestamp) {
-    let mut finalizers: Vec<Value> = definition
-        .finalizers()
-        .into_iter()
-        .map(Value::from)
-        .collect();
+    let mut finalizers = definition.items(&["metadata", "finalizers"]).to_vec();
     if !finalizers.iter().any(|name| name == FINALIZER) {
         finalizers.push(FINALIZER.into());
     }
     definition.set(&["metadata", "finalizers"], finalizers);
-    let conditions = definition.at(&["status", "conditions"]);
-    let mut conditions = conditions
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let mut conditions = definition.items(&["status", "conditions"]).to_vec();
     conditions.retain(|condition| text(condition, "type") != "Terminating");
     conditions.push(json!({
         "type": "Terminating",
@@ -56,12 +48,7 @@ pub(crate) fn clean_up(world: &World, definition: &Key, now: Timestamp) -> bool 
         object.str_at(&["spec", "names", "plural"]),
     );
     let storage = super::storage_id(group, plural);
-    let Ok(listed) = world
-        .store
-        .list(&storage, None, &Page::default(), &|_| true)
-    else {
-        return false;
-    };
+    let listed = world.store.all(&storage, None);
     let mut left = false;
     for instance in &listed.items {
         let key = Key {
@@ -96,17 +83,10 @@ fn delete(world: &World, key: &Key, stored: &Stored, now: Timestamp) -> bool {
 
 fn let_go(world: &World, key: &Key, stored: &Stored, group: &str, plural: &str) -> bool {
     let mut object = stored.object.clone();
-    let finalizers: Vec<Value> = object
-        .finalizers()
-        .into_iter()
-        .filter(|name| *name != FINALIZER)
-        .map(Value::from)
-        .collect();
-    if !finalizers.is_empty() {
-        object.set(&["metadata", "finalizers"], finalizers);
+    object.retain_finalizers(|name| name != FINALIZER);
+    if !object.finalizers().is_empty() {
         return world.store.update(key, stored.revision, object).is_ok();
     }
-    object.remove(&["metadata", "finalizers"]);
     let is_gone = world.store.delete(key, stored.revision, object).is_ok();
     if is_gone {
         world.registry.replace_custom(group, plural, Vec::new());

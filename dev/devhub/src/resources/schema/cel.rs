@@ -1,13 +1,13 @@
 //! `x-kubernetes-validations`: rules in CEL.
 //!
 //! # Promises
-//! - A definition with a rule that cannot be compiled, or that calls a function devhub has not, is refused when it
-//!   is written; such rules do not come to evaluation.
-//! - Rules that name `oldSelf` run only where there is an old value to compare with.
+//! - A definition is refused if one of its rules does not compile, or calls a function that devhub lacks. Such rules are never
+//!   evaluated.
+//! - Rules that use `oldSelf` run only if an old value exists.
 //!
 //! # Caveats
-//! Types are not checked, and no cost is estimated or counted. Times are strings: rules with
-//! `timestamp()` and `duration()` are refused.
+//! Types are not checked, and costs are not estimated or counted. Times are strings: rules with `timestamp()` and `duration()`
+//! are refused.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use ::cel::objects::Key;
 use ::cel::{Context, Program, Value as CelValue};
 use serde_json::{Map, Value};
 
-use super::check::same_item;
-use super::lists::{field, key};
 use super::numbers::Num;
-use super::{OBJECT_META, Schema, Type};
+use super::walk::walk;
+use super::{Schema, Type};
 use crate::expressions::{self, ENV};
+use crate::object::text_at;
 use crate::status::{FieldError, FieldErrorSort};
 
 /// What rules can name.
@@ -43,22 +43,20 @@ impl std::fmt::Debug for Rule {
 impl Rule {
     /// The rules of a schema. Those that do not compile are left out: definitions that have them are refused.
     pub(super) fn all(rest: &Map<String, Value>) -> Vec<Self> {
-        let rules = rest
-            .get("x-kubernetes-validations")
-            .and_then(Value::as_array);
-        rules.into_iter().flatten().filter_map(Self::of).collect()
+        let rules = rest.get("x-kubernetes-validations");
+        let rules = rules.and_then(Value::as_array).into_iter().flatten();
+        rules.filter_map(Self::of).collect()
     }
 
     fn of(rule: &Value) -> Option<Self> {
-        let text_of = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
-        let text = text_of("rule");
+        let text = text_at(rule, "rule");
         let program = compile(text).ok()?;
         let uses_old = program.references().has_variable("oldSelf");
         Some(Self {
             text: text.trim().to_owned(),
             uses_old,
             program,
-            message: text_of("message").trim().to_owned(),
+            message: text_at(rule, "message").trim().to_owned(),
         })
     }
 
@@ -82,47 +80,14 @@ pub(super) fn compile(expression: &str) -> Result<Program, String> {
 
 pub(super) fn check(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    walk(schema, value, old, String::new(), &mut errors);
+    walk(schema, value, old, "", &mut |schema, value, old, at| {
+        let has_rules = schema.limits().any_rules && !value.is_null();
+        if has_rules {
+            run(schema, value, old, at, &mut errors);
+        }
+        has_rules
+    });
     errors
-}
-
-fn walk(
-    schema: &Schema,
-    value: &Value,
-    old: Option<&Value>,
-    at: String,
-    errors: &mut Vec<FieldError>,
-) {
-    let limits = schema.limits();
-    if !limits.any_rules || value.is_null() {
-        return;
-    }
-    run(schema, value, old, &at, errors);
-    match value {
-        Value::Array(items) => {
-            let Some(child) = schema.items.as_deref() else {
-                return;
-            };
-            for (index, item) in items.iter().enumerate() {
-                let old = old.and_then(|old| same_item(schema, item, old));
-                walk(child, item, old, format!("{at}[{index}]"), errors);
-            }
-        }
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                // An atomic object is compared as a whole.
-                let old = old.filter(|_| !schema.atomic).and_then(|old| old.get(name));
-                if let Some(child) = schema.properties.get(name) {
-                    if child.name != OBJECT_META {
-                        walk(child, value, old, field(&at, name), errors);
-                    }
-                } else if let Some(child) = &schema.additional {
-                    walk(child, value, old, key(&at, name), errors);
-                }
-            }
-        }
-        _ => {}
-    }
 }
 
 /// Runs the rules of one schema.

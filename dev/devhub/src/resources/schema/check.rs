@@ -1,7 +1,7 @@
-//! Values against schemas.
+//! Checks values against schemas.
 //!
-//! Own code, and no library for JSON schemas: what has not changed is not checked again, and fields are named as Kubernetes
-//! names them.
+//! This is not done by a library for JSON schemas, because unchanged parts are not checked again, and fields are named as in
+//! Kubernetes.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ const WHOLE: &str = "<nil>";
 const UNCHECKED_RULES: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
 pub(super) fn check(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut errors = against(schema, value, old, &Place::root());
+    let mut errors = against(schema, value, old, "");
     errors.extend(embedded::check(schema, value));
     if old.is_none_or(|old| lists::check(schema, old).is_empty()) {
         errors.extend(lists::check(schema, value));
@@ -72,7 +72,7 @@ pub(super) fn missing(schema: &Schema, value: &Value, at: &str) -> Vec<FieldErro
 
 /// What is wrong with the default of a schema.
 pub(super) fn check_default(schema: &Schema, default: &Value, at: &str) -> Vec<FieldError> {
-    let mut errors = against(schema, default, None, &Place::root());
+    let mut errors = against(schema, default, None, "");
     if errors.is_empty() {
         errors = cel::check(schema, default, Some(default));
     }
@@ -87,29 +87,7 @@ pub(super) fn check_default(schema: &Schema, default: &Value, at: &str) -> Vec<F
     errors
 }
 
-/// Where a value is, as these errors write it: keys of maps after a dot, like fields.
-#[derive(Clone)]
-struct Place(String);
-
-impl Place {
-    fn root() -> Self {
-        Self(String::new())
-    }
-
-    fn field(&self, name: &str) -> Self {
-        if self.0.is_empty() {
-            Self(name.to_owned())
-        } else {
-            Self(format!("{}.{name}", self.0))
-        }
-    }
-
-    fn item(&self, index: usize) -> Self {
-        Self(format!("{}[{index}]", self.0))
-    }
-}
-
-fn against(schema: &Schema, value: &Value, old: Option<&Value>, at: &Place) -> Vec<FieldError> {
+fn against(schema: &Schema, value: &Value, old: Option<&Value>, at: &str) -> Vec<FieldError> {
     // What has not changed is not checked again.
     if old.is_some_and(|old| old == value) {
         return Vec::new();
@@ -135,22 +113,19 @@ fn against(schema: &Schema, value: &Value, old: Option<&Value>, at: &Place) -> V
     errors
 }
 
-fn wrong_type(at: &Place, expected: &str, found: &str) -> FieldError {
-    let words = format!("{} in body must be of type {expected}: {found:?}", at.0);
+fn wrong_type(at: &str, expected: &str, found: &str) -> FieldError {
+    let words = format!("{at} in body must be of type {expected}: {found:?}");
     let sort = FieldErrorSort::TypeInvalid;
     FieldError::new(sort, field(at), Value::from(found), words)
 }
 
-fn field(at: &Place) -> String {
-    if at.0.is_empty() {
-        WHOLE.to_owned()
-    } else {
-        at.0.clone()
-    }
+/// The path as errors name it.
+fn field(at: &str) -> &str {
+    if at.is_empty() { WHOLE } else { at }
 }
 
-fn invalid(at: &Place, value: impl Into<Value>, words: &str) -> FieldError {
-    FieldError::invalid(field(at), value, format!("{} in body {words}", at.0))
+fn invalid(at: &str, value: impl Into<Value>, words: &str) -> FieldError {
+    FieldError::invalid(field(at), value, format!("{at} in body {words}"))
 }
 
 fn type_names(r#type: Type) -> &'static str {
@@ -164,7 +139,7 @@ fn of_type(
     schema: &Schema,
     limits: &Limits,
     value: &Value,
-    at: &Place,
+    at: &str,
     errors: &mut Vec<FieldError>,
 ) {
     let whole = |number: &serde_json::Number| Num::of(number).as_int().is_some();
@@ -205,30 +180,27 @@ fn of_type(
 }
 
 /// `anyOf`, `oneOf`, `allOf`, `not`
-fn combined(limits: &Limits, value: &Value, at: &Place, errors: &mut Vec<FieldError>) {
-    let path = &at.0;
+fn combined(limits: &Limits, value: &Value, at: &str, errors: &mut Vec<FieldError>) {
     let fits = |schema: &&Schema| against(schema, value, None, at).is_empty();
     let mut refuse = |words: String| errors.push(FieldError::invalid(WHOLE, "", words));
     if !limits.any_of.is_empty() && !limits.any_of.iter().any(|schema| fits(&schema)) {
-        refuse(format!(
-            "{path:?} must validate at least one schema (anyOf)"
-        ));
+        refuse(format!("{at:?} must validate at least one schema (anyOf)"));
     }
     let valid = limits.one_of.iter().filter(fits).count();
     if !limits.one_of.is_empty() && valid != 1 {
         refuse(format!(
-            "{path:?} must validate one and only one schema (oneOf). Found {valid} valid"
+            "{at:?} must validate one and only one schema (oneOf). Found {valid} valid"
         ));
     }
     if limits.not.as_deref().is_some_and(|not| fits(&not)) {
-        refuse(format!("{path:?} must not validate the schema (not)"));
+        refuse(format!("{at:?} must not validate the schema (not)"));
     }
     for schema in &limits.all_of {
         errors.extend(against(schema, value, None, at));
     }
 }
 
-fn string(limits: &Limits, text: &str, at: &Place, errors: &mut Vec<FieldError>) {
+fn string(limits: &Limits, text: &str, at: &str, errors: &mut Vec<FieldError>) {
     let length = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
     if let Some(max) = limits.max_length.filter(|max| length > *max) {
         let unit = if max == 1 { "byte" } else { "bytes" };
@@ -246,7 +218,7 @@ fn string(limits: &Limits, text: &str, at: &Place, errors: &mut Vec<FieldError>)
     }
 }
 
-fn number(limits: &Limits, value: Num, at: &Place, errors: &mut Vec<FieldError>) {
+fn number(limits: &Limits, value: Num, at: &str, errors: &mut Vec<FieldError>) {
     let float = value.as_f64();
     if let Some(factor) = limits.multiple_of {
         let times = float / factor;
@@ -280,7 +252,7 @@ fn number(limits: &Limits, value: Num, at: &Place, errors: &mut Vec<FieldError>)
 fn count(
     (length, min, max): (usize, Option<u64>, Option<u64>),
     what: &str,
-    at: &Place,
+    at: &str,
     errors: &mut Vec<FieldError>,
 ) {
     let many = u64::try_from(length).unwrap_or(u64::MAX);
@@ -301,13 +273,13 @@ fn items(
     limits: &Limits,
     list: &[Value],
     old: Option<&Value>,
-    at: &Place,
+    at: &str,
     errors: &mut Vec<FieldError>,
 ) {
     if let Some(items) = &schema.items {
         for (index, item) in list.iter().enumerate() {
             let old = old.and_then(|old| same_item(schema, item, old));
-            errors.extend(against(items, item, old, &at.item(index)));
+            errors.extend(against(items, item, old, &format!("{at}[{index}]")));
         }
     }
     let range = (list.len(), limits.min_items, limits.max_items);
@@ -319,24 +291,16 @@ pub(super) fn same_item<'a>(schema: &Schema, item: &Value, old: &'a Value) -> Op
     let ListKind::Map(keys) = &schema.list else {
         return None;
     };
-    let default = |key: &String| {
-        schema
-            .items
-            .as_deref()?
-            .properties
-            .get(key)?
-            .default
-            .as_ref()
-    };
-    let key_of = |item: &'a Value, key: &String| item.get(key);
     old.as_array()?.iter().find(|old| {
         keys.iter().all(|key| {
-            item.get(key).or_else(|| default(key)) == key_of(old, key).or_else(|| default(key))
+            let items = schema.items.as_ref();
+            let default = items.and_then(|items| items.properties.get(key)?.default.as_ref());
+            item.get(key).or(default) == old.get(key).or(default)
         })
     })
 }
 
-fn options(limits: &Limits, value: &Value, at: &Place, errors: &mut Vec<FieldError>) {
+fn options(limits: &Limits, value: &Value, at: &str, errors: &mut Vec<FieldError>) {
     let is_same = |option: &Value| match (option, value) {
         (Value::Number(option), Value::Number(value)) => {
             Num::of(option).value() == Num::of(value).value()
@@ -357,7 +321,7 @@ fn object(
     limits: &Limits,
     fields: &Map<String, Value>,
     old: Option<&Value>,
-    at: &Place,
+    at: &str,
     errors: &mut Vec<FieldError>,
 ) {
     let range = (fields.len(), limits.min_properties, limits.max_properties);
@@ -368,14 +332,14 @@ fn object(
         };
         let old = old.and_then(|old| old.get(name));
         if child.name == OBJECT_META {
-            metadata(child, value, old, &at.field(name), errors);
+            metadata(child, value, old, &lists::field(at, name), errors);
         } else {
-            errors.extend(against(child, value, old, &at.field(name)));
+            errors.extend(against(child, value, old, &lists::field(at, name)));
         }
     }
     for name in &schema.required {
         if !fields.contains_key(name) {
-            errors.push(FieldError::required(at.field(name).0, ""));
+            errors.push(FieldError::required(lists::field(at, name), ""));
         }
     }
 }
@@ -385,13 +349,13 @@ fn metadata(
     schema: &Schema,
     value: &Value,
     old: Option<&Value>,
-    at: &Place,
+    at: &str,
     errors: &mut Vec<FieldError>,
 ) {
     for name in ["name", "generateName"] {
         if let (Some(child), Some(value)) = (schema.properties.get(name), value.get(name)) {
             let old = old.and_then(|old| old.get(name));
-            errors.extend(against(child, value, old, &at.field(name)));
+            errors.extend(against(child, value, old, &lists::field(at, name)));
         }
     }
 }

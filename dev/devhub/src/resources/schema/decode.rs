@@ -1,4 +1,4 @@
-//! Values that do not fit into a type: a decoder refuses them before anything is checked.
+//! Finds values of the wrong type, which a decoder refuses before validation.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Defaults, and nulls that are none.
+//! Fills in defaults, and removes nulls that are not values.
 
 use serde_json::Value;
 

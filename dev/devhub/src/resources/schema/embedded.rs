@@ -1,42 +1,21 @@
-//! Objects within objects (`x-kubernetes-embedded-resource`): they have a type, and metadata.
+//! Checks objects within objects (`x-kubernetes-embedded-resource`): they must have a type.
 
 use serde_json::{Map, Value};
 
-use super::lists::{field, key};
-use super::{OBJECT_META, Schema};
+use super::Schema;
+use super::lists::field;
+use super::walk::walk;
 use crate::status::FieldError;
 
 pub(super) fn check(schema: &Schema, value: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    walk(schema, value, String::new(), &mut errors);
+    walk(schema, value, None, "", &mut |schema, value, _, at| {
+        if let (true, Value::Object(fields)) = (schema.embedded, value) {
+            types(fields, at, &mut errors);
+        }
+        true
+    });
     errors
-}
-
-fn walk(schema: &Schema, value: &Value, at: String, errors: &mut Vec<FieldError>) {
-    match value {
-        Value::Object(fields) => {
-            if schema.embedded {
-                types(fields, &at, errors);
-            }
-            for (name, value) in fields {
-                if let Some(child) = schema.properties.get(name) {
-                    if child.name != OBJECT_META {
-                        walk(child, value, field(&at, name), errors);
-                    }
-                } else if let Some(child) = &schema.additional {
-                    walk(child, value, key(&at, name), errors);
-                }
-            }
-        }
-        Value::Array(items) => {
-            if let Some(child) = &schema.items {
-                for (index, item) in items.iter().enumerate() {
-                    walk(child, item, format!("{at}[{index}]"), errors);
-                }
-            }
-        }
-        _ => {}
-    }
 }
 
 fn types(fields: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {

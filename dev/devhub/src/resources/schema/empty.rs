@@ -1,4 +1,4 @@
-//! Empty lists and maps that are nothing.
+//! Removes empty lists and maps that Kubernetes' types do not distinguish from absent ones.
 
 use serde_json::Value;
 

@@ -1,9 +1,11 @@
-//! Formats of values that are checked. Others are ignored, as Kubernetes ignores those it does not know.
+//! Formats of values that are checked. Unknown formats are ignored, as in Kubernetes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use regex::Regex;
 
 use super::Type;
 
@@ -64,39 +66,12 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// `^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$`
 fn is_time(text: &str) -> bool {
-    fn clock<const N: usize>(text: &str, highest: [&str; N]) -> bool {
-        let numbers: Vec<&str> = text.split(':').collect();
-        let is_number = |it: &&str| it.len() == 2 && it.bytes().all(|byte| byte.is_ascii_digit());
-        numbers.len() == N
-            && numbers.iter().all(is_number)
-            && numbers.iter().zip(highest).all(|(it, most)| *it <= most)
-    }
-    let Some((time, rest)) = text.split_at_checked(8) else {
-        return false;
-    };
-    let zone = |rest: &str| {
-        let (fraction, zone) = rest.split_at_checked(rest.len().checked_sub(6)?)?;
-        let offset = zone.strip_prefix(['+', '-'])?;
-        clock(offset, ["99", "99"]).then(|| fraction.to_owned())
-    };
-    let fraction = rest
-        .strip_suffix('z')
-        .map(str::to_owned)
-        .or_else(|| zone(rest));
-    let Some(fraction) = fraction else {
-        return false;
-    };
-    let mut fraction = fraction.chars();
-    let digits = match fraction.next() {
-        None => return clock(time, ["23", "59", "59"]),
-        Some('\n') => return false,
-        Some(_) => fraction.as_str(),
-    };
-    clock(time, ["23", "59", "59"])
-        && !digits.is_empty()
-        && digits.bytes().all(|byte| byte.is_ascii_digit())
+    static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let clock = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]";
+        Regex::new(&format!("^{clock}(.[0-9]+)?(z|[+-][0-9]{{2}}:[0-9]{{2}})$")).ok()
+    });
+    TIME.as_ref().is_some_and(|time| time.is_match(text))
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! Schemas of Kubernetes' own types: from k8s-openapi, with what its schemas leave out, which is how lists and objects are
-//! merged.
+//! Schemas of Kubernetes' own types: from k8s-openapi, with what its schemas leave out (`types.txt`).
 
 use std::sync::{Arc, LazyLock};
 
@@ -31,102 +30,8 @@ const FREE: &[&str] = &[
     "io.k8s.apimachinery.pkg.runtime.RawExtension",
 ];
 
-/// Types whose objects are replaced as a whole.
-const ATOMIC: &str = "\
-api.core.v1.ConfigMapKeySelector
-api.core.v1.FileKeySelector
-api.core.v1.LocalObjectReference
-api.core.v1.NodeSelector
-api.core.v1.NodeSelectorTerm
-api.core.v1.ObjectFieldSelector
-api.core.v1.ObjectReference
-api.core.v1.ResourceFieldSelector
-api.core.v1.SecretKeySelector
-api.core.v1.TypedLocalObjectReference
-api.rbac.v1.RoleRef
-api.rbac.v1.Subject
-apimachinery.pkg.apis.meta.v1.LabelSelector
-apimachinery.pkg.apis.meta.v1.OwnerReference
-";
-
-/// Fields that are replaced as a whole, of types that otherwise are not.
-const ATOMIC_FIELDS: &[(&str, &str)] = &[
-    ("api.core.v1.PodSpec", "nodeSelector"),
-    ("api.core.v1.ServiceSpec", "selector"),
-];
-
-/// Lists of type map: a type, its field, the keys, and the key of strategic merge patches (empty: these replace the list).
-const MAPS: &str = "\
-api.admissionregistration.v1.MutatingWebhook matchConditions name name
-api.admissionregistration.v1.MutatingWebhookConfiguration webhooks name name
-api.admissionregistration.v1.ValidatingWebhook matchConditions name name
-api.admissionregistration.v1.ValidatingWebhookConfiguration webhooks name name
-api.apps.v1.DeploymentStatus conditions type type
-api.certificates.v1.CertificateSigningRequestStatus conditions type
-api.core.v1.Container env name name
-api.core.v1.Container ports containerPort,protocol containerPort
-api.core.v1.Container volumeDevices devicePath devicePath
-api.core.v1.Container volumeMounts mountPath mountPath
-api.core.v1.ContainerStatus allocatedResourcesStatus name name
-api.core.v1.ContainerStatus volumeMounts mountPath mountPath
-api.core.v1.EphemeralContainer env name name
-api.core.v1.EphemeralContainer ports containerPort,protocol containerPort
-api.core.v1.EphemeralContainer volumeDevices devicePath devicePath
-api.core.v1.EphemeralContainer volumeMounts mountPath mountPath
-api.core.v1.NamespaceStatus conditions type type
-api.core.v1.NodeStatus addresses type type
-api.core.v1.NodeStatus conditions type type
-api.core.v1.PodSpec containers name name
-api.core.v1.PodSpec ephemeralContainers name name
-api.core.v1.PodSpec hostAliases ip ip
-api.core.v1.PodSpec imagePullSecrets name name
-api.core.v1.PodSpec initContainers name name
-api.core.v1.PodSpec resourceClaims name name
-api.core.v1.PodSpec schedulingGates name name
-api.core.v1.PodSpec topologySpreadConstraints topologyKey,whenUnsatisfiable topologyKey
-api.core.v1.PodSpec volumes name name
-api.core.v1.PodStatus conditions type type
-api.core.v1.PodStatus podIPs ip ip
-api.core.v1.PodStatus resourceClaimStatuses name name
-api.core.v1.ResourceRequirements claims name
-api.core.v1.ServiceAccount secrets name name
-api.core.v1.ServiceSpec ports port,protocol port
-api.core.v1.ServiceStatus conditions type type
-api.policy.v1.PodDisruptionBudgetStatus conditions type type
-apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus conditions type
-apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps x-kubernetes-validations rule rule
-apimachinery.pkg.apis.meta.v1.ObjectMeta ownerReferences uid uid
-";
-
-/// Lists of type set.
-const SETS: &[(&str, &str)] = &[
-    ("api.core.v1.ContainerRestartRuleOnExitCodes", "values"),
-    ("api.core.v1.NodeSpec", "podCIDRs"),
-    ("apimachinery.pkg.apis.meta.v1.ObjectMeta", "finalizers"),
-];
-
-/// Fields with a strategy of strategic merge patches that their list type and merge key do not say.
-const STRATEGIES: &[(&str, &str, &str)] = &[
-    ("api.apps.v1.DeploymentSpec", "strategy", "retainKeys"),
-    ("api.core.v1.NodeSpec", "podCIDRs", "merge"),
-    ("api.core.v1.PodSpec", "resourceClaims", "merge,retainKeys"),
-    ("api.core.v1.PodSpec", "volumes", "merge,retainKeys"),
-    (
-        "api.core.v1.PodStatus",
-        "resourceClaimStatuses",
-        "merge,retainKeys",
-    ),
-    (
-        "api.policy.v1.PodDisruptionBudgetSpec",
-        "selector",
-        "replace",
-    ),
-    (
-        "apimachinery.pkg.apis.meta.v1.ObjectMeta",
-        "finalizers",
-        "merge",
-    ),
-];
+/// What these schemas leave out, a line for a type or a field.
+const TYPES: &str = include_str!("types.txt");
 
 /// The metadata of every object.
 pub(crate) fn object_meta() -> &'static Arc<Schema> {
@@ -198,7 +103,7 @@ impl<'a> Resolver<'a> {
         };
         name.clone_into(&mut schema.name);
         schema.preserve_unknown |= FREE.contains(&name);
-        merging(&mut schema);
+        complete(&mut schema);
         if let Some(description) = json.get("description").and_then(Value::as_str) {
             schema.type_description = std::mem::take(&mut schema.description);
             description.clone_into(&mut schema.description);
@@ -238,76 +143,42 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Adds how a type and its fields are merged.
-fn merging(schema: &mut Schema) {
-    let Some(name) = schema.name.strip_prefix("io.k8s.").map(str::to_owned) else {
-        return;
-    };
-    let name = name.as_str();
-    schema.atomic |= ATOMIC.lines().any(|line| line == name);
-    for (field, child) in &mut schema.properties {
-        let is = |of: &str, its: &str| of == name && its == field;
-        child.atomic |= ATOMIC_FIELDS.iter().any(|(of, its)| is(of, its));
-        if SETS.iter().any(|(of, its)| is(of, its)) {
-            child.list = ListKind::Set;
-        }
-        let mut strategy = "";
-        let mut maps = MAPS.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-        if let Some(row) = maps.find(|row| is(row[0], row[1])) {
-            child.list = ListKind::Map(row[2].split(',').map(str::to_owned).collect());
-            if let Some(patch_key) = row.get(3) {
-                (*patch_key).clone_into(&mut child.patch_merge_key);
-                strategy = "merge";
-            }
-        }
-        // The one list with a merge key that is atomic.
-        if is("api.core.v1.PodStatus", "hostIPs") {
-            "ip".clone_into(&mut child.patch_merge_key);
-            strategy = "merge";
-        }
-        if let Some((.., other)) = STRATEGIES.iter().find(|(of, its, _)| is(of, its)) {
-            strategy = other;
-        }
-        if !strategy.is_empty() {
-            child
-                .rest
-                .insert("x-kubernetes-patch-strategy".to_owned(), strategy.into());
-        }
+/// Adds what [`TYPES`] says about a type and its fields.
+fn complete(schema: &mut Schema) {
+    let metadata = schema.properties.get("metadata");
+    if metadata.is_some_and(|metadata| metadata.name == OBJECT_META) {
+        // Kubernetes accepts objects without it.
+        schema.required.retain(|field| field != "metadata");
     }
-    defaults(name, schema);
-    optional(name, schema);
-}
-
-/// k8s-openapi's structures have some fields without which Kubernetes takes them too.
-fn optional(name: &str, schema: &mut Schema) {
-    const WITH_NAME: [&str; 8] = [
-        "ConfigMapEnvSource",
-        "ConfigMapKeySelector",
-        "ConfigMapProjection",
-        "ConfigMapVolumeSource",
-        "LocalObjectReference",
-        "SecretEnvSource",
-        "SecretKeySelector",
-        "SecretProjection",
-    ];
-    let named = name.strip_prefix("api.core.v1.");
-    let names_other = named.is_some_and(|name| WITH_NAME.contains(&name));
-    let has_metadata = schema
-        .properties
-        .get("metadata")
-        .is_some_and(|metadata| metadata.name == OBJECT_META);
-    schema
-        .required
-        .retain(|field| !(names_other && field == "name" || has_metadata && field == "metadata"));
-}
-
-/// Keys of lists that have a value when they are left out.
-fn defaults(name: &str, schema: &mut Schema) {
-    let has_protocol = matches!(
-        name,
-        "api.core.v1.ContainerPort" | "api.core.v1.ServicePort"
-    );
-    if has_protocol && let Some(protocol) = schema.properties.get_mut("protocol") {
-        protocol.default = Some("TCP".into());
+    let name = schema.name.strip_prefix("io.k8s.").map(str::to_owned);
+    for line in TYPES.lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        if words.next() != name.as_deref() {
+            continue;
+        }
+        let mut word = || words.next().filter(|word| *word != "-").unwrap_or_default();
+        let (field, what, patch_key, strategy) = (word(), word(), word(), word());
+        if what == "optional" {
+            schema.required.retain(|required| required != field);
+            continue;
+        }
+        let part = match field {
+            "" => Some(&mut *schema),
+            field => schema.properties.get_mut(field),
+        };
+        let Some(part) = part else { continue };
+        match what.split_once(':') {
+            Some(("default", value)) => part.default = Some(value.into()),
+            Some((_, keys)) => {
+                part.list = ListKind::Map(keys.split(',').map(str::to_owned).collect());
+            }
+            None if what == "set" => part.list = ListKind::Set,
+            None => part.atomic |= what == "atomic",
+        }
+        patch_key.clone_into(&mut part.patch_merge_key);
+        if !strategy.is_empty() {
+            let name = "x-kubernetes-patch-strategy".to_owned();
+            part.rest.insert(name, strategy.into());
+        }
     }
 }

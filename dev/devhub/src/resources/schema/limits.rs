@@ -1,4 +1,4 @@
-//! What a schema says of values beyond their structure, read once from [`Schema::rest`] and kept.
+//! The limits that a schema sets for values, read from [`Schema::rest`] once.
 
 use std::sync::{Arc, OnceLock};
 

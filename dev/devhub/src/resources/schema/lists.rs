@@ -1,46 +1,25 @@
-//! Lists of types set and map: each item once.
+//! Checks lists of types set and map, whose items must be unique.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{ListKind, OBJECT_META, Schema};
+use super::walk::walk;
+use super::{ListKind, Schema};
 use crate::status::{FieldError, FieldErrorSort};
 
 /// What there is twice. Unlike in the other checks, keys of maps are in brackets here.
 pub(super) fn check(schema: &Schema, value: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    walk(schema, value, String::new(), &mut errors);
+    walk(schema, value, None, "", &mut |schema, value, _, at| {
+        match (&schema.list, value) {
+            (ListKind::Set, Value::Array(items)) => set(items, at, &mut errors),
+            (ListKind::Map(keys), Value::Array(items)) => map(items, keys, at, &mut errors),
+            _ => {}
+        }
+        true
+    });
     errors
-}
-
-fn walk(schema: &Schema, value: &Value, at: String, errors: &mut Vec<FieldError>) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                if let Some(child) = schema.properties.get(name) {
-                    if child.name != OBJECT_META {
-                        walk(child, value, field(&at, name), errors);
-                    }
-                } else if let Some(child) = &schema.additional {
-                    walk(child, value, key(&at, name), errors);
-                }
-            }
-        }
-        Value::Array(items) => {
-            match &schema.list {
-                ListKind::Atomic => {}
-                ListKind::Set => set(items, &at, errors),
-                ListKind::Map(keys) => map(items, keys, &at, errors),
-            }
-            if let Some(child) = &schema.items {
-                for (index, item) in items.iter().enumerate() {
-                    walk(child, item, format!("{at}[{index}]"), errors);
-                }
-            }
-        }
-        _ => {}
-    }
 }
 
 pub(super) fn field(at: &str, name: &str) -> String {
@@ -49,10 +28,6 @@ pub(super) fn field(at: &str, name: &str) -> String {
     } else {
         format!("{at}.{name}")
     }
-}
-
-pub(super) fn key(at: &str, name: &str) -> String {
-    format!("{at}[{name}]")
 }
 
 /// Where values are for the second time; a third is not told of.
@@ -70,12 +45,8 @@ fn second<'a>(values: impl Iterator<Item = &'a Value>) -> Vec<usize> {
 }
 
 fn duplicate(at: &str, index: usize, value: Value) -> FieldError {
-    FieldError::new(
-        FieldErrorSort::Duplicate,
-        format!("{at}[{index}]"),
-        value,
-        "",
-    )
+    let at = format!("{at}[{index}]");
+    FieldError::new(FieldErrorSort::Duplicate, at, value, "")
 }
 
 fn set(items: &[Value], at: &str, errors: &mut Vec<FieldError>) {

@@ -1,9 +1,9 @@
-//! Structural schemas: what objects look like, for checks, defaults, pruning, field ownership and `kubectl explain`.
+//! Structural schemas: the structure of objects, for checks, defaults, pruning, field ownership and `kubectl explain`.
 //!
 //! # Promises
-//! - What [`Schema::read`] accepts, the other methods can work with; they never fail, and never panic.
-//! - [`Schema::check`] says what kube-apiserver says, in its order; where that has none (Go's maps), by name.
-//! - Patterns and rules are compiled once for each schema. A schema that is changed after a check is cloned first.
+//! - The other methods never fail or panic for a schema that [`Schema::read`] accepts.
+//! - [`Schema::check`] reports kube-apiserver's errors in its order; where that is undefined (Go's maps), by name.
+//! - Patterns and rules are compiled once for each schema. Clone a schema before changing it after a check.
 
 mod cel;
 mod check;
@@ -22,6 +22,7 @@ mod read;
 mod structural;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use std::collections::BTreeMap;
 
@@ -33,49 +34,48 @@ pub(crate) use kubernetes::{OBJECT_META, object_meta, type_meta};
 
 /// A structural schema (<https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>).
 #[derive(Clone, Debug, Default)]
-pub struct Schema {
+pub(crate) struct Schema {
     /// What Kubernetes calls the type (`io.k8s.api.core.v1.ConfigMap`); empty for types of CustomResourceDefinitions.
-    pub name: String,
+    pub(crate) name: String,
     /// The type of the value.
-    pub r#type: Type,
+    pub(crate) r#type: Type,
     /// Words for people.
-    pub description: String,
+    pub(crate) description: String,
     /// Words about the type, where `description` is about a field of that type.
-    pub type_description: String,
+    pub(crate) type_description: String,
     /// Whether null is a value.
-    pub nullable: bool,
+    pub(crate) nullable: bool,
     /// `int32`, `date-time`, `byte`, ...
-    pub format: String,
+    pub(crate) format: String,
     /// Fields of an object.
-    pub properties: BTreeMap<String, Schema>,
+    pub(crate) properties: BTreeMap<String, Schema>,
     /// Values of a map.
-    pub additional: Option<Box<Schema>>,
+    pub(crate) additional: Option<Box<Schema>>,
     /// Items of a list.
-    pub items: Option<Box<Schema>>,
+    pub(crate) items: Option<Box<Schema>>,
     /// Fields that must be there.
-    pub required: Vec<String>,
+    pub(crate) required: Vec<String>,
     /// What an absent value is.
-    pub default: Option<Value>,
+    pub(crate) default: Option<Value>,
     /// How two lists are merged.
-    pub list: ListKind,
+    pub(crate) list: ListKind,
     /// Whether an object is replaced as a whole (`x-kubernetes-map-type: atomic`).
-    pub atomic: bool,
+    pub(crate) atomic: bool,
     /// `x-kubernetes-preserve-unknown-fields`
-    pub preserve_unknown: bool,
+    pub(crate) preserve_unknown: bool,
     /// `x-kubernetes-embedded-resource`
-    pub embedded: bool,
+    pub(crate) embedded: bool,
     /// The key by which strategic merge patches match a list's items; empty when they replace it.
-    pub patch_merge_key: String,
+    pub(crate) patch_merge_key: String,
     /// The rest of the JSON schema, as published: limits, patterns, enums, CEL rules, `x-kubernetes-patch-strategy`.
-    pub rest: serde_json::Map<String, Value>,
+    pub(crate) rest: serde_json::Map<String, Value>,
     /// `rest`, ready for checks.
     pub(crate) limits: limits::Cached,
 }
 
 /// Types of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Type {
+pub(crate) enum Type {
     /// Anything.
     #[default]
     Any,
@@ -90,7 +90,7 @@ pub enum Type {
 
 /// How two lists are merged (`x-kubernetes-list-type`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ListKind {
+pub(crate) enum ListKind {
     /// One replaces the other.
     #[default]
     Atomic,
@@ -105,7 +105,7 @@ impl Schema {
     ///
     /// # Errors
     /// It is not structural, or has what devhub cannot check.
-    pub fn read(schema: &Value, at: &str) -> Result<Self, Vec<FieldError>> {
+    pub(crate) fn read(schema: &Value, at: &str) -> Result<Self, Vec<FieldError>> {
         read::read(schema, at)
     }
 
@@ -115,7 +115,7 @@ impl Schema {
     }
 
     /// The JSON schema that [`Schema::read`] reads, for OpenAPI.
-    pub fn publish(&self) -> Value {
+    pub(crate) fn publish(&self) -> Value {
         publish::publish(self, &mut |_| None)
     }
 
@@ -129,13 +129,13 @@ impl Schema {
 
     /// The schema of a Kubernetes kind or type from k8s-openapi, with references resolved, and with the list types and merge
     /// keys that Kubernetes has for it.
-    pub fn of<T: schemars::JsonSchema>() -> Self {
+    pub(crate) fn of<T: schemars::JsonSchema>() -> Self {
         kubernetes::of::<T>()
     }
 
     /// Removes fields that the schema does not know, and names their paths in order. `apiVersion`, `kind` and `metadata` of
     /// the root (and of embedded resources) stay.
-    pub fn prune(&self, value: &mut Value) -> Vec<String> {
+    pub(crate) fn prune(&self, value: &mut Value) -> Vec<String> {
         prune::prune(self, value)
     }
 
@@ -145,7 +145,7 @@ impl Schema {
     }
 
     /// Fills in defaults. Null, where it is no value, is removed before.
-    pub fn fill_in(&self, value: &mut Value) {
+    pub(crate) fn fill_in(&self, value: &mut Value) {
         defaults::fill_in(self, value);
     }
 
@@ -153,7 +153,7 @@ impl Schema {
     /// rules apply.
     ///
     /// What is wrong and was so before, in a part that has not changed, is left alone (as CRDValidationRatcheting does it).
-    pub fn check(&self, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    pub(crate) fn check(&self, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
         check::check(self, value, old)
     }
 
@@ -164,12 +164,12 @@ impl Schema {
 
     /// What cannot be decoded as a built-in kind, as in `json: cannot unmarshal number into Go struct field
     /// ObjectMeta.metadata.labels of type string`. Of a custom kind only the metadata is decoded.
-    pub fn decode_error(&self, value: &Value) -> Option<String> {
+    pub(crate) fn decode_error(&self, value: &Value) -> Option<String> {
         decode::decode_error(self, value)
     }
 
     /// The schema of a field, or of a value of a map.
-    pub fn child(&self, name: &str) -> Option<&Schema> {
+    pub(crate) fn child(&self, name: &str) -> Option<&Schema> {
         self.properties.get(name).or(self.additional.as_deref())
     }
 }

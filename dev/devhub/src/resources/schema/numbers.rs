@@ -1,4 +1,4 @@
-//! Numbers as Go has them: a JSON number is an int64, or else a float64.
+//! Numbers as in Go: a JSON number is an int64, or else a float64.
 
 use serde_json::{Number, Value};
 

@@ -1,4 +1,4 @@
-//! Unknown fields go.
+//! Removes unknown fields.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Schemas as JSON.
+//! Writes schemas as JSON.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! JSON schemas, read.
+//! Reads JSON schemas.
 
 use serde_json::{Map, Value};
 

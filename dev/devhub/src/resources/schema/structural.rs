@@ -1,11 +1,13 @@
-//! What the schema of a CustomResourceDefinition must be: structural
+//! Checks that the schema of a CustomResourceDefinition is structural
 //! (<https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>),
-//! and such that devhub can check values against it.
+//! and that devhub can check values against it.
 
 use regex::Regex;
 use serde_json::Value;
 
 use super::{Schema, cel, check};
+use crate::object::{items_at, text_at};
+use crate::resources::builtin::fields::not_supported;
 use crate::status::FieldError;
 
 const TYPES: [&str; 7] = [
@@ -51,7 +53,7 @@ pub(super) fn check(json: &Value, at: &str) -> Vec<FieldError> {
 }
 
 fn walk(json: &Value, level: Level, at: &str, errors: &mut Vec<FieldError>) {
-    let text = |name: &str| json.get(name).and_then(Value::as_str).unwrap_or_default();
+    let text = |name: &str| text_at(json, name);
     let is_set = |name: &str| json.get(name).is_some_and(|value| *value == true);
     let kind = text("type");
     let fields = json.get("properties").and_then(Value::as_object);
@@ -94,31 +96,21 @@ fn walk(json: &Value, level: Level, at: &str, errors: &mut Vec<FieldError>) {
         }
     } else if !TYPES.contains(&kind) {
         let supported = &TYPES[1..];
-        errors.push(crate::resources::builtin::fields::not_supported(
-            at_type, kind, supported,
-        ));
+        errors.push(not_supported(at_type, kind, supported));
     } else if kind.is_empty() && !untyped {
         errors.push(FieldError::required(at_type, "must not be empty"));
     } else if level == Level::Root && kind != "object" && !kind.is_empty() {
-        errors.push(FieldError::invalid(
-            at_type,
-            kind,
-            "must be object at the root",
-        ));
+        let words = "must be object at the root";
+        errors.push(FieldError::invalid(at_type, kind, words));
     } else if kind == "array" && json.get("items").is_none() {
-        errors.push(FieldError::required(
-            format!("{at}.items"),
-            "must be specified",
-        ));
+        let at = format!("{at}.items");
+        errors.push(FieldError::required(at, "must be specified"));
     }
     lists(json, at, errors);
     if let Err(error) = Regex::new(text("pattern")) {
         let words = format!("must be a valid regular expression, but isn't: {error}");
-        errors.push(FieldError::invalid(
-            format!("{at}.pattern"),
-            text("pattern"),
-            words,
-        ));
+        let at = format!("{at}.pattern");
+        errors.push(FieldError::invalid(at, text("pattern"), words));
     }
     for (name, child) in fields.into_iter().flatten() {
         walk(child, below, &format!("{at}.properties[{name}]"), errors);
@@ -133,14 +125,9 @@ fn walk(json: &Value, level: Level, at: &str, errors: &mut Vec<FieldError>) {
         }
     }
     for name in ["anyOf", "allOf", "oneOf"] {
-        let list = json.get(name).and_then(Value::as_array);
-        for (index, child) in list.into_iter().flatten().enumerate() {
-            walk(
-                child,
-                Level::Limit,
-                &format!("{at}.{name}[{index}]"),
-                errors,
-            );
+        for (index, child) in items_at(json, name).iter().enumerate() {
+            let at = format!("{at}.{name}[{index}]");
+            walk(child, Level::Limit, &at, errors);
         }
     }
 }
@@ -157,24 +144,18 @@ fn lists(json: &Value, at: &str, errors: &mut Vec<FieldError>) {
         let of = json.get(name).and_then(Value::as_str);
         if let Some(of) = of.filter(|of| !known.contains(of)) {
             let at = format!("{at}.{name}");
-            errors.push(crate::resources::builtin::fields::not_supported(
-                at, of, known,
-            ));
+            errors.push(not_supported(at, of, known));
         }
     }
-    let is_map = json
-        .get("x-kubernetes-list-type")
-        .is_some_and(|of| of == "map");
-    let keys = json
-        .get("x-kubernetes-list-map-keys")
-        .and_then(Value::as_array);
+    let is_map = text_at(json, "x-kubernetes-list-type") == "map";
+    let keys = items_at(json, "x-kubernetes-list-map-keys");
     let keys_at = format!("{at}.x-kubernetes-list-map-keys");
-    if is_map != keys.is_some_and(|keys| !keys.is_empty()) {
+    if is_map == keys.is_empty() {
         let words = "must be there for a list of type map, and only there";
         errors.push(FieldError::required(&keys_at, words));
     }
     let items = json.get("items");
-    for key in keys.into_iter().flatten().filter_map(Value::as_str) {
+    for key in keys.iter().filter_map(Value::as_str) {
         let field = items.and_then(|items| items.get("properties")?.get(key));
         let required = items.and_then(|items| items.get("required")?.as_array());
         let is_required = required.is_some_and(|names| names.iter().any(|name| name == key));
@@ -199,7 +180,7 @@ pub(super) fn check_meaning(schema: &Schema, at: &str, errors: &mut Vec<FieldErr
     let rules = rules.and_then(Value::as_array).into_iter().flatten();
     for (index, rule) in rules.enumerate() {
         let at = format!("{at}.x-kubernetes-validations[{index}]");
-        let text = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
+        let text = text_at(rule, "rule");
         if let Err(words) = cel::compile(text) {
             errors.push(FieldError::invalid(format!("{at}.rule"), text, words));
         }

@@ -1,7 +1,7 @@
-//! What client-side `kubectl apply` leaves in an object: an annotation with the configuration it applied last.
+//! The annotation of client-side `kubectl apply`, which holds the configuration that was applied last.
 //!
-//! `kubectl apply --server-side` takes over the fields in it that nobody has changed since, and keeps the annotation up to
-//! date, so that there is a way back.
+//! `kubectl apply --server-side` takes over the fields in it that are unchanged since, and keeps the annotation up to date, so
+//! that the user can go back to client-side apply.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! One step of a path into an object, as `FieldsV1` writes it.
+//! One element of a path into an object, in the notation of `FieldsV1`.
 
 use std::cmp::Ordering;
 use std::fmt;

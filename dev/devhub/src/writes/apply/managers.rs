@@ -1,4 +1,4 @@
-//! `metadata.managedFields`: who owns which fields.
+//! `metadata.managedFields`: the managers of an object and the fields that they own.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,11 @@
 //! Field ownership (`metadata.managedFields`) and server-side apply: pure functions on objects and schemas.
 //! <https://kubernetes.io/docs/reference/using-api/server-side-apply/>
 //!
-//! - `element`, `set`: paths, and sets of them (`FieldsV1`);
-//! - `shape`: the schema as ownership sees it; `validate`, `walk`, `merge`: what is done with values by their shape;
+//! - `element`, `set`: paths, and sets of paths (`FieldsV1`);
+//! - `shape`: the schema from the view of ownership; `validate`, `walk`, `merge`: functions on values with a shape;
 //! - `managers`: `managedFields`;
-//! - `ownership`: what a write does to it; `nothing`: what was there before the first one;
-//! - `client_side`: what `kubectl apply` left behind, and `kubectl apply --server-side` takes over.
+//! - `ownership`: how a write changes the ownership; `nothing`: the object before its first write;
+//! - `client_side`: the annotation of client-side `kubectl apply`.
 
 mod client_side;
 mod element;
@@ -37,23 +37,23 @@ use crate::status::ApiError;
 
 /// Who manages fields in this write.
 #[derive(Clone, Debug)]
-pub struct Manager<'a> {
+pub(crate) struct Manager<'a> {
     /// `fieldManager`
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// The `apiVersion` the write is made in.
-    pub api_version: &'a str,
+    pub(crate) api_version: &'a str,
     /// The kind of the object.
-    pub kind: &'a str,
+    pub(crate) kind: &'a str,
     /// Whether the kind comes from a CustomResourceDefinition. Built-in kinds have some fields, empty, before anybody wrote
     /// them.
-    pub custom: bool,
+    pub(crate) custom: bool,
     /// The subresource; empty for the object.
-    pub subresource: &'a str,
+    pub(crate) subresource: &'a str,
     /// Paths that this sort of write cannot change, with all below: nobody comes to own them by it. Such as `status` for the
     /// object itself, where status is a subresource, and `spec` and `metadata` for that.
-    pub ignored: &'a [&'a [&'a str]],
+    pub(crate) ignored: &'a [&'a [&'a str]],
     /// When.
-    pub now: Timestamp,
+    pub(crate) now: Timestamp,
 }
 
 /// Applies a configuration: merges it into `live` (none: creates), gives its fields to the manager as `Apply`, and removes
@@ -66,7 +66,7 @@ pub struct Manager<'a> {
 /// 409 with a cause for each conflicting field, unless `force`; 400 for a configuration of another type or with
 /// managedFields; 500, as kube-apiserver has it, for one with unknown fields, values of wrong types, or duplicate items in
 /// sets and maps.
-pub fn apply(
+pub(crate) fn apply(
     live: Option<&Object>,
     configuration: &Object,
     schema: &Schema,
@@ -132,7 +132,12 @@ pub fn apply(
 /// `Update`; fields that are gone belong to nobody. `new` holds the managedFields that the writer sent; sent as an empty list,
 /// they are reset, otherwise (or when they cannot be read) those of `old` count. Nothing changed: the managedFields stay as
 /// they are. An object without any gets none until it is applied.
-pub fn track(old: Option<&Object>, new: &mut Object, schema: &Schema, manager: &Manager<'_>) {
+pub(crate) fn track(
+    old: Option<&Object>,
+    new: &mut Object,
+    schema: &Schema,
+    manager: &Manager<'_>,
+) {
     let stored = || old.and_then(|old| Managers::of(old).ok());
     let managers = if !manager.subresource.is_empty() {
         stored()
@@ -166,7 +171,7 @@ pub fn track(old: Option<&Object>, new: &mut Object, schema: &Schema, manager: &
 
 /// Puts back the times in managedFields where a write has changed nothing else, so that it changes nothing at all. For the
 /// object as it would be stored.
-pub fn keep_times(old: &Object, new: &mut Object) {
+pub(crate) fn keep_times(old: &Object, new: &mut Object) {
     let path = ["metadata", "managedFields"];
     let timeless = |object: &Object| {
         let mut object = object.clone();

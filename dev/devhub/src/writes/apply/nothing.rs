@@ -1,4 +1,4 @@
-//! Objects before anybody wrote them.
+//! Objects before their first write.
 
 use serde_json::{Map, Value};
 

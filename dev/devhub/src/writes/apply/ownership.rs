@@ -1,4 +1,4 @@
-//! What a write does to the ownership of fields.
+//! How a write changes the ownership of fields.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How a schema looks to field ownership: what is one value, what is a list of items or a map of fields.
+//! The schema from the view of field ownership: atomic values, lists of items, and maps of fields.
 
 use std::sync::LazyLock;
 

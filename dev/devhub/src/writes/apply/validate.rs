@@ -1,4 +1,4 @@
-//! Whether a value is of its type, as far as field ownership needs it.
+//! Checks the type of a value, as far as field ownership needs it.
 
 use std::collections::BTreeSet;
 

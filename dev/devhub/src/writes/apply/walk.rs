@@ -1,4 +1,4 @@
-//! Walks over objects with their types: what fields a value has, in what two differ, and a value without some of them.
+//! Walks over typed objects: the fields of a value, the differences of two values, and a value without some fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
