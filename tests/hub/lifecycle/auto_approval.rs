@@ -1,4 +1,4 @@
-//! Which clusters are let in without a person, and which never are: gate `ManagedClusterAutoApproval`.
+//! Which clusters are accepted automatically, and which never are: feature gate `ManagedClusterAutoApproval`.
 
 use std::collections::BTreeSet;
 
