@@ -1,4 +1,5 @@
-//! `berth demo` as a newcomer meets it: the play, a hub to look around on, and nothing left behind.
+//! `berth demo` as a new user runs it: its steps, the hub that it keeps open, and the end, which leaves no files or
+//! processes.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! `berth accept`: who gets in, whose CSR is approved, and what is said.
+//! `berth accept`: which clusters and CSRs it accepts, and what it prints.
 
 use std::ops::Deref;
 

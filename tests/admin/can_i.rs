@@ -1,4 +1,4 @@
-//! `berth can-i`, alone and as denials have it typed.
+//! `berth can-i`, alone and with the commands that denials name.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Completion, and the name of kubectl's plugin.
+//! Shell completion, and the name of kubectl's plugin.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Which hub, as whom, and what is said when there is none.
+//! The connection to a hub: which kubeconfig, context and user a command uses, and its errors without a hub.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! `berth deny`: who asks, what is said, and what is left.
+//! `berth deny`: its confirmation, its output, and the objects that it leaves.
 
 use serde_json::json;
 

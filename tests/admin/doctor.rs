@@ -1,4 +1,4 @@
-//! `berth doctor` on hubs that something is wrong with: each fault is put in, found by its check, and taken out again.
+//! `berth doctor` on hubs with faults: a test makes each fault, the check of that fault finds it, and the test removes it.
 
 use std::ops::Deref;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The examples of `--help` work as they stand, in a shell.
+//! The examples in `--help` run in a shell as they are printed.
 
 use std::process::Command;
 

@@ -1,6 +1,6 @@
-//! The commands that people type at a hub, end to end: the built binary, against a hub with Berth's gate and lifecycle on it.
+//! Berth's commands, end to end: the built binary, against a hub with Berth's gate and controller.
 //!
-//! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs.
+//! The hub is devhub, or a real kube-apiserver if `KUBEBUILDER_ASSETS` names its programs.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! A terminal, and somebody at it.
+//! A pseudo-terminal, and a user who types in it.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -1,4 +1,5 @@
-//! A cluster without a set: the hub's own account may join none, and the gate looks at what it writes as at anybody's.
+//! A cluster without a set: the controller's own account may join no set, and the gate checks its writes like those of any
+//! user.
 
 use serde_json::{Value, json};
 

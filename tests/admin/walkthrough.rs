@@ -1,6 +1,6 @@
 //! OCM's documentation of cluster sets
 //! (<https://open-cluster-management.io/docs/concepts/cluster-inventory/managedclusterset/>), with `berth` in place of
-//! `clusteradm`, and no other word changed. Its trees lead each line to its parent, where OCM's draw the last one wrong.
+//! `clusteradm`, and no other change. Its trees connect each line to its parent, where OCM draws the last one wrong.
 
 use std::ops::Deref;
 

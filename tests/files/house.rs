@@ -1,4 +1,4 @@
-//! ARCHITECTURE.md draws the crates as their manifests have them.
+//! The picture of the crates in ARCHITECTURE.md equals their manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

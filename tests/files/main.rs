@@ -1,4 +1,4 @@
-//! The files of the repository: those that users apply, and those that code is the source of.
+//! The files of the repository: those that users apply, and those that are generated from code.
 
 #![allow(
     clippy::unwrap_used,

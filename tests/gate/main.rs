@@ -1,6 +1,6 @@
 //! The gate: the built binary and its server, on files, on a fake hub, and registered with a hub.
 //!
-//! The hub of `e2e` is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs.
+//! The hub of `e2e` is devhub, or a real kube-apiserver if `KUBEBUILDER_ASSETS` names its programs.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Every recorded review, through the TLS server, with the recorded state of the hub as files: to OCM's verdict, code and
-//! first sentence, or to the deviation that the design names.
+//! Every recorded review, through the TLS server, with the recorded state of the hub as files: the response has OCM's
+//! verdict, code and first sentence, or the documented deviation.
 
 use std::fs;
 

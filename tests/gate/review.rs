@@ -1,4 +1,4 @@
-//! `berth review`, by its built binary: what it prints, and its exit codes.
+//! `berth review`, with the built binary: its output and its exit codes.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! The hub's controllers, and the gate beside them under load: the built binary, on a hub.
 //!
-//! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs.
+//! The hub is devhub, or a real kube-apiserver if `KUBEBUILDER_ASSETS` names its programs.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,6 +1,6 @@
-//! One address for several gates, as a Service is: new connections go to those that say that they are ready, one after
-//! another; a connection that is open stays where it is. As in Kubernetes, it may hear late of who is ready and who is not,
-//! and does not try another one where the first refuses.
+//! One address for several gates, as a Service is: new connections go to the ready gates in turn; an open connection stays with
+//! its gate. As in Kubernetes, it may learn late of a change of readiness, and it does not try another gate when the first one
+//! refuses.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
@@ -11,15 +11,15 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::{Gate, eventually, when};
 
-/// How often gates are asked whether they are ready.
+/// The period of the probes.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// The longest that a probe waits.
+/// The timeout of a probe.
 const PROBE: Duration = Duration::from_secs(1);
 
 /// Serves until the runtime of the test ends.
 pub struct Balancer {
-    /// Where clients connect.
+    /// The port for clients.
     pub port: u16,
     late: Duration,
     backends: Arc<Mutex<Vec<Backend>>>,
@@ -29,19 +29,19 @@ pub struct Balancer {
 struct Backend {
     port: u16,
     health_port: u16,
-    /// Gets new connections.
+    /// The gate gets new connections.
     ready: bool,
-    /// It was seen to be otherwise, and since when.
+    /// Since when probes have seen the opposite of `ready`.
     otherwise: Option<Instant>,
 }
 
 impl Balancer {
-    /// That hears of everything at once.
+    /// Starts a balancer that learns of readiness at once.
     pub async fn start() -> Self {
         Self::start_late(Duration::ZERO).await
     }
 
-    /// That hears of everything so much later.
+    /// Starts a balancer that learns of readiness with this delay.
     pub async fn start_late(late: Duration) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -55,7 +55,7 @@ impl Balancer {
         }
     }
 
-    /// Adds a gate, which is ready: it gets connections once that has been heard of.
+    /// Adds a gate that is ready: it gets connections once the balancer has learnt that.
     pub fn add(&self, gate: &Gate) {
         self.backends.lock().unwrap().push(Backend {
             port: gate.port,
@@ -65,7 +65,7 @@ impl Balancer {
         });
     }
 
-    /// Waits until so many gates get connections.
+    /// Waits until this number of gates gets connections.
     pub async fn knows(&self, gates: usize) {
         let ready = || {
             let backends = self.backends.lock().unwrap();
@@ -87,7 +87,7 @@ async fn balance(listener: TcpListener, backends: Arc<Mutex<Vec<Backend>>>) {
             let ready = backends.iter().filter(|it| it.ready);
             ready.map(|it| it.port).collect()
         };
-        // Without any the connection is closed.
+        // Without a ready gate, the connection is closed.
         if ready.is_empty() {
             continue;
         }
@@ -97,7 +97,7 @@ async fn balance(listener: TcpListener, backends: Arc<Mutex<Vec<Backend>>>) {
                 for end in [&client, &gate] {
                     let _ = end.set_nodelay(true);
                 }
-                // How a connection ends is the business of its ends.
+                // Client and gate check how the connection ends.
                 let _ = copy_bidirectional(&mut client, &mut gate).await;
             }
         });

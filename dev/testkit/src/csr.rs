@@ -1,4 +1,4 @@
-//! CSRs as agents of clusters send them, and as others would.
+//! CSRs as agents of clusters send them, and other CSRs.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Person, fresh};
 
-/// Where CSRs are.
+/// The path of all CSRs.
 pub const CSRS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 /// The certificate signing request of an agent, as OCM's agent sends it.
@@ -30,12 +30,12 @@ pub struct Asked<'a> {
     pub alternative_names: &'a [&'a str],
 }
 
-/// The user that the agent of this name is.
+/// The user name of the agent.
 pub fn user_of(cluster: &str, agent: &str) -> String {
     format!("system:open-cluster-management:{cluster}:{agent}")
 }
 
-/// The groups that the agents of a cluster are in.
+/// The groups of a cluster's agents.
 pub fn groups_of(cluster: &str) -> [String; 2] {
     [
         format!("system:open-cluster-management:{cluster}"),
@@ -46,7 +46,7 @@ pub fn groups_of(cluster: &str) -> [String; 2] {
 // === impl Csr ===
 
 impl Csr {
-    /// For the agent of this name.
+    /// A CSR of the agent with this name.
     pub fn new(cluster: &str, agent: &str) -> Self {
         let groups = groups_of(cluster);
         let asked = Asked {
@@ -57,7 +57,7 @@ impl Csr {
         Self::asking(cluster, &asked)
     }
 
-    /// For anything, with the label of this cluster.
+    /// A CSR for any subject, with the label of this cluster.
     pub fn asking(cluster: &str, asked: &Asked<'_>) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
@@ -97,14 +97,14 @@ impl Csr {
         Self { name, key, body }
     }
 
-    /// Somebody sends it.
+    /// Creates it on the hub as this user.
     pub async fn sent_by(self, person: &Person) -> Self {
         let answer = person.post(CSRS, &self.body).await.unwrap();
         assert_eq!(answer.code, 201, "{answer:?}");
         self
     }
 
-    /// Where it is on the hub.
+    /// Its path on the hub.
     pub fn path(&self) -> String {
         format!("{CSRS}/{}", self.name)
     }

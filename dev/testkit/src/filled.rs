@@ -1,4 +1,4 @@
-//! ManagedClusters as large as the hub stores objects.
+//! ManagedClusters of the largest size that the hub stores.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn claims(count: usize, last: usize) -> Value {
     json!({"status": {"clusterClaims": claims.collect::<Vec<_>>()}})
 }
 
-/// How large etcd takes objects, by its own default. A hub's limit may be a little off.
+/// The largest object in etcd by its default, in bytes. A hub's limit may differ a little.
 const LIMIT: usize = 1_572_864;
 
 /// Fills the ManagedCluster at this path with claims until not one byte more fits.

@@ -1,4 +1,4 @@
-//! What the tests of the built binary share: the gate as a process of its own, and ordinary clients for it.
+//! The gate as a child process, and clients for it.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -25,11 +25,11 @@ pub struct Gate {
     process: Logged,
     /// Its certificates: `ca.crt`, `tls.crt`, `tls.key`.
     pub certs: TempDir,
-    /// Of the webhooks.
+    /// The port of the webhooks.
     pub port: u16,
-    /// Of the metrics, in plain HTTP.
+    /// The port of the metrics, in plain HTTP.
     pub metrics_port: u16,
-    /// Of the probes, in plain HTTP.
+    /// The port of the probes, in plain HTTP.
     pub health_port: u16,
 }
 
@@ -39,7 +39,7 @@ pub fn recorded(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The flags that [`Gate::run`] counts on: free ports, JSON for the log, and the folder of the certificates.
+/// The flags that [`Gate::run`] requires: free ports, a log in JSON, and the folder of the certificates.
 pub fn where_to_serve(certs: &Path) -> Vec<&str> {
     let log = ["--log-format", "json", "--bind-address", "127.0.0.1"];
     let ports = [
@@ -55,13 +55,13 @@ pub fn where_to_serve(certs: &Path) -> Vec<&str> {
 }
 
 impl Gate {
-    /// The gate with the sample hub as files.
+    /// Starts the gate with the files of the sample hub.
     pub fn with_files(args: &[&str]) -> Self {
         let hub = repository("examples/hub");
         Self::start(&[&["--hub-files", hub.to_str().unwrap()], args].concat())
     }
 
-    /// The gate with certificates of its own, on free ports.
+    /// Starts the gate with a self-signed certificate, on free ports.
     pub fn start(args: &[&str]) -> Self {
         let certs = TempDir::new().unwrap();
         let mut command = berth(&["webhook-server", "--self-signed"]);
@@ -69,7 +69,7 @@ impl Gate {
         Self::run(command, certs)
     }
 
-    /// The gate as this command starts it, which names its certificates' folder, free ports, and JSON for the log.
+    /// Starts the gate with this command, which has the flags of [`where_to_serve`].
     pub fn run(command: Command, certs: TempDir) -> Self {
         let mut process = Logged::start(command);
         let serving = process.logged(|line| line["message"] == "serving");
@@ -83,7 +83,7 @@ impl Gate {
         }
     }
 
-    /// Trusts the gate's authority.
+    /// The configuration of a client that trusts the gate's authority.
     pub fn client_config(&self) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_file_iter(self.certs.path().join("ca.crt")).unwrap()
@@ -97,7 +97,7 @@ impl Gate {
         builder.with_root_certificates(roots).with_no_client_auth()
     }
 
-    /// A TLS connection.
+    /// Opens a TLS connection.
     pub async fn tls(&self) -> TlsStream<TcpStream> {
         let tcp = TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
         let name = ServerName::try_from("localhost").unwrap();
@@ -107,12 +107,12 @@ impl Gate {
             .unwrap()
     }
 
-    /// Sends a request over a new connection, and reads the whole answer.
+    /// Sends a request over a new connection, and reads the whole response.
     pub async fn send(&self, request: Request<Full<Bytes>>) -> Response<Bytes> {
         send(self.tls().await, request).await
     }
 
-    /// Sends a review as an API server does, and reads the answer, which comes with HTTP 200.
+    /// Sends a review as an API server does, and reads the response, which has HTTP status 200.
     pub async fn review(&self, path: &str, body: impl Into<Bytes>) -> Value {
         let response = self.send(post(&format!("{path}?timeout=10s"), body)).await;
         assert_eq!(response.status(), 200);
@@ -120,7 +120,7 @@ impl Gate {
         serde_json::from_slice(response.body()).unwrap()
     }
 
-    /// GETs from a plain port.
+    /// Sends a GET to a port without TLS.
     pub async fn get(&self, port: u16, path: &str) -> Response<Bytes> {
         let tcp = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         send(
@@ -154,7 +154,7 @@ impl DerefMut for Gate {
     }
 }
 
-/// A POST as an API server makes it.
+/// A POST as an API server sends it.
 pub fn post(path: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
     Request::post(path)
         .header("host", "localhost")
@@ -163,7 +163,7 @@ pub fn post(path: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
         .unwrap()
 }
 
-/// Sends one HTTP/1.1 request over a stream, and reads the whole answer.
+/// Sends one HTTP/1.1 request over a stream, and reads the whole response.
 pub async fn send<S>(stream: S, request: Request<Full<Bytes>>) -> Response<Bytes>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
@@ -180,7 +180,7 @@ where
     Response::from_parts(head, body)
 }
 
-/// The response of an AdmissionReview that answers.
+/// The `response` of an AdmissionReview.
 pub fn response(review: &Value) -> &Value {
     assert_eq!(review["kind"], "AdmissionReview");
     &review["response"]

@@ -1,4 +1,4 @@
-//! A hub with the gate in front of it, as the manifests put it there.
+//! A hub whose API server calls a gate, as the manifests register it.
 
 use std::net::Ipv4Addr;
 use std::ops::Deref;
@@ -19,8 +19,8 @@ use crate::cluster::{
 use crate::objects::{CLUSTER_GROUP, REGISTER_GROUP, set, stored_before_the_gate};
 use crate::{Gate, Logged, berth, where_to_serve};
 
-/// This host, by an address that API servers do not take for their own host's: they speak HTTP/2 with a webhook at a loopback
-/// address, all calls on one connection, and HTTP/1.1 with every other, Services among them.
+/// This host, by an address that API servers do not treat as loopback. They speak HTTP/2 with a webhook at a loopback address,
+/// all calls on one connection, and HTTP/1.1 with all others, Services included.
 pub const AS_FROM_AFAR: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
 /// A hub, and its gate.
@@ -31,7 +31,7 @@ pub struct Guarded<C> {
     pub gate: RunningGate,
 }
 
-/// A gate that ends with this process, whatever that ends by.
+/// A gate that ends with this process, however this process ends.
 pub struct RunningGate {
     gate: Gate,
     _watched: Watched,
@@ -66,19 +66,19 @@ impl Guarded<Private> {
 }
 
 impl<C: Deref<Target = Cluster>> Guarded<C> {
-    /// A user who may write clusters, sets and bindings, and of what is guarded no more than these rules say.
+    /// A user who may write clusters, sets and bindings, with only these rights of those that the gate checks.
     pub async fn developer(&self, name: &str, rules: &[Value]) -> Person {
         developer(&self.cluster, name, rules).await
     }
 
-    /// Lets somebody write clusters, sets and bindings, and of what is guarded no more than these rules say.
+    /// Grants a user to write clusters, sets and bindings, with only these rights of those that the gate checks.
     pub async fn may_write(&self, person: &Person, rules: &[Value]) {
         may_write(&self.cluster, person, rules).await;
     }
 }
 
 impl RunningGate {
-    /// A gate with a certificate of its own.
+    /// A gate with a self-signed certificate.
     pub async fn start(cluster: &Cluster, flags: &[&str]) -> Self {
         let kubeconfig = gates_kubeconfig(cluster).await;
         let certs = TempDir::new().unwrap();
@@ -108,18 +108,18 @@ impl RunningGate {
         Self { gate, _watched }
     }
 
-    /// Ends it at once, and returns the folder of its certificates.
+    /// Kills it, and returns the folder of its certificates.
     pub fn kill(mut self) -> TempDir {
         let elsewhere = TempDir::new().unwrap();
         std::mem::replace(&mut self.gate.certs, elsewhere)
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until it has ended.
     pub async fn ended(&mut self) -> ExitStatus {
         self.gate.ended().await
     }
 
-    /// How many reviews it has answered.
+    /// The number of reviews that it has answered.
     pub async fn answered(&self) -> u64 {
         let metrics = self.gate.metrics().await;
         let counts = metrics
@@ -129,7 +129,7 @@ impl RunningGate {
         counts.sum()
     }
 
-    /// Where the webhooks are.
+    /// The URL of the webhooks.
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.gate.port)
     }
@@ -148,7 +148,7 @@ impl Deref for RunningGate {
     }
 }
 
-/// A gate that serves the certificate of the Secret, when it does.
+/// Starts a gate that serves the certificate of the Secret, and waits until it serves.
 pub fn managed_gate(kubeconfig: &Path, flags: &[&str]) -> RunningGate {
     let certs = TempDir::new().unwrap();
     janitor::remove_at_the_end(certs.path());
@@ -158,12 +158,12 @@ pub fn managed_gate(kubeconfig: &Path, flags: &[&str]) -> RunningGate {
     RunningGate { gate, _watched }
 }
 
-/// A process that will be one.
+/// The process of such a gate, before it serves.
 pub fn managed_process(kubeconfig: &Path, flags: &[&str]) -> Logged {
     Logged::start(managed("webhook-server", kubeconfig, flags))
 }
 
-/// `berth hub`, which keeps the certificate that it serves, when it does.
+/// Starts `berth hub`, which issues the certificate that it serves, and waits until it serves.
 pub fn managed_hub(kubeconfig: &Path) -> RunningGate {
     let certs = TempDir::new().unwrap();
     janitor::remove_at_the_end(certs.path());
@@ -203,7 +203,7 @@ fn managed(what: &str, kubeconfig: &Path, flags: &[&str]) -> Command {
     command
 }
 
-/// As [`Guarded::developer`].
+/// See [`Guarded::developer`].
 pub async fn developer(cluster: &Cluster, name: &str, rules: &[Value]) -> Person {
     let person = cluster.user(name, &["developers"]).await;
     may_write(cluster, &person, rules).await;
@@ -215,11 +215,11 @@ async fn may_write(cluster: &Cluster, person: &Person, rules: &[Value]) {
     cluster.grant(person, &rules).await;
 }
 
-/// Kinds, the accounts and their rights, and the set `default`.
+/// Applies the CRDs, the accounts and their rights, and the set `default`.
 pub async fn install(cluster: &Cluster) {
     cluster.apply_manifests(&CRDS).await;
     crate::shipped::install(cluster).await;
-    // A gate that is gone may still be registered with a private hub, and would keep the set from being written.
+    // A gate that has ended may still be registered with a private hub, and would fail the write of the set.
     let set = set("default");
     let admin = cluster.admin().await;
     if admin.get(&path_of(&set)).await.unwrap().code == 404 {
@@ -237,13 +237,13 @@ pub async fn gates_account(cluster: &Cluster) -> Person {
     crate::shipped::gate(cluster).await
 }
 
-/// Applies the registrations, for a gate at this URL, and returns when the hub goes by them.
+/// Applies the registrations, for a gate at this URL, and returns when they are in force.
 pub async fn register(cluster: &Cluster, url: &str, ca_pem: &str) {
     cluster.apply(&registrations(url, ca_pem)).await;
     wait_until_in_force(cluster).await;
 }
 
-/// The registrations of the manifests, for a gate that is no Service but at this URL.
+/// The registrations of the manifests, with this URL instead of the Service.
 fn registrations(url: &str, ca_pem: &str) -> Vec<Value> {
     registrations_with(|client_config| {
         let path = client_config["service"]["path"].as_str().unwrap();
@@ -264,7 +264,7 @@ pub fn registrations_with(change: impl Fn(&mut Value)) -> Vec<Value> {
     registrations
 }
 
-/// Everything with the gate's kinds that is not guarded.
+/// All verbs on the gate's kinds that the gate does not check.
 fn may_write_all() -> Value {
     let resources = [
         "managedclusters",
@@ -275,7 +275,7 @@ fn may_write_all() -> Value {
     rule(&["*"], CLUSTER_GROUP, &resources, &[])
 }
 
-/// To accept a cluster, and to evict it.
+/// The right to accept a cluster, and to deny it.
 pub fn may_accept(cluster: &str) -> Value {
     rule(
         &["update"],
@@ -285,7 +285,7 @@ pub fn may_accept(cluster: &str) -> Value {
     )
 }
 
-/// To put clusters into a set, and to take them out.
+/// The right to put clusters into a set, and to take them out.
 pub fn may_join(set: &str) -> Value {
     rule(
         &["create"],
@@ -295,13 +295,13 @@ pub fn may_join(set: &str) -> Value {
     )
 }
 
-/// To put clusters into any set, and to have a set select more clusters.
+/// The right to put clusters into any set, and to widen a selector.
 pub fn may_join_all() -> Value {
     let join = ["managedclustersets/join"];
     rule(&["create"], CLUSTER_GROUP, &join, &[])
 }
 
-/// To bind a set to namespaces.
+/// The right to bind a set to namespaces.
 pub fn may_bind(set: &str) -> Value {
     rule(
         &["create"],

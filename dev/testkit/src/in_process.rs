@@ -1,4 +1,4 @@
-//! The server of the library within the test, where limits and times are to be small, and answers slow.
+//! The gate's server in the process of the test, for small limits, short times and slow answers.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -35,41 +35,41 @@ use crate::{post, repository, send};
 /// An hour.
 pub const HOUR: Duration = Duration::from_secs(3600);
 
-/// How a server is to be.
+/// The settings of a server.
 pub struct Setup {
     /// Answers the questions of reviews.
     pub answerer: Arc<dyn Answerer>,
-    /// Bounds of connections, bodies and times.
+    /// The limits of connections, bodies and times.
     pub limits: Limits,
-    /// How long it serves after it was told to stop.
+    /// How long it serves after it was asked to stop.
     pub shutdown_delay: Duration,
     /// How long the serving certificate is valid.
     pub validity: Duration,
-    /// Which client certificates are asked for.
+    /// The verification of client certificates.
     pub client_auth: Option<ClientAuth>,
 }
 
-/// A server that runs in the background. It is asked to stop, and left alone, when this is dropped.
+/// A server that runs in the background. When this is dropped, it is asked to stop.
 pub struct Running {
-    /// Of the webhooks.
+    /// The address of the webhooks.
     pub address: SocketAddr,
-    /// Of the probes.
+    /// The address of the probes.
     pub health: SocketAddr,
-    /// What it counts.
+    /// Its metrics.
     pub metrics: Metrics,
-    /// What it serves.
+    /// Its serving certificate.
     pub tls: Arc<ServingTls>,
     /// `ca.crt`, `tls.crt`, `tls.key`.
     pub certs: TempDir,
-    /// Issued its certificate.
+    /// The authority that issued its certificate.
     pub authority: Authority,
-    /// Tells it to stop.
+    /// Asks it to stop.
     pub shutdown: CancellationToken,
     task: JoinHandle<Result<(), ServeError>>,
 }
 
 impl Default for Setup {
-    /// Answers from the sample hub files, stops without delay.
+    /// Answers from the files of the sample hub, and stops without delay.
     fn default() -> Self {
         let files = HubFiles::read(&[repository("examples/hub")]).unwrap();
         Self {
@@ -127,19 +127,19 @@ impl Setup {
 }
 
 impl Running {
-    /// A TLS connection that trusts the server's authority.
+    /// Opens a TLS connection that trusts the server's authority.
     pub async fn connect(&self) -> TlsStream<TcpStream> {
         let config = Client::trusting(self.authority.certificate_pem()).config();
         connect(self.address, config).await.unwrap()
     }
 
-    /// The answer to a review, over a new connection.
+    /// The response to a review, over a new connection.
     pub async fn review(&self, path: &str, body: impl Into<Bytes>) -> Value {
         let answer = send(self.connect().await, post(path, body)).await;
         serde_json::from_slice(answer.body()).unwrap()
     }
 
-    /// The answer of the health port.
+    /// The response of the health port.
     pub async fn health(&self, path: &str) -> Response<Bytes> {
         let tcp = TcpStream::connect(self.health).await.unwrap();
         let request = Request::get(path).header("host", "localhost");
@@ -151,7 +151,7 @@ impl Running {
         metric(&String::from_utf8(self.metrics.render()).unwrap(), line)
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Asks it to stop, and waits until it has stopped.
     pub async fn stop(mut self) {
         self.shutdown.cancel();
         (&mut self.task).await.unwrap().unwrap();
@@ -164,14 +164,14 @@ impl Drop for Running {
     }
 }
 
-/// The value of a line of metrics, 0 when there is none.
+/// The value of a line of metrics, or 0 if it is absent.
 pub fn metric(text: &str, line: &str) -> f64 {
     text.lines()
         .find_map(|found| found.strip_prefix(line)?.strip_prefix(' '))
         .map_or(0.0, |value| value.parse().unwrap())
 }
 
-/// A serving certificate for where the tests connect to.
+/// A serving certificate for the address that the tests use.
 pub fn leaf(authority: &Authority, validity: Duration) -> Issued {
     let address = "127.0.0.1".parse().unwrap();
     authority
@@ -181,18 +181,18 @@ pub fn leaf(authority: &Authority, validity: Duration) -> Issued {
 
 /// A TLS client.
 pub struct Client {
-    /// Authorities, PEM.
+    /// The trusted authorities, PEM.
     pub trusts: String,
-    /// The versions of TLS it speaks.
+    /// The versions of TLS.
     pub versions: &'static [&'static SupportedProtocolVersion],
-    /// The protocols it offers.
+    /// The ALPN protocols.
     pub alpn: &'static [&'static str],
-    /// What it shows when it is asked to.
+    /// The client certificate.
     pub certificate: Option<Issued>,
 }
 
 impl Client {
-    /// One that trusts this authority, and shows no certificate.
+    /// A client that trusts this authority, without a certificate.
     pub fn trusting(authority: &str) -> Self {
         Self {
             trusts: authority.to_owned(),
@@ -202,7 +202,7 @@ impl Client {
         }
     }
 
-    /// The same for rustls.
+    /// Converts it for rustls.
     pub fn config(&self) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         for root in CertificateDer::pem_slice_iter(self.trusts.as_bytes()) {
@@ -231,7 +231,7 @@ impl Client {
     }
 }
 
-/// A TLS connection to an address.
+/// Opens a TLS connection to an address.
 pub async fn connect(
     address: SocketAddr,
     config: ClientConfig,
@@ -243,17 +243,17 @@ pub async fn connect(
         .await
 }
 
-/// Says yes to every question, once it is let.
+/// Allows every question, once it is released.
 #[derive(Debug)]
 pub struct Held(pub Semaphore);
 
 impl Held {
-    /// One that answers nothing yet.
+    /// An answerer that waits.
     pub fn new() -> Arc<Self> {
         Arc::new(Self(Semaphore::new(0)))
     }
 
-    /// From now on every question is answered.
+    /// Releases it: from now on every question is answered.
     pub fn let_go(&self) {
         self.0.add_permits(Semaphore::MAX_PERMITS / 2);
     }
@@ -276,7 +276,7 @@ impl Answerer for Held {
     }
 }
 
-/// Sends a request over a new connection, and reads the whole answer; the error says where that ended.
+/// Sends a request over a new connection, and reads the whole response; the error names the step that failed.
 pub async fn ask(
     address: SocketAddr,
     config: ClientConfig,

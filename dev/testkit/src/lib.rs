@@ -1,12 +1,12 @@
-//! The kit of the end-to-end tests: a hub, persons who use it, and running processes of `berth`.
+//! Support for end-to-end tests: a hub, users, and running processes of `berth`.
 //!
-//! - [`cluster`]: a hub, devhub or a real kube-apiserver; persons with `kube` and `kubectl`.
-//! - [`Gate`], [`process::Controller`]: a gate and a controller as processes of their own; [`Logged`]: any `berth` and its log.
+//! - [`cluster`]: a hub, devhub or a real kube-apiserver; users with `kube` and `kubectl`.
+//! - [`Gate`], [`process::Controller`]: a gate and a controller as child processes; [`Logged`]: any `berth` and its log.
 //! - [`guarded`], [`managed`], [`balancer`], [`writers`], [`writes`]: gates that are registered with a hub, and calls through them.
 //! - [`in_process`]: the gate's server within the test, for small limits and slow answers.
-//! - [`eventually`]: waiting. No test sleeps for the time that something usually takes.
+//! - [`eventually`]: waiting. No test sleeps for the time that an event usually takes.
 //!
-//! The kit panics where a test would: it is for tests only.
+//! This crate panics where a test would: it is for tests only.
 
 #![allow(
     clippy::unwrap_used,

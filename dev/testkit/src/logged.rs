@@ -1,4 +1,4 @@
-//! A `berth` that runs beside the test and writes its log in JSON.
+//! A `berth` process that writes its log in JSON.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -19,7 +19,7 @@ pub struct Logged {
 }
 
 impl Logged {
-    /// Starts it.
+    /// Starts the command.
     pub fn start(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
@@ -32,7 +32,7 @@ impl Logged {
         let lines = Arc::clone(&log);
         let reader = std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
-                // A line that has a key twice, of which a Value keeps one, is none of JSON: readers would differ.
+                // A line with a duplicate key is kept as text: a Value would drop one of the two.
                 let line = match serde_json::from_str::<Value>(&line) {
                     Ok(value) if value.to_string().len() == line.len() => value,
                     _ => Value::String(line),
@@ -43,14 +43,14 @@ impl Logged {
         Self { child, log, reader }
     }
 
-    /// The first line of the log that is so; waits for it.
+    /// Waits for a line of the log that satisfies the condition, and returns the first one.
     #[track_caller]
     pub fn logged(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         eventually_blocking("a line in the log", || {
             if let Some(line) = self.log.lock().unwrap().iter().find(|line| is(line)) {
                 return Ok(line.clone());
             }
-            // What it wrote last may be unread yet.
+            // Its last lines may not be read yet.
             if self.reader.is_finished()
                 && let Some(status) = self.child.try_wait().unwrap()
             {
@@ -73,7 +73,7 @@ impl Logged {
         assert!(status.unwrap().success());
     }
 
-    /// Waits until it has ended by itself, and all of its log has been read.
+    /// Waits until the process has ended, and all of its log has been read.
     pub async fn ended(&mut self) -> ExitStatus {
         eventually("the end of the process", async || {
             let status = self.child.try_wait().unwrap();

@@ -1,4 +1,4 @@
-//! A hub where gates are registered whose certificate a controller makes, renews and publishes, behind one address.
+//! A hub with gates behind one address, whose certificate a controller issues, renews and publishes.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,25 +15,25 @@ use crate::objects::cluster;
 use crate::process::{Controller, scrape};
 use crate::{eventually, when};
 
-/// Where everything of the server is.
+/// The namespace of the server.
 pub const NAMESPACE: &str = "/api/v1/namespaces/open-cluster-management-hub";
-/// Holds the certificate.
+/// The Secret with the certificate.
 pub const SECRET: &str =
     "/api/v1/namespaces/open-cluster-management-hub/secrets/berth-webhook-certificates";
-/// Says which controller keeps it.
+/// The Lease of the controller that keeps the certificate.
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/open-cluster-management-hub/leases/berth-webhook-certificates";
-/// The name that API servers call the gate by.
+/// The DNS name by which API servers call the gate.
 pub const SERVICE: &str = "cluster-manager-registration-webhook.open-cluster-management-hub.svc";
-/// Lets gates read the Secret, and the controller fill it.
+/// The manifest of the rights of gates and controller on the Secret.
 pub const ROLE: &str = "manifests/server/certificates-role.yaml";
-/// Makes the empty Secret.
+/// The manifest of the empty Secret.
 pub const MANIFEST: &str = "manifests/server/certificates.yaml";
 
-/// A hub where gates are registered, behind one address.
+/// A hub with registered gates behind one address.
 pub struct World {
     /// The hub.
     pub hub: Private,
-    /// May do everything there.
+    /// An admin of the hub.
     pub admin: Person,
     /// The address of the gates.
     pub balancer: Balancer,
@@ -42,17 +42,17 @@ pub struct World {
 }
 
 impl World {
-    /// Without any certificate.
+    /// A hub without a certificate.
     pub async fn new() -> Self {
         Self::behind(Balancer::start().await).await
     }
 
-    /// Without any certificate, and any gate behind this address.
+    /// A hub without a certificate, and without a gate behind this address.
     pub async fn behind(balancer: Balancer) -> Self {
         let hub = Cluster::private().await;
         let admin = hub.admin().await;
         let mut registrations = registrations_with(|_| {});
-        // It may have been used before.
+        // Another test may have used it before.
         let paths: Vec<_> = registrations.iter().map(path_of).collect();
         for path in paths.iter().map(String::as_str).chain([SECRET, LEASE]) {
             let deleted = admin.delete(path).await.unwrap();
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// A controller that keeps the certificate.
+    /// Starts a controller that keeps the certificate.
     pub async fn keeper(&self, flags: &[&str]) -> Controller {
         let names = format!("--certificate-names={AS_FROM_AFAR}");
         let flags = [&["--keep-certificates", &names], flags].concat();
@@ -93,7 +93,7 @@ impl World {
         value(&self.metrics(keeper).await, name)
     }
 
-    /// Puts the Secret back as an admin does, by its manifest, and deletes what cannot be written to before.
+    /// Restores the Secret from its manifest, as an admin does; deletes it first if its type differs.
     pub async fn put_back(&self) {
         let secret = self.admin.get(SECRET).await.unwrap();
         let wrong = secret.body["type"] != "Opaque" || secret.body["immutable"] == true;
@@ -103,11 +103,11 @@ impl World {
         self.hub.apply_manifests(&[MANIFEST]).await;
     }
 
-    /// A gate, which serves.
+    /// Starts a gate, and waits until it serves.
     pub async fn gate(&self, flags: &[&str]) -> RunningGate {
         let kubeconfig = gates_kubeconfig(&self.hub).await;
         let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        // It blocks until there is a certificate.
+        // It blocks until the certificate exists.
         let gate = tokio::task::spawn_blocking(move || {
             let flags: Vec<_> = flags.iter().map(String::as_str).collect();
             managed_gate(&kubeconfig, &flags)
@@ -129,7 +129,7 @@ impl World {
         String::from_utf8(STANDARD.decode(data).unwrap()).unwrap()
     }
 
-    /// What each webhook has.
+    /// The `caBundle` of each webhook.
     pub async fn bundles(&self) -> Vec<String> {
         let mut bundles = Vec::new();
         for path in &self.registrations {
@@ -141,7 +141,7 @@ impl World {
         bundles
     }
 
-    /// Every registration has the same bundle, and it verifies what is stored.
+    /// Checks that all registrations have the same bundle, and that it verifies the stored certificate.
     pub async fn is_verified(&self) -> bool {
         let bundles = self.bundles().await;
         let roots = Root::all_in(bundles[0].as_bytes());
@@ -152,7 +152,7 @@ impl World {
             && verifies(leaf.as_bytes(), &roots, &names, Timestamp::now())
     }
 
-    /// Waits for that, and until the gate is called.
+    /// Waits until that holds, and the API server calls the gate.
     pub async fn until_verified(&self) {
         eventually("one bundle that verifies the certificate", async || {
             if self.is_verified().await {
@@ -170,7 +170,7 @@ impl World {
         .await;
     }
 
-    /// Waits until the bundle of a registration is what it was.
+    /// Waits until the bundle of a registration is as before.
     pub async fn until_mended(&self, path: &str, bundle: &str) {
         eventually("the bundle as it was", async || {
             when(self.get(path).await, |registration| {
@@ -180,7 +180,7 @@ impl World {
         .await;
     }
 
-    /// Gives the first webhook of a registration this bundle.
+    /// Sets the bundle of the first webhook of a registration.
     pub async fn edit(&self, path: &str, bundle: &str) {
         let patch =
             json!([{ "op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle }]);
@@ -197,7 +197,7 @@ impl World {
     }
 }
 
-/// The value of a metric of a gate, with its labels.
+/// The value of a metric of a gate; the name includes the labels.
 pub async fn metric(gate: &RunningGate, name: &str) -> u64 {
     value(&gate.metrics().await, name)
 }

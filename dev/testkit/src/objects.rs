@@ -1,4 +1,4 @@
-//! What is written.
+//! Objects that tests write.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ pub const REGISTER_GROUP: &str = "register.open-cluster-management.io";
 /// The label that names a cluster's set.
 pub const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
 
-/// A ManagedCluster without a set, that is not accepted.
+/// A ManagedCluster without a set that is not accepted.
 pub fn cluster(name: &str) -> Value {
     json!({
         "apiVersion": "cluster.open-cluster-management.io/v1",
@@ -33,7 +33,7 @@ pub fn member(name: &str, set: &str) -> Value {
     cluster
 }
 
-/// A ManagedClusterSet, of the clusters that name it.
+/// A ManagedClusterSet of the clusters with its label.
 pub fn set(name: &str) -> Value {
     json!({
         "apiVersion": "cluster.open-cluster-management.io/v1beta2",
@@ -58,11 +58,11 @@ pub fn namespace(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })
 }
 
-/// A time of the past.
+/// A time in the past.
 pub const LONG_AGO: &str = "2020-02-02T02:02:02Z";
 
-/// Objects from before the gate was there, for each client of its own: with faults that the gate would not have let
-/// through, and with times that it would not have set.
+/// Objects that were stored before the gate was registered, one set for each client: with errors that the gate would have
+/// refused, and with times that it would not have set.
 pub fn stored_before_the_gate() -> Vec<Value> {
     let mut objects = Vec::new();
     for by in ["kube", "kubectl"] {

@@ -1,4 +1,4 @@
-//! A running controller, and the hub it works on.
+//! A running controller, and its hub.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -21,29 +21,29 @@ use crate::cluster::{CRDS, Cluster, Person};
 use crate::shipped;
 use crate::{Logged, berth, eventually, port, send, when};
 
-/// Says which controller leads.
+/// The path of the Lease of the leader election.
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/open-cluster-management-hub/leases/registration-controller-lock";
-/// Where ManagedClusters are.
+/// The path of all ManagedClusters.
 pub const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
-/// Where ManagedClusterSets are.
+/// The path of all ManagedClusterSets.
 pub const SETS: &str = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
 
 /// A running `berth controller`, which ends with this process.
 pub struct Controller {
     process: Logged,
     _watched: Watched,
-    /// Of health and metrics.
+    /// The port of health and metrics.
     pub port: u16,
 }
 
 impl Controller {
-    /// With the controller's account of the manifests, and these flags.
+    /// Starts it with the controller's account of the manifests, and these flags.
     pub async fn start(cluster: &Cluster, flags: &[&str]) -> Self {
         let kubeconfig = shipped::controller(cluster).await.kubeconfig;
         Self::with_kubeconfig(&kubeconfig, flags)
     }
 
-    /// With this kubeconfig, and these flags.
+    /// Starts it with this kubeconfig, and these flags.
     pub fn with_kubeconfig(kubeconfig: &Path, flags: &[&str]) -> Self {
         let mut command = berth(&["controller", "--kubeconfig", kubeconfig.to_str().unwrap()]);
         command
@@ -88,18 +88,18 @@ impl DerefMut for Controller {
     }
 }
 
-/// Kinds, account and rights.
+/// Applies the CRDs, the accounts and their rights.
 pub async fn install(cluster: &Cluster) {
     cluster.apply_manifests(&CRDS).await;
     install_server(cluster).await;
 }
 
-/// Accounts and rights.
+/// Applies the accounts and their rights.
 pub async fn install_server(cluster: &Cluster) {
     shipped::install(cluster).await;
 }
 
-/// The object, once it is so.
+/// Waits until the object satisfies the condition, and returns it.
 pub async fn once(person: &Person, path: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
     let answer = eventually(&format!("{path}: {what}"), async || {
         let answer = person.get(path).await.unwrap();
@@ -109,7 +109,7 @@ pub async fn once(person: &Person, path: &str, what: &str, is: impl Fn(&Value) -
     answer.body
 }
 
-/// Who holds the Lease.
+/// The holder of the Lease.
 pub async fn holder(person: &Person) -> String {
     let lease = person.get(LEASE).await.unwrap();
     let holder = &lease.ok()["spec"]["holderIdentity"];
@@ -125,7 +125,7 @@ pub async fn ready(port: u16) {
     assert_eq!(body, "ok");
 }
 
-/// The code and the body of an answer, over TLS that is not verified, as the kubelet asks.
+/// The code and the body of the response, over TLS without verification, as the kubelet asks.
 pub async fn get(port: u16, path: &str) -> (u16, String) {
     get_with(port, path, None).await
 }
@@ -133,7 +133,7 @@ pub async fn get(port: u16, path: &str) -> (u16, String) {
 /// The metrics of the process with this port, as Prometheus reads them.
 pub async fn scrape(cluster: &Cluster, port: u16) -> String {
     let token = shipped::scrapers_token(cluster).await;
-    // The hub may not know of the rights yet, and its answer is kept for a moment.
+    // The hub may learn of the rights a moment later, and its answer is cached for a moment.
     let (_, body) = eventually("the right to read metrics", async || {
         let answer = get_with(port, "/metrics", Some(&token)).await;
         when(answer, |(code, _)| *code == 200)
@@ -166,7 +166,7 @@ async fn ask(port: u16, request: Request<Full<Bytes>>) -> Response<Bytes> {
     send(connector.connect(name, tcp).await.unwrap(), request).await
 }
 
-/// Takes any certificate.
+/// Accepts any certificate.
 #[derive(Debug)]
 struct Anybody(CryptoProvider);
 

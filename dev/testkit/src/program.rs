@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-/// Where the built `berth` is.
+/// The path of the built `berth`.
 ///
 /// Cargo names it to the integration tests that it runs. A test that is started without cargo finds it where cargo builds
 /// it: in the folder above the test's own.

@@ -1,35 +1,35 @@
-//! Reviews for tests: a recorded one, changed.
+//! Reviews for tests: a recorded review with changes.
 
 use berth_manifests::webhooks::VALIDATE_CLUSTER;
 use serde_json::Value;
 
 use crate::recorded;
 
-/// The path most tests ask.
+/// The path that most tests call.
 pub const PATH: &str = VALIDATE_CLUSTER.path;
 
-/// The uid of the reviews made here.
+/// The uid of these reviews.
 pub const UID: &str = "d9aa8994-4567-4772-a1d3-0cc8781c9478";
 
-/// An update of the accepted cluster c1 by bob, who may nothing, that touches nothing the gate guards; with the uid near
+/// An update of the accepted cluster c1 by bob, a user without rights, of fields that the gate does not guard. The uid is near
 /// the beginning, as API servers send it.
 pub fn text() -> String {
     String::from_utf8(recorded("update-unrelated-bob.validate.json")).unwrap()
 }
 
-/// It with `request` changed.
+/// The review with changes to `request`.
 pub fn with(change: impl FnOnce(&mut Value)) -> String {
     let mut review: Value = serde_json::from_str(&text()).unwrap();
     change(&mut review["request"]);
     review.to_string()
 }
 
-/// It with `request.object` changed.
+/// The review with changes to `request.object`.
 pub fn with_object(change: impl FnOnce(&mut Value)) -> String {
     with(|request| change(&mut request["object"]))
 }
 
-/// It as a denial of acceptance, which is a question: bob is no admin.
+/// The review as a denial of the cluster, which raises a question: bob is not an admin.
 pub fn asking() -> String {
     with_object(|object| object["spec"]["hubAcceptsClient"] = false.into())
 }

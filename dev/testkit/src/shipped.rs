@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Person, documents_of};
 
-/// Where the accounts are.
+/// The namespace of the accounts.
 pub const NAMESPACE: &str = "open-cluster-management-hub";
 /// The gate's account.
 pub const GATE: &str = "registration-webhook-sa";
 /// The controller's account.
 pub const CONTROLLER: &str = "berth-registration-controller-sa";
 
-/// What of the server matters to processes outside of the hub: there is nothing to run a Deployment.
+/// The manifests that matter to processes outside of the hub, which runs no Deployments.
 pub const SERVER: [&str; 7] = [
     files::NAMESPACE.path,
     files::ACCOUNTS.path,
@@ -25,12 +25,12 @@ pub const SERVER: [&str; 7] = [
     files::AGENT_ROLES.path,
 ];
 
-/// Accounts and rights as the default manifests have them: gate and controller apart.
+/// Applies the accounts and rights of the default manifests, with separate accounts for gate and controller.
 pub async fn install(cluster: &Cluster) {
     cluster.apply_manifests(&SERVER).await;
 }
 
-/// The same as `overlays/hub` has them: the gate's account has the controller's rights, too.
+/// Applies those of `overlays/hub`: the gate's account has the controller's rights, too.
 pub async fn install_hub(cluster: &Cluster) {
     let mut objects: Vec<_> = SERVER.iter().flat_map(|file| documents_of(file)).collect();
     objects.retain(|it| !(it["kind"] == "ServiceAccount" && it["metadata"]["name"] == CONTROLLER));
@@ -43,17 +43,17 @@ pub async fn install_hub(cluster: &Cluster) {
     cluster.apply(&objects).await;
 }
 
-/// The account that the gate runs as, and `berth hub`.
+/// The account of the gate, and of `berth hub`.
 pub async fn gate(cluster: &Cluster) -> Person {
     cluster.service_account(NAMESPACE, GATE).await
 }
 
-/// The account that the controller runs as.
+/// The account of the controller.
 pub async fn controller(cluster: &Cluster) -> Person {
     cluster.service_account(NAMESPACE, CONTROLLER).await
 }
 
-/// A token whose bearer may read metrics, as Prometheus gets it from `manifests/monitoring`.
+/// A token with the right to read metrics, which `manifests/monitoring` grants Prometheus.
 pub async fn scrapers_token(cluster: &Cluster) -> String {
     cluster
         .apply_manifests(&["manifests/monitoring/scraper.yaml"])
@@ -62,7 +62,7 @@ pub async fn scrapers_token(cluster: &Cluster) -> String {
     token_in(&scraper.kubeconfig)
 }
 
-/// The token in a kubeconfig of ours.
+/// The token in a kubeconfig of these tests.
 pub fn token_in(kubeconfig: &Path) -> String {
     let config: Value = serde_json::from_slice(&std::fs::read(kubeconfig).unwrap()).unwrap();
     let token = config["users"][0]["user"]["token"].as_str();

@@ -1,4 +1,4 @@
-//! Transcripts of kubectl and `berth`: what was typed, and what they said.
+//! Transcripts of kubectl and `berth`: commands and their output.
 //!
 //! ```text
 //! $ kubectl create configmap one --from-literal=key=value
@@ -14,14 +14,14 @@
 //! ? 1
 //! ```
 //!
-//! What is said is stdout, then stderr. `[..]` is anything within a line, a line `...` any lines, `? 1` the exit code where it
-//! is not 0 and empty lines at the end do not count, and `{name}` what the [`Stage`] has under that name. A line that is JSON
-//! has its fields in any order. All is played before it is judged, so that one run shows everything that differs; a transcript
-//! with kubectl in it is not played without a kubectl, and that is said.
+//! The output is stdout, then stderr. `[..]` stands for any text within a line, a line `...` for any lines, and `{name}` for the
+//! value that the [`Stage`] has under that name. `? 1` is an exit code other than 0. Empty lines at the end do not count. A line
+//! of JSON may have its fields in any order. All commands run before their output is compared, so that one run shows all
+//! differences. A transcript with kubectl commands is skipped, with a message, if kubectl is not installed.
 
 use crate::cluster::{Output, Person, finish, kubectl_is_there};
 
-/// Who plays, where, and with which names.
+/// The user of a transcript, the namespace, and the values of names.
 pub struct Stage<'p> {
     person: &'p Person,
     namespace: String,
@@ -38,7 +38,7 @@ struct Scene {
 }
 
 impl<'p> Stage<'p> {
-    /// Commands of this person; kubectl works in this namespace.
+    /// A stage for commands of this user; kubectl uses this namespace.
     pub fn new(person: &'p Person, namespace: &str) -> Self {
         let stage = Self {
             person,
@@ -48,13 +48,13 @@ impl<'p> Stage<'p> {
         stage.with("ns", namespace)
     }
 
-    /// Puts a value for `{name}`.
+    /// Sets the value of `{name}`.
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.names.push((format!("{{{name}}}"), value.to_owned()));
         self
     }
 
-    /// Runs each command, and compares what it says with what the transcript has.
+    /// Runs each command, and compares its output with the transcript.
     ///
     /// # Panics
     /// With all differences.
@@ -150,7 +150,7 @@ fn scenes(transcript: &str) -> Vec<Scene> {
     scenes
 }
 
-/// Which program a command line starts, and where in it that stands.
+/// The program that a command line starts, and its position in the line.
 fn program(words: &[String]) -> (usize, &str) {
     let is_program = |word: &&str| ["kubectl", "berth"].contains(word);
     let mut words = words.iter().map(String::as_str).enumerate();
@@ -179,7 +179,7 @@ pub fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether the lines are as expected; `...` stands for any lines, `[..]` for any text.
+/// Returns true if the lines are as expected; `...` stands for any lines, `[..]` for any text.
 pub fn matches(expected: &[String], said: &[&str]) -> bool {
     match expected.split_first() {
         None => said.is_empty(),

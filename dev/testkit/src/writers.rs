@@ -1,4 +1,4 @@
-//! Writes that go on, each of which calls the gate, and none of which may fail.
+//! A load of writes. Each write calls the gate, and must not fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::{eventually, when};
 
 const WRITERS: usize = 4;
 
-/// Writers, at work until [`stop`](Self::stop).
+/// Writers that run until [`stop`](Self::stop).
 pub struct Writers {
     stopped: Arc<AtomicBool>,
     written: Arc<AtomicUsize>,
@@ -22,7 +22,7 @@ pub struct Writers {
 }
 
 impl Writers {
-    /// Each writer accepts and evicts a cluster of its own, in turns, and asks what creating another would do.
+    /// Each writer accepts and denies its own cluster in turn, and creates another one as a dry run.
     pub async fn start(hub: &Cluster) -> Self {
         let (stopped, written) = (Arc::default(), Arc::default());
         let mut writers = JoinSet::new();
@@ -43,7 +43,7 @@ impl Writers {
         }
     }
 
-    /// Waits until so many more calls were made, or a writer has ended, which says why in [`stop`](Self::stop).
+    /// Waits until this number of further calls was made, or a writer has ended; [`stop`](Self::stop) reports why.
     pub async fn go_on(&mut self, calls: usize) {
         let enough = self.written.load(Ordering::Relaxed) + calls;
         eventually("more calls of the writers", async || {
@@ -55,7 +55,7 @@ impl Writers {
         .await;
     }
 
-    /// Stops the writers. How many calls they made, of which none has failed: that it panics at.
+    /// Stops the writers, and returns the number of their calls. Panics if a call has failed.
     pub async fn stop(mut self) -> usize {
         self.stopped.store(true, Ordering::Relaxed);
         while let Some(ended) = self.writers.join_next().await {

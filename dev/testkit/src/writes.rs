@@ -1,4 +1,4 @@
-//! The same writes, by `kube` and by `kubectl`, and what came of them.
+//! The same writes by `kube` and by `kubectl`, and their outcomes.
 
 use serde_json::Value;
 
@@ -6,12 +6,12 @@ use crate::cluster::http::Answer;
 use crate::cluster::{Output, Person, collection_of, kind_of, path_of};
 use crate::{eventually, when};
 
-/// What a write is made with.
+/// The client of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// The client of `kube`.
     Kube,
-    /// `kubectl`, and what its user reads.
+    /// `kubectl`; the outcome is its output.
     Kubectl,
 }
 
@@ -41,7 +41,7 @@ macro_rules! by_each_client {
     };
 }
 impl By {
-    /// For names of objects.
+    /// The name of the client, for names of objects.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kube => "kube",
@@ -50,7 +50,7 @@ impl By {
     }
 }
 
-/// Somebody writing with something.
+/// A user with a client.
 #[derive(Clone, Copy)]
 pub struct Hand<'p> {
     person: &'p Person,
@@ -58,22 +58,22 @@ pub struct Hand<'p> {
     dry_run: bool,
 }
 
-/// What came of a write.
+/// The outcome of a write.
 #[derive(Debug)]
 pub enum Written {
-    /// The answer as it came.
+    /// The response of the hub.
     ByKube(Answer),
-    /// What kubectl made of it.
+    /// The outcome of a kubectl command.
     ByKubectl {
         /// What it printed.
         output: Output,
-        /// What kubectl says it was doing, where it does.
+        /// The action that kubectl names in its error, if it names one.
         doing: &'static str,
     },
 }
 
 impl Person {
-    /// Somebody writing with this.
+    /// A user with this client.
     pub fn by(&self, by: By) -> Hand<'_> {
         Hand {
             person: self,
@@ -84,7 +84,7 @@ impl Person {
 }
 
 impl Hand<'_> {
-    /// Nothing is stored by the writes to come.
+    /// Later writes are dry runs.
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
         self
@@ -105,7 +105,7 @@ impl Hand<'_> {
         }
     }
 
-    /// A server-side apply that wins conflicts.
+    /// A server-side apply that forces conflicts.
     pub async fn apply(&self, object: &Value) -> Written {
         match self.by {
             By::Kube => {
@@ -132,7 +132,7 @@ impl Hand<'_> {
         }
     }
 
-    /// Writes the object over the one that is stored, whatever that has become.
+    /// Replaces the stored object, whatever its version.
     pub async fn replace(&self, object: &Value) -> Written {
         match self.by {
             By::Kube => {
@@ -179,7 +179,7 @@ impl Hand<'_> {
         }
     }
 
-    /// Deletes it; it may stay for a while, until its finalizers are off.
+    /// Deletes the object; it stays until its finalizers are removed.
     pub async fn delete(&self, object: &Value) -> Written {
         match self.by {
             By::Kube => {
@@ -194,7 +194,7 @@ impl Hand<'_> {
         }
     }
 
-    /// The object as it is stored.
+    /// The stored object.
     pub async fn get(&self, object: &Value) -> Value {
         self.person
             .get(&path_of(object))
@@ -234,7 +234,7 @@ impl Hand<'_> {
 }
 
 impl Written {
-    /// The object as it was stored, or would have been, without a warning.
+    /// The object as it was stored, or would have been in a dry run; the write had no warning.
     #[track_caller]
     pub fn ok(&self) -> Value {
         let (object, warnings) = self.ok_with_warnings();
@@ -242,7 +242,7 @@ impl Written {
         object
     }
 
-    /// The object as it was stored, or would have been, and the warnings.
+    /// The object as it was stored, or would have been in a dry run, and the warnings.
     #[track_caller]
     pub fn ok_with_warnings(&self) -> (Value, Vec<String>) {
         match self {
@@ -260,13 +260,13 @@ impl Written {
         }
     }
 
-    /// Refused with this code, reason, and to the letter this message, without a warning.
+    /// Checks that the write was refused with this code, reason and exact message, without a warning.
     #[track_caller]
     pub fn refused(&self, code: u16, reason: &str, message: &str) {
         self.refused_with_warnings(&[], code, reason, message);
     }
 
-    /// Refused, whyever.
+    /// Checks that the write was refused, for any reason.
     #[track_caller]
     pub fn is_refused(&self) {
         match self {
@@ -275,7 +275,7 @@ impl Written {
         }
     }
 
-    /// Refused by a webhook of this name, with this code, reason, and to the letter these lines, without a warning.
+    /// Checks that this webhook refused the write with this code, reason and exact lines, without a warning.
     #[track_caller]
     pub fn denied(&self, webhook: &str, code: u16, reason: &str, lines: &[&str]) {
         self.refused(code, reason, &denial(webhook, lines));
@@ -315,7 +315,7 @@ impl Written {
     }
 }
 
-/// How an API server passes a denial on.
+/// The message with which an API server passes a denial on.
 fn denial(webhook: &str, lines: &[&str]) -> String {
     format!(
         "admission webhook \"{webhook}.admission.cluster.open-cluster-management.io\" denied the request: {}",

@@ -1,4 +1,4 @@
-//! `berth get` and who reads what it writes: rows that come one by one, and readers that go.
+//! `berth get` in a pipe: it writes rows one by one, and ends when the reader ends.
 
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Deref;

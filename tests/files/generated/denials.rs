@@ -1,5 +1,5 @@
-//! `docs/denials.md`: every message that the gate can answer a write with. The messages are made by the gate itself, from
-//! a write that gets each; a reason without an entry here fails the test.
+//! `docs/denials.md`: every message with which the gate can refuse or warn. The gate makes the messages, from a write that
+//! causes each; the test fails if a reason has no entry here.
 
 use std::fmt::Write;
 use std::sync::Arc;

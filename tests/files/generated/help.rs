@@ -1,4 +1,4 @@
-//! `docs/commands.md`: what the built binary says of its commands.
+//! `docs/commands.md`: the help of the built binary.
 
 use std::process::Command;
 

@@ -1,6 +1,6 @@
-//! Files in the repository that code is the source of: they are what the code says, or the test fails.
+//! Generated files in the repository: the test fails if one differs from what the code generates.
 //!
-//! To write them anew: `BERTH_GENERATE=1 cargo test --test files generated`.
+//! To write them: `BERTH_GENERATE=1 cargo test --test files generated`.
 
 mod denials;
 mod help;

@@ -1,4 +1,4 @@
-//! SECURITY.md promises nothing without a test: each one that it names exists.
+//! Every test that SECURITY.md names exists.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Alerts and dashboard: they fire when they should and only then, speak of metrics that there are, and every alert has a
-//! remedy in docs/operations.md.
+//! Alerts and dashboard: alerts fire when they should and only then, all metrics exist, and docs/operations.md has a remedy
+//! for every alert.
 
 use std::collections::BTreeSet;
 use std::fs;

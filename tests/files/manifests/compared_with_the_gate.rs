@@ -1,5 +1,5 @@
-//! The conditions of the registrations, held against the gate: evaluating them is never an error, and the gate is called
-//! about whatever it would ask, patch, warn of or refuse.
+//! The matchConditions of the registrations, compared with the gate: they evaluate without an error, and they select every
+//! write that the gate would ask about, patch, warn about or refuse.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! Which writes the API server calls the gate about, row by row: the conditions of the registrations as a reader of
-//! them would put it. That no row is missing is for `compared_with_the_gate`.
+//! The writes that the API server sends to the gate, row by row, in the words of a reader of the registrations.
+//! `compared_with_the_gate` tests that no row is missing.
 
 use berth_review::Webhook;
 use serde_json::{Value, json};

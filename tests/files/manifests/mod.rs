@@ -1,7 +1,7 @@
-//! The manifests that users apply: every object is what Kubernetes takes it for, the objects fit one another, and the
-//! registrations fit the gate, down to the conditions under which the API server does not even call it.
+//! The manifests that users apply: every object is valid for Kubernetes, the objects refer to each other correctly, and the
+//! registrations match the gate, including the conditions under which the API server does not call it.
 //!
-//! Everything is read from the files. `overlays` also has kubectl build the kustomizations, where there is a kubectl.
+//! The tests read all of it from the files. `overlays` also builds the kustomizations with kubectl, if kubectl is installed.
 
 mod alerts;
 mod compared_with_the_gate;

@@ -1,5 +1,4 @@
-//! Every object is what Kubernetes takes it for: it decodes, and no field is lost on the way, which is what happens to
-//! a misspelt one.
+//! Every object decodes as its Kubernetes type, and no field is lost, as a misspelt field would be.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The kustomizations build, and the overlays add what they are for.
+//! The kustomizations build, and each overlay adds what it is for.
 
 use std::io::ErrorKind;
 use std::process::Command;

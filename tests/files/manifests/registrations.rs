@@ -1,4 +1,4 @@
-//! The registrations are those of the gate's webhooks: each has one, and there is no other.
+//! The registrations are those of the gate's webhooks: each webhook has exactly one.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! AdmissionReviews, recorded and made up, and what the gate has to say about them.
+//! AdmissionReviews, recorded and written for the tests, and how the gate responds to them.
 
 use std::fs;
 use std::sync::Arc;

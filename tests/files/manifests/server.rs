@@ -1,4 +1,4 @@
-//! The objects around the server fit one another, and it may do what it must and no more.
+//! The objects around the server refer to each other correctly, and the server has the rights that it needs and no others.
 
 use std::collections::{BTreeMap, BTreeSet};
 

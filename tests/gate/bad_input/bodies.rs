@@ -1,4 +1,4 @@
-//! Bodies that are no reviews, and reviews that are not as they should be.
+//! Bodies that are not AdmissionReviews, and malformed reviews.
 
 use berth_review::Webhook;
 use berth_webhooks::shipped;

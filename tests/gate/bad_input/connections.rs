@@ -1,4 +1,4 @@
-//! Clients that do not get on with it, or do not speak the language.
+//! Clients that stop halfway, and clients that do not speak TLS or HTTP.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Reviews whose objects are out of bounds: in number, in length, in value.
+//! Reviews whose objects exceed a bound: of number, length or value.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! More clients than there are places: whoever is useful stays, and gets in.
+//! More clients than the gate has places for: useful connections stay, and useful clients can connect.
 
 use std::process::Command;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Hub files that cannot be read: the message names file, document and field, and nothing is served.
+//! Hub files that cannot be read: the message names file, document and field, and the server does not start.
 
 use std::fs;
 use std::path::Path;

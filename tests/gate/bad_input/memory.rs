@@ -1,5 +1,5 @@
-//! What one body may cost: the process runs under the memory limit of the manifests, and what it takes at most is read from
-//! the kernel. Beside each attack a well-behaved client goes on.
+//! The memory that one body can take. The process runs under the memory limit of the manifests, and the kernel reports its
+//! peak. A well-behaved client sends reviews during each attack.
 
 use std::path::PathBuf;
 use std::process::Command;

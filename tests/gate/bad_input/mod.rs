@@ -1,4 +1,4 @@
-//! Whatever comes in that is not as it should be: it gets a well-formed, precise answer, and the next one is served.
+//! Invalid input of every kind: the gate responds with a well-formed, precise error, and serves the next request.
 
 mod bodies;
 mod connections;

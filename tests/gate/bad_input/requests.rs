@@ -1,4 +1,4 @@
-//! HTTP requests that are not as an API server makes them: size, content type, method, path.
+//! HTTP requests that an API server would not send: by size, content type, method and path.
 
 use berth_review::Webhook;
 use berth_webhooks::LARGEST_BODY;

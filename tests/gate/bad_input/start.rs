@@ -1,4 +1,5 @@
-//! What the server does not start with: it ends at once, with a message that names the flag or file and the remedy.
+//! Flags and files with which the server does not start: it ends at once, and the message names the flag or file and the
+//! remedy.
 
 use std::fs;
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! Who may let a cluster in, and put it out again.
+//! Which users may accept a cluster, and deny it again.
 
 use serde_json::json;
 

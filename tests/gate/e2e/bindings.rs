@@ -1,4 +1,4 @@
-//! Who may bind a set to a namespace, and to which.
+//! Which users may bind a set to a namespace, and to which namespace.
 
 use serde_json::json;
 

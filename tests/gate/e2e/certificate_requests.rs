@@ -1,4 +1,4 @@
-//! Agents file certificate requests for their own cluster only; nobody else's requests come to the gate.
+//! Agents create CSRs for their own cluster only; the API server does not call the gate for other users' CSRs.
 
 use serde_json::{Value, json};
 

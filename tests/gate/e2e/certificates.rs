@@ -1,5 +1,5 @@
-//! The controller makes, renews and publishes the gate's certificate, whatever happens to what it stores and publishes; the gate
-//! reads and serves it. That no call fails meanwhile: `tests/hub/faults`.
+//! The controller issues, renews and publishes the gate's certificate, whatever happens to the stored and published objects;
+//! the gate reads and serves it. `tests/hub/faults` tests that no call fails meanwhile.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};

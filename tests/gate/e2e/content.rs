@@ -1,4 +1,4 @@
-//! Malformed clusters stay out; one that is there already stays writable.
+//! Malformed clusters are refused; a malformed cluster that is already stored stays writable.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A cluster that names no set is put into `default`, by whoever may put it there.
+//! A cluster without a set gets `default`, if the requester may join that set.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What would be decided, without anything being stored.
+//! Dry runs: the gate decides, and nothing is stored.
 
 use serde_json::{Value, json};
 

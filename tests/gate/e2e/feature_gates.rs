@@ -1,4 +1,4 @@
-//! What hub admins may choose otherwise.
+//! The feature gates that a hub admin can change.
 
 use serde_json::{Value, json};
 

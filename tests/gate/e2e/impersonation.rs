@@ -1,4 +1,4 @@
-//! The gate asks about exactly the user whom the hub authenticated, or let somebody be.
+//! The gate asks about exactly the user whom the hub authenticated, or the user whom that user impersonates.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Who may move clusters into sets and out of them.
+//! Which users may move clusters into sets and out of them.
 
 use serde_json::json;
 

@@ -1,7 +1,7 @@
-//! The gate on a hub, end to end: the built binary, registered by the real manifests with the rights of the shipped
-//! ClusterRole, met by users with certificates and service accounts with tokens, through `kubectl` and through `kube`.
+//! The gate on a hub, end to end: the built binary, registered by the shipped manifests with the rights of the shipped
+//! ClusterRole. Users with certificates and service accounts with tokens write through `kubectl` and through `kube`.
 //!
-//! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs.
+//! The hub is devhub, or a real kube-apiserver if `KUBEBUILDER_ASSETS` names its programs.
 
 mod relay;
 mod sentences;

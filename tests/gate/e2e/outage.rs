@@ -1,4 +1,4 @@
-//! The gate is down: what it guards cannot be written, everything else can; and it is back.
+//! The gate is down: writes that it guards fail, all others succeed. Then the gate is back.
 
 use serde_json::json;
 

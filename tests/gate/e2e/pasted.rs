@@ -1,4 +1,4 @@
-//! The commands that denials name, and those of `docs/denials.md`, pasted: they tell the truth.
+//! The commands that denials and `docs/denials.md` name, pasted into a shell: their output is true.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Who somebody is to the hub, and what the gate's own account may do.
+//! The users of the tests, and the rights of the gate's own account.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Between a gate and its hub: passes requests on with the gate's own credentials, remembers what was asked, and holds back
-//! what it is told to.
+//! A relay between a gate and its hub: it forwards requests with the gate's credentials, records them, and delays those that
+//! a test selects.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;

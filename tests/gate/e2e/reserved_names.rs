@@ -1,4 +1,4 @@
-//! Names that no cluster may have, whoever registers or accepts it.
+//! Reserved names: no user may register or accept a cluster with one.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What the two accounts may do, by the hub's own word: also after an upgrade from the manifests that had one account for both.
+//! The rights of the two accounts, as the hub answers: also after an upgrade from the manifests with one account for both.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The gate's certificate and its authority change, while it is used.
+//! The gate's certificate and its authority change while the gate is in use.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

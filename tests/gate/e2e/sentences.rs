@@ -1,4 +1,4 @@
-//! What the gate says to whom it refuses something, as `docs/denials.md` has it.
+//! The sentences of denials, as `docs/denials.md` documents them.
 
 pub const MUTATORS: &str = "managedclustermutators";
 pub const VALIDATORS: &str = "managedclustervalidators";

@@ -1,4 +1,4 @@
-//! The registrations as they are, with the gate as a Service.
+//! The registrations as they are shipped, with the gate behind a Service.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;

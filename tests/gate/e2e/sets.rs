@@ -1,4 +1,4 @@
-//! A set that nothing could belong to is refused; and who may have it select more clusters.
+//! A set whose selector can match no cluster is refused; which users may widen a selector.
 
 use serde_json::{Value, json};
 

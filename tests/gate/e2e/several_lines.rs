@@ -1,4 +1,4 @@
-//! A denial names everything that is missing, a line each; the first line's code and reason are the answer's.
+//! A denial names everything that is missing, one line each; the response has the first line's code and reason.
 
 use serde_json::json;
 

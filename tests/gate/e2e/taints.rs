@@ -1,4 +1,4 @@
-//! When a taint was added is for the gate to say.
+//! The gate sets `timeAdded` of taints.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What the gate cannot find out it does not let through, and says that this is not a denial.
+//! When the gate cannot get an answer, it does not allow the write, and its message says that this is not a denial.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! How the hub is asked: everything at once, the same thing once, never from memory, and again when that may help.
+//! How the gate asks the hub: all questions at once, identical questions once, without a cache, and again where a retry may
+//! help.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Hubs come and go; the gate stays.
+//! The hub stops and starts; the gate keeps serving.
 
 use std::process::Stdio;
 

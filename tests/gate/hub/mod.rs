@@ -1,5 +1,5 @@
-//! The gate with a hub behind it: the same decisions as with files, and the truth about every way in which a hub can fail
-//! to answer.
+//! The gate with a hub behind it: the same decisions as with files, and a correct message for every way in which a hub can
+//! fail to answer.
 
 mod asking;
 mod identity;

@@ -1,4 +1,4 @@
-//! The recorded reviews, with a hub behind, to the same answers as with files.
+//! The recorded reviews, decided with a hub: the same responses as with files.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

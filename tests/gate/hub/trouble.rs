@@ -1,4 +1,4 @@
-//! What cannot be decided is told apart from what is denied, in time, and with what is in the way.
+//! Errors of the hub: the response differs from a denial, comes in time, and names the cause.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Certificates that change under the running server, as the kubelet changes them.
+//! Certificates that change while the server runs, as the kubelet changes them.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! The end of a server: nobody who asks meanwhile goes without an answer.
+//! The server stops: every request that arrives meanwhile gets a response.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

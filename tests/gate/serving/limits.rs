@@ -1,4 +1,4 @@
-//! More reviews at once than the gate takes: those that are too many are told to come again.
+//! More reviews at once than the gate accepts: the gate asks the excess callers to retry.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

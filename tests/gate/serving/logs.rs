@@ -1,4 +1,4 @@
-//! What is logged about reviews.
+//! The log lines about reviews.
 
 use serde_json::json;
 

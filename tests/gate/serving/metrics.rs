@@ -1,4 +1,4 @@
-//! The metrics: their names and labels are what dashboards and alerts are built on, and their values are true.
+//! Metrics: dashboards and alerts depend on their names and labels; their values are correct.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

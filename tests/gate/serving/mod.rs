@@ -1,4 +1,4 @@
-//! The life of a server: ready or not, counting, over every TLS it offers, with certificates that change, and to its end.
+//! A server from start to end: readiness, metrics, TLS versions, certificates that change, and the drain.
 
 mod certificates;
 mod drain;

@@ -1,4 +1,4 @@
-//! Versions of TLS, protocols within it, and clients that must prove who they are.
+//! Versions of TLS, protocols over it, and client certificates.
 
 use std::fs;
 use std::io::{Error, ErrorKind};

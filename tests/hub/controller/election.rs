@@ -1,4 +1,4 @@
-//! Who works, and how the work is handed over.
+//! Which controller leads, and how the leadership changes.
 
 use std::time::{Duration, Instant};
 

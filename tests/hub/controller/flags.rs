@@ -1,4 +1,4 @@
-//! Flags that cannot be gone by.
+//! Invalid flags.
 
 use berth_testkit::berth;
 

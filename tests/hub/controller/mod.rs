@@ -1,6 +1,6 @@
-//! `berth controller` and `berth hub`, the built binary, on a hub: elected, healthy, told to stop, and handing over.
+//! `berth controller` and `berth hub`, the built binary, on a hub: election, health, shutdown and handover.
 //!
-//! They have the rights of the shipped roles, and no others. What the reconcilers do is tested elsewhere.
+//! The processes have the rights of the shipped roles, and no others. `lifecycle` tests the reconcilers.
 
 mod election;
 mod flags;

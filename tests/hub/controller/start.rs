@@ -1,4 +1,4 @@
-//! Hubs that are not as they should be when it starts, and what health and metrics say.
+//! Hubs that are incomplete when the controller starts, and its health and metrics there.
 
 use berth_testkit::cluster::{CRDS, Cluster};
 use berth_testkit::process::{Controller, get, get_with, install, install_server, scrape};

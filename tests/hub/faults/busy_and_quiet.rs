@@ -1,5 +1,5 @@
-//! Hours of ordinary life, or a minute: busy and quiet times in turns, with certificates and authorities that change all the
-//! while. In the end replicas hold no more than they did near the beginning.
+//! A soak of half a minute, or of hours: busy and quiet times alternate, while certificates and authorities change. In the
+//! end replicas hold no more memory, files and tasks than near the beginning.
 
 use std::time::{Duration, Instant};
 
@@ -15,15 +15,15 @@ use berth_testkit::managed::metric;
 
 const SHORT: Duration = Duration::from_secs(30);
 
-/// No rest of calls takes longer. In an hour's soak that is longer than any client keeps an idle connection.
+/// The longest pause of calls. In a soak of an hour it is longer than any client keeps an idle connection.
 fn longest_rest() -> Duration {
     (length::soak(SHORT) / 15).min(Duration::from_secs(120))
 }
 
-/// What a replica may hold more in the end: what an allocator keeps, and files of connections that are just being made.
+/// The growth that is allowed: memory that the allocator keeps, and files of connections that are being opened.
 const MORE_MEMORY: usize = 12 * 1024;
 const MORE_FILES: usize = 12;
-/// A few for each connection that is just being made.
+/// A few for each connection that is being opened.
 const MORE_TASKS: u64 = 30;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -31,7 +31,7 @@ async fn hours_go_by() {
     let report = Report::begin("soak");
     let flags = ["--leaf-validity=12s", "--ca-validity=36s", "--ca-settle=3s"];
     let replicas = Replicas::start(&[], &flags).await;
-    // Throughout, with rests that are longer and shorter than anybody keeps a connection.
+    // Calls throughout, with pauses longer and shorter than the idle timeouts of connections.
     let now_and_then = Load::start(
         replicas.target(),
         Manner {
@@ -52,7 +52,7 @@ async fn hours_go_by() {
         }
         tally.add(&busy.stop().await);
         tokio::time::sleep(longest_rest()).await;
-        // By now everything has been done a few times.
+        // By now every operation has happened a few times.
         if near_the_beginning.is_none() && begun.elapsed() > soak / 3 {
             near_the_beginning = Some((held(&replicas), tasks(&replicas).await));
         }
@@ -86,13 +86,13 @@ async fn hours_go_by() {
     report.all_decided(&tally, beside);
 }
 
-/// What each replica holds.
+/// The resources of each replica.
 fn held(replicas: &Replicas) -> Vec<Held> {
     let gates = replicas.gates.iter();
     gates.map(|gate| Held::by(gate.child.id())).collect()
 }
 
-/// How many tasks each replica has.
+/// The number of tasks of each replica.
 async fn tasks(replicas: &Replicas) -> Vec<u64> {
     let gates = replicas.gates.iter();
     let tasks: Vec<_> = gates.map(|gate| metric(gate, "berth_tasks")).collect();

@@ -1,4 +1,4 @@
-//! The calls that are made, and what is right for an answer.
+//! The calls that the load makes, and their correct responses.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,29 +13,29 @@ use berth_testkit::cluster::{Cluster, rule};
 use berth_testkit::guarded::{may_accept, may_join};
 use berth_testkit::objects::{CLUSTER_GROUP, accepted, binding, member, set};
 
-/// Who may accept and join; and who may nothing.
+/// A user who may accept and join, and a user without rights.
 const ADA: &str = "ada";
 const BOB: &str = "bob";
 
-/// A review to be asked for.
+/// A review that the load sends.
 pub struct Call {
     pub path: &'static str,
     review: Value,
     right: Right,
 }
 
-/// What is right for an answer.
+/// The correct response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Right {
-    /// Allowed, whatever becomes of the hub.
+    /// Allowed, also without the hub.
     AllowedAlone,
     Allowed,
-    /// Allowed, with the label that was left away.
+    /// Allowed, with a patch that adds the default set.
     Defaulted,
     Denied,
 }
 
-/// What goes on on a hub: changes that the gate has no question about, and those that it asks the hub about.
+/// The calls of an ordinary hub: changes without a question, and changes about which the gate asks the hub.
 pub fn mix() -> Vec<Call> {
     let there = member("c1", "default");
     let mut labelled = there.clone();
@@ -78,7 +78,7 @@ pub fn mix() -> Vec<Call> {
     ]
 }
 
-/// Gives the users their rights.
+/// Grants the users their rights.
 pub async fn grant(hub: &Cluster) {
     let ada = hub.user(ADA, &[]).await;
     let rules = [
@@ -113,7 +113,7 @@ fn review(user: &str, new: &Value, old: Option<&Value>) -> Value {
 // === impl Call ===
 
 impl Call {
-    /// The body of the next such call, and its uid.
+    /// The body of the next call, and its uid.
     pub fn next(&self) -> (String, String) {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -123,7 +123,7 @@ impl Call {
         (review.to_string(), uid)
     }
 
-    /// It with something as long as this in the object.
+    /// The call with this number of additional bytes in the object.
     pub fn with_padding(&self, bytes: usize) -> String {
         let mut review = self.review.clone();
         review["request"]["object"]["metadata"]["annotations"] =
@@ -132,7 +132,7 @@ impl Call {
         review.to_string()
     }
 
-    /// What an answer with HTTP 200 is.
+    /// The outcome of a response with HTTP status 200.
     pub fn judge(&self, uid: &str, answer: &[u8]) -> Outcome {
         let Ok(answer) = serde_json::from_slice::<Value>(answer) else {
             return Outcome::Failed(Failure::Invalid, text(answer));
@@ -161,8 +161,8 @@ impl Call {
     }
 }
 
-/// It says that it could not be decided, that this is not a denial, and when to come again; or allows, and says what was left
-/// away because it could not be decided.
+/// Returns true if the response says that it could not be decided, that this is not a denial, and when to retry; or if it allows,
+/// and says what was left away because it could not be decided.
 fn is_undecided(response: &Value) -> bool {
     let status = &response["status"];
     if response["allowed"] == true {

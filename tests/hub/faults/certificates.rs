@@ -1,5 +1,5 @@
-//! Certificates change, are lost and spoilt, while replicas are called: by a hub that writes, and directly by callers who
-//! hear of a new bundle as late as an API server may.
+//! Certificates change, are lost and are corrupted under load. The calls come from a hub on which writers write, and
+//! directly from callers that learn of a new bundle as late as an API server may.
 
 use std::time::Duration;
 
@@ -123,7 +123,7 @@ async fn a_secret_is_lost_or_spoilt_in_every_way() {
                 }
             }
             busy.go_on(4).await;
-            // Gates serve on from memory; an admin does what the alert says. What is spoilt only is mended without him.
+            // Gates keep serving from memory; an admin follows the alert. Corrupt data is repaired without an admin.
             if ["deleted", "of another type", "immutable"].contains(&fault) {
                 busy.replicas.world.put_back().await;
             }

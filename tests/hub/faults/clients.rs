@@ -1,4 +1,4 @@
-//! Clients that do not read, do not write, or are gone without a word, beside callers of whom no call fails.
+//! Clients that do not read, do not write, or vanish, beside callers whose calls must not fail.
 
 use std::future::pending;
 use std::time::{Duration, Instant};
@@ -16,25 +16,25 @@ use crate::faults::served::Served;
 use crate::faults::tally::Report;
 use berth_testkit::{eventually, when};
 
-/// So many of each kind.
+/// The number of clients of each kind.
 const CROWD: usize = 60;
 
-/// How a client does not get on.
+/// The fault of a client.
 #[derive(Clone, Copy, Debug)]
 enum Trouble {
-    /// Asks on and on, and reads nothing.
+    /// Sends requests continuously, and reads nothing.
     ReadsNothing,
-    /// Asks, and reads the answer a byte at a time.
+    /// Sends a request, and reads the response one byte at a time.
     ReadsSlowly,
-    /// Sends a review a byte at a time.
+    /// Sends a review one byte at a time.
     WritesSlowly,
-    /// Sends half a review, and is gone.
+    /// Sends half a review, and vanishes.
     GoneInBody,
     GoneInHeader,
     GoneInHandshake,
-    /// Connects, and is gone.
+    /// Connects, and vanishes.
     GoneAtOnce,
-    /// Asks once, and is gone.
+    /// Sends one request, and vanishes.
     GoneAfterwards,
 }
 
@@ -60,18 +60,18 @@ async fn slow_and_vanished_clients_are_beside_good_ones() {
     for _ in 0..rounds {
         let mut crowd = JoinSet::new();
         for i in 0..CROWD {
-            // Who asks on and on keeps the gate at work: that is not to be the fault here.
+            // Clients that send continuously would keep the gate busy, which is not the fault under test.
             for trouble in &ALL[usize::from(i % 10 != 0)..] {
                 crowd.spawn(misbehave(served.target(), *trouble));
             }
             load.go_on(1).await;
         }
-        // All of them are there at the same time.
+        // All of them are connected at the same time.
         eventually("all of them", async || {
             when(served.held(), |it| it.files >= before.files + CROWD * 4)
         })
         .await;
-        // Longer than a review of theirs may take.
+        // Longer than one of their reviews may take.
         let until = Instant::now() + Duration::from_secs(6);
         while Instant::now() < until {
             load.go_on(20).await;
@@ -88,21 +88,21 @@ async fn slow_and_vanished_clients_are_beside_good_ones() {
     report.all_decided(&tally, beside);
 }
 
-/// For ever, or until it is sent away.
+/// Runs until the gate closes the connection, or forever.
 async fn misbehave(target: Target, trouble: Trouble) {
-    // What ends it is the gate's business.
+    // The gate decides how it ends.
     let _ = try_to(target, trouble).await;
 }
 
 async fn try_to(target: Target, trouble: Trouble) -> std::io::Result<()> {
     let socket = TcpSocket::new_v4()?;
-    // Little fits on the way.
+    // Small buffers on the way.
     socket.set_recv_buffer_size(4096)?;
     let mut tcp = socket.connect(target.address).await?;
     match trouble {
         Trouble::GoneAtOnce => return pending().await,
         Trouble::GoneInHandshake => {
-            // A ClientHello that never comes whole.
+            // A ClientHello that never completes.
             tcp.write_all(&[0x16, 3, 1, 1, 0, 1]).await?;
             return pending().await;
         }
@@ -141,7 +141,7 @@ async fn send(tls: &mut TlsStream<TcpStream>, bytes: &[u8]) -> std::io::Result<(
     tls.flush().await
 }
 
-/// All of a request.
+/// The bytes of a request.
 fn request(call: &Call) -> Vec<u8> {
     let (body, _) = call.next();
     let head = format!(

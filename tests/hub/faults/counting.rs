@@ -1,4 +1,4 @@
-//! That faults are counted: a suite that counts nothing would find nothing.
+//! The suite counts faults: a suite that counts nothing would find nothing.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The hub goes away, or says nothing any more, and is back: what cannot be decided is answered so, in time; what needs no
-//! hub is decided all the while.
+//! The hub goes away, or stops responding, and comes back: reviews that need it are answered as undecided, in time; all
+//! others are decided.
 
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,11 @@ use berth_testkit::cluster::{Cluster, Private};
 use berth_testkit::eventually_within;
 use berth_testkit::guarded::{RunningGate, install};
 
-/// As long as callers wait.
+/// The timeout of callers.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// So long after the hub is back at most until everything is decided again: as long as calls wait that were begun before,
-/// and a connection.
+/// The time after the hub's return until everything is decided again: the timeout of calls that began before, and a
+/// connection.
 const RECOVERY: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -48,7 +48,7 @@ async fn goes(what: &'static str, how: State) {
         .await;
         line.is(State::Up);
         let up = Instant::now();
-        // None of so many in a row, for as long as a call takes that was begun before.
+        // All of a number of calls in a row, over the time that an earlier call may take.
         let mut last = load.so_far();
         let mut since = up;
         until(&load, RECOVERY + 5 * PATIENCE, || {
@@ -79,7 +79,7 @@ async fn until(load: &Load, patience: Duration, mut is_so: impl FnMut() -> bool)
     .await;
 }
 
-/// Gates whose hub is behind a line, and their callers.
+/// Gates whose hub is behind a [`Line`], and their callers.
 async fn at_work() -> (Private, Line, Load, Vec<RunningGate>) {
     let hub = Cluster::private().await;
     install(&hub).await;

@@ -1,4 +1,4 @@
-//! How long the suite is at it.
+//! The length of the suite.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// How long the soak takes; none in the short form.
+/// The length of the soak; `None` for the short form.
 fn asked_for() -> Option<Duration> {
     let text = std::env::var("BERTH_FAULTS").ok()?;
     match text.as_str() {
@@ -19,16 +19,16 @@ fn asked_for() -> Option<Duration> {
     }
 }
 
-/// How often a fault is repeated: often enough to find what is rare.
+/// The number of repetitions of a fault: enough to find rare errors.
 pub fn times(short: usize) -> usize {
-    // An hour's soak goes with some minutes of each.
+    // With a soak of an hour, each fault takes some minutes.
     match asked_for() {
         None => short,
         Some(soak) => short * (1 + usize::try_from(soak.as_secs() / 360).unwrap()),
     }
 }
 
-/// How long the soak takes.
+/// The length of the soak.
 pub fn soak(short: Duration) -> Duration {
     asked_for().unwrap_or(short)
 }

@@ -16,10 +16,10 @@ use crate::faults::load::{Load, Manner, Target};
 use crate::faults::served::Served;
 use crate::faults::tally::Report;
 
-/// Open files of a process that has few. Half of them are for connections.
+/// A low limit of open files. Half of them are for connections.
 const FILES: usize = 80;
 
-/// The largest body that is read, and a little less.
+/// A little less than the largest body that is read.
 const LARGE: usize = 7 * 1024 * 1024 - 16 * 1024;
 
 /// Far less than the manifests give a pod (512 MiB).
@@ -30,7 +30,7 @@ async fn idle_connections_take_all_files_and_more() {
     let report = Report::begin("more connections than files");
     let served = Served::with_files(FILES).await;
     let before = served.held().files;
-    // New connections all the time, beside those that stay.
+    // New connections all the time, beside the kept ones.
     let [kept, fresh] = [usize::MAX, 1].map(|each| {
         let manner = Manner {
             each,
@@ -47,7 +47,7 @@ async fn idle_connections_take_all_files_and_more() {
         while idle.len() < 4 * FILES {
             let tcp = TcpStream::connect(served.target().address).await;
             let tcp = tcp.unwrap();
-            // Each fourth gets on as far as a handshake. Some are sent away in it.
+            // One in four begins a handshake. Some are closed during it.
             if idle.len() % 4 == 0 {
                 if let Ok(tls) = served.target().tls(tcp).await {
                     idle.push(Idle::Open(Box::new(tls)));
@@ -76,7 +76,7 @@ async fn idle_connections_take_all_files_and_more() {
     );
 }
 
-/// A connection that is held.
+/// A connection that is kept open.
 enum Idle {
     Open(
         #[expect(dead_code, reason = "it is held")] Box<tokio_rustls::client::TlsStream<TcpStream>>,
@@ -87,11 +87,11 @@ enum Idle {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_largest_bodies_come_all_at_once() {
-    // There is memory for nine.
+    // The memory is enough for nine.
     const AT_ONCE: usize = 12;
     let report = Report::begin("the largest bodies at once");
     let served = Served::start().await;
-    // As long as API servers wait by default: reading and sealing all that takes both sides' processors.
+    // The default timeout of API servers: both sides need processor time to encrypt and read all that.
     let manner = Manner {
         patience: Duration::from_secs(10),
         ..Manner::default()
@@ -131,7 +131,7 @@ async fn the_largest_bodies_come_all_at_once() {
     report.all_decided(&tally, beside);
 }
 
-/// The code of the answer to a large review, the end of which waits for the others.
+/// The code of the response to a large review, whose last bytes wait for the others.
 async fn sent(target: Target, path: &str, body: Bytes, all: Arc<Barrier>) -> u64 {
     let tcp = TcpStream::connect(target.address).await.unwrap();
     let mut tls = target.tls(tcp).await.unwrap();

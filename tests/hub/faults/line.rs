@@ -1,5 +1,5 @@
-//! The line between gates and their hub, which can be cut: bytes go on, or connections are closed and refused as while a hub
-//! restarts, or nothing is passed on any more and nobody is told.
+//! The network between gates and their hub. It forwards bytes; or it closes and refuses connections, as while a hub
+//! restarts; or it forwards nothing and keeps connections open.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use tokio::sync::watch;
 use berth_testkit::cluster::Cluster;
 use berth_testkit::guarded::gates_kubeconfig;
 
-/// What the line does.
+/// The state of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Up,
-    /// Connections are closed, and refused.
+    /// Connections are closed and refused.
     Down,
-    /// Connections are accepted and stay, and nothing comes of them: also later, as when what is between has forgotten them.
+    /// Connections are accepted and stay open, and nothing is forwarded: not later either, as when a middlebox has lost their state.
     Silent,
 }
 
@@ -37,7 +37,7 @@ impl Line {
         let port = hub.url().rsplit_once(':').unwrap().1.parse().unwrap();
         let hub_address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         tokio::spawn(accept(listener, hub_address, state.subscribe()));
-        // Beside the one it is made of, which goes with the hub.
+        // The new kubeconfig is beside the original one, and is deleted with the hub.
         let direct = gates_kubeconfig(hub).await;
         let text = std::fs::read(&direct).unwrap();
         let mut config: Value = serde_json::from_slice(&text).unwrap();
@@ -47,7 +47,7 @@ impl Line {
         Self { state, kubeconfig }
     }
 
-    /// Of a gate whose hub is at the other end.
+    /// The kubeconfig of a gate whose hub is at the other end.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
@@ -65,7 +65,7 @@ async fn accept(listener: TcpListener, hub: SocketAddr, mut state: watch::Receiv
         if now == State::Down {
             listener = None;
         } else if listener.is_none() {
-            // What is left of connections does not keep the port.
+            // Remains of connections do not keep the port.
             match TcpListener::bind(here).await {
                 Ok(again) => listener = Some(again),
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
@@ -94,13 +94,13 @@ async fn pass_on(mut client: TcpStream, hub: SocketAddr, mut state: watch::Recei
         };
         let _ = server.set_nodelay(true);
         tokio::select! {
-            // How a connection ends is the business of its ends.
+            // Client and server check how the connection ends.
             _ = copy_bidirectional(&mut client, &mut server) => return,
             _ = state.wait_for(|it| *it != State::Up) => {}
         }
     }
     if *state.borrow() == State::Silent {
-        // For as long as the other end bears it.
+        // Until the other end closes it.
         let _ = state.wait_for(|it| *it == State::Down).await;
     }
 }

@@ -1,8 +1,7 @@
-//! Calls that go on, as an API server makes them: HTTP/1.1 over verified TLS, on connections that are kept, one call at a
-//! time on each.
+//! Load as an API server makes it: HTTP/1.1 over verified TLS, on kept connections, one call at a time on each.
 //!
-//! What Go's client makes good is made good here, and no more: a call of which nothing was sent when its connection was
-//! found closed is made on another. Once anything was sent it has failed, as a POST is not repeated.
+//! A call is retried only where Go's client retries it: when nothing of it was sent before its connection was found closed.
+//! Once anything was sent, the call has failed, as a POST is not repeated.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,10 +27,10 @@ use crate::faults::tally::{Failure, Outcome, Tally};
 use berth_testkit::in_process::Client;
 use berth_testkit::{eventually, post, when};
 
-/// As long as Go's clients keep a connection that is not used.
+/// The idle timeout of Go's clients.
 const IDLE: Duration = Duration::from_secs(90);
 
-/// Whom to call, and whom to believe.
+/// The address to call, and the trusted authorities.
 #[derive(Clone)]
 pub struct Target {
     pub address: SocketAddr,
@@ -39,19 +38,19 @@ pub struct Target {
     trust: watch::Receiver<Arc<ClientConfig>>,
 }
 
-/// How calls are made.
+/// The way in which calls are made.
 pub struct Manner {
     pub calls: Vec<Call>,
     pub connections: usize,
-    /// How long an answer is waited for, which the call says, too.
+    /// The timeout of a call, which the call also states.
     pub patience: Duration,
-    /// How long a caller waits for its next call.
+    /// The pause of a caller between calls.
     pub pause: fn() -> Duration,
-    /// How many calls are made on a connection at most.
+    /// The maximum number of calls on a connection.
     pub each: usize,
 }
 
-/// Callers at work, until [`stop`](Self::stop).
+/// Callers that run until [`stop`](Self::stop).
 pub struct Load {
     shared: Arc<Shared>,
     callers: JoinSet<()>,
@@ -64,7 +63,7 @@ struct Shared {
     tally: Mutex<Tally>,
 }
 
-/// A connection that is kept.
+/// A kept connection.
 struct Kept {
     sender: SendRequest<Full<Bytes>>,
     driver: AbortHandle,
@@ -73,7 +72,7 @@ struct Kept {
     used: Instant,
 }
 
-/// What a caller says that it trusts: one bundle until it is told another.
+/// The trusted bundle of callers, which a test can change.
 pub fn trusting(pem: &str) -> watch::Sender<Arc<ClientConfig>> {
     watch::Sender::new(client(pem))
 }
@@ -89,7 +88,7 @@ pub fn client(pem: &str) -> Arc<ClientConfig> {
 // === impl Target ===
 
 impl Target {
-    /// This host, called by a name.
+    /// This host, called by this name.
     pub fn new(port: u16, name: &'static str, trust: &watch::Sender<Arc<ClientConfig>>) -> Self {
         Self {
             address: (Ipv4Addr::LOCALHOST, port).into(),
@@ -98,7 +97,7 @@ impl Target {
         }
     }
 
-    /// TLS over a connection.
+    /// Makes the TLS handshake on a connection.
     pub async fn tls(&self, tcp: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
         let trust = self.trust.borrow().clone();
         TlsConnector::from(trust)
@@ -158,12 +157,12 @@ impl Load {
         Self { shared, callers }
     }
 
-    /// What has become of the calls so far.
+    /// The outcomes of the calls so far.
     pub fn so_far(&self) -> Tally {
         self.shared.tally.lock().unwrap().clone()
     }
 
-    /// Waits until so many more calls came to an end.
+    /// Waits until this number of further calls has ended.
     pub async fn go_on(&self, calls: u64) {
         let enough = self.so_far().calls() + calls;
         eventually("more calls that came to an end", async || {
@@ -172,7 +171,7 @@ impl Load {
         .await;
     }
 
-    /// Lets every call that was begun come to its end. What has become of all.
+    /// Waits for the calls in flight, and returns the outcomes of all.
     pub async fn stop(mut self) -> Tally {
         self.shared.stopped.store(true, Ordering::Relaxed);
         while let Some(ended) = self.callers.join_next().await {
@@ -200,7 +199,7 @@ async fn call_on(shared: Arc<Shared>, caller: usize) {
             Outcome::Failed(Failure::Late, format!("{} within {patience:?}", call.path))
         });
         shared.tally.lock().unwrap().count(outcome, begun.elapsed());
-        // Whoever stops does not wait for a pause to end.
+        // A stop does not wait for the end of a pause.
         let mut pause = pause();
         while !pause.is_zero() && !shared.stopped.load(Ordering::Relaxed) {
             let part = pause.min(Duration::from_millis(100));
@@ -215,7 +214,7 @@ impl Shared {
         let (body, uid) = call.next();
         let body = Bytes::from(body);
         loop {
-            // Whoever believes others now talks to nobody whom it believed before.
+            // After a change of the bundle, connections of the old bundle are not used.
             let trust = Arc::clone(&self.target.trust.borrow());
             let mut reused = true;
             let good = |it: &Kept| Arc::ptr_eq(&it.trust, &trust) && it.used.elapsed() < IDLE;

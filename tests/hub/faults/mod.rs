@@ -1,12 +1,12 @@
-//! Faults under load. The result of each is a count of calls that failed, and it is zero.
+//! Faults under load. Each test counts the calls that failed; the count must be zero.
 //!
-//! The load is what an API server does: calls over HTTP/1.1 and verified TLS, on connections that are kept, to one address
-//! with replicas of the built binary behind it. A call has failed that gets no answer in time, an answer that is no
-//! AdmissionReview, or a wrong one. Where a decision could not be made, the answers that say so are counted apart.
+//! The load is that of an API server: calls over HTTP/1.1 and verified TLS, on kept connections, to one address with
+//! replicas of the built binary behind it. A call fails if its response is late, not an AdmissionReview, or wrong. Responses
+//! that say that a decision could not be made are counted separately.
 //!
-//! `BERTH_FAULTS` makes it long: `long` is an hour's soak, and some minutes for everything else; a duration such as `10m` is
-//! that of the soak. A table of the counts comes at the end. The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names
-//! its programs.
+//! `BERTH_FAULTS` sets the length: `long` is a soak of an hour, and some minutes for each other test; a duration such as
+//! `10m` is the length of the soak. A table of the counts is printed at the end. The hub is devhub, or a real kube-apiserver
+//! if `KUBEBUILDER_ASSETS` names its programs.
 
 mod calls;
 mod length;
@@ -16,7 +16,7 @@ mod replicas;
 mod served;
 mod tally;
 
-// By its name the first, as it takes the longest.
+// Its name makes it the first, as it takes the longest.
 mod busy_and_quiet;
 mod certificates;
 mod clients;

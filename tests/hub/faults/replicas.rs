@@ -1,5 +1,5 @@
-//! Three replicas behind one address and two controllers that keep their certificate, and callers who hear late: of a new bundle
-//! as of who is ready.
+//! Three replicas behind one address, two controllers that keep their certificate, and callers that learn late of a new
+//! bundle and of readiness.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use berth_testkit::writers::Writers;
 
 const REPLICAS: usize = 3;
 
-/// So late.
+/// The delay with which callers learn of changes.
 const LATE: Duration = Duration::from_secs(1);
 
 pub struct Replicas {
@@ -32,7 +32,7 @@ pub struct Replicas {
 }
 
 impl Replicas {
-    /// Gates and keepers with these flags, when the hub believes them.
+    /// Starts gates and controllers with these flags, and waits until the hub trusts them.
     pub async fn start(flags: &[&str], keepers_flags: &[&str]) -> Self {
         let world = World::behind(Balancer::start_late(LATE).await).await;
         calls::grant(&world.hub).await;
@@ -61,13 +61,13 @@ impl Replicas {
         }
     }
 
-    /// All of them, for callers that believe what a registration says.
+    /// All replicas, for callers that trust the bundle of a registration.
     pub fn target(&self) -> Target {
         self.target.clone()
     }
 }
 
-/// Replicas, and whoever calls them: a hub that writes, and callers of our own.
+/// Replicas and their callers: a hub with writers, and direct callers.
 pub struct Busy {
     pub replicas: Replicas,
     writers: Writers,
@@ -89,12 +89,12 @@ impl Busy {
         }
     }
 
-    /// Waits until the hub has made so many more calls.
+    /// Waits until the hub has made this number of further calls.
     pub async fn go_on(&mut self, calls: usize) {
         self.writers.go_on(calls).await;
     }
 
-    /// What became of the direct calls, and how many the hub made, which have all succeeded.
+    /// The outcomes of the direct calls, and the number of the hub's calls, which all succeeded.
     pub async fn stop(self) -> (Tally, String, Replicas) {
         let written = self.writers.stop().await;
         let written = format!("{written} writes");
@@ -102,7 +102,7 @@ impl Busy {
     }
 }
 
-/// Tells callers what a registration has.
+/// Gives callers the bundle of a registration.
 async fn hear(
     admin: Person,
     registration: String,

@@ -1,5 +1,5 @@
-//! A rolling restart of three replicas, as a Deployment does it: a new one beside them, and when that is ready an old one is
-//! told to stop. Who sends connections hears of both late.
+//! A rolling restart of three replicas, as a Deployment does it: a new replica starts, and when it is ready an old one is
+//! stopped. The balancer learns late of both.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use berth_testkit::{Gate, berth, where_to_serve};
 const NAME: &str = "gate.example.com";
 const REPLICAS: usize = 3;
 
-/// So late the balancer hears of it; a second longer replicas serve on.
+/// The delay with which the balancer learns of readiness; replicas keep serving for a second longer.
 const LATE: Duration = Duration::from_millis(1500);
 const DELAY: &str = "2500ms";
 
@@ -38,8 +38,8 @@ async fn hubs_are_replaced_one_after_another() {
     replaced("hubs replaced one by one", &command, true).await;
 }
 
-/// As the manifests run them: gates that read the certificate, and controllers one of which keeps it, and hands that on when it
-/// leaves.
+/// As the manifests run them: gates that read the certificate, and controllers, one of which keeps it and hands over when it
+/// stops.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn gates_and_keepers_of_certificates_are_replaced_one_after_another() {
     let report = Report::begin("gates and keepers of certificates replaced");
@@ -76,7 +76,7 @@ async fn gates_and_keepers_of_certificates_are_replaced_one_after_another() {
     report.all_decided(&tally, beside);
 }
 
-/// What replicas are made of.
+/// The settings of the replicas.
 struct Deployment {
     command: Vec<String>,
     kubeconfig: PathBuf,
@@ -117,7 +117,7 @@ async fn replaced(what: &'static str, command: &[&str], in_one: bool) {
         balancer.add(&new.0);
         let old = replicas.remove(0);
         replicas.push(new);
-        // It is ready: nobody waits until that is known.
+        // It is ready: the rollout does not wait until the balancer knows.
         old.0.signal("TERM");
         load.go_on(50).await;
         leaving.push(old);
@@ -138,7 +138,7 @@ async fn gone(leaving: &mut Vec<(Gate, Watched)>) {
 }
 
 impl Deployment {
-    /// A new one, when it is ready.
+    /// Starts a new replica, and waits until it is ready.
     fn replica(&self) -> (Gate, Watched) {
         let certs = TempDir::new().unwrap();
         janitor::remove_at_the_end(certs.path());

@@ -1,4 +1,4 @@
-//! One gate with a hub, its callers, and what it holds.
+//! One gate with a hub, its callers, and the resources that it holds.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -17,7 +17,7 @@ use berth_testkit::{Gate, berth, eventually, when, where_to_serve};
 
 const NAME: &str = "localhost";
 
-/// A gate, which is ready.
+/// A gate that is ready.
 pub struct Served {
     pub gate: Gate,
     pub trust: watch::Sender<Arc<ClientConfig>>,
@@ -25,14 +25,14 @@ pub struct Served {
     _hub: Private,
 }
 
-/// What a process holds.
+/// The resources of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
     pub files: usize,
     pub threads: usize,
-    /// KiB that are resident.
+    /// Resident memory in KiB.
     pub memory: usize,
-    /// KiB that were, at most.
+    /// Peak of resident memory in KiB.
     pub most_memory: usize,
 }
 
@@ -41,7 +41,7 @@ impl Served {
         Self::with(|command| command).await
     }
 
-    /// In a process that may have so many files open.
+    /// In a process with this limit of open files.
     pub async fn with_files(most: usize) -> Self {
         Self::with(|command| {
             let mut limited = Command::new("sh");
@@ -91,7 +91,7 @@ impl Served {
         Held::by(self.gate.child.id())
     }
 
-    /// Waits until it holds no more files than so many.
+    /// Waits until it holds at most this number of files.
     pub async fn lets_go(&self, files: usize) {
         eventually(&format!("no more than {files} files"), async || {
             when(self.held(), |it| it.files <= files)
@@ -99,7 +99,7 @@ impl Served {
         .await;
     }
 
-    /// How many connections were closed, by reason.
+    /// The number of closed connections, by reason.
     pub async fn closed(&self) -> BTreeMap<String, u64> {
         let metrics = self.gate.metrics().await;
         let lines = metrics.lines();

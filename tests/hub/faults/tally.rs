@@ -1,4 +1,4 @@
-//! What became of calls, and the table of it.
+//! The outcomes of calls, and the table of their counts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,12 +6,12 @@ use std::io::Write as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The right answer, in time.
+    /// The correct response, in time.
     Decided,
-    /// An answer in time that says that it could not be decided, and that this is not a denial.
+    /// A response in time that says that it could not be decided, and that this is not a denial.
     Undecided,
     /// Anything else.
     Failed(Failure, String),
@@ -20,15 +20,15 @@ pub enum Outcome {
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
-    /// No connection, or none that can be trusted.
+    /// No connection, or an untrusted one.
     Connect,
-    /// The connection broke off.
+    /// The connection broke.
     Transport,
-    /// No answer in time.
+    /// No response in time.
     Late,
-    /// An answer that is no AdmissionReview to this call.
+    /// A response that is not the AdmissionReview of this call.
     Invalid,
-    /// Another answer than the right one.
+    /// A wrong response.
     Wrong,
 }
 
@@ -40,7 +40,7 @@ pub struct Tally {
     pub failed: BTreeMap<Failure, (u64, String)>,
     /// Connections that were opened.
     pub connections: u64,
-    /// Calls that were made anew, as nothing of them had been sent when the connection was found closed.
+    /// Calls that were retried, as nothing of them had been sent when the connection was found closed.
     pub renewed: u64,
     pub slowest: Duration,
 }
@@ -54,7 +54,7 @@ impl Tally {
             Outcome::Decided => self.decided += 1,
             Outcome::Undecided => self.undecided += 1,
             Outcome::Failed(how, why) => {
-                // The first of each kind says enough.
+                // The first of each kind is enough.
                 self.failed.entry(how).or_insert((0, why)).0 += 1;
             }
         }
@@ -81,7 +81,7 @@ impl Tally {
     }
 }
 
-/// The rows so far, and how many tests are still at work.
+/// The rows so far, and the number of tests that still run.
 static TABLE: Mutex<(Vec<Row>, usize)> = Mutex::new((Vec::new(), 0));
 
 struct Row {
@@ -90,7 +90,7 @@ struct Row {
     beside: String,
 }
 
-/// A test at work. Its row of the table says what became of its calls.
+/// A running test. Its row of the table has the outcomes of its calls.
 pub struct Report {
     what: &'static str,
     done: bool,
@@ -102,14 +102,14 @@ impl Report {
         Self { what, done: false }
     }
 
-    /// Enters the counts. Panics if any call has failed, or was not decided although it could have been.
+    /// Adds the counts to the table. Panics if a call has failed, or was not decided.
     pub fn all_decided(self, tally: &Tally, beside: impl Into<String>) {
         let (what, undecided) = (self.what, tally.undecided);
         self.none_failed(tally, beside);
         assert_eq!(undecided, 0, "{what}: {tally:?}");
     }
 
-    /// Enters the counts. Panics if any call has failed, or none was made.
+    /// Adds the counts to the table. Panics if a call has failed, or no call was made.
     pub fn none_failed(mut self, tally: &Tally, beside: impl Into<String>) {
         self.done = true;
         self.enter(tally, beside.into());
@@ -127,7 +127,7 @@ impl Report {
         });
         *at_work -= 1;
         if *at_work == 0 {
-            // Also when the output of tests is captured: it is the result.
+            // Printed also when the output of tests is captured: it is the result.
             let _ = writeln!(std::io::stderr(), "{}", printed(rows));
         }
     }

@@ -1,4 +1,4 @@
-//! What an accepted cluster gets, and what a denied one loses.
+//! The objects that an accepted cluster gets, and those that a denied cluster loses.
 
 use berth_lifecycle_core::roles;
 use serde_json::{Value, json};

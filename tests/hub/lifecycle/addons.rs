@@ -1,4 +1,4 @@
-//! Add-ons: unknown when their cluster is, and shown as labels of the cluster.
+//! Add-ons: their status is Unknown when their cluster's is, and the cluster's labels show them.
 
 use std::ops::Deref;
 

@@ -1,4 +1,4 @@
-//! What a cluster's agent does on the hub.
+//! The requests of a cluster's agent to the hub.
 
 use std::ops::Deref;
 
@@ -19,14 +19,14 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         self.renew_at(cluster, Timestamp::now()).await;
     }
 
-    /// The agent renews its lease, and has this time.
+    /// The agent renews its lease with this time.
     pub async fn renew_at(&self, cluster: &str, time: Timestamp) {
         let spec = json!({"renewTime": MicroTime(time)});
         self.patch(&lease_path(cluster), json!({"spec": spec}))
             .await;
     }
 
-    /// The agent reports that the cluster works, or not.
+    /// The agent reports the condition `Available`.
     pub async fn report_available(&self, cluster: &str, status: &str) {
         let reason = if status == "True" {
             "ManagedClusterAvailable"
@@ -37,7 +37,7 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
             .await;
     }
 
-    /// The agent writes a condition, as OCM's does: all of them, with the resourceVersion.
+    /// The agent writes a condition as OCM's agent does: the whole list, with the resourceVersion.
     pub async fn report(&self, cluster: &str, type_: &str, status: &str, reason: &str) {
         let path = cluster_path(cluster);
         loop {
@@ -67,7 +67,7 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         }
     }
 
-    /// The CSR, once it is approved by the hub, in OCM's words.
+    /// Waits until the hub has approved the CSR with OCM's message, and returns it.
     pub async fn approved(&self, csr: &Csr) -> Value {
         let object = self
             .once(&csr.path(), "decided", |object| {
@@ -91,7 +91,7 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         object
     }
 
-    /// A person decides about a CSR, as kubectl does: `Approved`, or `Denied`.
+    /// An admin decides about a CSR as kubectl does: `Approved` or `Denied`.
     pub async fn decide(&self, csr: &Csr, type_: &str) {
         let path = csr.path();
         loop {
@@ -107,7 +107,7 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         }
     }
 
-    /// Why a CSR was left to a person: the type of the Event that tells it, and the note.
+    /// Waits for the Event that a CSR was not approved, and returns its type and its note.
     pub async fn left(&self, csr: &Csr) -> (String, String) {
         let event = self
             .event("default", &csr.name, "ManagedClusterCSRNotApproved")
@@ -118,7 +118,7 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         (text("type"), text("note"))
     }
 
-    /// The agent with the certificate that was issued for its request.
+    /// Waits for the certificate of the CSR, and returns the agent with it.
     pub async fn issued(&self, csr: &Csr, user: &str) -> Person {
         let object = self
             .once(&csr.path(), "issued", |object| {
@@ -137,14 +137,14 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         self.cluster.person(user, &credentials).await
     }
 
-    /// The agent of a cluster, with a certificate that it did not ask for.
+    /// The agent of a cluster, with a certificate without a CSR.
     pub async fn agent(&self, cluster: &str, agent: &str) -> Person {
         let groups = groups_of(cluster);
         let groups = groups.each_ref().map(String::as_str);
         self.cluster.user(&user_of(cluster, agent), &groups).await
     }
 
-    /// Somebody who may send CSRs.
+    /// Grants a user to create CSRs.
     pub async fn may_send(&self, person: &Person) {
         let group = "certificates.k8s.io";
         let requests = rule(

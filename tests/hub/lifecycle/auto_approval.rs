@@ -1,4 +1,4 @@
-//! The clusters that the hub accepts without an admin: gate `ManagedClusterAutoApproval`.
+//! Which clusters are accepted automatically, and which never are: feature gate `ManagedClusterAutoApproval`.
 
 use std::collections::BTreeSet;
 

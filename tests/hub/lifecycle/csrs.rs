@@ -1,4 +1,4 @@
-//! Certificates of agents: who gets one without a person's doing, and who does not.
+//! Agents' certificates: which CSRs are approved automatically, and which are not.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! Several `berth controller` on a hub whose clusters keep coming and going, of which the leader dies, leaves, or sleeps:
-//! another goes on, all clusters end as they would have, and never do two write at once.
+//! Several `berth controller` processes on a hub whose clusters keep changing. The leader is killed, stopped or paused:
+//! another process takes over, all clusters reach the same final state, and two processes never write at the same time.
 //!
-//! Each has a proxy of its own to the hub, which tells who wrote what, and when, by one clock.
+//! Each process has its own proxy to the hub, which records its writes by one clock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -23,35 +23,35 @@ use berth_testkit::{eventually, when};
 
 type Own = HubWithReconcilers<Private>;
 
-/// Short, and yet long enough for a machine that has much else to do.
+/// Short, and long enough for a busy machine.
 const ELECTION: [&str; 3] = [
     "--leader-election-lease-duration=5s",
     "--leader-election-renew-deadline=4s",
     "--leader-election-retry-period=400ms",
 ];
 
-/// So many clusters live at the same time, one step after the other, each when the last has come to its end.
+/// The number of clusters that change at the same time. Each step begins when the previous one has its effect.
 const LANES: usize = 5;
 
-/// Besides, a cluster is accepted this often, whoever leads, until there are so many.
+/// In addition, a cluster is accepted at this interval, up to this number, whichever process leads.
 const PACE: Duration = Duration::from_millis(120);
 const MOST: usize = 30;
 
-/// A leader has been busy once it has written so often.
+/// The number of writes after which a leader counts as busy.
 const WRITES: usize = 60;
 
-/// Clusters whose agents renew their leases, and as many whose agents fall silent.
+/// The number of clusters whose agents renew their leases, and of clusters whose agents fall silent.
 const AGENTS: usize = 4;
 
 const STOPPED: &str = "ManagedClusterLeaseUpdateStopped";
 
-/// One of several that look after the hub.
+/// One of several controllers of the hub.
 struct Replica {
     controller: Controller,
     proxy: Proxy,
 }
 
-/// When somebody wrote for the first time, and when the last of it was answered.
+/// The time from a replica's first write to the response of its last one.
 struct Reign {
     who: usize,
     from: Instant,
@@ -72,7 +72,7 @@ impl Replica {
         }
     }
 
-    /// What it wrote for clusters.
+    /// Its writes for clusters.
     fn writes(&self) -> Vec<Asked> {
         let mut writes = self.proxy.writes();
         writes.retain(is_for_clusters);
@@ -87,13 +87,13 @@ impl Replica {
         self.proxy.count(is_for_clusters)
     }
 
-    /// How many of these have no answer yet.
+    /// The number of these without a response.
     fn waits_for(&self) -> usize {
         self.proxy
             .count(|it| is_for_clusters(it) && it.answered.is_none())
     }
 
-    /// The name by which it holds the Lease, if it does.
+    /// Its identity in the Lease.
     fn identity(&self) -> String {
         let log = self.controller.log();
         let identity = log.iter().find_map(|line| line["identity"].as_str());
@@ -105,7 +105,7 @@ impl Replica {
         log.iter().any(|line| line["message"] == message)
     }
 
-    /// It has lost the Lease by itself, for want of time to renew it.
+    /// Returns true if it has ended because it could not renew the Lease in time.
     fn gave_up(&mut self) -> bool {
         let Some(ended) = self.controller.child.try_wait().unwrap() else {
             return false;
@@ -125,14 +125,14 @@ impl Replica {
     }
 }
 
-/// A write that only the leader may do: all but those to the Lease of the election.
+/// Returns true for a write that only the leader may make: all except those to the Lease of the election.
 fn is_for_clusters(asked: &Asked) -> bool {
     asked.writes()
         && !asked.path.contains("registration-controller-lock")
         && !asked.path.ends_with("/open-cluster-management-hub/leases")
 }
 
-/// The one that has become leader since, once it has written. `old` are those that led before.
+/// Waits until another replica writes, and returns it. `old` are the earlier leaders.
 async fn successor(hub: &Own, replicas: &mut Vec<Replica>, old: &[usize]) -> usize {
     eventually("writes of another leader", async || {
         let mut running = false;
@@ -150,7 +150,7 @@ async fn successor(hub: &Own, replicas: &mut Vec<Replica>, old: &[usize]) -> usi
     .await
 }
 
-/// Nobody began before whoever was there had come to the end.
+/// Checks that each leader's first write came after the last response of its predecessor.
 fn one_at_a_time(replicas: &[Replica]) {
     let reigns = replicas.iter().enumerate();
     let mut reigns: Vec<_> = reigns.filter_map(|(who, it)| it.reign(who)).collect();
@@ -175,7 +175,7 @@ fn one_at_a_time(replicas: &[Replica]) {
     }
 }
 
-/// Clusters come and go until told to stop. Says which there were, of which kind.
+/// Creates and deletes clusters until `stop`, and returns their names and kinds.
 async fn come_and_go(hub: &Own, stop: &AtomicBool) -> Vec<(String, &'static str)> {
     let goes_on = || !stop.load(Ordering::Relaxed);
     let lanes = join_all((0..LANES).map(async |lane| {
@@ -204,7 +204,7 @@ async fn come_and_go(hub: &Own, stop: &AtomicBool) -> Vec<(String, &'static str)
     lanes.into_iter().flatten().chain(flood).collect()
 }
 
-/// Their agents renew, for ever.
+/// Renews the leases of these clusters, forever.
 async fn renewed(hub: &Own, names: &[String]) {
     loop {
         join_all(names.iter().map(|name| hub.renew(name))).await;
@@ -212,7 +212,7 @@ async fn renewed(hub: &Own, names: &[String]) {
     }
 }
 
-/// Clusters with an agent that works and renews its lease, which must not be older than ten seconds.
+/// Clusters with a working agent, whose lease must not be older than ten seconds.
 async fn with_agents(hub: &Own, prefix: &str) -> Vec<String> {
     let names: Vec<_> = (0..AGENTS).map(|_| fresh(prefix)).collect();
     join_all(names.iter().map(async |name| {
@@ -230,14 +230,14 @@ async fn with_agents(hub: &Own, prefix: &str) -> Vec<String> {
     names
 }
 
-/// So many replicas are started at the same time, and look after a hub; clusters come and go on it, while `disturb` has its
-/// way with the leaders. It adds each to those that have led.
+/// Starts `count` replicas at the same time on a hub. Clusters come and go, while `disturb` stops or kills leaders and adds
+/// each leader to the list.
 async fn led(count: usize, disturb: impl AsyncFnOnce(&Own, &mut Vec<Replica>, &mut Vec<usize>)) {
-    // They measure time, and so not each other's.
+    // These tests measure time: they run one at a time.
     static ONE: Mutex<()> = Mutex::const_new(());
     let _alone = ONE.lock().await;
     let hub = HubWithReconcilers::private_without_reconcilers().await;
-    // All at once: who is first is for them to decide.
+    // All at once: the election decides which one leads.
     let mut replicas = join_all((0..count).map(|_| Replica::start(&hub))).await;
     let calm = KINDS.map(|kind| (fresh(&format!("calm-{kind}")), kind));
     join_all(calm.iter().map(|(name, kind)| live(&hub, name, kind))).await;
@@ -270,7 +270,7 @@ async fn led(count: usize, disturb: impl AsyncFnOnce(&Own, &mut Vec<Replica>, &m
     one_at_a_time(&replicas);
 }
 
-/// As a kubelet has it: when all have ended, as they had no time to renew the Lease, another is started.
+/// Starts another replica when all have ended, as a kubelet does: on a busy machine they may not renew the Lease in time.
 async fn kept_up(hub: &Own, replicas: &mut Vec<Replica>) {
     loop {
         let mut ended = replicas.iter_mut().map(|it| it.controller.child.try_wait());
@@ -281,7 +281,7 @@ async fn kept_up(hub: &Own, replicas: &mut Vec<Replica>) {
     }
 }
 
-/// All clusters end as those of the same kind did in the calm, and the hub is left as it was found.
+/// Checks that all clusters reach the state of the calm cluster of their kind, and cleans up the hub.
 async fn end_as_in_the_calm(
     hub: &Own,
     calm: [(String, &'static str); KINDS.len()],
@@ -289,7 +289,7 @@ async fn end_as_in_the_calm(
     [lively, silent]: [Vec<String>; 2],
     before: Vec<Answer>,
 ) {
-    // Nobody who spoke was taken for silent, and who was silent was told so once.
+    // No lively agent was reported as silent, and each silent one was reported once.
     let now = join_all(lively.iter().map(async |name| {
         let told = hub.events(name, name, "AvailableUnknown");
         (hub.get(&cluster_path(name)).await, told.await)
@@ -309,8 +309,8 @@ async fn end_as_in_the_calm(
     }))
     .await;
 
-    // All end as in the calm.
-    // (One after the other: who asks for all at once keeps the hub from answering anybody else.)
+    // All reach the state of the calm clusters.
+    // (One after the other: all requests at once would keep the hub from answering others.)
     for (name, kind) in &clusters {
         if !["left", "never"].contains(kind) {
             live_on(hub, name, kind).await;
@@ -326,7 +326,7 @@ async fn end_as_in_the_calm(
         .await;
     }
 
-    // The hub is others' after this.
+    // Other tests use the hub after this one.
     let names = calm.iter().chain(&clusters).map(|(name, _)| name);
     let paths = names.chain(&lively).chain(&silent);
     let paths: Vec<_> = paths.map(|name| cluster_path(name)).collect();
@@ -339,7 +339,7 @@ async fn end_as_in_the_calm(
     }
 }
 
-/// What nobody waited for has come about.
+/// Waits until the cluster has reached its final state.
 async fn live_on(hub: &Own, name: &str, kind: &str) {
     let (status, reason) = match kind {
         "out" => ("False", "HubClusterAdminDenied"),
@@ -354,9 +354,9 @@ async fn live_on(hub: &Own, name: &str, kind: &str) {
     }
 }
 
-/// The leader writes a while under load. Says who it is.
+/// Waits until the leader has been busy, and returns it.
 ///
-/// One that has no time to renew, on a machine with too much else to do, ends, and another leads: that is no failure.
+/// On a busy machine a leader may not renew in time and end; another one leads then, which is correct.
 async fn busy(hub: &Own, replicas: &mut Vec<Replica>, order: &mut Vec<usize>) -> usize {
     let mut leader = *order.last().unwrap();
     let mut enough = replicas[leader].written() + WRITES;
@@ -372,9 +372,9 @@ async fn busy(hub: &Own, replicas: &mut Vec<Replica>, order: &mut Vec<usize>) ->
     leader
 }
 
-/// The leader has given all that it has to say to its connections, and waits for answers.
+/// Waits until the leader has sent all its requests, and waits for responses.
 ///
-/// What a process has given to a connection that is stopped at the same time is sent when it goes on, whatever the time.
+/// Bytes that a paused process has handed to a stopped connection are sent when it continues, however late.
 async fn waits_for_answers(leader: &Replica) {
     eventually("a leader that waits for answers", async || {
         leader.proxy.line(Line::Hangs);
@@ -414,11 +414,11 @@ async fn leaders_that_are_told_to_stop_hand_over_at_once() {
             replicas[leader].controller.signal("TERM");
             let ended = replicas[leader].controller.ended().await;
             assert_eq!(ended.code(), Some(0));
-            // Nobody has to wait for the Lease to expire.
+            // No process has to wait until the Lease expires.
             assert!(replicas[leader].has_said("released"));
             order.push(successor(hub, replicas, order).await);
             assert_ne!(holder(&hub.admin).await, replicas[leader].identity());
-            // As a rollout has it.
+            // As in a rollout.
             replicas.push(Replica::start(hub).await);
         }
         busy(hub, replicas, order).await;
@@ -433,7 +433,7 @@ async fn a_leader_that_sleeps_past_its_lease_writes_nothing_when_it_wakes() {
         let identity = replicas[asleep].identity();
         waits_for_answers(&replicas[asleep]).await;
         replicas[asleep].controller.signal("STOP");
-        // The answers, and all that watches tell, are there when it wakes.
+        // Responses and events of watches are waiting for it when it wakes.
         replicas[asleep].proxy.line(Line::Up);
         order.push(successor(hub, replicas, order).await);
         assert_ne!(holder(&hub.admin).await, identity);

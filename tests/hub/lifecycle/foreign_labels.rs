@@ -1,4 +1,4 @@
-//! CSRs that an agent labelled for another cluster: OCM's agents send no more when there are ten with their label.
+//! CSRs that an agent labelled for another cluster: OCM's agents create no more CSRs when ten have their label.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! Leases, the silence of agents, clocks and taints.
+//! Leases, silent agents, clocks and taints.
 //!
-//! A lease duration of one second makes a silence of five seconds too long.
+//! With a lease duration of one second, an agent counts as silent after five seconds.
 
 use std::time::{Duration, Instant};
 

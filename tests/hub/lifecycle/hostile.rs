@@ -1,4 +1,4 @@
-//! Agents that do not want to be turned out: what they write of their own ManagedClusters keeps them nothing.
+//! Agents that resist their removal: whatever they write to their own ManagedCluster, they lose their rights.
 
 use std::ops::Deref;
 
@@ -11,7 +11,7 @@ use crate::lifecycle::hub::{
 use berth_testkit::cluster::{Cluster, Person, fresh};
 use berth_testkit::filled::fill;
 
-/// What the API server takes for a time, and our types do not.
+/// Times that the API server accepts, and our types do not.
 const STRANGE_TIMES: [&str; 6] = [
     "9999-12-31T23:59:59Z",
     "2026-01-01T00:00:00+99:99",
@@ -64,7 +64,7 @@ fn accept(accepts: bool) -> Value {
     json!({"spec": {"hubAcceptsClient": accepts}})
 }
 
-/// Its agent has no rights but to see its ManagedCluster.
+/// Waits until the agent's only right is to read its ManagedCluster.
 async fn is_turned_out<C: Deref<Target = Cluster>>(hub: &HubWithReconcilers<C>, name: &str) {
     hub.condition(name, ACCEPTED, "False", "HubClusterAdminDenied")
         .await;
@@ -83,7 +83,7 @@ async fn a_time_that_cannot_be_read_keeps_an_agent_nothing() {
         hub.accepted(&name).await;
         let agent = hub.agent(&name, "agent1").await;
         hides(&hub, &agent, &name, time).await;
-        // What others wrote of it is still there.
+        // Conditions of other writers still exist.
         hub.report_available(&name, "True").await;
         hub.once(&cluster_path(&name), "without taints", |object| {
             object["spec"]["taints"]
@@ -172,7 +172,7 @@ async fn the_roles_of_all_agents_outlive_the_only_cluster_that_can_be_read() {
     let agent = hub.agent(&name, "agent1").await;
     hides(&hub, &agent, &name, STRANGE_TIMES[0]).await;
     assert_eq!(hub.quiet(&roles).await, before);
-    // Those who find it so, too.
+    // Reconcilers that start now behave the same.
     hub.restart(config()).await;
     hub.patch(&cluster_path(&name), accept(false)).await;
     is_turned_out(&hub, &name).await;
@@ -189,7 +189,7 @@ async fn a_full_object_is_turned_out_and_goes() {
     for name in [&denied, &deleted] {
         hub.accepted(name).await;
     }
-    // What is said of a denial that waits is longer than what is said of an acceptance.
+    // The message of a waiting denial is longer than the message of an acceptance.
     let work = hub
         .work(&denied, "w", json!({"finalizers": ["example.com/agent"]}))
         .await;

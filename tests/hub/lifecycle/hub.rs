@@ -1,4 +1,4 @@
-//! A hub whose clusters are looked after.
+//! A hub on which reconcilers run.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -34,7 +34,7 @@ pub struct HubWithReconcilers<C> {
 
 /// Reconcilers that run until they are dropped or stopped.
 pub struct Reconcilers {
-    /// None: they are others' to stop.
+    /// `None` if another owner stops them.
     stop: Option<CancellationToken>,
     running: Option<JoinHandle<Result<(), Ended>>>,
     pub registry: Registry,
@@ -70,7 +70,7 @@ impl HubWithReconcilers<Private> {
         }
     }
 
-    /// The same, for somebody who brings the reconcilers.
+    /// The same, without reconcilers: the test starts its own.
     pub async fn private_without_reconcilers() -> Self {
         let cluster = Cluster::private().await;
         install(&cluster).await;
@@ -81,7 +81,7 @@ impl HubWithReconcilers<Private> {
         }
     }
 
-    /// The same, with reconcilers that reach the hub by way of a proxy.
+    /// The same, with reconcilers that reach the hub through a proxy.
     pub async fn behind_a_proxy(config: Config) -> (Self, Proxy) {
         let cluster = Cluster::private().await;
         install(&cluster).await;
@@ -99,7 +99,7 @@ impl HubWithReconcilers<Private> {
     pub async fn private_before_its_kinds(config: Config) -> Self {
         let cluster = Cluster::private().await;
         let admin = cluster.admin().await;
-        // It may have been used before.
+        // Another test may have used it before.
         for definition in CRDS.iter().flat_map(|file| documents_of(file)) {
             without_kind(&admin, &definition).await;
         }
@@ -114,14 +114,14 @@ impl HubWithReconcilers<Private> {
         }
     }
 
-    /// The same hub with reconcilers that are configured otherwise.
+    /// Restarts the reconcilers with another configuration.
     pub async fn restart(&mut self, config: Config) {
         self.reconcilers.stop().await;
         self.reconcilers = Reconcilers::start(&self.cluster, config).await;
     }
 }
 
-/// Deletes a CRD, and its objects: nobody is there to take their finalizers off.
+/// Deletes a CRD and its objects, with their finalizers: no controller runs that would remove them.
 async fn without_kind(admin: &Person, definition: &Value) {
     let spec = &definition["spec"];
     let [group, version, plural] = [
@@ -157,14 +157,14 @@ async fn without_kind(admin: &Person, definition: &Value) {
 }
 
 impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
-    /// Makes an object.
+    /// Creates an object.
     pub async fn create(&self, collection: &str, object: &Value) -> Value {
         let answer = self.admin.post(collection, object).await.unwrap();
         assert_eq!(answer.code, 201, "{answer:?}");
         answer.body
     }
 
-    /// Makes a ManagedCluster.
+    /// Creates a ManagedCluster.
     pub async fn cluster(&self, name: &str, spec: Value) -> Value {
         let object = json!({
             "apiVersion": "cluster.open-cluster-management.io/v1",
@@ -191,12 +191,12 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         self.admin.get(path).await.unwrap()
     }
 
-    /// The object, once it is so.
+    /// Waits until the object satisfies the condition, and returns it.
     pub async fn once(&self, path: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         once(&self.admin, path, what, is).await
     }
 
-    /// Returns when there is no such object.
+    /// Waits until the object does not exist.
     pub async fn gone(&self, path: &str) {
         eventually(&format!("the end of {path}"), async || {
             when(self.get(path).await, |it| it.code == 404)
@@ -204,7 +204,7 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         .await;
     }
 
-    /// The ManagedCluster, once a condition is so: status and reason.
+    /// Waits until a condition of the ManagedCluster has this status and reason, and returns the ManagedCluster.
     pub async fn condition(&self, cluster: &str, type_: &str, status: &str, reason: &str) -> Value {
         let what = format!("{type_}={status} ({reason})");
         self.once(&cluster_path(cluster), &what, |object| {
@@ -215,7 +215,7 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         .await
     }
 
-    /// Makes a ManagedClusterAddOn; metadata is `metadata`, and the name.
+    /// Creates a ManagedClusterAddOn with this name and other metadata.
     pub async fn addon(&self, cluster: &str, name: &str, mut metadata: Value) -> String {
         metadata["name"] = json!(name);
         let addon = json!({
@@ -228,7 +228,7 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         format!("{collection}/{name}")
     }
 
-    /// Makes a ManifestWork; metadata is `metadata`, and the name.
+    /// Creates a ManifestWork with this name and other metadata.
     pub async fn work(&self, cluster: &str, name: &str, mut metadata: Value) -> String {
         metadata["name"] = json!(name);
         let work = json!({
@@ -241,13 +241,13 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         format!("{collection}/{name}")
     }
 
-    /// Takes all finalizers from an object.
+    /// Removes all finalizers from an object.
     pub async fn release(&self, path: &str) {
         self.patch(path, json!({"metadata": {"finalizers": null}}))
             .await;
     }
 
-    /// The Events about an object of this name, with this reason, that were told so far.
+    /// The Events so far about an object of this name, with this reason.
     pub async fn events(&self, namespace: &str, regarding: &str, reason: &str) -> Vec<Value> {
         let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
         let list = self.get(&path).await;
@@ -256,7 +256,7 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         events
     }
 
-    /// The Event about an object of this name, with this reason, once it has been told.
+    /// Waits for an Event about an object of this name, with this reason.
     pub async fn event(&self, namespace: &str, regarding: &str, reason: &str) -> Value {
         eventually(&format!("the Event {reason} of {regarding}"), async || {
             let mut events = self.events(namespace, regarding, reason).await.into_iter();
@@ -265,12 +265,12 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         .await
     }
 
-    /// A ManagedCluster that is accepted and has all it needs.
+    /// Creates an accepted ManagedCluster, and waits until it has all its objects.
     pub async fn accepted(&self, name: &str) -> Value {
         self.accepted_with(name, json!({})).await
     }
 
-    /// The same, with this in its spec.
+    /// The same, with these fields in its spec.
     pub async fn accepted_with(&self, name: &str, mut spec: Value) -> Value {
         spec["hubAcceptsClient"] = json!(true);
         self.cluster(name, spec).await;
@@ -299,12 +299,12 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
 }
 
 impl Reconcilers {
-    /// Starts them, as the service account of the manifests, on a runtime that lives as long as the process.
+    /// Starts them as the service account of the manifests, on a runtime that lives as long as the process.
     pub async fn start(cluster: &Cluster, config: Config) -> Self {
         Self::start_as(account(cluster).await.kubeconfig, config).await
     }
 
-    /// The same, by way of a proxy, which says who they are.
+    /// The same, through a proxy, which adds the credentials.
     pub async fn start_at(cluster: &Cluster, config: Config, proxy: &Proxy) -> Self {
         Self::start_as(cluster.person_at(&proxy.url).await.kubeconfig, config).await
     }
@@ -320,7 +320,7 @@ impl Reconcilers {
             let options = KubeConfigOptions::default();
             let config_of = kube::Config::from_custom_kubeconfig(kubeconfig, &options);
             let mut config_of = config_of.await.unwrap();
-            // As the program has it: who asks knows how long there is.
+            // As in the program: the caller has its own deadline.
             config_of.default_retry = false;
             let api = berth_hub::HubApi::of(config_of).await.unwrap();
             let engine = Engine::new(api, config, None, None, "tests", metrics);
@@ -333,7 +333,7 @@ impl Reconcilers {
         }
     }
 
-    /// Stops them, and returns when they write no more.
+    /// Stops them, and returns when their writes have ended.
     pub async fn stop(&mut self) {
         self.stop.as_ref().unwrap().cancel();
         if let Some(running) = self.running.take() {
@@ -341,7 +341,7 @@ impl Reconcilers {
         }
     }
 
-    /// Ends them wherever they are, with what is under way.
+    /// Aborts them at any point, with the requests in flight.
     pub async fn kill(&mut self) {
         if let Some(running) = self.running.take() {
             running.abort();
@@ -349,7 +349,7 @@ impl Reconcilers {
         }
     }
 
-    /// Others look after the hub.
+    /// No reconcilers in this process.
     fn none() -> Self {
         Self {
             stop: None,
@@ -358,7 +358,7 @@ impl Reconcilers {
         }
     }
 
-    /// The same, for somebody who does not stop them.
+    /// A copy that does not stop them when it is dropped.
     pub fn lent(&self) -> Self {
         Self {
             stop: None,
@@ -424,7 +424,7 @@ pub fn rbac_path(rest: &str) -> String {
     format!("/apis/rbac.authorization.k8s.io/v1/{rest}")
 }
 
-/// All that an accepted cluster has, but itself.
+/// The objects of an accepted cluster, without the ManagedCluster.
 pub fn owned_paths(cluster: &str) -> Vec<String> {
     let name = format!("open-cluster-management:managedcluster:{cluster}");
     vec![
@@ -439,14 +439,14 @@ pub fn owned_paths(cluster: &str) -> Vec<String> {
     ]
 }
 
-/// The ManagedClusterAddOns of a cluster, as a path.
+/// The path of a cluster's ManagedClusterAddOns.
 pub fn addons_path(cluster: &str) -> String {
     format!(
         "/apis/addon.open-cluster-management.io/v1beta1/namespaces/{cluster}/managedclusteraddons"
     )
 }
 
-/// The ManifestWorks of a cluster, as a path.
+/// The path of a cluster's ManifestWorks.
 pub fn works_path(cluster: &str) -> String {
     format!("/apis/work.open-cluster-management.io/v1/namespaces/{cluster}/manifestworks")
 }
@@ -464,7 +464,7 @@ pub fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
         .find(|condition| condition["type"] == type_)
 }
 
-/// As an admin who says nothing has it.
+/// The default configuration.
 pub fn config() -> Config {
     let resource = |group: &str, version: &str, resource: &str| GroupVersionResource {
         group: group.to_owned(),
@@ -485,8 +485,8 @@ pub fn config() -> Config {
     }
 }
 
-/// CRDs and the account, as the manifests have them; and the CRDs of add-ons and works, as small
-/// as can be.
+/// Applies the CRDs and the account of the manifests, and minimal CRDs of add-ons and
+/// works.
 async fn install(cluster: &Cluster) {
     cluster.apply_manifests(&CRDS).await;
     let addons = crd(
@@ -499,12 +499,12 @@ async fn install(cluster: &Cluster) {
     install_account(cluster).await;
 }
 
-/// Namespace, service accounts and their rights, as the manifests have them.
+/// Applies the namespace, the service accounts and their rights from the manifests.
 async fn install_account(cluster: &Cluster) {
     berth_testkit::shipped::install(cluster).await;
 }
 
-/// The account that the reconcilers run as.
+/// The account of the reconcilers.
 pub async fn account(cluster: &Cluster) -> Person {
     berth_testkit::shipped::controller(cluster).await
 }

@@ -1,4 +1,4 @@
-//! Reconcilers that are killed anywhere: whoever comes next ends in the same objects.
+//! Reconcilers that are killed at any point: their successors reach the same objects.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::lifecycle::hub::{
 };
 use berth_testkit::cluster::Private;
 
-/// So often.
+/// The number of kills.
 const KILLS: u64 = 100;
 
-/// The shortest life: none is long enough to do everything, and in most something is done.
+/// The shortest life. No life is long enough to do everything; in most of them something is done.
 const SHORTEST: Duration = Duration::from_millis(25);
 
 /// Clusters that are accepted; accepted and denied; accepted, denied and accepted again; accepted and deleted; deleted.
@@ -21,7 +21,7 @@ pub const KINDS: [&str; 5] = ["in", "out", "back", "left", "never"];
 
 type Own = HubWithReconcilers<Private>;
 
-/// What a person does with a cluster of a kind, each time when the last has come to its end.
+/// Takes a cluster of a kind through its life. Each step begins when the previous one has its effect.
 pub async fn live(hub: &Own, name: &str, kind: &str) {
     let path = cluster_path(name);
     let accept = |accepts: bool| json!({"spec": {"hubAcceptsClient": accepts}});
@@ -58,11 +58,11 @@ pub async fn state(hub: &Own, name: &str) -> Vec<Value> {
         forget(object);
     }
     let text = serde_json::to_string(&objects).unwrap();
-    // Clusters of both runs have names of their own.
+    // The clusters have different names.
     serde_json::from_str(&text.replace(name, "NAME")).unwrap()
 }
 
-/// Takes out what differs from run to run.
+/// Removes the fields that differ from run to run.
 pub fn forget(value: &mut Value) {
     const OF_THE_DAY: [&str; 9] = [
         "creationTimestamp",
@@ -122,7 +122,7 @@ async fn killed_a_hundred_times_it_ends_in_the_same_objects() {
             assert_eq!(killed, calm, "{kind}, {round}");
         }
     }
-    // The hub is others' after this.
+    // Other tests use the hub after this one.
     for kind in KINDS {
         for name in ["calm", "killed"] {
             for round in ["", "-0", "-1", "-2"] {

@@ -1,8 +1,7 @@
-//! The lifecycle on a hub, end to end: what becomes of clusters, sets, bindings and CSRs once somebody has written them.
+//! The lifecycle on a hub, end to end: what the reconcilers make of clusters, sets, bindings and CSRs.
 //!
-//! The hub is devhub, or a real one where `KUBEBUILDER_ASSETS` names its programs. The reconcilers
-//! run in this process, but for those of `failover`, and always as a service account that has exactly the rights of the
-//! shipped ClusterRole.
+//! The hub is devhub, or a real kube-apiserver if `KUBEBUILDER_ASSETS` names its programs. The reconcilers run in this
+//! process, except in `failover`, and always as a service account with exactly the rights of the shipped ClusterRole.
 
 mod agent;
 mod hub;

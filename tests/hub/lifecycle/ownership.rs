@@ -1,4 +1,4 @@
-//! Which objects are the hub's: those with exactly a cluster's names and its label, and no others.
+//! The objects that the controller owns: those with a cluster's names and label, and no others.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Between reconcilers and their hub: passes requests on with the reconcilers' own credentials, remembers what was written,
-//! and misbehaves as it is told to.
+//! A proxy between the reconcilers and their hub: it forwards requests with the reconcilers' credentials, records them, and
+//! makes the faults that a test selects.
 
 use std::convert::Infallible;
 use std::io::Error;
@@ -27,25 +27,25 @@ use berth_testkit::cluster::Cluster;
 type Answer = Response<UnsyncBoxBody<Bytes, Error>>;
 type Rule = Box<dyn FnMut(&Asked) -> Fault + Send>;
 
-/// What becomes of a request.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Pass,
-    /// It does not get to the hub, and this is the answer; 429 says to wait for a second.
+    /// The proxy responds with this code, without the hub; 429 has a Retry-After of one second.
     Answer(u16),
-    /// No answer ever comes.
+    /// No response ever comes.
     Hang,
-    /// It does not get to the hub, and the connection ends.
+    /// The connection ends before the hub gets the request.
     CutBefore,
-    /// The hub does it, and the connection ends before the answer.
+    /// The hub handles the request, and the connection ends before the response.
     CutAfter,
     /// A watch ends in the middle of its first event.
     CutInEvent,
-    /// A watch begins with the event that it cannot be resumed.
+    /// A watch begins with an ERROR event: it cannot be resumed.
     Gone,
-    /// A watch is begun and tells nothing.
+    /// A watch begins and sends no events.
     Silent,
-    /// A watch tells that there was something, and how far one is now, but not what: bookmarks only.
+    /// A watch sends a bookmark in place of each event.
     Bookmarks,
 }
 
@@ -58,17 +58,17 @@ pub struct Asked {
     pub query: String,
     pub body: Value,
     pub fault: Fault,
-    /// When the hub had answered it.
+    /// When the hub's response came.
     pub answered: Option<Instant>,
 }
 
-/// Whether anybody is there.
+/// The state of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
     Up,
-    /// All connections end, also new ones.
+    /// All connections end, new ones too.
     Cut,
-    /// Nothing moves any more.
+    /// No bytes are forwarded; connections stay open.
     Hangs,
 }
 
@@ -90,7 +90,7 @@ struct State {
 // === impl Proxy ===
 
 impl Proxy {
-    /// Passes everything on, for now.
+    /// Starts a proxy that forwards everything.
     pub async fn start(cluster: &Cluster) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -105,7 +105,7 @@ impl Proxy {
         Self { url, state }
     }
 
-    /// From now on this says what becomes of each request.
+    /// From now on, this rule selects the fault of each request.
     pub fn rule(&self, rule: impl FnMut(&Asked) -> Fault + Send + 'static) {
         *self.state.rule.lock().unwrap() = Box::new(rule);
     }
@@ -119,18 +119,18 @@ impl Proxy {
         self.state.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// All requests so far that change something.
+    /// All requests so far that write.
     pub fn writes(&self) -> Vec<Asked> {
         let asked = self.state.asked.lock().unwrap();
         asked.iter().filter(|it| it.writes()).cloned().collect()
     }
 
-    /// Whether one of the requests so far is so.
+    /// Returns true if a request so far satisfies the condition.
     pub fn any(&self, is: impl Fn(&Asked) -> bool) -> bool {
         self.state.asked.lock().unwrap().iter().any(is)
     }
 
-    /// How many requests so far are so.
+    /// The number of requests so far that satisfy the condition.
     pub fn count(&self, is: impl Fn(&Asked) -> bool) -> usize {
         let asked = self.state.asked.lock().unwrap();
         asked.iter().filter(|it| is(it)).count()
@@ -150,7 +150,7 @@ impl Asked {
         self.path.ends_with("/events")
     }
 
-    /// The same for writes of the same to the same object.
+    /// A key that is equal for equal writes to one object.
     pub fn key(&self) -> String {
         let name = match self.method {
             Method::POST => self.body["metadata"]["name"].as_str().unwrap_or_default(),
@@ -159,7 +159,7 @@ impl Asked {
         format!("{} {}?{} {name}", self.method, self.path, self.query)
     }
 
-    /// Whether it is about an object of this cluster's.
+    /// Returns true if the request is about an object of this cluster.
     pub fn concerns(&self, cluster: &str) -> bool {
         self.path
             .split(['/', ':'])
@@ -250,7 +250,7 @@ impl State {
         Ok(response)
     }
 
-    /// What a watch tells, until it is cut.
+    /// The events of a watch, until it is cut.
     fn watched(&self, body: kube::client::Body, fault: Fault) -> UnsyncBoxBody<Bytes, Error> {
         let mut line = self.line.subscribe();
         let mut cuts = self.cuts.subscribe();
@@ -299,7 +299,7 @@ impl State {
     }
 }
 
-/// Of each event in `data`, a line each, a bookmark with its version. `rest` is the line that has only begun.
+/// A bookmark with the version of each event in `data`, one per line. `rest` holds the incomplete last line.
 fn bookmarks(rest: &mut Vec<u8>, data: &[u8]) -> Bytes {
     rest.extend_from_slice(data);
     let whole = rest
@@ -326,7 +326,7 @@ fn bookmarks(rest: &mut Vec<u8>, data: &[u8]) -> Bytes {
 
 type Frames = mpsc::Sender<Result<Frame<Bytes>, Error>>;
 
-/// What `tell` sends, as a stream.
+/// A stream of what `tell` sends.
 fn async_stream<F: Future<Output = ()> + Send + 'static>(
     tell: impl FnOnce(Frames) -> F,
 ) -> impl Stream<Item = Result<Frame<Bytes>, Error>> + Send {

@@ -1,4 +1,4 @@
-//! Clusters that leave, and what they leave behind.
+//! Clusters that are deleted, and the objects that stay.
 
 use std::ops::Deref;
 

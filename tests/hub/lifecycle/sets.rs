@@ -1,4 +1,4 @@
-//! Sets, who belongs to them, and what that makes of bindings and of namespaces on clusters.
+//! Sets and their members, and the effect on bindings and on labels of namespaces.
 
 use std::ops::Deref;
 

@@ -1,4 +1,4 @@
-//! Hubs that are not as they should be: objects that are none of our types, kinds that come late.
+//! Unusual hubs: objects that do not decode as our types, and CRDs that are created late.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A hub that misbehaves: what it refuses, loses or keeps to itself delays the end, and changes nothing of it.
+//! A hub with faults: refused, lost and unanswered requests delay the final state, and do not change it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
@@ -21,12 +21,12 @@ const STOPPED: &str = "ManagedClusterLeaseUpdateStopped";
 
 type Own = HubWithReconcilers<Private>;
 
-/// With a silence of five seconds it is over.
+/// Its agent counts as silent after five seconds.
 fn impatient() -> Value {
     json!({"hubAcceptsClient": true, "leaseDurationSeconds": 1})
 }
 
-/// The cluster has all it gets, and its agent has been silent for too long.
+/// Waits until the cluster has all its objects, and its agent counts as silent.
 async fn lived(hub: &Own, name: &str) {
     hub.condition(name, ACCEPTED, "True", "HubClusterAdminAccepted")
         .await;
@@ -38,7 +38,7 @@ async fn lived(hub: &Own, name: &str) {
     .await;
 }
 
-/// What goes wrong with the first write of a kind to an object, by cluster; the hub's own have theirs, too.
+/// Gives the first write of each kind to each object a fault, by cluster; objects of no cluster get `others`.
 fn first_of_each(proxy: &Proxy, clusters: &[(String, Fault)], others: Fault) {
     let clusters = clusters.to_vec();
     let mut seen = HashSet::new();
@@ -51,7 +51,7 @@ fn first_of_each(proxy: &Proxy, clusters: &[(String, Fault)], others: Fault) {
     });
 }
 
-/// Clusters of which each has its trouble with every write; the first has none.
+/// One cluster for each fault, and a first one without a fault.
 fn troubled(proxy: &Proxy, faults: &[Fault], others: Fault) -> Vec<(String, Fault)> {
     let mut clusters = vec![(fresh("calm"), Fault::Pass)];
     clusters.extend(faults.iter().map(|fault| (fresh("troubled"), *fault)));
@@ -59,7 +59,7 @@ fn troubled(proxy: &Proxy, faults: &[Fault], others: Fault) -> Vec<(String, Faul
     clusters
 }
 
-/// They are accepted and fall silent, and end as the one that has no trouble. Says what was written.
+/// The clusters are accepted and fall silent, and reach the state of the one without a fault. Returns the writes.
 async fn end_as_one_without_trouble(
     faults: &[Fault],
     others: Fault,
@@ -79,7 +79,7 @@ async fn end_as_one_without_trouble(
         let told = hub.events(name, name, "AvailableUnknown").await;
         assert!(told.len() <= 1, "{name}: {fault:?}: {told:#?}");
     }
-    // What is over with the next try is nothing to tell of.
+    // An error that the next attempt resolves is not reported.
     let writes = proxy.writes();
     for write in &writes {
         assert_eq!(reason_told(write).filter(|it| *it == "Error"), None);
@@ -107,7 +107,7 @@ async fn that_each_write_is_refused_once_delays_the_end_and_does_not_change_it()
             continue;
         }
         for refused in refused {
-            // What was on its way with it is no answer to it.
+            // Writes that were already in flight do not count.
             let after = of
                 .iter()
                 .map(|it| it.at.saturating_duration_since(refused.at));
@@ -134,7 +134,7 @@ async fn a_write_whose_answer_is_lost_is_not_written_otherwise_again() {
     assert!(writes.iter().any(|it| it.fault == Fault::CutAfter));
     let mut written: BTreeMap<String, Value> = BTreeMap::new();
     for write in writes {
-        // A merge patch says what has changed, which is something else each time.
+        // A merge patch contains only changes, which differ each time.
         if write.tells_event()
             || (write.method == Method::PATCH && write.query == "fieldManager=berth")
         {
@@ -159,7 +159,7 @@ async fn clusters_are_removed_though_each_write_fails_once() {
     join_all(names.iter().map(async |name| {
         hub.delete(&cluster_path(name)).await;
         hub.gone(&cluster_path(name)).await;
-        // Its namespace stays, and nothing else that lets its agent in.
+        // Its namespace stays, and all rights of its agent are removed.
         for path in &owned_paths(name)[1..5] {
             hub.gone(path).await;
         }
@@ -234,7 +234,7 @@ async fn what_happens_while_watches_are_cut_all_the_time_is_seen() {
     }
 }
 
-/// The hub is gone for longer than an agent may be silent.
+/// The hub is unreachable for longer than an agent may be silent.
 async fn gone_for_long(line: Line) {
     let (hub, proxy) = HubWithReconcilers::behind_a_proxy(config()).await;
     let (lively, silent) = (fresh("lively"), fresh("silent"));
@@ -266,7 +266,7 @@ async fn gone_for_long(line: Line) {
             () = sleep(Duration::from_millis(700)) => {}
         }
     };
-    // It had been silent for two seconds at the most when the hub went away.
+    // It had been silent for at most two seconds when the hub went away.
     assert!(at - back > Duration::from_secs(2), "{:?}", at - back);
     let now = hub.get(&paths[0]).await.body;
     assert_eq!(condition(&now, AVAILABLE), condition(&before[0], AVAILABLE));
@@ -295,7 +295,7 @@ async fn nobody_is_silent_because_the_watch_of_leases_has_bookmarks_only() {
     leases_are_not_told(Fault::Bookmarks).await;
 }
 
-/// The watch of leases is up, and tells of no renewal.
+/// The watch of leases is open, and reports no renewal.
 async fn leases_are_not_told(fault: Fault) {
     let (mut hub, proxy) = HubWithReconcilers::behind_a_proxy(config()).await;
     let (lively, silent) = (fresh("lively"), fresh("silent"));
@@ -320,7 +320,7 @@ async fn leases_are_not_told(fault: Fault) {
         sleep(Duration::from_millis(700)).await;
         let now = hub.get(&cluster_path(&lively)).await.body;
         assert_eq!(condition(&now, AVAILABLE).unwrap()["status"], "True");
-        // That a renewal was found late says nothing about clocks.
+        // A renewal that is found late does not mean that clocks differ.
         let clock = condition(&now, CLOCK_SYNCED);
         assert!(clock.is_none_or(|clock| clock["status"] == "True"), "{now}");
     }
@@ -358,7 +358,7 @@ async fn a_write_that_is_never_answered_keeps_nobody_else_waiting() {
         "{:?}",
         began.elapsed()
     );
-    // The connections break, which the deadline would else do.
+    // The test ends the connections, which would otherwise end at their deadline.
     proxy.rule(|_| Fault::Pass);
     proxy.line(Line::Cut);
     sleep(Duration::from_millis(200)).await;
@@ -403,7 +403,7 @@ async fn a_write_that_is_refused_for_good_is_told_and_keeps_nobody_else_waiting(
         "{:?}",
         began.elapsed()
     );
-    // It is tried ever more seldom, and said once.
+    // It is retried at growing intervals, and reported once.
     let tries = proxy
         .writes()
         .iter()
@@ -455,7 +455,7 @@ async fn what_may_pass_by_itself_is_told_when_it_lasts() {
     .await;
 }
 
-/// Berth's own account may bind them, and may neither make nor mend them. OCM's account may, and does.
+/// Berth's own account may bind them, but not create or update them. OCM's account may do both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn that_the_roles_of_all_agents_are_missing_is_told_of_each_cluster_that_waits() {
     let hub = HubWithReconcilers::private(config()).await;
@@ -487,7 +487,7 @@ async fn that_the_roles_of_all_agents_are_missing_is_told_of_each_cluster_that_w
         hub.condition(name, ACCEPTED, "True", "HubClusterAdminAccepted")
             .await;
     }
-    // Nothing takes them away with the last cluster.
+    // They stay when the last cluster is deleted.
     for name in &names {
         hub.delete(&cluster_path(name)).await;
         hub.gone(&cluster_path(name)).await;
@@ -496,7 +496,7 @@ async fn that_the_roles_of_all_agents_are_missing_is_told_of_each_cluster_that_w
         assert_eq!(hub.get(role).await.code, 200);
     }
 
-    // With what is in them, as OCM's account has it.
+    // With the rights that they contain, as OCM's account has them.
     let rules: Vec<_> = documents_of(manifest)
         .iter()
         .flat_map(|role| role["rules"].as_array().unwrap().clone())

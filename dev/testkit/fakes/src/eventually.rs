@@ -1,7 +1,7 @@
-//! Waiting for what happens soon: one function instead of a loop in each test.
+//! Waiting for a condition: one function instead of a loop in each test.
 //!
-//! A test never sleeps for the time that something usually takes. It looks again until it sees what it awaits, and when
-//! that does not come, it fails with what was awaited and what it saw last.
+//! A test never sleeps for the time that an event usually takes. It looks again until the condition holds, and when
+//! that takes too long, it fails with what was awaited and what was seen last.
 
 use std::fmt::Debug;
 use std::panic::Location;
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 /// Upper bound on every wait. A passing test never comes near it, however busy the machine is.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The pause after the first look. Each pause is twice the one before, up to [`LONGEST_PAUSE`].
+/// The pause after the first look. Each pause is twice the previous one, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(4);
 const LONGEST_PAUSE: Duration = Duration::from_millis(16);
 
 /// Looks until `look` returns `Ok`, and returns its value. `Err` holds what was seen instead.
 ///
 /// # Panics
-/// After [`PATIENCE`], with the caller's place, what was awaited, and what was seen last.
+/// After [`PATIENCE`], with the caller's location, what was awaited, and what was seen last.
 #[track_caller]
 pub fn eventually<T, Seen: Debug>(
     awaited: &str,
@@ -29,7 +29,7 @@ pub fn eventually<T, Seen: Debug>(
 /// As [`eventually`], with another bound.
 ///
 /// # Panics
-/// After `patience`, with the caller's place, what was awaited, and what was seen last.
+/// After `patience`, with the caller's location, what was awaited, and what was seen last.
 #[track_caller]
 pub fn eventually_within<T, Seen: Debug>(
     patience: Duration,
@@ -50,7 +50,7 @@ pub fn eventually_within<T, Seen: Debug>(
 /// As [`eventually`], for tests and threads without a runtime.
 ///
 /// # Panics
-/// After [`PATIENCE`], with the caller's place, what was awaited, and what was seen last.
+/// After [`PATIENCE`], with the caller's location, what was awaited, and what was seen last.
 #[track_caller]
 pub fn eventually_blocking<T, Seen: Debug>(
     awaited: &str,
@@ -65,7 +65,7 @@ pub fn eventually_blocking<T, Seen: Debug>(
     }
 }
 
-/// `Ok` when the value is as awaited, and `Err` with the value otherwise: what [`eventually`] takes.
+/// Returns `Ok` if the value is as awaited, and otherwise `Err` with the value, for use in [`eventually`].
 ///
 /// # Errors
 /// The value, when the condition does not hold.
@@ -77,7 +77,7 @@ pub fn when<T>(value: T, is_as_awaited: impl FnOnce(&T) -> bool) -> Result<T, T>
     }
 }
 
-/// Waits until the clock shows another second: what a test of times in whole seconds has to wait for.
+/// Waits until the next second begins: a test of times in whole seconds needs it.
 pub async fn next_second() {
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -105,7 +105,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// How long to wait before the next look.
+    /// The pause before the next look.
     fn pause(&mut self, seen: &impl Debug) -> Duration {
         let Self {
             awaited,

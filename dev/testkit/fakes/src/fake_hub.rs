@@ -1,7 +1,7 @@
-//! A hub for tests: answers over HTTP what the gate asks, from `examples/hub`, and misbehaves when told to.
+//! A hub for tests: it answers the gate's requests over HTTP from `examples/hub`, and makes the faults that a test selects.
 //!
-//! It knows the gate by a token, lets it do what the manifests' ClusterRole lets it and nothing else, and remembers every
-//! request. Its errors are those of an API server, word for word where the gate passes them on.
+//! It authenticates the gate by a token, gives it exactly the rights of the manifests' ClusterRole, and records every
+//! request. Its errors are those of an API server, to the letter where the gate passes them on.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,24 +28,24 @@ mod world;
 
 use world::World;
 
-/// What the gate says to be known by.
+/// The gate's token.
 const TOKEN: &str = "the-gates-own-token";
 
-/// A hub on a free port of this host. It goes down when this is dropped.
+/// A hub on a free port of this host. It stops when this is dropped.
 pub struct FakeHub {
-    /// Where it listens on this host.
+    /// The port on this host.
     pub port: u16,
     world: Arc<World>,
     tls: Option<TlsAcceptor>,
-    /// PEM; empty without TLS.
+    /// The CA, PEM; empty without TLS.
     ca: String,
     kubeconfig: TempDir,
-    /// Its own, so that it answers while a test blocks.
+    /// A runtime of its own, so that it responds while a test blocks.
     runtime: Option<Runtime>,
     serving: Option<JoinHandle<()>>,
 }
 
-/// A request that the hub got.
+/// A request that the hub received.
 #[derive(Clone, Debug)]
 pub struct HubRequest {
     /// The method.
@@ -58,36 +58,36 @@ pub struct HubRequest {
     pub accept: String,
     /// `null` without a body.
     pub body: Value,
-    /// Which connection it came by, counted from 0.
+    /// The number of its connection, counted from 0.
     pub connection: usize,
 }
 
-/// How the hub misbehaves.
+/// A fault of the hub.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     /// 403: the gate's own right is missing.
     Refuse,
-    /// 401: the gate's credentials are not known.
+    /// 401: the gate's credentials are unknown.
     Unauthorized,
-    /// 429, as API servers turn requests away.
+    /// 429, as API servers reject requests under load.
     Busy,
-    /// This code and text, which is no Status, as from a proxy in between.
+    /// This code and text, which is not a Status, as from a proxy.
     Proxy(u16, &'static str),
-    /// 500, as when etcd does not answer.
+    /// 500, as when etcd does not respond.
     Broken,
-    /// No answer, ever.
+    /// No response, ever.
     Hang,
-    /// The connection is closed instead of an answer.
+    /// The connection is closed instead of a response.
     Drop,
-    /// 200 with something else than JSON.
+    /// 200 with a body that is not JSON.
     Garbage,
     /// 200 with JSON of another kind.
     OtherKind,
-    /// An answer without an end in sight.
+    /// A response that does not end.
     Flood,
-    /// The right answer, late.
+    /// The correct response, late.
     Slow(Duration),
-    /// This instead of the right answer's status (of a SubjectAccessReview).
+    /// This status instead of the correct one (of a SubjectAccessReview).
     Status(fn() -> Value),
 }
 
@@ -153,51 +153,51 @@ impl FakeHub {
         path
     }
 
-    /// Goes down: its port is closed, and every connection with it.
+    /// Stops: closes its port and all connections.
     pub async fn stop(&mut self) {
         let serving = self.serving.take().unwrap();
         serving.abort();
         let _ = serving.await;
     }
 
-    /// Comes up again, on the same port.
+    /// Starts again, on the same port.
     pub fn start_again(&mut self) {
         let listener = std::net::TcpListener::bind(("127.0.0.1", self.port)).unwrap();
         self.serve(listener);
     }
 
-    /// From now on it misbehaves for the requests that this names a fault for.
+    /// From now on, requests get the fault that this returns for them.
     pub fn misbehave(&self, script: impl Fn(&HubRequest) -> Option<Fault> + Send + 'static) {
         *self.world.script.lock().unwrap() = Box::new(script);
     }
 
-    /// From now on it misbehaves so for all requests whose path contains this.
+    /// From now on, all requests whose path contains this get the fault.
     pub fn misbehave_at(&self, path: &'static str, fault: Fault) {
         self.misbehave(move |asked| asked.path.contains(path).then_some(fault));
     }
 
-    /// From now on it behaves.
+    /// From now on, no request gets a fault.
     pub fn behave(&self) {
         self.misbehave(|_| None);
     }
 
-    /// Changes who may do what.
+    /// Changes the RBAC policy.
     pub fn policy(&self, change: impl FnOnce(&mut Policy)) {
         change(&mut self.world.policy.lock().unwrap());
     }
 
-    /// Forgets what it was asked, and how much at once.
+    /// Clears the recorded requests and the maximum of concurrent requests.
     pub fn forget(&self) {
         self.world.asked.lock().unwrap().clear();
         self.world.most_in_flight.store(0, Ordering::SeqCst);
     }
 
-    /// All requests since it forgot.
+    /// All requests since [`forget`](Self::forget).
     pub fn asked(&self) -> Vec<HubRequest> {
         self.world.asked.lock().unwrap().clone()
     }
 
-    /// `spec` of all SubjectAccessReviews since it forgot.
+    /// The `spec` of all SubjectAccessReviews since [`forget`](Self::forget).
     pub fn reviews(&self) -> Vec<Value> {
         let asked = self.asked().into_iter();
         asked
@@ -206,7 +206,7 @@ impl FakeHub {
             .collect()
     }
 
-    /// The most requests that were with it at once.
+    /// The maximum of concurrent requests.
     pub fn most_at_once(&self) -> usize {
         self.world.most_in_flight.load(Ordering::SeqCst)
     }
@@ -216,7 +216,7 @@ impl FakeHub {
         let (world, tls) = (Arc::clone(&self.world), self.tls.clone());
         self.serving = Some(self.runtime.as_ref().unwrap().spawn(async move {
             let listener = TcpListener::from_std(listener).unwrap();
-            // Ends its connections when it is aborted.
+            // All connections end when it is aborted.
             let mut connections = JoinSet::new();
             while let Ok((tcp, _)) = listener.accept().await {
                 let (world, tls) = (Arc::clone(&world), tls.clone());
@@ -226,7 +226,7 @@ impl FakeHub {
                         let world = Arc::clone(&world);
                         async move { world.answer(request, connection).await }
                     });
-                    // How a connection ends is the clients' business.
+                    // The client checks how a connection ends.
                     let _ = match tls {
                         Some(tls) => {
                             let Ok(stream) = tls.accept(tcp).await else {

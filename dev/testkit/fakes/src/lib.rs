@@ -1,6 +1,6 @@
-//! What tests of single crates need, without a hub for development: a fake hub, and waiting for what happens soon.
+//! Support for tests of single crates, which do not use devhub: a fake hub, and functions that wait for a condition.
 //!
-//! The kit of the end-to-end tests, `berth-testkit`, stands on it.
+//! `berth-testkit`, the support for end-to-end tests, uses this crate.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ pub use fake_hub::{FakeHub, Fault, HubRequest};
 
 use std::path::{Path, PathBuf};
 
-/// A file of the repository.
+/// The path of a file of the repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../..")

@@ -1,4 +1,4 @@
-//! Who may do what: RBAC objects, and waiting until the hub goes by them.
+//! Rights of users: creates RBAC objects, and waits until they are in force.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{eventually, when};
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// A rule of a role. Without names it is for all objects.
+/// A rule of a role. Without names it applies to all objects.
 pub fn rule(verbs: &[&str], group: &str, resources: &[&str], names: &[&str]) -> Value {
     let mut rule = json!({ "verbs": verbs, "apiGroups": [group], "resources": resources });
     if !names.is_empty() {
@@ -17,7 +17,7 @@ pub fn rule(verbs: &[&str], group: &str, resources: &[&str], names: &[&str]) -> 
 }
 
 impl Cluster {
-    /// Lets somebody do this everywhere, and returns when the hub knows.
+    /// Grants a user these rules in the whole hub, and returns when they are in force.
     pub async fn grant(&self, who: &Person, rules: &[Value]) {
         let name = fresh("granted");
         let admin = self.admin().await;
@@ -37,7 +37,7 @@ impl Cluster {
         }
     }
 
-    /// Lets somebody do this in a namespace, and returns when the hub knows.
+    /// Grants a user these rules in a namespace, and returns when they are in force.
     pub async fn grant_in(&self, namespace: &str, who: &Person, rules: &[Value]) {
         let name = fresh("granted");
         let admin = self.admin().await;

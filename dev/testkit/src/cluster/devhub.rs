@@ -1,11 +1,11 @@
-//! devhub, in this process.
+//! devhub in this process.
 
 use berth_devhub::{DevHub, Options};
 use tokio::runtime::{Builder, Runtime};
 
-/// It outlives the test that starts it, so that it has a runtime of its own.
+/// It has its own runtime, as it outlives the test that starts it.
 pub(crate) struct Devhub {
-    /// `None` once it is being dropped.
+    /// `None` while it is being dropped.
     running: Option<(DevHub, Runtime)>,
 }
 
@@ -37,7 +37,7 @@ impl Drop for Devhub {
         let Some((_hub, runtime)) = self.running.take() else {
             return;
         };
-        // It waits for nothing, as this may be within a runtime itself.
+        // It does not wait: this may run within a runtime.
         runtime.shutdown_background();
     }
 }

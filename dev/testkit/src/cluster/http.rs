@@ -1,4 +1,4 @@
-//! Requests through a `kube` client, with all that came back: the code, the warnings, the body.
+//! Requests through a `kube` client, and their whole response: code, warnings and body.
 
 use ::http::{HeaderMap, Method, Request};
 use http_body_util::BodyExt;
@@ -7,28 +7,28 @@ use serde_json::{Value, json};
 
 use super::Person;
 
-/// What a hub said.
+/// The response of a hub.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The HTTP status code.
     pub code: u16,
     /// The texts of the `Warning` headers.
     pub warnings: Vec<String>,
-    /// The `Retry-After` header, which clients wait for.
+    /// The `Retry-After` header.
     pub retry_after: Option<String>,
-    /// JSON, or else a string.
+    /// JSON, or a string if it is not JSON.
     pub body: Value,
 }
 
 impl Answer {
-    /// The body, which is no failure.
+    /// The body of a success. Panics at an error.
     #[track_caller]
     pub fn ok(&self) -> &Value {
         assert!((200..300).contains(&self.code), "{self:?}");
         &self.body
     }
 
-    /// The Status of a refusal, with this code and reason, and its message.
+    /// Checks that the request was refused with this code and reason, and returns the message.
     #[track_caller]
     pub fn refused(&self, code: u16, reason: &str) -> &str {
         assert_eq!(self.code, code, "{self:?}");
@@ -44,7 +44,7 @@ impl Person {
     /// A GET.
     ///
     /// # Errors
-    /// Words, when there is no answer.
+    /// A text, if no response came.
     pub async fn get(&self, path: &str) -> Result<Answer, String> {
         self.send(Method::GET, path, "application/json", String::new())
             .await
@@ -53,7 +53,7 @@ impl Person {
     /// A DELETE.
     ///
     /// # Errors
-    /// Words, when there is no answer.
+    /// A text, if no response came.
     pub async fn delete(&self, path: &str) -> Result<Answer, String> {
         self.send(Method::DELETE, path, "application/json", String::new())
             .await
@@ -62,7 +62,7 @@ impl Person {
     /// A POST of JSON.
     ///
     /// # Errors
-    /// Words, when there is no answer.
+    /// A text, if no response came.
     pub async fn post(&self, path: &str, body: &Value) -> Result<Answer, String> {
         self.send(Method::POST, path, "application/json", body.to_string())
             .await
@@ -71,7 +71,7 @@ impl Person {
     /// A PUT of JSON.
     ///
     /// # Errors
-    /// Words, when there is no answer.
+    /// A text, if no response came.
     pub async fn put(&self, path: &str, body: &Value) -> Result<Answer, String> {
         self.send(Method::PUT, path, "application/json", body.to_string())
             .await
@@ -84,7 +84,7 @@ impl Person {
             .await
     }
 
-    /// A server-side apply as this field manager, who wins conflicts.
+    /// A server-side apply as this field manager, which forces conflicts.
     pub async fn apply_as(
         &self,
         manager: &str,
@@ -98,7 +98,7 @@ impl Person {
             .await
     }
 
-    /// Any request. It fails with words when there is no answer.
+    /// Any request. The error is a text, if no response came.
     pub async fn send(
         &self,
         method: Method,
@@ -115,7 +115,7 @@ impl Person {
             .await
     }
 
-    /// Any request, with headers of its own.
+    /// Any request with its own headers.
     pub async fn request(&self, request: Request<Body>) -> Result<Answer, String> {
         let response = self.client.send(request).await.map_err(|e| chain(&e))?;
         let (head, body) = response.into_parts();

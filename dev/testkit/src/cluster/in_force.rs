@@ -1,17 +1,17 @@
-//! When the hub goes by a registration that was written.
+//! Waiting until the hub applies a registration that was written.
 //!
-//! A real API server learns of them as any client does, a moment after they were stored, in the order they were stored. So
-//! one that can be told by its effect is written after them: once it is felt, they are too.
+//! A real API server learns of registrations as any client does: a moment after they were stored, and in the order in which they
+//! were stored. So a test writes one more registration, whose effect it can see: then all earlier ones are in force, too.
 
 use serde_json::{Value, json};
 
 use super::{Cluster, Person, fresh, path_of};
 use crate::{eventually, when};
 
-/// Where nobody serves.
+/// A URL without a server.
 const NOWHERE: &str = "https://127.0.0.1:1";
 
-/// Returns when the hub goes by all registrations that were written before.
+/// Returns when all registrations that were written before are in force.
 pub async fn wait_until_in_force(cluster: &Cluster) {
     let admin = cluster.admin().await;
     for kind in [
@@ -25,7 +25,7 @@ pub async fn wait_until_in_force(cluster: &Cluster) {
     }
 }
 
-/// Refuses ConfigMaps with a label of its name, and concerns nobody else.
+/// A registration that refuses ConfigMaps with a label of its name, and selects no others.
 fn sentinel(kind: &str) -> Value {
     let name = fresh("sentinel");
     json!({

@@ -1,8 +1,8 @@
 //! Cleans up after this process, however it ends.
 //!
-//! A shared hub is never dropped, and a process that is killed drops nothing. So a shell is told of every process and folder
-//! as soon as it is there; it waits for the pipe to us to close, which the system does whatever our end is, and then kills
-//! and removes what is left. It is in a process group of its own, so that Ctrl-C reaches us and not it.
+//! A shared hub is never dropped, and a killed process drops nothing. So a shell gets the name of every process and folder when
+//! it is created. The shell waits until the pipe from this process closes, which the system does however this process ends, and
+//! then kills and removes what is left. It has its own process group, so that Ctrl-C does not reach it.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -42,14 +42,14 @@ static JANITOR: LazyLock<Mutex<Child>> = LazyLock::new(|| {
     Mutex::new(shell)
 });
 
-/// A process that ends when this is dropped, or with us.
+/// A process that ends when this is dropped, or with this process.
 pub struct Process {
     /// The process.
     pub child: Child,
     _watched: Watched,
 }
 
-/// A process of somebody else, who ends it; if we end before, the janitor does.
+/// A process that its owner ends; if this process ends before, the janitor ends it.
 pub struct Watched(u32);
 
 /// Removes a folder when this process has ended.
@@ -63,7 +63,7 @@ fn tell(line: &str) {
 }
 
 impl Process {
-    /// Starts it.
+    /// Starts the command.
     pub fn spawn(command: &mut Command) -> Self {
         let child = command
             .stdin(Stdio::null())
@@ -85,7 +85,7 @@ impl Drop for Process {
 }
 
 impl Watched {
-    /// Has the janitor end this process with us.
+    /// Lets the janitor end this process when the current process ends.
     pub fn new(child: &Child) -> Self {
         tell(&format!("kill {}", child.id()));
         Self(child.id())
@@ -94,7 +94,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // Another process may get the number.
+        // Another process may get the same number.
         tell(&format!("spare {}", self.0));
     }
 }

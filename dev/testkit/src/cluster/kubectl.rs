@@ -1,4 +1,4 @@
-//! Programs that people type: `berth`, and kubectl, the one on `PATH`, or what `KUBECTL` names.
+//! Commands of users: `berth`, and kubectl from `PATH` or from the variable `KUBECTL`.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -9,21 +9,21 @@ use serde_json::Value;
 
 use super::{Person, say_skipped};
 
-/// The oldest minor version that tests are written for.
+/// The oldest minor version that the tests support.
 const OLDEST: u32 = 28;
 
-/// What kubectl did.
+/// The result of a command.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The exit code; -1 after a signal.
     pub code: i32,
-    /// What it printed.
+    /// Its stdout.
     pub stdout: String,
-    /// What it complained of.
+    /// Its stderr.
     pub stderr: String,
 }
 
-/// Where it is; or why there is none that can be used.
+/// The path of kubectl, or the reason why it cannot be used.
 static KUBECTL: LazyLock<Result<OsString, String>> = LazyLock::new(|| {
     let program = std::env::var_os("KUBECTL").unwrap_or_else(|| "kubectl".into());
     let output = Command::new(&program)
@@ -42,7 +42,7 @@ static KUBECTL: LazyLock<Result<OsString, String>> = LazyLock::new(|| {
     }
 });
 
-/// Whether to go on with what needs kubectl; says why when not.
+/// Returns true if kubectl can be used; otherwise prints the reason.
 #[must_use]
 pub fn kubectl_is_there() -> bool {
     if let Err(why) = &*KUBECTL {
@@ -52,14 +52,14 @@ pub fn kubectl_is_there() -> bool {
 }
 
 impl Output {
-    /// What it printed, if it was content.
+    /// The stdout of a success. Panics at an error.
     #[track_caller]
     pub fn ok(&self) -> &str {
         assert_eq!(self.code, 0, "{self:?}");
         &self.stdout
     }
 
-    /// What it complained of, if it was not content.
+    /// The stderr of an error. Panics at a success.
     #[track_caller]
     pub fn failed(&self) -> &str {
         assert_eq!(self.code, 1, "{self:?}");
@@ -68,14 +68,14 @@ impl Output {
 }
 
 impl Person {
-    /// kubectl as this person, to be started otherwise than [`kubectl`](Self::kubectl) does.
+    /// The command for kubectl as this user, for tests that start it in another way than [`kubectl`](Self::kubectl).
     pub fn kubectl_command(&self, args: &[&str]) -> Command {
         let program = KUBECTL.as_ref().unwrap_or_else(|why| panic!("{why}"));
         let mut command = Command::new(program);
         command
             .args(args)
             .env("KUBECONFIG", &self.kubeconfig)
-            // Its cache goes there, and what was edited in vain; and nothing of the user's is read.
+            // The folder of its cache and of failed edits; it reads no files of the developer.
             .env("HOME", &self.home)
             .env("TMPDIR", &self.home)
             .env("KUBECACHEDIR", self.home.join("cache"))
@@ -84,7 +84,7 @@ impl Person {
         command
     }
 
-    /// `berth` as this person. Panics in tests of a package that has no such program.
+    /// The command for `berth` as this user. Panics in tests of a package without that program.
     pub fn berth_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(crate::program());
         command
@@ -106,13 +106,13 @@ impl Person {
         self.kubectl_reading("", args).await
     }
 
-    /// Runs kubectl to its end, with this to read.
+    /// Runs kubectl to its end, with this stdin.
     pub async fn kubectl_reading(&self, stdin: &str, args: &[&str]) -> Output {
         finish(self.kubectl_command(args), stdin).await
     }
 }
 
-/// Runs a command to its end, with this to read.
+/// Runs a command to its end, with this stdin.
 pub async fn finish(mut command: Command, stdin: &str) -> Output {
     let stdin = stdin.to_owned();
     let run = move || {
@@ -122,11 +122,11 @@ pub async fn finish(mut command: Command, stdin: &str) -> Output {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // It may end without reading.
+        // It may end without reading its stdin.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
         child.wait_with_output().unwrap()
     };
-    // Not on the runtime's thread, where a test may have servers running.
+    // Not on a thread of the runtime, on which a test may run servers.
     let output = tokio::task::spawn_blocking(run).await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Output {

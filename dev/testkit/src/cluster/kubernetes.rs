@@ -1,7 +1,7 @@
-//! A real etcd and kube-apiserver, and kube-controller-manager if it is there.
+//! A real etcd and kube-apiserver, and kube-controller-manager if it is installed.
 //!
-//! RBAC decides; users have certificates of a CA of their own, service accounts tokens signed with a key of their own, and
-//! nobody is anonymous. Everything is in one folder in the system's folder for temporary files.
+//! RBAC authorizes; users have certificates of a separate CA, service accounts have tokens signed with a separate key, and
+//! anonymous requests are refused. All files are in one temporary folder.
 
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
@@ -20,10 +20,10 @@ use crate::eventually_within;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// How long a program may take until it answers, also on a machine that is busy.
+/// The time that a program may take until it responds, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The controllers that tests count on: namespaces and garbage go, service accounts and certificates come.
+/// The controllers that tests need: those of namespaces, garbage collection, service accounts and certificates.
 const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,serviceaccount-controller,\
     serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller,\
     certificatesigningrequest-approving-controller,certificatesigningrequest-signing-controller";
@@ -39,9 +39,9 @@ pub(crate) struct Kubernetes {
     _folder: TempDir,
 }
 
-/// Why a program did not come up.
+/// The reason why a program did not start.
 enum Failure {
-    /// Somebody else took its port since it was found free.
+    /// Another process took its port after it was found free.
     PortTaken,
     Other(String),
 }
@@ -72,13 +72,13 @@ impl Kubernetes {
         let accounts = authority("accounts")
             .leaf(&["accounts"], &[], DAY, now)
             .unwrap();
-        // The one for signing requests needs its key in a file, which an Authority does not give away.
+        // The CA that signs CSRs needs its key in a file, which an Authority does not export.
         let (signer, signer_key) = signer();
         for (file, content) in [
             ("tls.crt", &serving.certificate_pem),
             ("tls.key", &serving.key_pem),
             ("hub-ca.crt", &serving.ca_pem),
-            // Public keys are also read out of certificates.
+            // kube-apiserver also reads public keys from certificates.
             ("accounts.crt", &accounts.certificate_pem),
             ("accounts.key", &accounts.key_pem),
             ("signer.crt", &signer),
@@ -186,7 +186,7 @@ impl Kubernetes {
     }
 }
 
-/// A program, and where it writes its log.
+/// A program, and the path of its log.
 struct Started {
     process: Process,
     log: PathBuf,
@@ -207,7 +207,7 @@ fn start(program: &Path, folder: &Path, flags: &[String]) -> Started {
     Started { process, log }
 }
 
-/// Waits until the hub says that it is ready.
+/// Waits until the hub is ready.
 async fn ready(admin: &Person, programs: &mut [&mut Started]) -> Result<(), Failure> {
     eventually_within(PATIENCE, "a hub that is ready", async || {
         let answer = admin.get("/readyz").await;
@@ -223,7 +223,7 @@ async fn ready(admin: &Person, programs: &mut [&mut Started]) -> Result<(), Fail
 }
 
 impl Started {
-    /// Why it ended, if it did.
+    /// The reason why it ended, if it has ended.
     fn ended(&mut self) -> Option<Failure> {
         let status = self.process.child.try_wait().unwrap()?;
         let log = fs::read_to_string(&self.log).unwrap_or_default();
@@ -249,7 +249,7 @@ fn signer() -> (String, String) {
     (certificate.pem(), key.serialize_pem())
 }
 
-/// Ports that are free now, all different.
+/// Different ports that are free now.
 fn free_ports<const N: usize>() -> [u16; N] {
     let listeners = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())

@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::{Cluster, Person};
 use crate::{eventually, when};
 
-/// Who applies.
+/// The field manager.
 const MANAGER: &str = "tests";
 
-/// What makes a hub of a cluster.
+/// The CRDs.
 pub const CRDS: [&str; 3] = [
     files::CRDS[0].path,
     files::CRDS[1].path,
@@ -32,7 +32,7 @@ pub fn documents_of(path: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The resource of a kind, and whether its objects are in namespaces.
+/// The resource of a kind, and true if its objects are namespaced.
 pub fn kind_of(object: &Value) -> (&'static str, bool) {
     match object["kind"].as_str().unwrap() {
         "Namespace" => ("namespaces", false),
@@ -54,7 +54,7 @@ pub fn kind_of(object: &Value) -> (&'static str, bool) {
     }
 }
 
-/// Where objects like this one are, as a path.
+/// The path of all objects of this one's kind and namespace.
 pub fn collection_of(object: &Value) -> String {
     let version = object["apiVersion"].as_str().unwrap();
     let root = if version.contains('/') { "apis" } else { "api" };
@@ -66,20 +66,20 @@ pub fn collection_of(object: &Value) -> String {
     format!("/{root}/{version}/{namespace}{}", kind_of(object).0)
 }
 
-/// Where this object is, as a path.
+/// The path of this object.
 pub fn path_of(object: &Value) -> String {
     let name = object["metadata"]["name"].as_str().unwrap();
     format!("{}/{name}", collection_of(object))
 }
 
 impl Cluster {
-    /// Applies every object of these files of the repository, and returns when the hub serves the kinds they define.
+    /// Applies every object of these files of the repository, and returns when the hub serves the kinds that they define.
     pub async fn apply_manifests(&self, files: &[&str]) {
         let objects: Vec<Value> = files.iter().flat_map(|file| documents_of(file)).collect();
         self.apply(&objects).await;
     }
 
-    /// Applies these objects, and returns when the hub serves the kinds they define.
+    /// Applies these objects, and returns when the hub serves the kinds that they define.
     pub async fn apply(&self, objects: &[Value]) {
         let admin = self.admin().await;
         for object in objects {

@@ -1,9 +1,9 @@
-//! A hub to test against, through one door: devhub in this process, or, where `KUBEBUILDER_ASSETS` names a folder with
-//! `etcd` and `kube-apiserver` (and, if it is there, `kube-controller-manager`), those.
+//! A hub for tests: devhub in this process, or, if `KUBEBUILDER_ASSETS` names a folder with
+//! `etcd` and `kube-apiserver` (and optionally `kube-controller-manager`), a real one.
 //!
-//! No test knows which it got. [`Cluster::shared`] is one hub for all tests of a process: each works with names of its own
-//! ([`fresh`]). [`Cluster::private`] is for tests that change what all would feel. Whoever acts is a [`Person`], with a
-//! client of `kube` and with `kubectl`. However the process ends, [`janitor`] leaves no process and no file behind.
+//! Tests do not depend on which it is. [`Cluster::shared`] is one hub for all tests of a process: each test uses its own names
+//! ([`fresh`]). [`Cluster::private`] is for tests whose changes would affect the others. A user is a [`Person`], with a
+//! client of `kube` and with `kubectl`. However the process ends, [`janitor`] removes its processes and files.
 
 mod access;
 mod devhub;
@@ -33,7 +33,7 @@ pub use kubectl::{Output, finish, kubectl_is_there};
 pub use manifests::{CRDS, collection_of, documents_of, kind_of, path_of, shipped_registrations};
 pub use person::{Credentials, Identity, Person};
 
-/// Names the folder with the programs of a real hub.
+/// The variable that names the folder with the programs of a real hub.
 const ASSETS: &str = "KUBEBUILDER_ASSETS";
 
 /// A running hub.
@@ -50,9 +50,9 @@ enum Server {
 
 /// A hub that no other test uses at the same time. It may have been used before.
 pub enum Private {
-    /// devhub, which starts in no time: a new one.
+    /// A new devhub, which starts in milliseconds.
     Own(Box<Cluster>),
-    /// A real one takes long to start, so that there is one, and who has it holds the lock.
+    /// A real hub takes long to start, so that tests share one; the test that uses it holds the lock.
     Lent(&'static Cluster, MutexGuard<'static, ()>),
 }
 
@@ -62,7 +62,7 @@ pub fn fresh(prefix: &str) -> String {
     format!("{prefix}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Says, also when the output of tests is captured, that something was not tested.
+/// Prints, also when the output of tests is captured, that a test was skipped.
 pub fn say_skipped(why: &str) {
     use std::io::Write;
     let test = std::thread::current().name().unwrap_or_default().to_owned();
@@ -78,7 +78,7 @@ impl Cluster {
         SHARED.get_or_init(Self::start).await
     }
 
-    /// A hub for this test alone, for as long as it holds it.
+    /// A hub for this test alone, until the test drops it.
     pub async fn private() -> Private {
         static SPARE: OnceCell<Cluster> = OnceCell::const_new();
         static LENT: Mutex<()> = Mutex::const_new(());
@@ -89,7 +89,7 @@ impl Cluster {
         Private::Lent(SPARE.get_or_init(Self::start).await, lent)
     }
 
-    /// A hub of its own, of which the rest is up to the options where it is devhub.
+    /// A new hub; if it is devhub, with these options.
     pub async fn start_devhub(options: Options) -> Self {
         crypto_provider();
         Self::with(Server::Devhub(Devhub::start(options).await))
@@ -127,12 +127,12 @@ impl Cluster {
         }
     }
 
-    /// For tests that come to the same by another way on a real hub.
+    /// Returns true for a real hub, for tests that take another way there.
     pub fn is_real(&self) -> bool {
         matches!(self.server, Server::Kubernetes(_))
     }
 
-    /// Whether to go on with what only a real hub can do; says why when not.
+    /// Returns true for a real hub; otherwise prints that the test was skipped.
     #[must_use]
     pub fn only_real(&self, why: &str) -> bool {
         let real = self.is_real();
@@ -142,7 +142,7 @@ impl Cluster {
         real
     }
 
-    /// Whether to go on with what only devhub can do; says why when not.
+    /// Returns true for devhub; otherwise prints that the test was skipped.
     #[must_use]
     pub fn only_devhub(&self, why: &str) -> bool {
         let devhub = !self.is_real();
@@ -152,7 +152,7 @@ impl Cluster {
         devhub
     }
 
-    /// Whether namespaces that were deleted go away, and objects without an owner.
+    /// Returns true if the hub removes deleted namespaces, and objects without an owner.
     pub fn has_background_work(&self) -> bool {
         match &self.server {
             Server::Devhub(_) => true,
@@ -185,7 +185,7 @@ fn assets() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// The process's one; who comes second finds it there.
+/// The hub of this process, which the first caller starts.
 fn crypto_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

@@ -1,4 +1,4 @@
-//! Whoever acts on a hub: a user with a certificate, or a service account with a token.
+//! A user of a hub: with a certificate, or a service account with a token.
 
 use std::path::{Path, PathBuf};
 
@@ -11,29 +11,29 @@ use serde_json::{Value, json};
 
 use super::{Cluster, fresh};
 
-/// Somebody, with a `kube` client that belongs to the runtime of the test, and a kubeconfig for everything else.
+/// A user, with a `kube` client that belongs to the runtime of the test, and a kubeconfig for programs.
 pub struct Person {
-    /// As the hub knows them.
+    /// The user name.
     pub user: String,
     /// Belongs to the runtime of the test.
     pub client: kube::Client,
-    /// Where their kubeconfig is.
+    /// The path of the kubeconfig.
     pub kubeconfig: PathBuf,
-    /// Where kubectl keeps what it has learnt of the hub.
+    /// The folder of kubectl's cache.
     pub(super) home: PathBuf,
 }
 
-/// How somebody proves who they are.
+/// The credentials of a user.
 pub enum Credentials {
     /// A client certificate.
     Certificate(Issued),
     /// A bearer token.
     Token(String),
-    /// They do not.
+    /// No credentials.
     None,
 }
 
-/// Who somebody says to be.
+/// The identity that a user impersonates.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identity<'a> {
     /// The user name.
@@ -47,7 +47,7 @@ pub struct Identity<'a> {
 }
 
 impl Person {
-    /// Somebody at a hub with this URL and CA (empty for plain HTTP); their kubeconfig goes to `folder`.
+    /// A user of the hub with this URL and CA (empty for plain HTTP); the kubeconfig is written to `folder`.
     pub async fn new(
         user: &str,
         url: &str,
@@ -84,7 +84,7 @@ impl Person {
         }
     }
 
-    /// Themselves, saying with every request to be somebody else.
+    /// The same user, who impersonates this identity with every request.
     pub async fn acting_as(&self, identity: &Identity<'_>) -> Self {
         let Identity {
             user,
@@ -102,7 +102,7 @@ impl Person {
         let extras = extra.iter().map(|(key, values)| (*key, json!(values)));
         me.insert("as-user-extra".to_owned(), extras.collect());
 
-        // kube knows of user and groups only.
+        // kube supports only user and groups.
         let mut headers = vec![("impersonate-user".to_owned(), *user)];
         headers.extend((!uid.is_empty()).then(|| ("impersonate-uid".to_owned(), *uid)));
         headers.extend(
@@ -138,26 +138,26 @@ async fn client(config: &Value, headers: Vec<(HeaderName, HeaderValue)>) -> kube
     let mut config = kube::Config::from_custom_kubeconfig(config, &options)
         .await
         .unwrap();
-    // What the hub says is what tests want to see.
+    // Tests check the hub's own responses.
     config.default_retry = false;
     config.headers = headers;
     kube::Client::try_from(config).unwrap()
 }
 
 impl Cluster {
-    /// Somebody who may do everything.
+    /// A user with all rights.
     pub async fn admin(&self) -> Person {
         self.user("admin", &["system:masters"]).await
     }
 
-    /// A user with a certificate. They are in the group `system:authenticated`, too.
+    /// A user with a certificate. The group `system:authenticated` is added by the hub.
     pub async fn user(&self, name: &str, groups: &[&str]) -> Person {
         let certificate = self.client_certificate(name, groups);
         self.person(name, &Credentials::Certificate(certificate))
             .await
     }
 
-    /// A service account, which is made if it is not there, with a token.
+    /// A service account with a token; it is created if it does not exist.
     pub async fn service_account(&self, namespace: &str, name: &str) -> Person {
         let admin = self.admin().await;
         let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
@@ -178,12 +178,12 @@ impl Cluster {
         self.person(&user, &Credentials::Token(token.clone())).await
     }
 
-    /// Somebody without credentials at an address in front of the hub, in plain HTTP.
+    /// A user without credentials, through an address in front of the hub, in plain HTTP.
     pub async fn person_at(&self, url: &str) -> Person {
         Person::new("", url, "", &Credentials::None, self.folder.path()).await
     }
 
-    /// Somebody with these credentials, whom the hub may know or not.
+    /// A user with these credentials, which the hub may accept or not.
     pub async fn person(&self, user: &str, credentials: &Credentials) -> Person {
         let folder = self.folder.path();
         Person::new(user, &self.url(), self.ca_pem(), credentials, folder).await

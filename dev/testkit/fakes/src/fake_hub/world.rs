@@ -1,4 +1,4 @@
-//! What the fake hub stores, and how it answers.
+//! The objects that the fake hub stores, and its responses.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use super::{Fault, HubRequest, TOKEN};
 use crate::repository;
 
-/// Who it is then.
+/// The user that the token authenticates.
 const GATE: &str = "system:serviceaccount:open-cluster-management-hub:registration-webhook-sa";
 
 const CLUSTER: &str = "cluster.open-cluster-management.io";
 
-/// What the gate may do: verb, API group and resource, as in the ClusterRole of the manifests.
+/// The gate's rights, as in the ClusterRole of the manifests: verb, API group and resource.
 const RIGHTS: [(&str, &str, &str); 5] = [
     ("create", "authorization.k8s.io", "subjectaccessreviews"),
     ("get", "", "namespaces"),
@@ -31,7 +31,7 @@ pub(super) type Script = Box<dyn Fn(&HubRequest) -> Option<Fault> + Send>;
 
 pub(super) struct World {
     pub(super) policy: Mutex<Policy>,
-    /// By path.
+    /// Keyed by path.
     objects: Mutex<BTreeMap<String, Value>>,
     pub(super) asked: Mutex<Vec<HubRequest>>,
     pub(super) script: Mutex<Script>,
@@ -42,7 +42,7 @@ pub(super) struct World {
 
 pub(super) type Answer = Result<Response<Full<Bytes>>, Dropped>;
 
-/// The connection is to be closed.
+/// The hub closes the connection.
 #[derive(Debug, thiserror::Error)]
 #[error("the hub was told to drop the connection")]
 pub(super) struct Dropped;
@@ -212,7 +212,7 @@ impl World {
         }
     }
 
-    /// `status` of a SubjectAccessReview.
+    /// The `status` of a SubjectAccessReview.
     fn review(&self, spec: &Value) -> Value {
         let groups: Vec<String> =
             serde_json::from_value(spec["groups"].clone()).unwrap_or_default();
@@ -247,7 +247,7 @@ impl World {
 }
 
 impl HubRequest {
-    /// Whether it is within the gate's rights, by a path that nothing but names make up.
+    /// Returns true if the gate has the right to this request, and its path consists of valid names.
     pub fn is_permitted(&self) -> bool {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
         let named = |part: &str| part.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -262,7 +262,7 @@ impl HubRequest {
     }
 }
 
-/// Counts a request for as long as it is with the hub.
+/// Counts a request while the hub handles it.
 struct Leave<'a>(&'a AtomicUsize);
 
 impl Drop for Leave<'_> {
@@ -271,7 +271,7 @@ impl Drop for Leave<'_> {
     }
 }
 
-/// Verb, API group, resource and name, as an API server reads them from a request.
+/// The verb, API group, resource and name that an API server reads from a request.
 fn request_info(asked: &HubRequest) -> Option<(&str, &str, &str, &str)> {
     let mut parts: Vec<_> = asked.path.strip_prefix('/')?.split('/').collect();
     let group = match parts[0] {
