@@ -32,7 +32,7 @@ pub mod served;
 #[cfg(feature = "serving")]
 pub mod serving;
 mod subject;
-#[cfg(all(test, feature = "serving"))]
+#[cfg(test)]
 mod testing;
 
 /// Makes ring the default provider of the process, for libraries that build their own rustls configurations (kube).
