@@ -158,11 +158,34 @@ fn decode<'a, O: GuardedObject<'a>>(body: &'a [u8]) -> Result<Envelope<'a, O>, N
         });
     }
     // One check of the whole text is faster than a check of each string.
-    let decoded = match std::str::from_utf8(body) {
-        Ok(text) => serde_json::from_str::<Envelope<'a, O>>(text),
-        Err(_) => serde_json::from_slice(body),
+    let error = match std::str::from_utf8(body).map(serde_json::from_str::<Envelope<'a, O>>) {
+        Ok(Ok(envelope)) => return Ok(envelope),
+        Ok(Err(error)) if body.len() > LARGEST_EXPLAINED => error.to_string(),
+        // Slower, and its error says where. A field that nobody reads need not be UTF-8.
+        _ => match decode_with_path(body) {
+            Ok(envelope) => return Ok(envelope),
+            Err(error) => error,
+        },
     };
-    decoded.map_err(|error| explain::<O>(body, &error))
+    Err(NotReceived {
+        header: salvage(body),
+        refusal: Refusal::malformed(format!(
+            "cannot decode the AdmissionReview: {}",
+            one_line(&error)
+        )),
+    })
+}
+
+/// Decodes a body. The error begins with the path of the field, if there is one.
+fn decode_with_path<'a, O: GuardedObject<'a>>(body: &'a [u8]) -> Result<Envelope<'a, O>, String> {
+    let mut decoder = serde_json::Deserializer::from_slice(body);
+    let decoded = serde_path_to_error::deserialize::<_, Envelope<'a, O>>(&mut decoder);
+    let envelope = decoded.map_err(|error| match error.path().iter().next() {
+        Some(_) => format!("{}: {}", error.path(), error.inner()),
+        None => error.inner().to_string(),
+    })?;
+    decoder.end().map_err(|error| error.to_string())?;
+    Ok(envelope)
 }
 
 /// Checks that the body is an AdmissionReview of a known version, with a request that has a uid.
@@ -319,27 +342,6 @@ fn take_apart<'a, O: GuardedObject<'a>>(
         user_info,
         objects,
     ))
-}
-
-/// Describes the error in a body that cannot be decoded, and finds the uid if possible.
-fn explain<'a, O: GuardedObject<'a>>(body: &'a [u8], error: &serde_json::Error) -> NotReceived<'a> {
-    let header = salvage(body);
-    let message = if body.len() > LARGEST_EXPLAINED {
-        error.to_string()
-    } else {
-        let mut decoder = serde_json::Deserializer::from_slice(body);
-        match serde_path_to_error::deserialize::<_, Envelope<'a, O>>(&mut decoder) {
-            Err(error) if error.path().iter().next().is_some() => {
-                format!("{}: {}", error.path(), error.inner())
-            }
-            _ => error.to_string(),
-        }
-    };
-    let refusal = Refusal::malformed(format!(
-        "cannot decode the AdmissionReview: {}",
-        one_line(&message)
-    ));
-    NotReceived { header, refusal }
 }
 
 // === impl Request ===
