@@ -48,7 +48,7 @@ pub(super) async fn ask(
     verdict::read(&hook.name, &answer, &uid, is_mutating).map_err(failed)
 }
 
-/// Whether a dry run may call it.
+/// Checks that a dry run may call the webhook.
 fn may_run_dry(hook: &Hook) -> Result<(), NoVerdict> {
     match hook.side_effects {
         SideEffects::NoneOnDryRun => Ok(()),

@@ -66,7 +66,7 @@ pub(crate) struct Write<'a> {
     pub(crate) old: Option<&'a Object>,
     /// `CreateOptions`, `UpdateOptions`, `PatchOptions` or `DeleteOptions`, as sent to webhooks.
     pub(crate) options: &'a Value,
-    /// Whether nothing will be committed.
+    /// True if nothing will be committed.
     pub(crate) dry_run: bool,
     /// How much time the request has left.
     pub(crate) timeout: Duration,

@@ -170,7 +170,7 @@ impl Rounds {
         }
     }
 
-    /// Whether there is another round.
+    /// Returns true if there is another round.
     fn next(&mut self) -> bool {
         let goes_on = !self.is_second && self.any_change && self.again.contains(&true);
         self.is_second = true;

@@ -13,11 +13,11 @@ pub(super) struct Target<'a> {
     pub(super) resource: &'a str,
     /// Empty for the object itself.
     pub(super) subresource: &'a str,
-    /// Whether the write is in a namespace. The Namespace objects themselves are not.
+    /// True if the write is in a namespace. The Namespace objects themselves are not.
     pub(super) namespaced: bool,
 }
 
-/// Whether the rule is about the target.
+/// Returns true if the rule is about the target.
 pub(super) fn matches(rule: &RuleWithOperations, target: &Target<'_>) -> bool {
     let scope = match rule.scope.as_deref() {
         None | Some("*") => true,
@@ -36,7 +36,7 @@ pub(super) fn matches(rule: &RuleWithOperations, target: &Target<'_>) -> bool {
             .any(|resource| is_resource(resource, target))
 }
 
-/// Whether a list names something, or everything.
+/// Returns true if a list contains the wanted word, or `*`.
 fn has(list: Option<&[String]>, wanted: &str) -> bool {
     list.unwrap_or_default()
         .iter()

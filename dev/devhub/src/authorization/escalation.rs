@@ -10,7 +10,7 @@ use super::{GROUP, SUPERUSERS};
 use crate::World;
 use crate::user::User;
 
-/// Whether the user may give whatever they like: a superuser, or somebody with the verb `escalate` (or `bind`) on the role.
+/// Returns true for a user who may grant any rights: a superuser, or a user with the verb `escalate` (or `bind`) on the role.
 /// The name is empty for a role that is being created.
 pub(crate) fn is_exempt(
     world: &World,
@@ -39,7 +39,7 @@ pub(crate) fn is_exempt(
         .is_allowed()
 }
 
-/// Whether the user holds all of `wanted` in a namespace (empty: everywhere).
+/// Checks that the user holds all of `wanted` in a namespace (empty: everywhere).
 ///
 /// # Errors
 /// What they lack, in kube-apiserver's words.

@@ -27,9 +27,9 @@ pub(crate) struct Expected<'a> {
     pub(crate) kind: &'a str,
     /// What it looks like, unless the subresource's type is one of its own.
     pub(crate) schema: Option<&'a Schema>,
-    /// Whether it comes from a CustomResourceDefinition: those must say their type.
+    /// True if it comes from a CustomResourceDefinition: those must say their type.
     pub(crate) custom: bool,
-    /// Whether there is a type of this `apiVersion` and `kind`.
+    /// Returns true for an `apiVersion` and `kind` that are served.
     pub(crate) exists: &'a (dyn Fn(&str, &str) -> bool + Sync),
 }
 

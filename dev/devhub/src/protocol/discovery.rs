@@ -259,7 +259,7 @@ fn part_value(resource: &Resource, part: &Subresource) -> Value {
     value
 }
 
-/// Whether a subresource takes a kind of another group or version.
+/// Returns true if a subresource takes a kind of another group or version.
 fn takes_other_kind(resource: &Resource, part: &Subresource) -> bool {
     !part.kind.is_empty() && (part.group != resource.group || part.version != resource.version)
 }

@@ -102,7 +102,7 @@ fn discover(call: &Call<'_>, path: &str) -> Result<Response<Body>, ApiError> {
     }
 }
 
-/// Whether a path of discovery leads to Kubernetes' own groups.
+/// Returns true if a path of discovery leads to Kubernetes' own groups.
 fn is_built_in(all: &[Arc<Resource>], parts: &[&str]) -> bool {
     match *parts {
         ["apis", group, ..] => all

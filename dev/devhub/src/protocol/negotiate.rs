@@ -113,7 +113,7 @@ impl Accepted {
     }
 }
 
-/// Whether a person is going to read the answer.
+/// Returns true if a person is going to read the answer.
 fn wants_pretty(headers: &HeaderMap, query: &Query) -> bool {
     if let Some(pretty) = query.first("pretty").filter(|value| !value.is_empty()) {
         return matches!(pretty, "1" | "t" | "T" | "true" | "TRUE" | "True");

@@ -13,7 +13,7 @@ pub(crate) struct RequestInfo {
     pub(crate) path: String,
     /// For a resource `get`, `list`, `watch`, ...; otherwise the method in lower case.
     pub(crate) verb: String,
-    /// Whether it is about a resource; if not, nothing below is set.
+    /// True if it is about a resource; if not, nothing below is set.
     pub(crate) is_resource: bool,
     /// The API group.
     pub(crate) group: String,
@@ -29,7 +29,7 @@ pub(crate) struct RequestInfo {
     pub(crate) subresource: String,
     /// How many parts the path has from the resource on.
     pub(crate) parts: usize,
-    /// Whether the path has the deprecated form `/api/v1/watch/...`.
+    /// True if the path has the deprecated form `/api/v1/watch/...`.
     pub(crate) watch_prefix: bool,
 }
 
@@ -118,13 +118,13 @@ impl RequestInfo {
         }
     }
 
-    /// Whether answers may take any time.
+    /// Returns true if answers may take any time.
     pub(crate) fn is_long_running(&self) -> bool {
         self.is_resource && self.verb == "watch"
     }
 }
 
-/// Whether a name could stand in a path.
+/// Returns true if a name could stand in a path.
 fn is_path_segment(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
 }

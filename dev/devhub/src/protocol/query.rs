@@ -425,7 +425,7 @@ impl Deletion {
     }
 }
 
-/// Whether it is a dry run; the one value is `All`.
+/// Returns true if it is a dry run; the one value is `All`.
 fn check_dry_run(values: &[impl AsRef<str>], errors: &mut Vec<FieldError>) -> bool {
     let other = values.iter().find(|value| value.as_ref() != "All");
     errors.extend(other.map(|other| not_supported("dryRun", other.as_ref(), &["All"])));

@@ -17,7 +17,7 @@ use crate::resources::{Cell, Column, Columns, Resource, age};
 pub(crate) struct Form {
     pub(crate) version: MetaVersion,
     pub(crate) include: IncludeObject,
-    /// Whether columns are told; not after a watch's first event.
+    /// True if columns are told; not after a watch's first event.
     pub(crate) headers: bool,
 }
 

@@ -174,7 +174,7 @@ struct Watcher {
 struct Form {
     transform: Transform,
     include: IncludeObject,
-    /// Whether the next table says what its columns are; only the first does.
+    /// True if the next table says what its columns are; only the first does.
     columns: bool,
 }
 

@@ -173,7 +173,7 @@ fn remaining(call: &Call<'_>) -> std::time::Duration {
     call.deadline.saturating_duration_since(Instant::now())
 }
 
-/// Whether the answer to a deletion is the object that was there, and no Status.
+/// Returns true if the answer to a deletion is the object that was there, and no Status.
 fn returns_deleted(resource: &Resource) -> bool {
     resource.group.is_empty() && matches!(resource.name.as_str(), "namespaces" | "serviceaccounts")
 }

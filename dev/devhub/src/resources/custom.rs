@@ -168,7 +168,7 @@ fn schema(json: &Value) -> Schema {
 /// Custom objects.
 #[derive(Debug)]
 struct Custom {
-    /// Whether their status is a subresource.
+    /// True if their status is a subresource.
     has_status: bool,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Resource {
     pub(crate) short_names: Vec<String>,
     /// Groups of resources, such as `all`.
     pub(crate) categories: Vec<String>,
-    /// Whether its objects are in namespaces.
+    /// True if its objects are in namespaces.
     pub(crate) namespaced: bool,
     /// What can be done.
     pub(crate) verbs: Vec<Verb>,
@@ -58,7 +58,7 @@ pub(crate) struct Resource {
     pub(crate) storage: StorageId,
     /// The `apiVersion` that objects are stored with.
     pub(crate) storage_version: String,
-    /// Whether it comes from a CustomResourceDefinition.
+    /// True if it comes from a CustomResourceDefinition.
     pub(crate) custom: bool,
     /// Paths of fields, besides `metadata.name` and `metadata.namespace`, that field selectors can name
     /// (`spec.signerName`); the value of one is `Resource::field`'s business.
@@ -186,12 +186,12 @@ pub(crate) trait Behaviour: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Whether something besides `metadata.finalizers` keeps a deleted object (`spec.finalizers` of a namespace).
+    /// Returns true if something besides `metadata.finalizers` keeps a deleted object (`spec.finalizers` of a namespace).
     fn holds(&self, _object: &Object) -> bool {
         false
     }
 
-    /// Whether the change is one that `metadata.generation` counts. By default: anything outside of metadata and status.
+    /// Returns true if the change is one that `metadata.generation` counts. By default: anything outside of metadata and status.
     fn is_new_generation(&self, object: &Object, old: &Object) -> bool {
         let content = |object: &Object| {
             let mut fields = object.fields().clone();
@@ -269,7 +269,7 @@ impl Resource {
         }
     }
 
-    /// Whether objects of it are stored; not those of a SubjectAccessReview.
+    /// Returns true if objects of it are stored; not those of a SubjectAccessReview.
     pub(crate) fn has_objects(&self) -> bool {
         self.verbs.contains(&Verb::Get)
     }
@@ -281,7 +281,7 @@ impl Resource {
             .find(|subresource| subresource.name == name)
     }
 
-    /// Whether status is written by itself.
+    /// Returns true if status is written by itself.
     pub(crate) fn has_status(&self) -> bool {
         self.subresource("status").is_some()
     }
@@ -335,12 +335,12 @@ impl Resource {
         object
     }
 
-    /// Whether this is the version that objects are stored in.
+    /// Returns true if this is the version that objects are stored in.
     pub(crate) fn is_storage_version(&self) -> bool {
         self.storage_version == self.api_version()
     }
 
-    /// Whether [`Resource::present`] changes nothing about this object, so that stored bytes can be sent.
+    /// Returns true if [`Resource::present`] changes nothing about this object, so that stored bytes can be sent.
     pub(crate) fn presents_as_stored(&self, stored: &Object) -> bool {
         let reading = self.reading.as_ref();
         self.is_storage_version() && !reading.is_some_and(|reading| reading.is_outdated(stored))

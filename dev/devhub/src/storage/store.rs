@@ -84,7 +84,7 @@ pub(crate) struct Listed {
     pub(crate) items: Vec<Arc<Stored>>,
     /// As of which revision.
     pub(crate) revision: u64,
-    /// Whether objects were left for the next page.
+    /// True if objects were left for the next page.
     pub(crate) more: bool,
     /// How many objects come after the page, whether they match or not.
     pub(crate) remaining: usize,

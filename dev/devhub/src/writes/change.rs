@@ -14,7 +14,7 @@ use crate::writes::{Outcome, Writer, apply, check, metadata};
 pub(super) struct Made {
     /// The object as it is to be, settled.
     pub(super) object: Object,
-    /// Whether its fields still have to be given to the writer; server-side apply has done so.
+    /// True if its fields still have to be given to the writer; server-side apply has done so.
     pub(super) track: bool,
     /// For Warning headers.
     pub(super) warnings: Vec<String>,
@@ -25,7 +25,7 @@ pub(super) struct Change<'a> {
     pub(super) name: &'a str,
     /// `UpdateOptions` or `PatchOptions`
     pub(super) options: &'a str,
-    /// Whether it has to name the version it changes, unless the resource lets it be.
+    /// True if it has to name the version it changes, unless the resource lets it be.
     pub(super) replaces: bool,
 }
 
@@ -148,7 +148,8 @@ fn check_uid(
     Ok(())
 }
 
-/// Whether the change names the version it is for; and if so, that it is this one. The object has that version afterwards.
+/// Returns true if the change names the version that it is for, and fails if that is not the stored one. Afterwards the object
+/// has the stored version.
 fn check_version(
     writer: &Writer<'_>,
     change: &Change<'_>,

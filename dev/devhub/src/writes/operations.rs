@@ -52,7 +52,7 @@ fn lenient(object: &Value, operation: &PatchOperation) -> Option<Option<PatchOpe
     }
 }
 
-/// Whether the path is that of a field in an object that exists and has no such field.
+/// Returns true if the path is that of a field in an object that exists and has no such field.
 fn lacks(object: &Value, path: &Pointer) -> bool {
     let parent = path
         .parent()

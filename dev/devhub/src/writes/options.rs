@@ -70,7 +70,7 @@ pub(crate) enum FieldValidation {
 pub(crate) struct Outcome {
     /// The object, as the resource's version shows it. After a dry run, as it would be.
     pub(crate) object: Object,
-    /// Whether it was created.
+    /// True if it was created.
     pub(crate) created: bool,
 }
 

@@ -53,7 +53,7 @@ impl Connection {
         Ok((Self { sender }, driver))
     }
 
-    /// Whether it can take the next request; waits until the last one is over.
+    /// Returns true if it can take the next request; waits until the last one is over.
     pub(super) async fn is_usable(&mut self) -> bool {
         self.sender.ready().await.is_ok()
     }

@@ -62,7 +62,7 @@ impl Conditions {
         self.0.is_empty()
     }
 
-    /// Whether all of them hold.
+    /// Returns true if all of them hold.
     ///
     /// # Errors
     /// Some fail, and none is false: what the failurePolicy decides.

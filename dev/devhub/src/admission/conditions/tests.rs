@@ -15,7 +15,7 @@ fn object(value: Value) -> Object {
     Object::try_from(value).expect("an object")
 }
 
-/// Whether conditions hold for a write of `object` over `old`.
+/// Returns true if conditions hold for a write of `object` over `old`.
 fn hold(expressions: &[&str], new: Value, old: Value) -> Result<bool, String> {
     let read = |value: Value| (!value.is_null()).then(|| object(value));
     let (new, old) = (read(new), read(old));

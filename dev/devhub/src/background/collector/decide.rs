@@ -53,12 +53,12 @@ pub(super) fn owners(object: &Object) -> Vec<OwnerReference> {
         .collect()
 }
 
-/// Whether it waits for its dependents in a deletion in the foreground.
+/// Returns true if it waits for its dependents in a deletion in the foreground.
 pub(super) fn is_waiting(object: &Object) -> bool {
     object.is_deleting() && object.finalizers().contains(&FOREGROUND)
 }
 
-/// Whether the collector has to work off a finalizer of it.
+/// Returns true if the collector has to work off a finalizer of it.
 pub(super) fn is_finalizing(object: &Object) -> bool {
     is_waiting(object) || object.is_deleting() && object.finalizers().contains(&ORPHAN)
 }

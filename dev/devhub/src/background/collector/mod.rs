@@ -102,7 +102,7 @@ fn look(hand: &Hand, graph: &Graph, uid: &str, others: &mut Vec<String>) -> Opti
     }
 }
 
-/// Whether a dependent that an owner waits for still has to be told.
+/// Returns true if a dependent that an owner waits for still has to be told.
 fn is_unasked(world: &World, graph: &Graph, uid: &str) -> bool {
     let stored = graph.key(uid).and_then(|key| world.store.get(key));
     stored.is_some_and(|stored| !stored.object.is_deleting())

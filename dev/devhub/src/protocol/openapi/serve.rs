@@ -95,7 +95,7 @@ const PROTOBUF: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
 ];
 
-/// Whether one of these types will do. Where none is named, JSON will.
+/// Returns true if one of these types will do. Where none is named, JSON will.
 fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
     let mut accepted = headers.get_all(header::ACCEPT).iter().peekable();
     if accepted.peek().is_none() {

@@ -106,7 +106,7 @@ struct Message(HashMap<u32, Slot>);
 struct Slot {
     /// Its name in JSON; empty for a message whose fields are the object's own.
     name: &'static str,
-    /// Whether it counts even if it is zero.
+    /// True if it counts even if it is zero.
     counts_as_zero: bool,
     shape: Shape,
     sort: Sort,

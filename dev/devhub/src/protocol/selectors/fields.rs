@@ -43,7 +43,7 @@ impl FieldSelector {
         Self { terms: vec![term] }
     }
 
-    /// Whether it selects everything.
+    /// Returns true if it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
@@ -57,7 +57,7 @@ impl FieldSelector {
         term.map(|term| term.value.as_str())
     }
 
-    /// Whether the resource can be selected by all its fields.
+    /// Checks that the resource supports selection by all fields of the selector.
     ///
     /// # Errors
     /// The first field by which it cannot, in the API server's words.
@@ -76,7 +76,7 @@ impl FieldSelector {
         }
     }
 
-    /// Whether it selects the object.
+    /// Returns true if it selects the object.
     pub(crate) fn matches(&self, resource: &Resource, object: &Object) -> bool {
         self.terms.iter().all(|term| {
             let value = resource.field(object, &term.field);
@@ -162,7 +162,7 @@ fn unescape(value: &str) -> Result<String, String> {
     Ok(plain)
 }
 
-/// Whether the resource has none but the fields that every built-in resource has.
+/// Returns true if the resource has none but the fields that every built-in resource has.
 fn is_plain(resource: &Resource) -> bool {
     !resource.custom && resource.selectable_fields.is_empty()
 }

@@ -19,12 +19,12 @@ impl LabelSelector {
         text::parse(selector).map(|requirements| Self { requirements })
     }
 
-    /// Whether it selects everything.
+    /// Returns true if it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Whether it selects the object.
+    /// Returns true if it selects the object.
     pub(crate) fn matches(&self, object: &Object) -> bool {
         if self.requirements.is_empty() {
             return true;

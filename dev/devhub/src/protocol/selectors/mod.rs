@@ -17,12 +17,12 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Whether it selects everything.
+    /// Returns true if it selects everything.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether it selects the stored object.
+    /// Returns true if it selects the stored object.
     pub(crate) fn matches(&self, resource: &Resource, stored: &Object) -> bool {
         self.labels.matches(stored)
             && (self.fields.is_empty()

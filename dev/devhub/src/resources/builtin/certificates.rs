@@ -345,7 +345,7 @@ fn asks_for_everything(object: &Object) -> bool {
         })
 }
 
-/// Whether the writer may `verb` for this signer, or for all of its domain.
+/// Returns true if the writer may `verb` for this signer, or for all of its domain.
 fn may(write: &WriteTo<'_>, verb: &str, signer: &str) -> bool {
     let Some(user) = write.user else {
         return true;

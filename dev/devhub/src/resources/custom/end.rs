@@ -61,7 +61,7 @@ pub(crate) fn clean_up(world: &World, definition: &Key, now: Timestamp) -> bool 
     !left && let_go(world, definition, &stored, group, plural)
 }
 
-/// Whether an object is gone.
+/// Returns true if an object is gone.
 fn delete(world: &World, key: &Key, stored: &Stored, now: Timestamp) -> bool {
     let object = &stored.object;
     if object.finalizers().is_empty() {

@@ -31,7 +31,7 @@ pub(super) fn check(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<
     errors
 }
 
-/// Whether rules could meet a value that they are not written for.
+/// Returns true if rules could meet a value that they are not written for.
 fn blocks_rules(error: &FieldError) -> bool {
     use FieldErrorSort as S;
     matches!(

@@ -11,7 +11,7 @@ pub(super) fn fill_in(schema: &Schema, value: &mut Value) {
     fill(schema, value);
 }
 
-/// Whether a null means that nothing is there.
+/// Returns true if a null means that nothing is there.
 fn is_no_value(value: &Value, schema: &Schema) -> bool {
     let anything = schema.r#type == Type::Any && !schema.name.is_empty();
     value.is_null() && !schema.nullable && !anything

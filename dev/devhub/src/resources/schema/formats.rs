@@ -9,7 +9,7 @@ use regex::Regex;
 
 use super::Type;
 
-/// Whether a format is checked on values of a type.
+/// Returns true if a format is checked on values of a type.
 pub(super) fn is_known(format: &str, r#type: Type) -> bool {
     match r#type {
         Type::Any | Type::String => check_of(format).is_some(),
@@ -19,7 +19,7 @@ pub(super) fn is_known(format: &str, r#type: Type) -> bool {
     }
 }
 
-/// Whether a string is of a known format; true for unknown ones.
+/// Returns true if a string is of a known format; true for unknown ones.
 pub(super) fn matches(format: &str, text: &str) -> bool {
     check_of(format).is_none_or(|check| check(text))
 }

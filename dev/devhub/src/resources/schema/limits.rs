@@ -38,7 +38,7 @@ pub(super) struct Limits {
     pub(super) one_of: Vec<Schema>,
     pub(super) not: Option<Box<Schema>>,
     pub(super) rules: Vec<Rule>,
-    /// Whether there are rules here or below.
+    /// True if there are rules here or below.
     pub(super) any_rules: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Limits {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     pub(super) limit: f64,
-    /// Whether the limit itself is beyond it.
+    /// True if the limit itself is beyond it.
     pub(super) exclusive: bool,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Schema {
     pub(crate) description: String,
     /// Words about the type, where `description` is about a field of that type.
     pub(crate) type_description: String,
-    /// Whether null is a value.
+    /// True if null is a value.
     pub(crate) nullable: bool,
     /// `int32`, `date-time`, `byte`, ...
     pub(crate) format: String,
@@ -59,7 +59,7 @@ pub(crate) struct Schema {
     pub(crate) default: Option<Value>,
     /// How two lists are merged.
     pub(crate) list: ListKind,
-    /// Whether an object is replaced as a whole (`x-kubernetes-map-type: atomic`).
+    /// True if an object is replaced as a whole (`x-kubernetes-map-type: atomic`).
     pub(crate) atomic: bool,
     /// `x-kubernetes-preserve-unknown-fields`
     pub(crate) preserve_unknown: bool,

@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::check::same_item;
 use super::{OBJECT_META, Schema, lists};
 
+/// What a walk calls with a schema, a value, the old value, and the path.
+pub(super) type See<'a> = dyn FnMut(&Schema, &Value, Option<&Value>, &str) -> bool + 'a;
+
 /// Calls `see` with a value and with everything below it: each with its schema, the old value in its place, and its path (keys
 /// of maps in brackets). Metadata, which has rules of its own, is left out, and so is what is below a value that `see` returns
 /// false for.
@@ -13,7 +16,7 @@ pub(super) fn walk(
     value: &Value,
     old: Option<&Value>,
     at: &str,
-    see: &mut dyn FnMut(&Schema, &Value, Option<&Value>, &str) -> bool,
+    see: &mut See<'_>,
 ) {
     if !see(schema, value, old, at) {
         return;

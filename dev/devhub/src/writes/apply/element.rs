@@ -140,7 +140,7 @@ impl Ord for Scalar {
     }
 }
 
-/// Whether two values are the same; numbers by what they mean.
+/// Returns true if two values are the same; numbers by what they mean.
 pub(crate) fn same(one: &Value, other: &Value) -> bool {
     compare(one, other) == Ordering::Equal
 }

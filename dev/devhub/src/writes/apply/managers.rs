@@ -243,7 +243,7 @@ fn entry(id: &ManagerId, owned: &Owned) -> Value {
     Value::Object(entry)
 }
 
-/// Whether managedFields were sent that mean: forget them. `[]`, or `[{}]`.
+/// Returns true for managedFields that reset the ownership: `[]`, or `[{}]`.
 pub(crate) fn is_reset(object: &Object) -> bool {
     match object.at(&["metadata", "managedFields"]) {
         Some(Value::Array(entries)) => match entries.as_slice() {

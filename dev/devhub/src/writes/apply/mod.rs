@@ -44,7 +44,7 @@ pub(crate) struct Manager<'a> {
     pub(crate) api_version: &'a str,
     /// The kind of the object.
     pub(crate) kind: &'a str,
-    /// Whether the kind comes from a CustomResourceDefinition. Built-in kinds have some fields, empty, before anybody wrote
+    /// True if the kind comes from a CustomResourceDefinition. Built-in kinds have some fields, empty, before anybody wrote
     /// them.
     pub(crate) custom: bool,
     /// The subresource; empty for the object.

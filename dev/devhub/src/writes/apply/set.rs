@@ -53,17 +53,17 @@ impl FieldSet {
         }
     }
 
-    /// Whether no path is in it.
+    /// Returns true if no path is in it.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether this one step is a path in it.
+    /// Returns true if this one step is a path in it.
     pub(crate) fn has(&self, element: &PathElement) -> bool {
         self.0.get(element).is_some_and(|node| node.member)
     }
 
-    /// Whether the path is in it.
+    /// Returns true if the path is in it.
     pub(crate) fn has_path(&self, path: &[PathElement]) -> bool {
         match path.split_last() {
             None => false,

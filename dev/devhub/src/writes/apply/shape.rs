@@ -140,7 +140,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether the step is a field that the schema names.
+    /// Returns true if the step is a field that the schema names.
     pub(crate) fn names(self, element: &PathElement) -> bool {
         match (element, self.sort(Some(&Value::Object(<_>::default())))) {
             (PathElement::Field(name), Sort::Map(map)) => map.declares(name),
@@ -150,7 +150,7 @@ impl<'a> Shape<'a> {
 }
 
 impl<'a> MapShape<'a> {
-    /// Whether the schema names this field.
+    /// Returns true if the schema names this field.
     pub(crate) fn declares(self, name: &str) -> bool {
         self.declared(name).is_some()
     }
@@ -188,7 +188,7 @@ impl<'a> MapShape<'a> {
         self.field(name).unwrap_or(Shape::Deduced)
     }
 
-    /// Whether nothing is known of its fields.
+    /// Returns true if nothing is known of its fields.
     pub(crate) fn is_deduced(self) -> bool {
         match self.of {
             Shape::Known { schema, object, .. } => {
@@ -200,7 +200,7 @@ impl<'a> MapShape<'a> {
 }
 
 impl<'a> ListShape<'a> {
-    /// Whether it is one value.
+    /// Returns true if it is one value.
     pub(crate) fn is_atomic(self) -> bool {
         *self.kind == ListKind::Atomic
     }

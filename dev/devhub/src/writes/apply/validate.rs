@@ -95,7 +95,7 @@ fn is_scalar(scalar: ScalarType, value: &Value) -> bool {
     )
 }
 
-/// Whether every item of a set or map in a stored object has a place there. Its other flaws do not hinder ownership.
+/// Returns true if every item of a set or map in a stored object has a place there. Its other flaws do not hinder ownership.
 pub(crate) fn is_indexable(value: &Value, shape: Shape<'_>) -> bool {
     match (shape.sort(Some(value)), value) {
         (Sort::Map(map), Value::Object(fields)) => fields
