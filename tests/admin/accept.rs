@@ -794,7 +794,7 @@ async fn what_comes_while_it_waits_is_approved_by_its_key_or_not_at_all() {
     );
     assert!(output.failed().contains(&told), "{output:?}");
     let remedy = format!(
-        ", key {key}; add --fingerprint {key} to approve this key, or --yes to approve whichever comes\n"
+        ", key {key}; add --fingerprint {key} to approve this key, or --yes to approve any key\n"
     );
     assert!(output.failed().contains(&remedy), "{output:?}");
     assert!(is_pending(&house, &csr).await);
@@ -835,7 +835,7 @@ CSR {right} already approved
 CSR {csr} is not approved: the cluster has already joined, [..]
 Your managed cluster {c} has joined the Hub successfully.
 $ berth accept {c} --fingerprint SHA256:00
-error: invalid value 'SHA256:00' for '--fingerprint <SHA256:HEX,...>': it must be SHA256: and 64 hexadecimal digits
+error: invalid value 'SHA256:00' for '--fingerprint <SHA256:HEX,...>': expected SHA256: and 64 hexadecimal digits
 ...
 ? 2
 ",

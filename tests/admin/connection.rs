@@ -126,7 +126,7 @@ async fn flags_of_the_hub_before_a_server_are_refused() {
     assert!(
         output
             .stderr
-            .contains("write the command's own flags after it"),
+            .contains("write the flags of this command after it"),
         "{output:?}"
     );
 }

@@ -342,7 +342,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
         severity: "fault",
         object: OF_CLUSTERS,
         says: "the API server cannot call the webhook",
-        remedy: "see that the gate runs",
+        remedy: "check that the gate runs",
     };
     ward.finds(expected, &["webhook-certificate"]).await;
     ward.register().await;
@@ -716,7 +716,7 @@ fn dry_run_fails() -> Expected<'static> {
         severity: "fault",
         object: OF_SETS,
         says: "the API server cannot call the webhook",
-        remedy: "see",
+        remedy: "registration",
     }
 }
 
@@ -748,7 +748,7 @@ async fn who_may_not_look_is_told_what_is_missing() {
         "UNKNOWN registrations:\n  could not be checked: the mutatingwebhookconfigurations: you need verb \"list\" on \
          mutatingwebhookconfigurations.admissionregistration.k8s.io\n",
         "UNKNOWN dry-run: validatingwebhookconfiguration/managedclustervalidators.admission.cluster.open-cluster-management.io\n  \
-         could not be checked: whether a malformed ManagedCluster is refused, by Berth: you need verb \"create\" on \
+         could not be checked: whether Berth refuses a malformed ManagedCluster: you need verb \"create\" on \
          managedclusters.cluster.open-cluster-management.io\n",
         "UNKNOWN controller: lease/registration-controller-lock in open-cluster-management-hub\n",
         "UNKNOWN certificate-requests:\n",
@@ -819,7 +819,7 @@ async fn a_certificate_that_is_served_is_looked_at() {
         check: "webhook-certificate",
         severity: "fault",
         object: &object,
-        says: "the certificate does not have the name \"127.0.0.1\", by which the API server calls; it has \"else.example\"",
+        says: "the certificate does not have the name \"127.0.0.1\", which the API server expects; it has \"else.example\"",
         remedy: "manifests/README.md",
     };
     ward.finds(expected, &["dry-run"]).await;

@@ -176,6 +176,6 @@ impl<'a> Query<'a> {
 
     /// Returns true if changes are to follow. If no object of the names was found, the command ends.
     pub(super) fn goes_on<K>(&self, found: &Found<K>) -> bool {
-        self.args.watch && !(found.items.is_empty() && !self.asked.names.is_empty())
+        self.args.watch && (self.asked.names.is_empty() || !found.items.is_empty())
     }
 }

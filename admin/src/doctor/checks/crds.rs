@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_manifests::files;
+use berth_manifests::{Manifest, files};
 use serde_json::Value;
 
 use crate::doctor::facts::Facts;
@@ -31,10 +31,7 @@ const NEEDED: [&str; 12] = [
 
 /// Returns the shipped CRDs of a hub. A test keeps them equal to those that are generated from the types.
 pub(crate) fn expected() -> Vec<Value> {
-    files::CRDS
-        .iter()
-        .flat_map(|manifest| manifest.documents())
-        .collect()
+    files::CRDS.iter().flat_map(Manifest::documents).collect()
 }
 
 /// Returns the name of a CRD, such as `managedclusters.cluster.open-cluster-management.io`.
