@@ -9,7 +9,7 @@ use berth_certs::managed::state::ANNOTATIONS;
 use berth_certs::managed::{Bundle, Content, Reading, Shape, State};
 use berth_hub::{Call, CallError, HubApi, JSON_PATCH, optional};
 use berth_lease::Term;
-use berth_reconcile::{WatchError, Watched};
+use berth_reconcile::{Item, WatchError, Watched};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -83,7 +83,7 @@ impl Objects {
     /// The Secret, to be followed.
     pub(crate) fn watched_secret(&self) -> Watched<Value> {
         let kind = GroupVersionResource::new("", "v1", "secrets");
-        Watched::new("secrets", kind, |item| item.parse())
+        Watched::new("secrets", kind, whole)
             .within(&self.namespace)
             .named(&self.name)
     }
@@ -341,6 +341,11 @@ impl std::fmt::Display for Registration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.resource(), self.name)
     }
+}
+
+/// Reads a whole object.
+fn whole(item: &Item<'_>) -> Result<Value, serde_json::Error> {
+    item.parse()
 }
 
 /// Puts a state into a Secret. Annotations and labels of other clients stay.
