@@ -125,7 +125,7 @@ webhooks! {
         manifest: files::CLUSTER_VALIDATORS,
         missing: Missing {
             is_fault: true,
-            effect: "whoever may write a ManagedCluster may accept it, and put it into any set",
+            effect: "any user who may write a ManagedCluster may accept it, and put it into any set",
         },
         probe: Some(Probe {
             namespace: None,
@@ -179,7 +179,7 @@ webhooks! {
         manifest: files::BINDING_VALIDATORS,
         missing: Missing {
             is_fault: true,
-            effect: "whoever may write bindings may bind any set, anywhere",
+            effect: "any user who may write bindings may bind any set, anywhere",
         },
         probe: Some(Probe {
             // Every hub has this namespace.

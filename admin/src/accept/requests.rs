@@ -1,6 +1,6 @@
 //! Decides which CSRs of a cluster are approved.
 //!
-//! A CSR requests an identity: whoever holds its key acts as the cluster on the hub. So a CSR has to meet three conditions. It
+//! A CSR requests an identity: the holder of its key acts as the cluster on the hub. So a CSR has to meet three conditions. It
 //! is a CSR of this cluster, by the checks of the hub's own reconcilers (label, signer, subject, usages, signature). Its sender
 //! used bootstrap credentials. And no other requester competes with it.
 

@@ -40,7 +40,7 @@ async fn faults_of_an_installation_are_found_one_by_one() {
         check: "registrations",
         severity: "fault",
         object: OF_BINDINGS,
-        says: "it does not exist: whoever may write bindings may bind any set",
+        says: "it does not exist: any user who may write bindings may bind any set",
         remedy: "kubectl apply -k",
     };
     ward.finds(expected, &[]).await;

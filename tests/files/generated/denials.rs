@@ -27,7 +27,7 @@ says how to check it. Names are examples.
 
 | code | reason | means |
 |---|---|---|
-| 400 | `BadRequest` | Something is wrong with the object, whoever writes it. |
+| 400 | `BadRequest` | The object is invalid, whichever user writes it. |
 | 403 | `Forbidden` | The object is fine; a permission is missing, or the state of the hub forbids it now. |
 | 413 | `RequestEntityTooLarge` | The review is larger than any API server's. |
 | 429 | `TooManyRequests` | The gate is busy. No denial: try again. |

@@ -8,6 +8,7 @@ use crate::lifecycle::hub::{
     owned_paths, rbac_path,
 };
 use berth_testkit::cluster::fresh;
+use berth_testkit::{eventually, when};
 
 fn labels(cluster: &str) -> Value {
     json!({"open-cluster-management.io/cluster-name": cluster})
@@ -263,10 +264,13 @@ async fn a_hub_that_is_as_it_should_be_is_left_alone() {
     // It has seen everything when it does something.
     let witness = fresh("witness");
     hub.accepted(&witness).await;
-    assert_eq!(hub.quiet(&paths).await, before);
-    let writes = hub.reconcilers.writes();
+    let writes = eventually("the writes for the witness", async || {
+        when(hub.reconcilers.writes(), |it| it.values().sum::<u64>() >= 8)
+    })
+    .await;
     let count: u64 = writes.values().sum();
-    assert_eq!(count, 8, "those of the witness, and no more: {writes:#?}");
+    assert_eq!(count, 8, "those for the witness, and no more: {writes:#?}");
+    assert_eq!(hub.quiet(&paths).await, before);
     for name in names.iter().chain([&witness]) {
         hub.delete(&cluster_path(name)).await;
         hub.gone(&cluster_path(name)).await;

@@ -50,7 +50,11 @@ async fn add_ons_are_shown_and_unknown_with_their_cluster() {
     let held = json!({"finalizers": ["example.com/held"]});
     let leaving = hub.addon(&name, "leaving", held).await;
     // Nobody has heard of its agent: nothing is shown.
-    hub.quiet(std::slice::from_ref(&path)).await;
+    let later = fresh("later");
+    hub.accepted(&later).await;
+    hub.report_available(&later, "True").await;
+    hub.addon(&later, "search", json!({})).await;
+    hub.shows(&later, &[("search", "unreachable")]).await;
     hub.shows(&name, &[]).await;
     hub.report_available(&name, "True").await;
     let both = [("leaving", "unreachable"), ("search", "unreachable")];

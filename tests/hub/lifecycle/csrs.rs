@@ -326,6 +326,9 @@ async fn listed_users_bring_clusters_that_are_new_or_silent_and_no_others() {
     hub.condition(&second, ACCEPTED, "False", "HubClusterAdminDenied")
         .await;
     Csr::new(&second, "agent1").sent_by(&listed).await;
+    // The response to a later request shows that this one has been seen.
+    let later = Csr::new(&third, "agent3").sent_by(&unlisted).await;
+    hub.left(&later).await;
 
     // Its agent is silent: it may have lost its certificate.
     hub.condition(

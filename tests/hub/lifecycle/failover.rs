@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use crate::lifecycle::hub::{
     AVAILABLE, HubWithReconcilers, cluster_path, condition, owned_paths, taints,
 };
-use crate::lifecycle::killed::{KINDS, live, state};
+use crate::lifecycle::killed::{KINDS, live, states};
 use crate::lifecycle::proxy::{Asked, Line, Proxy};
 use berth_testkit::cluster::http::Answer;
 use berth_testkit::cluster::{Private, fresh};
@@ -316,14 +316,12 @@ async fn end_as_in_the_calm(
             live_on(hub, name, kind).await;
         }
     }
-    let calm_states = join_all(calm.iter().map(|(name, _)| state(hub, name))).await;
-    for some in clusters.chunks(20) {
-        join_all(some.iter().map(async |(name, kind)| {
-            let mut calm = calm.iter().zip(&calm_states);
-            let (_, calm) = calm.find(|((_, of), _)| of == kind).unwrap();
-            assert_eq!(state(hub, name).await, *calm, "{name}");
-        }))
-        .await;
+    let all: Vec<_> = calm.iter().chain(&clusters).collect();
+    let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
+    let states = states(hub, &names).await;
+    for ((name, kind), state) in all.iter().zip(&states) {
+        let calm = calm.iter().position(|(_, of)| of == kind).unwrap();
+        assert_eq!(*state, states[calm], "{name}");
     }
 
     // Other tests use the hub after this one.

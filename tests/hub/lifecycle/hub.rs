@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::LazyLock;
-use std::time::Duration;
 
 use berth_api::GroupVersionResource;
 use berth_lifecycle::engine::{Ended, Engine, Metrics};
 use berth_lifecycle_core::config::Config;
+use jiff::{SignedDuration, Timestamp};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use prometheus::Registry;
 use prometheus::proto::MetricFamily;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lifecycle::proxy::Proxy;
 use berth_testkit::cluster::http::Answer;
-use berth_testkit::cluster::{CRDS, Cluster, Person, Private, documents_of};
+use berth_testkit::cluster::{CRDS, Cluster, Person, Private, documents_of, fresh};
 pub use berth_testkit::csr::CSRS;
 use berth_testkit::process::once;
 use berth_testkit::{eventually, when};
@@ -95,7 +95,7 @@ impl HubWithReconcilers<Private> {
         (hub, proxy)
     }
 
-    /// The same, with reconcilers that have run for a moment when the kinds come that they look after.
+    /// The same, with reconcilers that start before the CRDs of the kinds that they reconcile exist.
     pub async fn private_before_its_kinds(config: Config) -> Self {
         let cluster = Cluster::private().await;
         let admin = cluster.admin().await;
@@ -105,7 +105,10 @@ impl HubWithReconcilers<Private> {
         }
         install_account(&cluster).await;
         let reconcilers = Reconcilers::start(&cluster, config).await;
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        eventually("watches that fail again and again", async || {
+            when(reconcilers.watch_errors("managedclusters"), |it| *it > 1)
+        })
+        .await;
         install(&cluster).await;
         Self {
             admin,
@@ -279,22 +282,37 @@ impl<C: Deref<Target = Cluster>> HubWithReconcilers<C> {
         self.once(&lease_path(name), "there", |_| true).await
     }
 
-    /// Returns when nobody has written an object of these for a while.
+    /// The objects, once the reconcilers have nothing to write to them: they have dealt with a later cluster, and the
+    /// objects are as before.
     pub async fn quiet(&self, paths: &[String]) -> Vec<Value> {
-        let mut before = Vec::new();
-        eventually("objects that nobody writes", async || {
-            let mut objects = Vec::new();
-            for path in paths {
-                objects.push(self.get(path).await.body);
-            }
-            let is_quiet = objects == before;
-            before.clone_from(&objects);
-            if !is_quiet {
-                tokio::time::sleep(Duration::from_millis(700)).await;
-            }
-            when(objects, |_| is_quiet)
+        eventually("objects that are not written any more", async || {
+            let before = self.read(paths).await;
+            self.later_cluster().await;
+            when(self.read(paths).await, |it| *it == before)
         })
         .await
+    }
+
+    /// The objects as they are now.
+    pub async fn read(&self, paths: &[String]) -> Vec<Value> {
+        let mut objects = Vec::new();
+        for path in paths {
+            objects.push(self.get(path).await.body);
+        }
+        objects
+    }
+
+    /// A cluster comes, is accepted, renews its lease and goes. When this returns, the reconcilers have seen all earlier
+    /// changes of ManagedClusters and of their leases: watches report changes in their order.
+    async fn later_cluster(&self) {
+        let name = fresh("later");
+        self.accepted(&name).await;
+        let hour_ago = Timestamp::now() - SignedDuration::from_hours(1);
+        self.renew_at(&name, hour_ago).await;
+        self.condition(&name, CLOCK_SYNCED, "False", "ManagedClusterClockOutOfSync")
+            .await;
+        self.delete(&cluster_path(&name)).await;
+        self.gone(&cluster_path(&name)).await;
     }
 }
 
@@ -369,25 +387,36 @@ impl Reconcilers {
 }
 
 impl Reconcilers {
-    /// What they have written, and how often, but for the counts of members that sets show: by reconciler, resource, verb
-    /// and code.
+    /// The number of writes by reconciler, resource, verb and code, without those that keep the status of sets.
     pub fn writes(&self) -> BTreeMap<String, u64> {
+        let mut writes = self.counts(
+            "berth_writes_total",
+            &["reconciler", "resource", "verb", "code"],
+        );
+        writes.retain(|write, _| !write.starts_with("set_status"));
+        writes
+    }
+
+    /// How often the watch of a resource has failed.
+    fn watch_errors(&self, resource: &str) -> u64 {
+        let errors = self.counts("berth_watch_errors_total", &["resource"]);
+        errors.get(resource).copied().unwrap_or_default()
+    }
+
+    /// The values of a counter, by the values of its labels, which are separated by spaces.
+    fn counts(&self, counter: &str, labels: &[&str]) -> BTreeMap<String, u64> {
         let families = self.registry.gather();
-        let families = families
-            .iter()
-            .filter(|family| family.name() == "berth_writes_total");
+        let families = families.iter().filter(|family| family.name() == counter);
         families
             .flat_map(MetricFamily::get_metric)
             .map(|metric| {
-                let labels = metric.get_label();
-                let of = |name: &str| {
-                    let label = labels.iter().find(|label| label.name() == name);
-                    label.unwrap().value()
+                let of = |name: &&str| {
+                    let mut labels = metric.get_label().iter();
+                    labels.find(|label| label.name() == *name).unwrap().value()
                 };
-                let words = ["reconciler", "resource", "verb", "code"].map(of);
+                let words: Vec<_> = labels.iter().map(of).collect();
                 (words.join(" "), metric.get_counter().get_value() as u64)
             })
-            .filter(|(write, _)| !write.starts_with("set_status"))
             .collect()
     }
 }

@@ -50,16 +50,21 @@ pub async fn live(hub: &Own, name: &str, kind: &str) {
     }
 }
 
-/// Everything about a cluster that does not differ from run to run.
-pub async fn state(hub: &Own, name: &str) -> Vec<Value> {
-    let paths = [owned_paths(name), vec![cluster_path(name)]].concat();
-    let mut objects = hub.quiet(&paths).await;
-    for object in &mut objects {
-        forget(object);
-    }
-    let text = serde_json::to_string(&objects).unwrap();
-    // The clusters have different names.
-    serde_json::from_str(&text.replace(name, "NAME")).unwrap()
+/// The objects of each cluster, without the fields that differ from run to run, once nothing is written any more.
+pub async fn states(hub: &Own, names: &[&str]) -> Vec<Vec<Value>> {
+    let paths = names
+        .iter()
+        .map(|name| [owned_paths(name), vec![cluster_path(name)]].concat());
+    let paths: Vec<_> = paths.collect();
+    let mut objects = hub.quiet(&paths.concat()).await.into_iter();
+    let states = names.iter().zip(&paths).map(|(name, paths)| {
+        let mut objects: Vec<_> = objects.by_ref().take(paths.len()).collect();
+        objects.iter_mut().for_each(forget);
+        let text = serde_json::to_string(&objects).unwrap();
+        // The clusters have different names.
+        serde_json::from_str(&text.replace(*name, "NAME")).unwrap()
+    });
+    states.collect()
 }
 
 /// Removes the fields that differ from run to run.
@@ -116,10 +121,11 @@ async fn killed_a_hundred_times_it_ends_in_the_same_objects() {
     tokio::join!(kills, lives);
 
     for kind in KINDS {
-        let calm = state(&hub, &format!("calm-{kind}")).await;
-        for round in 0..3 {
-            let killed = state(&hub, &format!("killed-{kind}-{round}")).await;
-            assert_eq!(killed, calm, "{kind}, {round}");
+        let mut names = vec![format!("calm-{kind}")];
+        names.extend((0..3).map(|round| format!("killed-{kind}-{round}")));
+        let states = states(&hub, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        for (name, state) in names.iter().zip(&states) {
+            assert_eq!(*state, states[0], "{name}");
         }
     }
     // Other tests use the hub after this one.

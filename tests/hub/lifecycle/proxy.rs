@@ -85,6 +85,14 @@ struct State {
     line: watch::Sender<Line>,
     /// How often all watches have been cut.
     cuts: watch::Sender<u64>,
+    connections: watch::Sender<Connections>,
+}
+
+/// Counts of connections from the reconcilers.
+#[derive(Clone, Copy, Default)]
+struct Connections {
+    begun: usize,
+    ended: usize,
 }
 
 // === impl Proxy ===
@@ -100,6 +108,7 @@ impl Proxy {
             asked: Mutex::default(),
             line: watch::Sender::new(Line::Up),
             cuts: watch::Sender::new(0),
+            connections: watch::Sender::default(),
         });
         tokio::spawn(serve(listener, Arc::clone(&state)));
         Self { url, state }
@@ -112,6 +121,16 @@ impl Proxy {
 
     pub fn line(&self, line: Line) {
         self.state.line.send_replace(line);
+    }
+
+    /// Ends all connections, and returns when they have ended. New ones are accepted again.
+    pub async fn end_connections(&self) {
+        let begun = self.state.connections.borrow().begun;
+        self.line(Line::Cut);
+        let mut connections = self.state.connections.subscribe();
+        let ended = connections.wait_for(|it| it.ended >= begun).await;
+        drop(ended.unwrap());
+        self.line(Line::Up);
     }
 
     /// Ends all watches, each in the middle of an event.
@@ -342,6 +361,8 @@ async fn serve(listener: TcpListener, state: Arc<State>) {
     while let Ok((tcp, _)) = listener.accept().await {
         let state = Arc::clone(&state);
         let mut line = state.line.subscribe();
+        let connections = state.connections.clone();
+        connections.send_modify(|it| it.begun += 1);
         let service = service_fn(move |request| {
             let state = Arc::clone(&state);
             async move { state.answer(request).await }
@@ -351,6 +372,7 @@ async fn serve(listener: TcpListener, state: Arc<State>) {
                 _ = http1::Builder::new().serve_connection(TokioIo::new(tcp), service) => {}
                 _ = line.wait_for(|line| *line == Line::Cut) => {}
             }
+            connections.send_modify(|it| it.ended += 1);
         });
     }
 }

@@ -12,7 +12,7 @@ use crate::lifecycle::hub::{
     ACCEPTED, AVAILABLE, CLOCK_SYNCED, HubWithReconcilers, Reconcilers, account, cluster_path,
     condition, config, lease_path, namespace_path, owned_paths, rbac_path, taints,
 };
-use crate::lifecycle::killed::{forget, state};
+use crate::lifecycle::killed::{forget, states};
 use crate::lifecycle::proxy::{Asked, Fault, Line, Proxy};
 use berth_testkit::cluster::{Private, documents_of, fresh};
 use berth_testkit::{eventually, when};
@@ -73,7 +73,8 @@ async fn end_as_one_without_trouble(
     )
     .await;
     join_all(clusters.iter().map(|(name, _)| lived(&hub, name))).await;
-    let states = join_all(clusters.iter().map(|(name, _)| state(&hub, name))).await;
+    let names: Vec<_> = clusters.iter().map(|(name, _)| name.as_str()).collect();
+    let states = states(&hub, &names).await;
     for ((name, fault), state) in clusters.iter().zip(&states) {
         assert_eq!(*state, states[0], "{name}: {fault:?}");
         let told = hub.events(name, name, "AvailableUnknown").await;
@@ -228,9 +229,14 @@ async fn what_happens_while_watches_are_cut_all_the_time_is_seen() {
     for path in owned_paths(&calm) {
         hub.once(&path, "there", |_| true).await;
     }
-    let calm = state(&hub, &calm).await;
-    for name in &names {
-        assert_eq!(state(&hub, name).await, calm, "{name}");
+    let all: Vec<_> = [&calm]
+        .into_iter()
+        .chain(&names)
+        .map(String::as_str)
+        .collect();
+    let states = states(&hub, &all).await;
+    for (name, state) in all.iter().zip(&states) {
+        assert_eq!(*state, states[0], "{name}");
     }
 }
 
@@ -251,6 +257,7 @@ async fn gone_for_long(line: Line) {
     let paths = [&lively, &silent].map(|name| cluster_path(name));
     let before = hub.quiet(&paths).await;
     proxy.line(line);
+    // Longer than a lease of a second may go without renewal: this time is what the test is about.
     sleep(Duration::from_millis(5500)).await;
     proxy.line(Line::Up);
     let back = Instant::now();
@@ -360,9 +367,7 @@ async fn a_write_that_is_never_answered_keeps_nobody_else_waiting() {
     );
     // The test ends the connections, which would otherwise end at their deadline.
     proxy.rule(|_| Fault::Pass);
-    proxy.line(Line::Cut);
-    sleep(Duration::from_millis(200)).await;
-    proxy.line(Line::Up);
+    proxy.end_connections().await;
     for name in &stuck {
         hub.condition(name, ACCEPTED, "True", "HubClusterAdminAccepted")
             .await;
@@ -420,7 +425,8 @@ async fn a_write_that_is_refused_for_good_is_told_and_keeps_nobody_else_waiting(
     proxy.rule(|_| Fault::Pass);
     hub.condition(&refused, ACCEPTED, "True", "HubClusterAdminAccepted")
         .await;
-    assert_eq!(state(&hub, &refused).await, state(&hub, &free).await);
+    let states = states(&hub, &[&refused, &free]).await;
+    assert_eq!(states[0], states[1]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

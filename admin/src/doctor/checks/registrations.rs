@@ -380,9 +380,9 @@ mod tests {
         });
         let expected = [
             "fault: it does not exist: clusters do not get",
-            "fault: it does not exist: whoever may write a ManagedCluster",
+            "fault: it does not exist: any user who may write a ManagedCluster",
             "warning: it does not exist: sets",
-            "fault: it does not exist: whoever may write bindings",
+            "fault: it does not exist: any user who may write bindings",
             "warning: it does not exist: an agent may file",
         ];
         assert_eq!(told(&check(&facts), &expected), expected);
