@@ -215,7 +215,7 @@ fn what_is_wrong_is_named() {
             "--namespace=",
             "--namespace: \"\" is not a valid name of a Namespace",
         ),
-        ("--feature-gates=Nonsense=true", "\"Nonsense\" is not known"),
+        ("--feature-gates=Nonsense=true", "unknown gate \"Nonsense\""),
         (
             "--leader-election-lease-duration=10s",
             "--leader-election-lease-duration, --leader-election-renew-deadline, --leader-election-retry-period: leader \

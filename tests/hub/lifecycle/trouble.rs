@@ -255,7 +255,7 @@ async fn gone_for_long(line: Line) {
         hub.renew(name).await;
     }
     let paths = [&lively, &silent].map(|name| cluster_path(name));
-    let before = hub.quiet(&paths).await;
+    let before = hub.read(&paths).await;
     proxy.line(line);
     // Longer than a lease of a second may go without renewal: this time is what the test is about.
     sleep(Duration::from_millis(5500)).await;
