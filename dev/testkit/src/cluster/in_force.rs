@@ -25,6 +25,26 @@ pub async fn wait_until_in_force(cluster: &Cluster) {
     }
 }
 
+/// Deletes the registrations that earlier tests left, and returns when the hub does not call them any more.
+pub(super) async fn remove_registrations(cluster: &Cluster) {
+    let admin = cluster.admin().await;
+    let mut has_any = false;
+    for resource in [
+        "mutatingwebhookconfigurations",
+        "validatingwebhookconfigurations",
+    ] {
+        let path = format!("/apis/admissionregistration.k8s.io/v1/{resource}");
+        let list = admin.get(&path).await.unwrap();
+        if list.body["items"] != json!([]) {
+            has_any = true;
+            admin.delete(&path).await.unwrap().ok();
+        }
+    }
+    if has_any {
+        wait_until_in_force(cluster).await;
+    }
+}
+
 /// A registration that refuses ConfigMaps with a label of its name, and selects no others.
 fn sentinel(kind: &str) -> Value {
     let name = fresh("sentinel");

@@ -86,7 +86,9 @@ impl Cluster {
             return Private::Own(Box::new(Self::start().await));
         }
         let lent = LENT.lock().await;
-        Private::Lent(SPARE.get_or_init(Self::start).await, lent)
+        let cluster = SPARE.get_or_init(Self::start).await;
+        in_force::remove_registrations(cluster).await;
+        Private::Lent(cluster, lent)
     }
 
     /// A new hub; if it is devhub, with these options.
