@@ -255,6 +255,8 @@ async fn gone_for_long(line: Line) {
         hub.renew(name).await;
     }
     let paths = [&lively, &silent].map(|name| cluster_path(name));
+    // Both have been silent for a while, but not for too long, when the hub goes away.
+    sleep(Duration::from_millis(1500)).await;
     let before = hub.read(&paths).await;
     proxy.line(line);
     // Longer than a lease of a second may go without renewal: this time is what the test is about.
