@@ -5,11 +5,10 @@
 
 use std::time::{Duration, Instant};
 
-use berth_api::conditions::{FALSE, TRUE, cluster};
-use berth_api::text::is_plain;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-
 use berth_api::Now;
+use berth_api::conditions::{FALSE, TRUE, cluster};
+use berth_api::text::{cut_bytes, is_plain};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 /// How long a failure lasts before it is reported.
 const GRACE: Duration = Duration::from_secs(20);
@@ -133,7 +132,7 @@ fn shown(error: &str) -> String {
         .map(|c| if is_plain(c) { c } else { ' ' })
         .collect();
     if shown.len() > LONGEST_ERROR {
-        shown.truncate(shown.floor_char_boundary(LONGEST_ERROR));
+        shown.truncate(cut_bytes(&shown, LONGEST_ERROR).len());
         shown.push('…');
     }
     shown
