@@ -2,8 +2,7 @@
 //!
 //! The rules decode these parts instead of the whole stored types. So the hot path makes no copies, and the gate ignores
 //! all fields that it does not guard. Decoding is strict: a label that is not a string, a lease duration that is not an
-//! integer, a list in place of an object, or a duplicate key is an error. Decoded through `serde_path_to_error`, the error
-//! names the field. `null` counts as absent, as in Go.
+//! integer, a list in place of an object, or a duplicate key is an error. `null` counts as absent, as in Go.
 //!
 //! The memory of a review is bounded whatever it contains: a list is kept up to a limit, and further items are only
 //! counted ([`List`]). Errors do not quote long text.
@@ -253,18 +252,21 @@ impl<'de> Entries<'de> for ReadLabels {
             ..Labels::default()
         };
         while let Some(key) = map.next_key::<Text<'de>>()? {
-            let value = map.next_value::<Option<Text<'de>>>()?.unwrap_or_default();
             let read = match key.as_str() {
-                labels::CLUSTER_SET => &mut labels.set,
-                labels::RETIRED_CLUSTER_SET => &mut labels.retired_set,
-                labels::CLUSTER_NAME => &mut labels.cluster_name,
-                _ => continue,
+                labels::CLUSTER_SET => Some(&mut labels.set),
+                labels::RETIRED_CLUSTER_SET => Some(&mut labels.retired_set),
+                labels::CLUSTER_NAME => Some(&mut labels.cluster_name),
+                _ => None,
             };
-            if read.replace(value).is_some() {
+            if read.as_ref().is_some_and(|label| label.is_some()) {
                 return Err(A::Error::custom(format_args!(
                     "duplicate label {:?}",
                     key.as_str()
                 )));
+            }
+            let value = map.next_value::<Option<Text<'de>>>()?.unwrap_or_default();
+            if let Some(label) = read {
+                *label = Some(value);
             }
         }
         Ok(labels)

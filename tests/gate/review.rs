@@ -273,7 +273,7 @@ fn what_cannot_be_decided_says_what_is_missing() {
         ),
         (
             &["--as", "a", "-f", "broken.yaml"],
-            "broken.yaml, document 1: not YAML or JSON",
+            "broken.yaml, document 1: not YAML",
         ),
         (
             &["--as", "a", "-f", "empty.yaml"],

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use berth_rbac::implied_groups;
-use berth_review::Webhook;
+use berth_review::{Webhook, documents};
 use serde_json::{Value, json};
 
 use super::Args;
@@ -60,17 +60,11 @@ fn read(file: &Path) -> anyhow::Result<Vec<(String, Value)>> {
         std::fs::read_to_string(file).with_context(|| name.clone())?
     };
     let mut objects = Vec::new();
-    for (i, document) in serde_saphyr::read::<_, Value>(&mut text.as_bytes()).enumerate() {
+    let documents = documents(&text)
+        .map_err(|error| anyhow::anyhow!("{name}, document {}: {error}", error.document))?;
+    for (i, document) in documents.into_iter().enumerate() {
         let at = format!("{name}, document {}", i + 1);
-        let document = document.map_err(|error| {
-            let error = error.to_string();
-            anyhow::anyhow!(
-                "{at}: not YAML or JSON: {}",
-                error.lines().next().unwrap_or_default()
-            )
-        })?;
         match document {
-            Value::Null => {}
             Value::Object(mut list) if list.get("kind").is_some_and(|kind| kind == "List") => {
                 let Some(Value::Array(items)) = list.remove("items") else {
                     bail!("{at}: a List needs items")

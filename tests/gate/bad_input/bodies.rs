@@ -129,7 +129,7 @@ fn no_reviews() -> Vec<Row> {
             "half a review",
             text()[..2000].to_owned(),
             Uid,
-            "cannot decode the AdmissionReview: request.object.metadata.managedFields: EOF while parsing…",
+            "cannot decode the AdmissionReview: request.object.metadata.managedFields[2]: EOF while parsing…",
         ),
         row(
             "a review and more",

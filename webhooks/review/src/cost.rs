@@ -1,5 +1,7 @@
 //! Estimates the memory of a decoded review before it is decoded.
 
+use memchr::memchr_iter;
+
 /// The bytes of memory of an object, without its strings.
 const OBJECT: usize = 128;
 
@@ -12,11 +14,8 @@ const MOST: usize = 4 * 1024 * 1024;
 /// Returns the maximum number of bytes of memory that it takes to decode and decide a review, besides its body. The estimate
 /// counts the possible objects and items: it is small for a usual review, and large for one of many small items.
 pub fn decoding_costs(body: &[u8]) -> usize {
-    let (mut objects, mut items) = (0, 0);
-    for byte in body {
-        objects += usize::from(*byte == b'{');
-        items += usize::from(*byte == b',');
-    }
+    let count = |byte, text| memchr_iter(byte, text).count();
+    let (objects, items) = (count(b'{', body), count(b',', body));
     // Strings with escapes are copied through a buffer.
     (objects * OBJECT + items * TEXT).min(MOST + 2 * body.len())
 }

@@ -21,14 +21,14 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBind
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::documents::documents;
+use crate::path::explain_field;
+
 /// The group with all permissions, as on a hub.
 const SUPERUSERS: &str = "system:masters";
 
 /// The maximum size of a file, in bytes.
 const LARGEST_FILE: u64 = 64 * 1024 * 1024;
-
-/// A limit that a file of that size cannot reach. The parser's own limits for aliases stay in force.
-const UNBOUNDED: usize = 1 << 28;
 
 /// The part of a hub's state that the gate asks for.
 #[derive(Debug)]
@@ -114,32 +114,15 @@ impl HubFiles {
     /// Adds the documents of one file.
     ///
     /// # Errors
-    /// The first error. Earlier documents of the file have been added.
+    /// The first error. If the file is YAML, the documents before it have been added.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), FilesError> {
-        let mut bytes = text.as_bytes();
-        let options = serde_saphyr::options! {
-            budget: serde_saphyr::budget! {
-                max_reader_input_bytes: None,
-                max_documents: UNBOUNDED,
-                max_events: UNBOUNDED,
-                max_nodes: UNBOUNDED,
-            },
+        let at = |document| Source {
+            file: file.to_owned(),
+            document,
         };
-        let documents = serde_saphyr::read_with_options::<_, Value>(&mut bytes, options);
-        for (i, document) in documents.enumerate() {
-            let at = Source {
-                file: file.to_owned(),
-                document: i + 1,
-            };
-            // The first line has the error and its place; a quote of the file follows.
-            let not_yaml = |error: serde_saphyr::Error| {
-                let error = error.to_string();
-                let error = error.lines().next().unwrap_or_default();
-                // Remove advice for programmers.
-                let error = error.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
-                at.fault(format!("not YAML: {error}"))
-            };
-            let mut object = document.map_err(not_yaml)?;
+        let documents = documents(text).map_err(|error| at(error.document).fault(error))?;
+        for (i, mut object) in documents.into_iter().enumerate() {
+            let at = at(i + 1);
             drop_nulls(&mut object);
             self.add_object(&at, "", object)?;
         }
@@ -297,12 +280,10 @@ impl HubFiles {
                 "{identity} was read before, in {first}: keep one of them"
             )));
         }
-        serde_path_to_error::deserialize(object).map_err(|error| {
-            at.fault(format!(
-                "{path}{}: {} ({identity})",
-                error.path(),
-                error.inner()
-            ))
+        let text = object.to_string();
+        serde_json::from_str(&text).map_err(|error| {
+            let problem = explain_field(text.as_bytes(), &error);
+            at.fault(format!("{path}{problem} ({identity})"))
         })
     }
 }

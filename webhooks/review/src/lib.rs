@@ -9,12 +9,14 @@
 //! without a hub.
 
 mod cost;
+mod documents;
 mod files;
 mod gate;
 mod header;
 mod hub;
 mod hub_files;
 mod lists;
+mod path;
 mod port;
 mod refusal;
 mod request;
@@ -26,6 +28,7 @@ mod verdict;
 mod webhook;
 
 pub use cost::decoding_costs;
+pub use documents::{NotYaml, documents};
 pub use files::FilesAnswerer;
 pub use gate::Gate;
 pub use hub::HubAnswerer;

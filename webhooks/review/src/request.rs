@@ -2,8 +2,8 @@
 //!
 //! Documented at
 //! <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response>.
-//! A review is decoded in one pass into the parts of the object that the rules read. If that fails, it is decoded again:
-//! once to find the uid, which every response needs, and once to name the invalid field.
+//! A review is decoded in one pass into the parts of the object that the rules read. If that fails, it is read again: once
+//! for the uid, which every response needs, and once for the path of the invalid field.
 //!
 //! For any body, the memory and the time for decoding are proportional to its length: lists are limited
 //! ([`berth_rules::object::List`]), and quotes in errors are cut.
@@ -15,13 +15,11 @@ use serde::de::{Deserialize, Deserializer};
 use crate::Webhook;
 use crate::header::{ApiVersion, Header, LONGEST_UID};
 use crate::lists;
+use crate::path::explain;
 use crate::refusal::{Refusal, one_line};
 use crate::salvage::salvage;
 use crate::user::UserInfo;
 use crate::verdict::Subject;
-
-/// The maximum size of a body, in bytes, in which the invalid field is searched: its path may be longer than the body.
-const LARGEST_EXPLAINED: usize = 1024 * 1024;
 
 /// `request` of an AdmissionReview with objects of kind `O`.
 #[derive(Debug, serde::Deserialize)]
@@ -157,35 +155,13 @@ fn decode<'a, O: GuardedObject<'a>>(body: &'a [u8]) -> Result<Envelope<'a, O>, N
             refusal: Refusal::malformed("request body is empty"),
         });
     }
-    // One check of the whole text is faster than a check of each string.
-    let error = match std::str::from_utf8(body).map(serde_json::from_str::<Envelope<'a, O>>) {
-        Ok(Ok(envelope)) => return Ok(envelope),
-        Ok(Err(error)) if body.len() > LARGEST_EXPLAINED => error.to_string(),
-        // Slower, and its error says where. A field that nobody reads need not be UTF-8.
-        _ => match decode_with_path(body) {
-            Ok(envelope) => return Ok(envelope),
-            Err(error) => error,
-        },
-    };
-    Err(NotReceived {
+    serde_json::from_slice::<Envelope<'a, O>>(body).map_err(|error| NotReceived {
         header: salvage(body),
         refusal: Refusal::malformed(format!(
             "cannot decode the AdmissionReview: {}",
-            one_line(&error)
+            one_line(&explain(body, &error))
         )),
     })
-}
-
-/// Decodes a body. The error begins with the path of the field, if there is one.
-fn decode_with_path<'a, O: GuardedObject<'a>>(body: &'a [u8]) -> Result<Envelope<'a, O>, String> {
-    let mut decoder = serde_json::Deserializer::from_slice(body);
-    let decoded = serde_path_to_error::deserialize::<_, Envelope<'a, O>>(&mut decoder);
-    let envelope = decoded.map_err(|error| match error.path().iter().next() {
-        Some(_) => format!("{}: {}", error.path(), error.inner()),
-        None => error.inner().to_string(),
-    })?;
-    decoder.end().map_err(|error| error.to_string())?;
-    Ok(envelope)
 }
 
 /// Checks that the body is an AdmissionReview of a known version, with a request that has a uid.
