@@ -10,8 +10,10 @@
 
 pub mod availability;
 pub mod claims;
+pub mod identity;
 pub mod kubeconfig;
 pub mod lease;
 pub mod quantity;
+pub mod registration;
 pub mod resources;
 pub mod rotation;

@@ -1,0 +1,554 @@
+//! Each state of a registration, and a hub that does anything, under an agent that is killed anywhere.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(seconds).unwrap()
+}
+
+/// The moment of the tables.
+const NOW: i64 = 1_000_000;
+
+const KEY: [u8; 32] = [0xab; 32];
+
+const CSR: &str = "c1-abababababababab";
+
+fn identity() -> Identity {
+    Identity::new("c1", "a1").unwrap()
+}
+
+/// Nothing is there yet.
+fn nothing(identity: &Identity) -> Facts<'_> {
+    Facts {
+        identity,
+        held: Held::Unusable(Fault::Missing),
+        held_key: None,
+        refused_since: None,
+        attempt: None,
+        request: Request::Unknown,
+        others_pending: 0,
+        cluster: ClusterOnHub::Present,
+    }
+}
+
+fn attempt(number: u32) -> Option<Attempt> {
+    Some(Attempt { key: KEY, number })
+}
+
+fn ask(with: Credentials) -> Vec<Step> {
+    vec![Step::Ask {
+        name: CSR.to_owned(),
+        with,
+    }]
+}
+
+fn keep(number: u32, with_new_key: bool) -> Vec<Step> {
+    vec![Step::Keep {
+        number,
+        with_new_key,
+    }]
+}
+
+#[test]
+fn a_certificate_is_needed_without_one_that_the_hub_takes() {
+    let fresh = Standing::Fresh {
+        renew_at: at(NOW + 100),
+    };
+    let good = Need::Nothing {
+        renew_at: Some(at(NOW + 100)),
+    };
+    let refused = Need::Bootstrap(Fault::Refused);
+    for (held, refused_since, need) in [
+        (
+            Held::Unusable(Fault::Missing),
+            None,
+            Need::Bootstrap(Fault::Missing),
+        ),
+        (
+            Held::Unusable(Fault::OtherKey),
+            Some(0),
+            Need::Bootstrap(Fault::OtherKey),
+        ),
+        (Held::Certificate(fresh), None, good),
+        (Held::Certificate(fresh), Some(NOW), good),
+        (Held::Certificate(fresh), Some(NOW - 59), good),
+        (Held::Certificate(fresh), Some(NOW - 60), refused),
+        (Held::Certificate(Standing::Due), None, Need::Renewal),
+        (Held::Certificate(Standing::Due), Some(NOW - 60), refused),
+        (
+            Held::Certificate(Standing::Expired),
+            None,
+            Need::Bootstrap(Fault::Expired),
+        ),
+        (
+            Held::Certificate(Standing::NotYetValid),
+            None,
+            Need::Nothing { renew_at: None },
+        ),
+    ] {
+        let identity = identity();
+        let facts = Facts {
+            held,
+            refused_since: refused_since.map(at),
+            ..nothing(&identity)
+        };
+        let decision = decide(&facts, at(NOW));
+        assert_eq!(decision.need, need, "{held:?} {refused_since:?}");
+        let is_good = matches!(need, Need::Nothing { .. });
+        assert_eq!(decision.steps.is_empty(), is_good, "{held:?}");
+    }
+}
+
+#[test]
+fn each_answer_of_the_hub_has_a_next_step() {
+    let denied = |at_: i64| Request::Denied {
+        message: "no".to_owned(),
+        at: at(at_),
+    };
+    for (sentence, attempt_, request, steps, reason, again) in [
+        ("no key", None, Request::Unknown, keep(0, true), None, None),
+        (
+            "not asked",
+            attempt(0),
+            Request::Unknown,
+            vec![],
+            None,
+            None,
+        ),
+        (
+            "no request",
+            attempt(0),
+            Request::Absent,
+            ask(Credentials::Bootstrap),
+            None,
+            None,
+        ),
+        (
+            "nobody has looked at it",
+            attempt(0),
+            Request::Pending,
+            vec![],
+            Some("CSRPending"),
+            None,
+        ),
+        (
+            "the signer is away",
+            attempt(0),
+            Request::Unsigned,
+            vec![],
+            Some("CSRUnsigned"),
+            None,
+        ),
+        (
+            "signed",
+            attempt(0),
+            Request::Issued,
+            vec![Step::Save],
+            None,
+            None,
+        ),
+        (
+            "denied now",
+            attempt(0),
+            denied(NOW),
+            vec![],
+            Some("CSRDenied"),
+            Some(NOW + 600),
+        ),
+        (
+            "denied by a hub whose clock is ahead",
+            attempt(0),
+            denied(NOW + 9_999),
+            vec![],
+            Some("CSRDenied"),
+            Some(NOW + 600),
+        ),
+        (
+            "denied for the third time",
+            attempt(2),
+            denied(NOW - 600),
+            vec![],
+            Some("CSRDenied"),
+            Some(NOW + 1_800),
+        ),
+        (
+            "denied for the hundredth time",
+            attempt(99),
+            denied(NOW),
+            vec![],
+            Some("CSRDenied"),
+            Some(NOW + 3_600),
+        ),
+        (
+            "denied some time ago",
+            attempt(0),
+            denied(NOW - 600),
+            keep(1, false),
+            None,
+            None,
+        ),
+        (
+            "the signer refused it some time ago",
+            attempt(1),
+            Request::Failed {
+                message: String::new(),
+                at: at(NOW - 1_200),
+            },
+            keep(2, false),
+            None,
+            None,
+        ),
+        (
+            "a certificate for someone else",
+            attempt(0),
+            Request::IssuedWrongly {
+                why: Fault::OtherSubject,
+                at: at(NOW),
+            },
+            vec![],
+            Some("CSRWrongCertificate"),
+            Some(NOW + 600),
+        ),
+    ] {
+        let identity = identity();
+        let facts = Facts {
+            attempt: attempt_,
+            request,
+            ..nothing(&identity)
+        };
+        let decision = decide(&facts, at(NOW));
+        assert_eq!(decision.steps, steps, "{sentence}");
+        let waiting = decision.waiting.as_ref().map(Waiting::reason);
+        assert_eq!(waiting, reason, "{sentence}");
+        assert_eq!(decision.again, again.map(at), "{sentence}");
+    }
+}
+
+#[test]
+fn a_renewal_asks_with_the_certificate_and_leaves_the_cluster_alone() {
+    let identity = identity();
+    let facts = Facts {
+        held: Held::Certificate(Standing::Due),
+        held_key: Some([1; 32]),
+        attempt: attempt(0),
+        request: Request::Absent,
+        cluster: ClusterOnHub::Absent,
+        ..nothing(&identity)
+    };
+    assert_eq!(decide(&facts, at(NOW)).steps, ask(Credentials::Hub));
+}
+
+#[test]
+fn an_attempt_is_forgotten_once_its_certificate_is_saved() {
+    let identity = identity();
+    let fresh = Standing::Fresh {
+        renew_at: at(NOW + 1),
+    };
+    for (held, held_key) in [
+        (Held::Certificate(fresh), KEY),
+        (Held::Certificate(fresh), [1; 32]),
+        // It was saved, and became old since.
+        (Held::Certificate(Standing::Due), KEY),
+        (Held::Certificate(Standing::Expired), KEY),
+    ] {
+        let facts = Facts {
+            held,
+            held_key: Some(held_key),
+            attempt: attempt(3),
+            request: Request::Issued,
+            ..nothing(&identity)
+        };
+        let decision = decide(&facts, at(NOW));
+        assert_eq!(decision.steps, [Step::Forget], "{held:?}");
+    }
+}
+
+#[test]
+fn the_cluster_is_asked_for_until_the_hub_has_it() {
+    let refused = |ago: i64, times: u32| ClusterOnHub::Refused {
+        message: "user \"b\" must create managedclusters".to_owned(),
+        at: at(NOW - ago),
+        times,
+    };
+    for (cluster, is_asked_for, again) in [
+        (ClusterOnHub::Unknown, false, None),
+        (ClusterOnHub::Present, false, None),
+        (ClusterOnHub::Absent, true, None),
+        (refused(0, 1), false, Some(120)),
+        (refused(119, 1), false, Some(1)),
+        (refused(120, 1), true, None),
+        (refused(0, 9), false, Some(360)),
+        (refused(-999, 1), false, Some(120)),
+    ] {
+        let identity = identity();
+        let facts = Facts {
+            cluster: cluster.clone(),
+            attempt: attempt(0),
+            request: Request::Pending,
+            ..nothing(&identity)
+        };
+        let decision = decide(&facts, at(NOW));
+        let is_step = decision.steps.contains(&Step::CreateCluster);
+        assert_eq!(is_step, is_asked_for, "{cluster:?}");
+        let again = again.map(|seconds| at(NOW + seconds));
+        assert_eq!(decision.again, again, "{cluster:?}");
+        let reason = decision.waiting.map(|it| it.reason());
+        let expected = match again {
+            Some(_) => "ManagedClusterRefused",
+            None => "CSRPending",
+        };
+        assert_eq!(reason, Some(expected), "{cluster:?}");
+    }
+}
+
+#[test]
+fn only_the_agents_own_pending_requests_stop_it() {
+    let identity = identity();
+    for (others_pending, is_asked) in [(0, true), (9, true), (10, false)] {
+        let facts = Facts {
+            attempt: attempt(0),
+            request: Request::Absent,
+            others_pending,
+            ..nothing(&identity)
+        };
+        let decision = decide(&facts, at(NOW));
+        assert_eq!(!decision.steps.is_empty(), is_asked, "{others_pending}");
+        let reason = decision.waiting.map(|it| it.reason());
+        assert_eq!(reason == Some("TooManyCSRs"), !is_asked);
+    }
+}
+
+#[test]
+fn the_name_of_a_request_follows_from_key_and_number_and_is_never_cut() {
+    let cluster = "c".repeat(63);
+    let name = |number| Attempt { key: KEY, number }.csr_name(&cluster);
+    assert_eq!(name(0), format!("{cluster}-abababababababab"));
+    assert_eq!(name(7), format!("{cluster}-abababababababab-7"));
+    assert!(berth_api::names::is_dns1123_subdomain(&name(u32::MAX)));
+}
+
+#[test]
+fn what_the_agent_waits_for_is_said_with_the_remedy() {
+    for (waiting, words) in [
+        (
+            Waiting::Approval {
+                csr: CSR.to_owned(),
+                cluster: "c1".to_owned(),
+            },
+            "`berth accept c1`",
+        ),
+        (
+            Waiting::Denied {
+                csr: CSR.to_owned(),
+                message: "not known here".to_owned(),
+            },
+            "is denied (not known here): ask the hub's admin",
+        ),
+        (
+            Waiting::WrongCertificate {
+                csr: CSR.to_owned(),
+                why: Fault::OtherSubject,
+            },
+            "is for another cluster or agent",
+        ),
+    ] {
+        let said = waiting.to_string();
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+/// A hub, a cluster's Secrets and an agent's steps, without I/O.
+struct Model {
+    identity: Identity,
+    now: i64,
+    held: Option<([u8; 32], i64)>,
+    attempt: Option<Attempt>,
+    keys: u8,
+    cluster: bool,
+    /// Name, time of the answer, and state.
+    csrs: Vec<(String, i64, Request)>,
+    asked: usize,
+}
+
+/// The validity of the model's certificates, in seconds.
+const VALID: i64 = 10_000;
+
+impl Model {
+    fn new() -> Self {
+        Self {
+            identity: identity(),
+            now: NOW,
+            held: None,
+            attempt: None,
+            keys: 0,
+            cluster: false,
+            csrs: Vec::new(),
+            asked: 0,
+        }
+    }
+
+    fn standing(&self, issued: i64) -> Standing {
+        match self.now - issued {
+            age if age >= VALID => Standing::Expired,
+            age if age >= VALID * 3 / 4 => Standing::Due,
+            _ => Standing::Fresh {
+                renew_at: at(issued + VALID * 3 / 4),
+            },
+        }
+    }
+
+    fn decide(&self) -> Decision {
+        let name = self.attempt.as_ref().map(|it| it.csr_name("c1"));
+        let request = self.csrs.iter().find(|it| Some(&it.0) == name.as_ref());
+        let facts = Facts {
+            identity: &self.identity,
+            held: match self.held {
+                Some((_, issued)) => Held::Certificate(self.standing(issued)),
+                None => Held::Unusable(Fault::Missing),
+            },
+            held_key: self.held.map(|(key, _)| key),
+            refused_since: None,
+            attempt: self.attempt.clone(),
+            request: request.map_or(Request::Absent, |it| it.2.clone()),
+            others_pending: 0,
+            cluster: match self.cluster {
+                true => ClusterOnHub::Present,
+                false => ClusterOnHub::Absent,
+            },
+        };
+        decide(&facts, at(self.now))
+    }
+
+    /// Carries out the first steps; then the agent is killed.
+    fn carry_out(&mut self, steps: &[Step], how_many: usize) {
+        for step in steps.iter().take(how_many) {
+            match step {
+                Step::CreateCluster => self.cluster = true,
+                Step::Keep {
+                    number,
+                    with_new_key,
+                } => {
+                    if *with_new_key {
+                        self.keys += 1;
+                    }
+                    self.attempt = Some(Attempt {
+                        key: [self.keys; 32],
+                        number: *number,
+                    });
+                }
+                Step::Ask { name, .. } => {
+                    assert!(self.attempt.is_some(), "not kept before asking");
+                    assert!(self.csrs.iter().all(|it| it.0 != *name), "asked twice");
+                    self.csrs.push((name.clone(), 0, Request::Pending));
+                    self.asked += 1;
+                }
+                Step::Save => {
+                    let attempt = self.attempt.as_ref().expect("it was issued");
+                    let name = attempt.csr_name("c1");
+                    let issued = self.csrs.iter().find(|it| it.0 == name).map(|it| it.1);
+                    self.held = issued.map(|issued| (attempt.key, issued));
+                }
+                Step::Forget => self.attempt = None,
+            }
+        }
+    }
+
+    /// The hub answers the newest request.
+    fn answer(&mut self, answer: Request) {
+        if let Some((_, at, request)) = self.csrs.last_mut()
+            && matches!(request, Request::Pending | Request::Unsigned)
+        {
+            (*at, *request) = (self.now, answer);
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    /// The agent decides, and is killed after this many steps.
+    Agent(usize),
+    Approve,
+    Sign,
+    Deny,
+    Fail,
+    /// The hub deletes all requests, as its garbage collector does.
+    Collect,
+    /// Someone deletes the hub Secret.
+    LoseSecret,
+    Pass(i64),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        6 => (0_usize..3).prop_map(Event::Agent),
+        2 => Just(Event::Approve),
+        2 => Just(Event::Sign),
+        1 => Just(Event::Deny),
+        1 => Just(Event::Fail),
+        1 => Just(Event::Collect),
+        1 => Just(Event::LoseSecret),
+        3 => (0_i64..9_000).prop_map(Event::Pass),
+    ]
+}
+
+proptest! {
+    /// Whatever happened, with a hub that approves and signs, the agent has a certificate soon; and it asks no more often than it was
+    /// answered, robbed or due.
+    #[test]
+    fn a_registration_comes_to_its_end(events in prop::collection::vec(event(), 0..60)) {
+        let mut model = Model::new();
+        let mut reasons_to_ask = 1;
+        for event in events {
+            match event {
+                Event::Agent(steps) => {
+                    let decision = model.decide();
+                    model.carry_out(&decision.steps, steps);
+                }
+                Event::Approve => model.answer(Request::Unsigned),
+                Event::Sign => model.answer(Request::Issued),
+                Event::Deny => {
+                    let (message, at) = (String::new(), at(model.now));
+                    model.answer(Request::Denied { message, at });
+                    reasons_to_ask += 1;
+                }
+                Event::Fail => {
+                    let (message, at) = (String::new(), at(model.now));
+                    model.answer(Request::Failed { message, at });
+                    reasons_to_ask += 1;
+                }
+                Event::Collect => {
+                    model.csrs.clear();
+                    reasons_to_ask += 1;
+                }
+                Event::LoseSecret => {
+                    model.held = None;
+                    reasons_to_ask += 1;
+                }
+                Event::Pass(seconds) => {
+                    model.now += seconds;
+                    reasons_to_ask += 1;
+                }
+            }
+            prop_assert!(model.asked <= reasons_to_ask, "{} of {reasons_to_ask}", model.asked);
+        }
+        let begun = model.asked;
+        for _ in 0..12 {
+            let decision = model.decide();
+            if let Need::Nothing { .. } = decision.need && decision.steps.is_empty() {
+                prop_assert!(model.attempt.is_none());
+                prop_assert!(model.asked <= begun + 2);
+                return Ok(());
+            }
+            if decision.steps.is_empty() {
+                model.answer(Request::Issued);
+                if let Some(again) = decision.again {
+                    model.now = model.now.max(again.as_second());
+                }
+            }
+            model.carry_out(&decision.steps, usize::MAX);
+        }
+        prop_assert!(false, "it is stuck: {:?}", model.decide());
+    }
+}
