@@ -12,7 +12,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use base64::prelude::{BASE64_STANDARD, Engine};
 use jiff::{SignedDuration, Timestamp};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -22,6 +21,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::DnsName;
 
 use crate::csr::{Csr, Usage};
+use crate::pem::certificate_pem;
 use crate::subject::{name, sign_as};
 
 mod stored;
@@ -387,17 +387,6 @@ fn alternative_names(dns_names: &[&str]) -> Result<Vec<SanType>, IssueError> {
             ))
         })
         .collect()
-}
-
-/// Encodes a certificate in PEM, always with the same line length.
-pub(crate) fn certificate_pem(der: &[u8]) -> String {
-    let encoded = BASE64_STANDARD.encode(der);
-    let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
-    for line in encoded.as_bytes().chunks(64) {
-        pem.extend(line.iter().copied().map(char::from));
-        pem.push('\n');
-    }
-    pem + "-----END CERTIFICATE-----\n"
 }
 
 /// Writes a new file beside `path` and renames it. After an error, no new file remains.

@@ -7,6 +7,7 @@
 //! - [`issue`]: a certificate authority, and the certificates that it issues; [`self_signed`]: such a pair in memory;
 //! - [`managed`]: decides, without I/O, when authority and certificate are renewed and published;
 //! - [`csr`]: certificate signing requests;
+//! - [`client`]: the key of a client, its signing requests, and the certificate that it gets;
 //! - [`served`]: the certificates of another server, and whether a client with a CA bundle trusts them.
 //!
 //! Time is an argument, except in [`serving::ServingTls::watch`]. No error and no `Debug` output contains key material. The
@@ -14,6 +15,7 @@
 //!
 //! The modules for servers need tokio, and the feature `serving`, which is on by default.
 
+pub mod client;
 #[cfg(feature = "serving")]
 pub mod client_auth;
 pub mod csr;

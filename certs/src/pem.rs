@@ -7,6 +7,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use jiff::Timestamp;
 use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::pki_types::CertificateDer;
@@ -210,6 +211,22 @@ pub(crate) fn decode<'a>(
             "certificate {number} of the file cannot be decoded ({error})"
         ))),
     }
+}
+
+/// Encodes a certificate in PEM.
+pub(crate) fn certificate_pem(der: &[u8]) -> String {
+    encode("CERTIFICATE", der)
+}
+
+/// Encodes PEM, always with the same line length, that of Go and OpenSSL.
+pub(crate) fn encode(label: &str, der: &[u8]) -> String {
+    let encoded = BASE64_STANDARD.encode(der);
+    let mut pem = format!("-----BEGIN {label}-----\n");
+    for line in encoded.as_bytes().chunks(64) {
+        pem.extend(line.iter().copied().map(char::from));
+        pem.push('\n');
+    }
+    pem + &format!("-----END {label}-----\n")
 }
 
 /// Returns the first and last moment of validity, inclusive. Times beyond the range of jiff (X.509's `99991231235959Z` for

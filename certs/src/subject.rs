@@ -11,20 +11,33 @@ use rcgen::{
 use x509_parser::asn1_rs::Tag;
 use x509_parser::prelude::{FromDer, X509Certificate, X509Name};
 
-const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
+pub(crate) const SEQUENCE: u8 = 0x30;
+pub(crate) const SET: u8 = 0x31;
 const UTF8_STRING: u8 = 0x0c;
 const PRINTABLE_STRING: u8 = 0x13;
-const BIT_STRING: u8 = 0x03;
-/// The OIDs 2.5.4.10 and 2.5.4.3, encoded.
+pub(crate) const BIT_STRING: u8 = 0x03;
+/// The OIDs 2.5.4.10, 2.5.4.11 and 2.5.4.3, encoded.
 const ORGANIZATION: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x0a];
+const ORGANIZATIONAL_UNIT: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x0b];
 const COMMON_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x03];
 
 /// Returns the subject with `common_name` and `organizations`, DER.
 pub(crate) fn name(common_name: &str, organizations: &[&str]) -> Vec<u8> {
+    name_with_units(common_name, organizations, &[])
+}
+
+/// Returns the subject with organizational units, too, DER.
+pub(crate) fn name_with_units(
+    common_name: &str,
+    organizations: &[&str],
+    units: &[&str],
+) -> Vec<u8> {
     let mut attributes = Vec::new();
     for organization in organizations {
         attributes.extend(attribute(&ORGANIZATION, organization));
+    }
+    for unit in units {
+        attributes.extend(attribute(&ORGANIZATIONAL_UNIT, unit));
     }
     attributes.extend(attribute(&COMMON_NAME, common_name));
     element(SEQUENCE, &[&attributes])
@@ -102,7 +115,7 @@ fn attribute(oid: &[u8], value: &str) -> Vec<u8> {
 }
 
 /// Returns a DER element: tag, length, and the parts in order.
-fn element(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn element(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     let content = parts.concat();
     let length = content.len().to_be_bytes();
     let significant = &length[length.iter().take_while(|&&byte| byte == 0).count()..];

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use rcgen::{Issuer, KeyPair, PublicKeyData};
 use rustls::pki_types::CertificateDer;
 
-use super::{Authority, certificate_pem};
-use crate::pem::{CertError, Digest, PemFile, Problem, decode, validity};
+use super::Authority;
+use crate::pem::{CertError, Digest, PemFile, Problem, certificate_pem, decode, validity};
 
 impl Authority {
     /// Loads an authority from its certificate and its key. An expired authority is not an error.

@@ -11,8 +11,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 
-use crate::issue::{Authority, certificate_pem};
-use crate::pem::{Digest, Problem, decode, validity};
+use crate::issue::Authority;
+use crate::pem::{Digest, Problem, certificate_pem, decode, validity};
 
 /// An authority's certificate, without its key.
 #[derive(Clone, PartialEq, Eq)]
