@@ -7,6 +7,8 @@
 //! - At most `largest` bytes of an item are kept. A larger item is reported by its size, and reading continues after it.
 //! - No input panics, and nothing recurses.
 
+use memchr::{memchr_iter, memchr2};
+
 /// Upper bound on the bytes of a list besides its items: kind, resourceVersion and the token to continue.
 const SHELL: usize = 64 * 1024;
 
@@ -120,8 +122,7 @@ impl Items {
         if std::mem::take(&mut self.escaped) {
             return 1;
         }
-        let ends = |byte: &u8| matches!(byte, b'"' | b'\\');
-        let Some(length) = rest.iter().position(ends) else {
+        let Some(length) = memchr2(b'"', b'\\', rest) else {
             return rest.len();
         };
         if rest[length] == b'\\' {
@@ -153,13 +154,13 @@ impl Lines {
 
     /// Reads the next chunk of the watch. An incomplete line is kept for the next.
     pub fn feed(&mut self, chunk: &[u8], found: &mut impl FnMut(Found<'_>)) {
-        let mut parts = chunk.split(|byte| *byte == b'\n').peekable();
-        while let Some(part) = parts.next() {
-            self.0.push(part);
-            if parts.peek().is_some() {
-                self.0.take(found);
-            }
+        let mut start = 0;
+        for end in memchr_iter(b'\n', chunk) {
+            self.0.push(&chunk[start..end]);
+            self.0.take(found);
+            start = end + 1;
         }
+        self.0.push(&chunk[start..]);
     }
 }
 
