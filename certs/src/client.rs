@@ -50,7 +50,11 @@ const EXTENSION_REQUEST: [u8; 11] = [
 const ALTERNATIVE_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x11];
 
 /// A private key of a client.
-pub struct ClientKey(KeyPair);
+pub struct ClientKey {
+    pair: KeyPair,
+    /// The key in SEC 1.
+    sec1: Vec<u8>,
+}
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,9 +96,8 @@ impl ClientKey {
     /// # Errors
     /// [`IssueError::Cryptography`] without random numbers.
     pub fn generate() -> Result<Self, IssueError> {
-        KeyPair::generate()
-            .map(Self)
-            .map_err(|error| cryptography(&error))
+        let pair = KeyPair::generate().map_err(|error| cryptography(&error))?;
+        Self::of(pair).ok_or_else(|| cryptography(&"the key has an unknown form"))
     }
 
     /// Reads a key, in SEC 1 or PKCS #8, in PEM. Errors do not contain any part of it.
@@ -117,22 +120,17 @@ impl ClientKey {
         };
         let pair = KeyPair::try_from(&PrivatePkcs8KeyDer::from(pkcs8))
             .map_err(|_| Problem::UnusableKey)?;
-        // Another kind of key has other places.
-        let key = Self(pair);
-        key.sec1().map(|_| key).ok_or(Problem::UnusableKey)
+        Self::of(pair).ok_or(Problem::UnusableKey)
     }
 
     /// Returns the key, SEC 1 in PEM. Store it where only the owner can read it.
-    ///
-    /// # Panics
-    /// Never: only keys of the right kind are made and read.
     pub fn to_pem(&self) -> String {
-        encode("EC PRIVATE KEY", &self.sec1().expect("a P-256 key"))
+        encode("EC PRIVATE KEY", &self.sec1)
     }
 
     /// Returns the SHA-256 of the key's SubjectPublicKeyInfo.
     pub fn fingerprint(&self) -> [u8; 32] {
-        sha256(&self.0.subject_public_key_info())
+        sha256(&self.pair.subject_public_key_info())
     }
 
     /// Returns a request (PKCS #10) for a certificate for this key, in PEM.
@@ -145,7 +143,7 @@ impl ClientKey {
             [] => Vec::new(),
             names => alternative_names(names),
         };
-        let key = self.0.subject_public_key_info();
+        let key = self.pair.subject_public_key_info();
         let info = element(
             SEQUENCE,
             &[
@@ -155,16 +153,21 @@ impl ClientKey {
                 &element(0xa0, &[&extensions]),
             ],
         );
-        let signature = self.0.sign(&info).map_err(|error| cryptography(&error))?;
+        let signature = self
+            .pair
+            .sign(&info)
+            .map_err(|error| cryptography(&error))?;
         let signature = element(BIT_STRING, &[&[0], &signature]);
         let request = element(SEQUENCE, &[&info, &ECDSA_SHA256, &signature]);
         Ok(encode("CERTIFICATE REQUEST", &request))
     }
 
-    fn sec1(&self) -> Option<Vec<u8>> {
-        let pkcs8 = self.0.serialize_der();
+    /// `None` for another kind of key, which has other places.
+    fn of(pair: KeyPair) -> Option<Self> {
+        let pkcs8 = pair.serialize_der();
         let [number, point] = parts(&pkcs8, PKCS8)?;
-        Some([SEC1[0], number, SEC1[1], point].concat())
+        let sec1 = [SEC1[0], number, SEC1[1], point].concat();
+        Some(Self { pair, sec1 })
     }
 }
 
@@ -237,7 +240,7 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
     sum
 }
 
-fn cryptography(error: &rcgen::Error) -> IssueError {
+fn cryptography(error: &dyn fmt::Display) -> IssueError {
     IssueError::Cryptography {
         subject: "the client".to_owned(),
         reason: error.to_string(),
@@ -264,7 +267,7 @@ mod tests {
         let generated = ClientKey::generate().unwrap();
         let again = ClientKey::from_pem(generated.to_pem().as_bytes()).unwrap();
         assert_eq!(again.fingerprint(), generated.fingerprint());
-        let pkcs8 = ClientKey::from_pem(generated.0.serialize_pem().as_bytes()).unwrap();
+        let pkcs8 = ClientKey::from_pem(generated.pair.serialize_pem().as_bytes()).unwrap();
         assert_eq!(pkcs8.to_pem(), generated.to_pem());
     }
 
