@@ -426,7 +426,7 @@ fn no_reviews() -> Vec<Row> {
                 &format!(r#"{accepted}, "future": {}"#, "[".repeat(100_000)),
             ),
             Uid,
-            "cannot decode the AdmissionReview: request.object.spec.future: expected value…",
+            "cannot decode the AdmissionReview: request.object.spec.future[0][0][0]…",
         ),
         row(
             "two names",
