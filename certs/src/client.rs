@@ -7,12 +7,12 @@ use std::fmt;
 
 use jiff::Timestamp;
 use rcgen::{KeyPair, PublicKeyData, SigningKey};
-use ring::digest::{SHA256, digest};
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use crate::csr::ALTERNATIVE_NAME;
 use crate::issue::IssueError;
-use crate::pem::{PemFile, Problem, decode, encode, validity};
+use crate::pair::private_key;
+use crate::pem::{PemFile, Problem, decode, encode, sha256, validity};
 use crate::subject::{BIT_STRING, SEQUENCE, SET, element, name_with_units};
 
 /// A P-256 key is its private number and its public point, at fixed places in both forms.
@@ -43,11 +43,10 @@ const ECDSA_SHA256: [u8; 12] = [
     0x30, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02,
 ];
 
-/// The OIDs of a request for extensions (1.2.840.113549.1.9.14) and of alternative names (2.5.29.17), encoded.
+/// The OID of a request for extensions (1.2.840.113549.1.9.14), encoded.
 const EXTENSION_REQUEST: [u8; 11] = [
     0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x09, 0x0e,
 ];
-const ALTERNATIVE_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x11];
 
 /// A private key of a client.
 pub struct ClientKey {
@@ -105,11 +104,7 @@ impl ClientKey {
     /// # Errors
     /// No key, or a key that is not ECDSA P-256.
     pub fn from_pem(pem: &[u8]) -> Result<Self, Problem> {
-        let key = PrivateKeyDer::from_pem_slice(pem).map_err(|error| match error {
-            rustls::pki_types::pem::Error::NoItemsFound => Problem::NoKey,
-            error => Problem::of_pem(&error),
-        })?;
-        let pkcs8 = match &key {
+        let pkcs8 = match &private_key(pem)? {
             PrivateKeyDer::Sec1(key) => {
                 let [number, point] =
                     parts(key.secret_sec1_der(), SEC1).ok_or(Problem::UnusableKey)?;
@@ -232,12 +227,6 @@ fn alternative_names(dns_names: &[&str]) -> Vec<u8> {
     let extension = element(SEQUENCE, &[&ALTERNATIVE_NAME, &value]);
     let extensions = element(SET, &[&element(SEQUENCE, &[&extension])]);
     element(SEQUENCE, &[&EXTENSION_REQUEST, &extensions])
-}
-
-fn sha256(bytes: &[u8]) -> [u8; 32] {
-    let mut sum = [0; 32];
-    sum.copy_from_slice(digest(&SHA256, bytes).as_ref());
-    sum
 }
 
 fn cryptography(error: &dyn fmt::Display) -> IssueError {

@@ -6,15 +6,15 @@
 use std::fmt;
 
 use rcgen::{SanType, SubjectPublicKeyInfo};
-use ring::digest::{SHA256, digest};
 use rustls::pki_types::pem::{PemObject, SectionKind};
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::{FromDer, X509CertificationRequest};
 
+use crate::pem::sha256;
 use crate::subject;
 
 /// The OID 2.5.29.17, encoded.
-const ALTERNATIVE_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x11];
+pub(crate) const ALTERNATIVE_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x11];
 
 /// A request with a verified signature.
 pub struct Csr {
@@ -97,10 +97,8 @@ impl Csr {
         let organizations = info.subject.iter_organization().filter_map(text).collect();
         // As in Go, the last one counts.
         let common_name = info.subject.iter_common_name().filter_map(text).last();
-        let mut key_fingerprint = [0; 32];
-        key_fingerprint.copy_from_slice(digest(&SHA256, info.subject_pki.raw).as_ref());
         Ok(Self {
-            key_fingerprint,
+            key_fingerprint: sha256(info.subject_pki.raw),
             common_name: common_name.unwrap_or_default(),
             organizations,
             subject: info.subject.as_raw().to_vec(),

@@ -105,7 +105,7 @@ impl fmt::Debug for Pair {
 }
 
 /// Returns the first private key among the PEM blocks.
-fn private_key(content: &[u8]) -> Result<PrivateKeyDer<'static>, Problem> {
+pub(crate) fn private_key(content: &[u8]) -> Result<PrivateKeyDer<'static>, Problem> {
     PrivateKeyDer::from_pem_slice(content).map_err(|error| {
         // "BEGIN ENCRYPTED PRIVATE KEY" (PKCS #8), or "Proc-Type: 4,ENCRYPTED" inside a block (OpenSSL's older form).
         if content.windows(9).any(|word| word == b"ENCRYPTED") {

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use jiff::Timestamp;
+use ring::digest::{SHA256, digest};
 use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
@@ -227,6 +228,13 @@ pub(crate) fn encode(label: &str, der: &[u8]) -> String {
         pem.push('\n');
     }
     pem + &format!("-----END {label}-----\n")
+}
+
+/// Returns the SHA-256 of these bytes.
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut sum = [0; 32];
+    sum.copy_from_slice(digest(&SHA256, bytes).as_ref());
+    sum
 }
 
 /// Returns the first and last moment of validity, inclusive. Times beyond the range of jiff (X.509's `99991231235959Z` for

@@ -34,9 +34,8 @@ pub(crate) fn explain(text: &[u8], error: &serde_json::Error) -> String {
 pub(crate) fn explain_field(text: &[u8], error: &serde_json::Error) -> String {
     let explained = explain(text, error);
     let position = format!(" at line {} column {}", error.line(), error.column());
-    explained
-        .strip_suffix(&position)
-        .map_or(explained.clone(), str::to_owned)
+    let field = explained.strip_suffix(&position).unwrap_or(&explained);
+    field.to_owned()
 }
 
 /// Returns the number of bytes before the position of an error.
