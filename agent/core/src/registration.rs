@@ -41,6 +41,8 @@ pub struct Facts<'a> {
     pub held: Held,
     /// SHA-256 of its public key, if the key is there.
     pub held_key: Option<[u8; 32]>,
+    /// The kubeconfig and the names in the hub Secret are those that the agent would write.
+    pub is_current: bool,
     /// Since when the hub refuses this certificate with 401.
     pub refused_since: Option<Timestamp>,
     /// The attempt that is kept on the cluster.
@@ -186,6 +188,9 @@ pub enum Step {
         /// The credentials for it.
         with: Credentials,
     },
+    /// Write the kubeconfig and the names into the hub Secret, beside the certificate that is there: the bootstrap kubeconfig names
+    /// another URL, CA or proxy, and the certificate may be good there, too. OCM's agent asks for a new one.
+    Rewrite,
     /// Write the issued certificate and its key into the hub Secret.
     Save,
     /// Delete the attempt from the cluster: its certificate is saved.
@@ -215,6 +220,9 @@ pub fn decide(facts: &Facts<'_>, now: Timestamp) -> Decision {
         waiting: None,
         again: None,
     };
+    if !facts.is_current && !matches!(need, Need::Bootstrap(_)) {
+        decision.steps.push(Step::Rewrite);
+    }
     let with = match need {
         Need::Nothing { renew_at } => {
             decision.again = renew_at;
