@@ -8,6 +8,7 @@ mod controller;
 mod demo;
 mod feature_gates;
 mod hub;
+mod leading;
 mod logging;
 mod open_files;
 mod ports;
