@@ -1,5 +1,6 @@
 //! The `berth` binary: arguments and wiring.
 
+mod agent;
 mod certificates;
 mod cli;
 mod common;

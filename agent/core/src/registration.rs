@@ -30,7 +30,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(10 * 60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// The most pending requests of this agent, as with OCM.
-const MOST_PENDING: usize = 10;
+pub const MOST_PENDING: usize = 10;
 
 /// What is known. All of it is read from the cluster and from the hub; nothing is kept between two decisions.
 #[derive(Clone, Debug)]
@@ -248,9 +248,7 @@ pub fn decide(facts: &Facts<'_>, now: Timestamp) -> Decision {
 }
 
 fn need(facts: &Facts<'_>, now: Timestamp) -> Need {
-    let is_refused = facts
-        .refused_since
-        .is_some_and(|since| after(since, REFUSED) <= now);
+    let is_refused = (facts.refused_since).is_some_and(|since| is_refused_for_good(since, now));
     match facts.held {
         Held::Unusable(fault) => Need::Bootstrap(fault),
         Held::Certificate(Standing::Expired) => Need::Bootstrap(Fault::Expired),
@@ -262,6 +260,12 @@ fn need(facts: &Facts<'_>, now: Timestamp) -> Need {
         // Only the hub's clock counts for the hub.
         Held::Certificate(Standing::NotYetValid) => Need::Nothing { renew_at: None },
     }
+}
+
+/// Returns true if the hub has refused the certificate for so long that the agent registers anew.
+#[must_use]
+pub fn is_refused_for_good(since: Timestamp, now: Timestamp) -> bool {
+    after(since, REFUSED) <= now
 }
 
 /// Returns the pause before the next attempt, after this many that did not succeed.
