@@ -1,6 +1,6 @@
 //! The bootstrap kubeconfig: where the hub is, and the credentials for the first request.
 //!
-//! The file is read again every [`PERIOD`], so that a new token, URL or CA is used without a restart.
+//! The file is read again every 10 s, so that a new token, URL or CA is used without a restart.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +10,10 @@ use berth_hub::{Access, HubApi};
 use tokio::task::spawn_blocking;
 
 /// How often the file is read.
-pub(crate) const PERIOD: Duration = Duration::from_secs(10);
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// How often a file is read that cannot be used: a user may be about to write it.
+const PERIOD_UNUSABLE: Duration = Duration::from_secs(1);
 
 /// The flag that names the file, for messages.
 const FLAG: &str = "--bootstrap-kubeconfig";
@@ -49,6 +52,14 @@ impl Bootstrap {
     /// The hub that the file named when it was last read.
     pub(crate) fn hub(&self) -> Result<&Hub, &str> {
         self.read.as_ref().map_err(String::as_str)
+    }
+
+    /// How long until the file is to be read again.
+    pub(crate) fn period(&self) -> Duration {
+        match self.read {
+            Ok(_) => PERIOD,
+            Err(_) => PERIOD_UNUSABLE,
+        }
     }
 
     /// Reads the file. Returns true if its content has changed.

@@ -164,11 +164,9 @@ impl<'a> Registration<'a> {
             let mut seen = None;
             loop {
                 self.note_refusal(standings.borrow_and_update().hub == HubStanding::Refused);
-                let latest = Instant::now() + bootstrap::PERIOD;
-                let until = self
-                    .round(seen.take())
-                    .await
-                    .map_or(latest, |it| it.min(latest));
+                let until = self.round(seen.take()).await;
+                let latest = Instant::now() + self.bootstrap.period();
+                let until = until.map_or(latest, |it| it.min(latest));
                 tokio::select! {
                     _ = secrets.changed() => seen = secrets.borrow_and_update().clone(),
                     () = refusal_changed(&mut standings, self.refused_since.is_some()) => {}
