@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::world::{World, text};
-use crate::lifecycle::hub::{condition, lease_path};
+use crate::lifecycle::hub::{ACCEPTED, CLOCK_SYNCED, condition, lease_path};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_secret_is_renewed_by_the_agent_itself() {
@@ -60,6 +60,12 @@ async fn a_restart_asks_for_nothing_and_writes_nothing() {
     let world = World::new().await;
     let agent = world.joined(&[]).await;
     world.forgets().await;
+    // The hub's last word after the first renewal of the Lease.
+    let synced = "ManagedClusterClockSynced";
+    world
+        .hub
+        .condition(&world.name, CLOCK_SYNCED, "True", synced)
+        .await;
     drop(agent);
     let (secret, cluster) = (
         world.hub_secret().await,
@@ -126,6 +132,11 @@ async fn a_denied_cluster_is_waited_for_and_a_deleted_one_is_not_created_again()
     let mut agent = world.joined(&[]).await;
     world.accept(false).await;
     agent.waits("ManagedClusterDenied");
+    let denied = "HubClusterAdminDenied";
+    world
+        .hub
+        .condition(&world.name, ACCEPTED, "False", denied)
+        .await;
     let lease = world.hub.get(&lease_path(&world.name)).await.body;
     world.accept(true).await;
     world
