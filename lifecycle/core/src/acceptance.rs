@@ -218,28 +218,30 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Clu
         return;
     }
     let mut waits_for = Vec::new();
-    let role = ClusterObject::ClusterRole { accepted: true };
-    let has_role = is_right(facts, owned.cluster_role.as_ref(), role);
-    for (there, object, has_role) in [
-        (&owned.cluster_role, role, true),
+    let rbac = [
+        (
+            &owned.cluster_role,
+            ClusterObject::ClusterRole { accepted: true },
+        ),
         (
             &owned.cluster_role_binding,
             ClusterObject::ClusterRoleBinding,
-            has_role,
         ),
         (
             &owned.registration_binding,
             ClusterObject::RegistrationBinding,
-            facts.common_roles,
         ),
-        (
-            &owned.work_binding,
-            ClusterObject::WorkBinding,
-            facts.common_roles,
-        ),
-    ] {
+        (&owned.work_binding, ClusterObject::WorkBinding),
+    ]
+    .map(|(there, object)| (there, object, is_right(facts, there.as_ref(), object)));
+    let (.., has_cluster_role) = rbac[0];
+    for (there, object, right) in rbac {
         let is_work = object == ClusterObject::WorkBinding;
-        let right = is_right(facts, there.as_ref(), object);
+        let has_role = match object {
+            ClusterObject::Namespace | ClusterObject::ClusterRole { .. } => true,
+            ClusterObject::ClusterRoleBinding => has_cluster_role,
+            ClusterObject::RegistrationBinding | ClusterObject::WorkBinding => facts.common_roles,
+        };
         match there {
             Some(there) if there.deleting && there.work_finalizer => {
                 // A binding that a denial deleted, before the denial was taken back. A correct one still works: it is
