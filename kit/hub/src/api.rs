@@ -140,6 +140,9 @@ impl HubApi {
         }
         let (head, body) = response.into_parts();
         let body = read(call, body, call.at_most).await?;
+        // hyper-util returns the connection to its pool in another task. Without this pause, the caller's next call would find the
+        // pool empty, and open a new connection.
+        tokio::task::yield_now().await;
         Ok((head, body))
     }
 

@@ -149,6 +149,22 @@ impl<K: Copy + Eq + Hash> Seen<K> {
         is_newer
     }
 
+    /// Returns true if the watch reports a version that is known, as it does after each write of this controller, and notes that
+    /// report. The caller need not read the object then. Always false while a list is read: a list counts though its versions may be
+    /// lower.
+    pub fn is_known(&mut self, kind: K, meta: &Meta, source: Source) -> bool {
+        let Some(objects) = self.kinds.get(&kind) else {
+            return false;
+        };
+        if source != Source::Watch || objects.is_listing {
+            return false;
+        }
+        let known = objects.known.get(&place(&meta.namespace, &meta.name));
+        let known = known.and_then(|known| known.version);
+        let is_known = known.is_some_and(|known| meta.version().is_some_and(|it| it <= known));
+        is_known && !self.is_news(kind, meta, source)
+    }
+
     /// Notes a deletion that the watch reports. Returns false if the object was not known, or has been created again since.
     pub fn is_gone(&mut self, kind: K, meta: &Meta) -> bool {
         let objects = self.kinds.entry(kind).or_default();
@@ -187,7 +203,7 @@ impl<K> Default for Seen<K> {
 
 /// The key of an object. Names have no slash.
 fn place(namespace: &str, name: &str) -> Box<str> {
-    format!("{namespace}/{name}").into()
+    [namespace, "/", name].concat().into()
 }
 
 #[cfg(test)]
@@ -223,11 +239,46 @@ mod tests {
         assert!(seen.is_news(KIND, &meta("a", 8), Source::Write));
         for late in [6, 8] {
             assert!(
+                seen.is_known(KIND, &meta("a", late), Source::Watch),
+                "{late}"
+            );
+            assert!(
                 !seen.is_news(KIND, &meta("a", late), Source::Watch),
                 "{late}"
             );
         }
+        assert!(!seen.is_known(KIND, &meta("a", 9), Source::Watch));
         assert!(seen.is_news(KIND, &meta("a", 9), Source::Watch));
+    }
+
+    #[test]
+    fn only_what_the_watch_reports_outside_of_a_list_is_passed_over_unread() {
+        let mut seen = listed(&[("a", 5)], 5);
+        assert!(seen.is_known(KIND, &meta("a", 5), Source::Watch));
+        assert!(!seen.is_known(KIND, &meta("b", 5), Source::Watch));
+        assert!(!seen.is_known(KIND, &meta("a", 5), Source::Read));
+        assert!(!seen.is_known(
+            KIND,
+            &Meta {
+                resource_version: "x".to_owned(),
+                ..meta("a", 5)
+            },
+            Source::Watch
+        ));
+        seen.listing(KIND);
+        assert!(!seen.is_known(KIND, &meta("a", 5), Source::Watch));
+        assert!(!Seen::default().is_known(KIND, &meta("a", 5), Source::Watch));
+    }
+
+    #[test]
+    fn a_report_that_is_passed_over_counts_as_the_newest() {
+        let mut seen = listed(&[("a", 5), ("b", 5)], 5);
+        assert!(seen.is_news(KIND, &meta("a", 8), Source::Write));
+        assert!(seen.is_known(KIND, &meta("a", 8), Source::Watch));
+        assert!(
+            !seen.is_news(KIND, &meta("b", 7), Source::Read),
+            "b was deleted since"
+        );
     }
 
     #[test]

@@ -308,6 +308,9 @@ impl<R: Reports> Follower<'_, R> {
     ) -> Result<(), WatchError> {
         let event = match line {
             Found::Item(line) => {
+                if let Some((change, item)) = written_as_usual(line) {
+                    return self.changed(change, &item, version);
+                }
                 serde_json::from_slice::<Event<'_>>(line).map_err(|error| error.to_string())
             }
             Found::TooLarge(bytes) => Err(too_large(bytes)),
@@ -341,20 +344,28 @@ impl<R: Reports> Follower<'_, R> {
                 });
             }
             "ADDED" | "MODIFIED" | "DELETED" => match Item::read(object) {
-                Ok(item) => {
-                    advance(version, item.meta.resource_version.clone())?;
-                    if event.type_ == "DELETED" {
-                        self.reports.deleted(&item.meta);
-                    } else {
-                        self.reports.object(&item);
-                    }
-                }
+                Ok(item) => self.changed(event.type_, &item, version)?,
                 Err(error) => {
                     *is_partial = true;
                     self.reports.unreadable(&error.to_string());
                 }
             },
             _ => {}
+        }
+        Ok(())
+    }
+
+    fn changed(
+        &mut self,
+        change: &str,
+        item: &Item<'_>,
+        version: &mut String,
+    ) -> Result<(), WatchError> {
+        advance(version, item.meta.resource_version.clone())?;
+        if change == "DELETED" {
+            self.reports.deleted(&item.meta);
+        } else {
+            self.reports.object(item);
         }
         Ok(())
     }
@@ -405,6 +416,19 @@ impl From<CallError> for WatchError {
             then,
         }
     }
+}
+
+/// Reads a line as API servers write it, `{"type":"ADDED","object":{...}}`, without a parse of its own to find the end of the object.
+/// Returns None for any other line, and if the object cannot be read.
+fn written_as_usual(line: &[u8]) -> Option<(&'static str, Item<'_>)> {
+    let rest = line.strip_prefix(br#"{"type":""#)?.strip_suffix(b"}")?;
+    ["ADDED", "MODIFIED", "DELETED"]
+        .into_iter()
+        .find_map(|change| {
+            let rest = rest.strip_prefix(change.as_bytes())?;
+            let object = rest.strip_prefix(br#"","object":"#)?;
+            Some((change, Item::read(object).ok()?))
+        })
 }
 
 fn read(found: Found<'_>) -> Result<Item<'_>, String> {

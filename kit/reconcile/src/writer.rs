@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub(crate) use self::reads::Shell;
-use self::request::{call_of, decided_from, path};
+use self::request::{call_of, decided_from, path, text};
 use crate::limit::Limit;
 use crate::object::RawObject;
 use crate::refusal::Refusal;
@@ -150,7 +150,7 @@ impl Writer {
         let mut object: Value = stored.parse().map_err(no_object)?;
         json_patch::merge(&mut object, patch);
         let path = format!("{}?fieldManager={}", path(target, None), self.manager);
-        self.call(Call::put(path, object.to_string())).await
+        self.call(Call::put(path, text(&object))).await
     }
 
     /// Creates an object that the controller does not watch: a review, an Event.
@@ -158,9 +158,7 @@ impl Writer {
     /// # Errors
     /// The API server refused it, or did not respond in time.
     pub async fn post(&self, path: &str, body: &Value) -> Result<Value, Refusal> {
-        let answer = self
-            .call(Call::post(path.to_owned(), body.to_string()))
-            .await?;
+        let answer = self.call(Call::post(path.to_owned(), text(body))).await?;
         answer.json().map_err(Refusal::from)
     }
 

@@ -29,7 +29,7 @@ use crate::facts::{Cluster, ClusterFacts, Now, Owned};
 use crate::failures::{is_told_after, is_transient};
 use crate::names::{self, managers};
 use crate::removal::{self, Works};
-use crate::roles;
+use crate::roles::{self, ClusterObject};
 use crate::status::{self, Owner, Wanted};
 use berth_api::plan::{Action, Event, Write, WriteFailure};
 
@@ -110,27 +110,25 @@ pub fn report(
         if failure.code == 422 && failure.message.contains("roleRef") {
             let own = [
                 (
-                    roles::cluster_role_binding(facts.config, facts.name),
+                    ClusterObject::ClusterRoleBinding,
                     &facts.owned.cluster_role_binding,
                 ),
                 (
-                    roles::registration_binding(facts.config, facts.name),
+                    ClusterObject::RegistrationBinding,
                     &facts.owned.registration_binding,
                 ),
-                (
-                    roles::work_binding(facts.config, facts.name),
-                    &facts.owned.work_binding,
-                ),
+                (ClusterObject::WorkBinding, &facts.owned.work_binding),
             ];
-            for (body, there) in own {
+            for (object, there) in own {
+                let target = object.target(facts.name);
                 if let Some(there) = there
                     && !there.deleting
-                    && roles::target(&body) == failure.target
+                    && target == failure.target
                 {
                     let why =
                         "it refers to another role, which cannot be changed: it is created again";
                     plan.writes
-                        .push(roles::delete(&body, &there.uid, NAME, why));
+                        .push(roles::delete(target, &there.uid, NAME, why));
                 }
             }
         }
@@ -205,12 +203,13 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Clu
             .push(labels::API_RESOURCE_CLEANUP);
     }
     let mut ready = has_finalizer;
-    let namespace = roles::namespace(config, name);
-    if !is_right(facts, owned.namespace.as_ref(), &namespace) {
+    let namespace = ClusterObject::Namespace;
+    if !is_right(facts, owned.namespace.as_ref(), namespace) {
         ready = false;
+        let body = namespace.body(config, name);
         plan.writes.push(Write {
-            target: roles::target(&namespace),
-            action: Action::CreateOrUpdate { body: namespace },
+            target: namespace.target(name),
+            action: Action::CreateOrUpdate { body },
             reconciler: NAME,
             events: Vec::new(),
         });
@@ -219,28 +218,30 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Clu
         return;
     }
     let mut waits_for = Vec::new();
-    let role = roles::cluster_role(config, name, true);
-    let has_role = is_right(facts, owned.cluster_role.as_ref(), &role);
-    for (there, body, has_role) in [
-        (&owned.cluster_role, role, true),
+    let rbac = [
+        (
+            &owned.cluster_role,
+            ClusterObject::ClusterRole { accepted: true },
+        ),
         (
             &owned.cluster_role_binding,
-            roles::cluster_role_binding(config, name),
-            has_role,
+            ClusterObject::ClusterRoleBinding,
         ),
         (
             &owned.registration_binding,
-            roles::registration_binding(config, name),
-            facts.common_roles,
+            ClusterObject::RegistrationBinding,
         ),
-        (
-            &owned.work_binding,
-            roles::work_binding(config, name),
-            facts.common_roles,
-        ),
-    ] {
-        let is_work = body["metadata"]["finalizers"].is_array();
-        let right = is_right(facts, there.as_ref(), &body);
+        (&owned.work_binding, ClusterObject::WorkBinding),
+    ]
+    .map(|(there, object)| (there, object, is_right(facts, there.as_ref(), object)));
+    let (.., has_cluster_role) = rbac[0];
+    for (there, object, right) in rbac {
+        let is_work = object == ClusterObject::WorkBinding;
+        let has_role = match object {
+            ClusterObject::Namespace | ClusterObject::ClusterRole { .. } => true,
+            ClusterObject::ClusterRoleBinding => has_cluster_role,
+            ClusterObject::RegistrationBinding | ClusterObject::WorkBinding => facts.common_roles,
+        };
         match there {
             Some(there) if there.deleting && there.work_finalizer => {
                 // A binding that a denial deleted, before the denial was taken back. A correct one still works: it is
@@ -253,13 +254,14 @@ fn provide(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Clu
             }
             Some(there) if there.deleting => {
                 ready = false;
-                let target = roles::target(&body);
+                let target = object.target(name);
                 waits_for.push(format!("{} {:?}", target.resource.resource, target.name));
             }
             Some(there) if right && (there.work_finalizer || !is_work) => {}
             _ if !has_role => ready = false,
             _ => {
                 ready = false;
+                let body = object.body(config, name);
                 plan.writes
                     .push(roles::apply(body, managers::ACCEPTANCE, NAME));
             }
@@ -361,16 +363,17 @@ fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Cluste
         removal::take_back_roles(facts, NAME, plan);
     } else if is_accepted || has_role {
         // A cluster that was never accepted has no permissions, and gets none.
-        let role = roles::cluster_role(config, name, false);
-        let binding = roles::cluster_role_binding(config, name);
+        let role = ClusterObject::ClusterRole { accepted: false };
+        let binding = ClusterObject::ClusterRoleBinding;
         // Also if it is being deleted: it grants its rules until its last finalizer is removed.
-        let mut make = |body| {
+        let mut make = |object: ClusterObject| {
+            let body = object.body(config, name);
             plan.writes
                 .push(roles::apply(body, managers::ACCEPTANCE, NAME));
         };
-        if !is_right(facts, owned.cluster_role.as_ref(), &role) {
+        if !is_right(facts, owned.cluster_role.as_ref(), role) {
             make(role);
-        } else if !is_right(facts, owned.cluster_role_binding.as_ref(), &binding) {
+        } else if !is_right(facts, owned.cluster_role_binding.as_ref(), binding) {
             make(binding);
         }
     }
@@ -426,8 +429,8 @@ fn deny(facts: &ClusterFacts<'_>, cluster: &Cluster, now: Now, plan: &mut Cluste
     }
 }
 
-fn is_right(facts: &ClusterFacts<'_>, there: Option<&Owned>, body: &serde_json::Value) -> bool {
-    there.is_some_and(|there| there.fingerprint == roles::fingerprint(facts.config, body))
+fn is_right(facts: &ClusterFacts<'_>, there: Option<&Owned>, object: ClusterObject) -> bool {
+    there.is_some_and(|there| there.fingerprint == object.fingerprint(facts.config, facts.name))
 }
 
 fn set(

@@ -4,19 +4,129 @@
 //! (`pkg/registration/hub/manifests/rbac`), so that each hub, when it takes over from the other,
 //! has nothing to rewrite.
 
+mod fingerprint;
 #[cfg(test)]
 mod tests;
-
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use berth_api::{groups, labels};
 use serde_json::{Map, Value, json};
 
+pub use self::fingerprint::fingerprint;
 use crate::config::Config;
 use crate::names;
 use berth_api::GroupVersionResource;
 use berth_api::groups::RBAC;
 use berth_api::plan::{Action, Target, Write};
+
+/// One of the objects that the hub keeps for a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClusterObject {
+    /// [`namespace`]
+    Namespace,
+    /// [`cluster_role`]
+    ClusterRole { accepted: bool },
+    /// [`cluster_role_binding`]
+    ClusterRoleBinding,
+    /// [`registration_binding`]
+    RegistrationBinding,
+    /// [`work_binding`]
+    WorkBinding,
+}
+
+/// A rule of a ClusterRole.
+struct Rule {
+    api_groups: &'static [&'static str],
+    resources: &'static [&'static str],
+    /// The only resourceName is that of the cluster.
+    of_cluster: bool,
+    verbs: &'static [&'static str],
+}
+
+/// The rules of [`cluster_role`] for an accepted cluster.
+const ACCEPTED_RULES: &[Rule] = &[
+    Rule {
+        api_groups: &["certificates.k8s.io"],
+        resources: &["certificatesigningrequests"],
+        of_cluster: false,
+        verbs: &["create", "get", "list", "watch"],
+    },
+    Rule {
+        api_groups: &[groups::REGISTER],
+        resources: &["managedclusters/clientcertificates"],
+        of_cluster: false,
+        verbs: &["renew"],
+    },
+    Rule {
+        api_groups: &[groups::CLUSTER],
+        resources: &["managedclusters"],
+        of_cluster: true,
+        verbs: &["get", "list", "update", "watch"],
+    },
+    Rule {
+        api_groups: &[groups::CLUSTER],
+        resources: &["managedclusters/status"],
+        of_cluster: true,
+        verbs: &["patch", "update"],
+    },
+];
+
+/// The rules of [`cluster_role`] for a denied cluster.
+const DENIED_RULES: &[Rule] = &[Rule {
+    api_groups: &[groups::CLUSTER],
+    resources: &["managedclusters"],
+    of_cluster: true,
+    verbs: &["get", "list", "watch"],
+}];
+
+/// The rules of [`registration_role`].
+const REGISTRATION_RULES: &[Rule] = &[
+    Rule {
+        api_groups: &["coordination.k8s.io"],
+        resources: &["leases"],
+        of_cluster: false,
+        verbs: &["get", "list", "watch", "update"],
+    },
+    Rule {
+        api_groups: &["addon.open-cluster-management.io"],
+        resources: &["managedclusteraddons"],
+        of_cluster: false,
+        verbs: &["get", "list", "watch"],
+    },
+    Rule {
+        api_groups: &["addon.open-cluster-management.io"],
+        resources: &["managedclusteraddons/status"],
+        of_cluster: false,
+        verbs: &["patch", "update"],
+    },
+    Rule {
+        api_groups: &["events.k8s.io"],
+        resources: &["events"],
+        of_cluster: false,
+        verbs: &["create"],
+    },
+];
+
+/// The rules of [`work_role`].
+const WORK_RULES: &[Rule] = &[
+    Rule {
+        api_groups: &["", "events.k8s.io"],
+        resources: &["events"],
+        of_cluster: false,
+        verbs: &["create", "patch", "update"],
+    },
+    Rule {
+        api_groups: &["work.open-cluster-management.io"],
+        resources: &["manifestworks"],
+        of_cluster: false,
+        verbs: &["get", "list", "watch", "update", "patch"],
+    },
+    Rule {
+        api_groups: &["work.open-cluster-management.io"],
+        resources: &["manifestworks/status"],
+        of_cluster: false,
+        verbs: &["patch", "update"],
+    },
+];
 
 /// The cluster's namespace.
 pub fn namespace(config: &Config, cluster: &str) -> Value {
@@ -29,42 +139,8 @@ pub fn namespace(config: &Config, cluster: &str) -> Value {
 
 /// The agent's permissions on cluster-scoped objects. The agent of a denied cluster can only read its own ManagedCluster.
 pub fn cluster_role(config: &Config, cluster: &str, accepted: bool) -> Value {
-    let rules = if accepted {
-        json!([
-            {
-                "apiGroups": ["certificates.k8s.io"],
-                "resources": ["certificatesigningrequests"],
-                "verbs": ["create", "get", "list", "watch"],
-            },
-            {
-                "apiGroups": [groups::REGISTER],
-                "resources": ["managedclusters/clientcertificates"],
-                "verbs": ["renew"],
-            },
-            {
-                "apiGroups": [groups::CLUSTER],
-                "resources": ["managedclusters"],
-                "resourceNames": [cluster],
-                "verbs": ["get", "list", "update", "watch"],
-            },
-            {
-                "apiGroups": [groups::CLUSTER],
-                "resources": ["managedclusters/status"],
-                "resourceNames": [cluster],
-                "verbs": ["patch", "update"],
-            },
-        ])
-    } else {
-        json!([
-            {
-                "apiGroups": [groups::CLUSTER],
-                "resources": ["managedclusters"],
-                "resourceNames": [cluster],
-                "verbs": ["get", "list", "watch"],
-            },
-        ])
-    };
-    role(config, &names::cluster_role(cluster), cluster, rules)
+    let name = names::cluster_role(cluster);
+    role(config, &name, cluster, rules_of_cluster(accepted))
 }
 
 /// Gives [`cluster_role`] to the cluster's agent.
@@ -113,113 +189,12 @@ pub fn work_binding(config: &Config, cluster: &str) -> Value {
 
 /// The permissions of all agents in their namespaces, for registration.
 pub fn registration_role(config: &Config) -> Value {
-    let rules = json!([
-        {
-            "apiGroups": ["coordination.k8s.io"],
-            "resources": ["leases"],
-            "verbs": ["get", "list", "watch", "update"],
-        },
-        {
-            "apiGroups": ["addon.open-cluster-management.io"],
-            "resources": ["managedclusteraddons"],
-            "verbs": ["get", "list", "watch"],
-        },
-        {
-            "apiGroups": ["addon.open-cluster-management.io"],
-            "resources": ["managedclusteraddons/status"],
-            "verbs": ["patch", "update"],
-        },
-        {
-            "apiGroups": ["events.k8s.io"],
-            "resources": ["events"],
-            "verbs": ["create"],
-        },
-    ]);
-    role(config, names::REGISTRATION_ROLE, "", rules)
+    role(config, names::REGISTRATION_ROLE, "", REGISTRATION_RULES)
 }
 
 /// The permissions of all agents in their namespaces, for ManifestWorks.
 pub fn work_role(config: &Config) -> Value {
-    let rules = json!([
-        {
-            "apiGroups": ["", "events.k8s.io"],
-            "resources": ["events"],
-            "verbs": ["create", "patch", "update"],
-        },
-        {
-            "apiGroups": ["work.open-cluster-management.io"],
-            "resources": ["manifestworks"],
-            "verbs": ["get", "list", "watch", "update", "patch"],
-        },
-        {
-            "apiGroups": ["work.open-cluster-management.io"],
-            "resources": ["manifestworks/status"],
-            "verbs": ["patch", "update"],
-        },
-    ]);
-    role(config, names::WORK_ROLE, "", rules)
-}
-
-/// A digest of the parts of a namespace or RBAC object that the hub maintains: its own labels (and no others), rules, subjects
-/// and roleRef. An object with the wanted digest needs no write.
-///
-/// Labels of [`Config::labels`] do not count for the roles that all agents share: these ship as a manifest, and an account that
-/// may not grant them may not label them.
-///
-/// Missing fields count as empty, and a subject without an apiGroup has the API server's default. Order counts, as in OCM.
-/// Digests of different processes cannot be compared.
-pub fn fingerprint(config: &Config, object: &Value) -> u64 {
-    let hasher = &mut DefaultHasher::new();
-    let found = &object["metadata"]["labels"];
-    let name = text(&object["metadata"]["name"]);
-    let is_shared = [names::REGISTRATION_ROLE, names::WORK_ROLE].contains(&name);
-    let configured = configured_labels(config).filter(|_| !is_shared);
-    for key in [labels::CLUSTER_NAME]
-        .into_iter()
-        .chain(configured.map(|(key, _)| key))
-    {
-        found[key].as_str().hash(hasher);
-    }
-    let rules = list(&object["rules"]);
-    rules.len().hash(hasher);
-    for rule in rules {
-        for field in [
-            "apiGroups",
-            "resources",
-            "resourceNames",
-            "verbs",
-            "nonResourceURLs",
-        ] {
-            let values = list(&rule[field]);
-            values.len().hash(hasher);
-            for value in values {
-                value.as_str().hash(hasher);
-            }
-        }
-    }
-    let subjects = list(&object["subjects"]);
-    subjects.len().hash(hasher);
-    for subject in subjects {
-        let kind = text(&subject["kind"]);
-        let api_group = match text(&subject["apiGroup"]) {
-            "" if matches!(kind, "User" | "Group") => RBAC,
-            group => group,
-        };
-        (
-            kind,
-            api_group,
-            text(&subject["name"]),
-            text(&subject["namespace"]),
-        )
-            .hash(hasher);
-    }
-    let role_ref = &object["roleRef"];
-    let api_group = match text(&role_ref["apiGroup"]) {
-        "" if role_ref.is_object() => RBAC,
-        group => group,
-    };
-    (api_group, text(&role_ref["kind"]), text(&role_ref["name"])).hash(hasher);
-    hasher.finish()
+    role(config, names::WORK_ROLE, "", WORK_RULES)
 }
 
 /// The write that creates or corrects an object of this module.
@@ -234,13 +209,13 @@ pub(crate) fn apply(body: Value, manager: &'static str, reconciler: &'static str
 
 /// The write that deletes an object of this module, if it still has this uid. `why` is for the log.
 pub(crate) fn delete(
-    body: &Value,
+    target: Target,
     uid: &str,
     reconciler: &'static str,
     why: &'static str,
 ) -> Write {
     Write {
-        target: target(body),
+        target,
         action: Action::Delete {
             uid: uid.to_owned(),
             why,
@@ -252,30 +227,115 @@ pub(crate) fn delete(
 
 /// The target of writes to an object of this module.
 pub fn target(object: &Value) -> Target {
-    let (group, resource) = match text(&object["kind"]) {
+    let metadata = &object["metadata"];
+    let namespace = metadata["namespace"].as_str();
+    target_of(
+        text(&object["kind"]),
+        namespace,
+        text(&metadata["name"]).to_owned(),
+    )
+}
+
+fn target_of(kind: &str, namespace: Option<&str>, name: String) -> Target {
+    let (group, resource) = match kind {
         "Namespace" => ("", "namespaces"),
         "ClusterRole" => (RBAC, "clusterroles"),
         "ClusterRoleBinding" => (RBAC, "clusterrolebindings"),
         _ => (RBAC, "rolebindings"),
     };
-    let metadata = &object["metadata"];
     Target {
         resource: GroupVersionResource {
             group: group.to_owned(),
             version: "v1".to_owned(),
             resource: resource.to_owned(),
         },
-        namespace: metadata["namespace"].as_str().map(str::to_owned),
-        name: text(&metadata["name"]).to_owned(),
+        namespace: namespace.map(str::to_owned),
+        name,
     }
 }
 
-fn role(config: &Config, name: &str, cluster: &str, rules: Value) -> Value {
+// === impl ClusterObject ===
+
+impl ClusterObject {
+    /// The object as the hub writes it.
+    pub(crate) fn body(self, config: &Config, cluster: &str) -> Value {
+        match self {
+            Self::Namespace => namespace(config, cluster),
+            Self::ClusterRole { accepted } => cluster_role(config, cluster, accepted),
+            Self::ClusterRoleBinding => cluster_role_binding(config, cluster),
+            Self::RegistrationBinding => registration_binding(config, cluster),
+            Self::WorkBinding => work_binding(config, cluster),
+        }
+    }
+
+    /// The [`target`] of its body.
+    pub(crate) fn target(self, cluster: &str) -> Target {
+        let (kind, namespace, name) = match self {
+            Self::Namespace => ("Namespace", None, cluster.to_owned()),
+            Self::ClusterRole { .. } => ("ClusterRole", None, names::cluster_role(cluster)),
+            Self::ClusterRoleBinding => ("ClusterRoleBinding", None, names::cluster_role(cluster)),
+            Self::RegistrationBinding => (
+                "RoleBinding",
+                Some(cluster),
+                names::registration_binding(cluster),
+            ),
+            Self::WorkBinding => ("RoleBinding", Some(cluster), names::work_binding(cluster)),
+        };
+        target_of(kind, namespace, name)
+    }
+
+    fn rules(self) -> &'static [Rule] {
+        match self {
+            Self::ClusterRole { accepted } => rules_of_cluster(accepted),
+            _ => &[],
+        }
+    }
+
+    /// The name of the ClusterRole that a binding refers to.
+    fn role_name(self, cluster: &str) -> Option<String> {
+        match self {
+            Self::Namespace | Self::ClusterRole { .. } => None,
+            Self::ClusterRoleBinding => Some(names::cluster_role(cluster)),
+            Self::RegistrationBinding => Some(names::REGISTRATION_ROLE.to_owned()),
+            Self::WorkBinding => Some(names::WORK_ROLE.to_owned()),
+        }
+    }
+}
+
+// === impl Rule ===
+
+impl Rule {
+    fn resource_names<'a>(&self, cluster: &'a str) -> Option<&'a str> {
+        self.of_cluster.then_some(cluster)
+    }
+
+    fn to_json(&self, cluster: &str) -> Value {
+        let mut rule = json!({
+            "apiGroups": self.api_groups,
+            "resources": self.resources,
+            "verbs": self.verbs,
+        });
+        if let Some(name) = self.resource_names(cluster) {
+            rule["resourceNames"] = json!([name]);
+        }
+        rule
+    }
+}
+
+fn rules_of_cluster(accepted: bool) -> &'static [Rule] {
+    if accepted {
+        ACCEPTED_RULES
+    } else {
+        DENIED_RULES
+    }
+}
+
+fn role(config: &Config, name: &str, cluster: &str, rules: &[Rule]) -> Value {
     json!({
         "apiVersion": format!("{RBAC}/v1"),
         "kind": "ClusterRole",
         "metadata": { "name": name, "labels": own_labels(config, cluster) },
-        "rules": rules,
+        "rules": rules.iter().map(|rule| rule.to_json(cluster)).collect::<Vec<_>>(),
     })
 }
 
@@ -283,12 +343,19 @@ fn role_ref(name: &str) -> Value {
     json!({ "apiGroup": RBAC, "kind": "ClusterRole", "name": name })
 }
 
-/// The second group is for AWS credentials, whose groups must not begin with `system:`.
 fn subjects(cluster: &str) -> Value {
-    json!([
-        { "kind": "Group", "apiGroup": RBAC, "name": names::agent_group(cluster) },
-        { "kind": "Group", "apiGroup": RBAC, "name": format!("open-cluster-management:{cluster}") },
-    ])
+    agent_groups(cluster)
+        .map(|name| json!({ "kind": "Group", "apiGroup": RBAC, "name": name }))
+        .to_vec()
+        .into()
+}
+
+/// The second group is for AWS credentials, whose groups must not begin with `system:`.
+fn agent_groups(cluster: &str) -> [String; 2] {
+    [
+        names::agent_group(cluster),
+        format!("open-cluster-management:{cluster}"),
+    ]
 }
 
 fn own_labels(config: &Config, cluster: &str) -> Map<String, Value> {
@@ -306,10 +373,6 @@ fn configured_labels(config: &Config) -> impl Iterator<Item = (&str, &str)> {
         .iter()
         .map(|(key, value)| (key.as_str(), value.as_str()))
         .filter(|(key, _)| *key != labels::CLUSTER_NAME && *key != labels::ADDON_NAME)
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 fn text(value: &Value) -> &str {

@@ -145,9 +145,12 @@ fn read(kind: Kind, item: &Item<'_>, labels: &LabelKeys) -> Result<Fact, serde_j
             ("status", Keep::Fields(&[("conditions", Keep::Whole)])),
         ]),
         Kind::Namespace => Keep::Fields(&[("metadata", OWNED_METADATA)]),
-        Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => {
-            Keep::But(&[("metadata", OWNED_METADATA)])
-        }
+        Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => Keep::Fields(&[
+            ("metadata", OWNED_METADATA),
+            ("rules", Keep::Whole),
+            ("subjects", Keep::Whole),
+            ("roleRef", Keep::Whole),
+        ]),
     };
     let value = item.trimmed(&keep)?;
     Ok(Fact::Object(PartialObject::new(meta, value)))
@@ -169,11 +172,12 @@ const BARE_METADATA: Keep<'_> = Keep::But(&[
     ("ownerReferences", Keep::Nothing),
 ]);
 
-/// The same with labels, because they are compared.
-const OWNED_METADATA: Keep<'_> = Keep::But(&[
-    ("managedFields", Keep::Nothing),
-    ("annotations", Keep::Nothing),
-    ("ownerReferences", Keep::Nothing),
+/// Keeps the metadata that is compared, and the fields of a deletion.
+const OWNED_METADATA: Keep<'_> = Keep::Fields(&[
+    ("name", Keep::Whole),
+    ("labels", Keep::Whole),
+    ("finalizers", Keep::Whole),
+    ("deletionTimestamp", Keep::Whole),
 ]);
 
 /// Reads a CSR with all its metadata, because an approval repeats them. One that is too large for an agent's is read without

@@ -25,8 +25,35 @@ fn object(name: &str, version: u64, value: &str) -> Value {
     json!({"metadata": {"name": name, "resourceVersion": version.to_string()}, "value": value})
 }
 
+/// A line as API servers write it.
 fn event(type_: &str, object: &Value) -> String {
-    format!("{}\n", json!({"type": type_, "object": object}))
+    format!("{{\"type\":\"{type_}\",\"object\":{object}}}\n")
+}
+
+#[test]
+fn only_a_line_as_api_servers_write_it_is_parsed_once() {
+    for (line, expected) in [
+        (event("ADDED", &object("a", 1, "x")), Some("ADDED")),
+        (event("MODIFIED", &object("a", 1, "}{")), Some("MODIFIED")),
+        (event("DELETED", &object("a", 1, "x")), Some("DELETED")),
+        (event("BOOKMARK", &object("a", 1, "x")), None),
+        (event("ADDED", &json!({"metadata": {}})), None),
+        (event("ADDED", &json!(7)), None),
+        (r#"{"object":{"metadata":{"name":"a"}},"type":"ADDED"}"#.to_owned(), None),
+        (r#"{ "type":"ADDED","object":{"metadata":{"name":"a"}}}"#.to_owned(), None),
+        (r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}"#.to_owned(), None),
+        (
+            r#"{"type":"ADDED","object":{"metadata":{"name":"a"}},"type":"DELETED"}"#.to_owned(),
+            None,
+        ),
+        (
+            r#"{"type":"ADDED","object":{"metadata":{"name":"a"}},"object":{"metadata":{"name":"b"}}}"#.to_owned(),
+            None,
+        ),
+    ] {
+        let read = written_as_usual(line.trim_ascii().as_bytes());
+        assert_eq!(read.map(|(change, _)| change), expected, "{line}");
+    }
 }
 
 /// What an API server is asked, when it has answered with these codes (0: not at all) one after the other, and not at all

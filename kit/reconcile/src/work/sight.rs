@@ -59,6 +59,9 @@ impl<W: World> Work<W> {
         item: &Item<'_>,
         source: Source,
     ) {
+        if self.state().seen.is_known(kind, &item.meta, source) {
+            return;
+        }
         // Before the state is locked: an object may have a megabyte.
         let fact = (watched.read)(item);
         if fact.is_err() {

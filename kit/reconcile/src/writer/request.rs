@@ -2,7 +2,7 @@
 
 use berth_api::plan::{Action, Target};
 use berth_hub::{APPLY_PATCH, Call, MERGE_PATCH};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The request of a write; `manager`: the field manager where the action names no other.
 pub(super) fn call_of(target: &Target, action: &Action, manager: &str) -> Call {
@@ -10,25 +10,25 @@ pub(super) fn call_of(target: &Target, action: &Action, manager: &str) -> Call {
     match action {
         Action::Apply { manager, body } => {
             let path = format!("{}?fieldManager={manager}&force=true", of(None));
-            Call::patch(path, APPLY_PATCH, body.to_string())
+            Call::patch(path, APPLY_PATCH, text(body))
         }
         Action::ApplyStatus { manager, body } => {
             let path = format!("{}?fieldManager={manager}&force=true", of(Some("status")));
-            Call::patch(path, APPLY_PATCH, body.to_string())
+            Call::patch(path, APPLY_PATCH, text(body))
         }
         Action::Patch { subresource, body } => {
             let path = format!("{}?fieldManager={manager}", of(*subresource));
-            Call::patch(path, MERGE_PATCH, body.to_string())
+            Call::patch(path, MERGE_PATCH, text(body))
         }
         Action::Replace { subresource, body } => {
             let path = format!("{}?fieldManager={manager}", of(Some(*subresource)));
-            Call::put(path, body.to_string())
+            Call::put(path, text(body))
         }
         Action::Create { body }
         | Action::CreateOrPatch { body, .. }
         | Action::CreateOrUpdate { body } => {
             let path = format!("{}?fieldManager={manager}", path(&all_of(target), None));
-            Call::post(path, body.to_string())
+            Call::post(path, text(body))
         }
         Action::Delete { uid, .. } => {
             let options = json!({
@@ -37,7 +37,7 @@ pub(super) fn call_of(target: &Target, action: &Action, manager: &str) -> Call {
                 "preconditions": {"uid": uid},
                 "propagationPolicy": "Background",
             });
-            Call::delete(of(None), options.to_string())
+            Call::delete(of(None), text(&options))
         }
     }
 }
@@ -62,22 +62,26 @@ pub(super) fn all_of(target: &Target) -> Target {
     }
 }
 
+/// The JSON text of a body.
+pub(super) fn text(body: &Value) -> Vec<u8> {
+    // `Value::to_string` passes each piece through a Formatter.
+    serde_json::to_vec(body).expect("a Value is JSON")
+}
+
 /// The path of an object, or of its kind, if it has no name.
 pub(super) fn path(target: &Target, subresource: Option<&str>) -> String {
     let kind = &target.resource;
-    let mut path = if kind.group.is_empty() {
-        format!("/api/{}", kind.version)
+    let group = &*kind.group;
+    let mut parts = if group.is_empty() {
+        vec!["", "api", &kind.version]
     } else {
-        format!("/apis/{}/{}", kind.group, kind.version)
+        vec!["", "apis", group, &kind.version]
     };
     if let Some(namespace) = &target.namespace {
-        path.push_str(&format!("/namespaces/{namespace}"));
+        parts.extend(["namespaces", namespace]);
     }
-    path.push_str(&format!("/{}", kind.resource));
-    for part in [Some(&*target.name), subresource].into_iter().flatten() {
-        if !part.is_empty() {
-            path.push_str(&format!("/{part}"));
-        }
-    }
-    path
+    parts.push(&kind.resource);
+    let names = [Some(&*target.name), subresource].into_iter().flatten();
+    parts.extend(names.filter(|name| !name.is_empty()));
+    parts.join("/")
 }

@@ -7,7 +7,7 @@ use super::{Works, look_again, why, works};
 use crate::acceptance;
 use crate::cluster_plan::ClusterPlan;
 use crate::facts::{ClusterFacts, Now, Owned, OwnedObjects};
-use crate::roles;
+use crate::roles::{self, ClusterObject};
 
 /// Deletes the RBAC objects of a cluster.
 pub(crate) fn take_back(
@@ -27,24 +27,23 @@ pub(crate) fn take_back_roles(
     reconciler: &'static str,
     plan: &mut ClusterPlan,
 ) {
-    let ClusterFacts {
-        config,
-        name,
-        owned,
-        ..
-    } = *facts;
-    for (there, body) in [
-        (&owned.cluster_role, roles::cluster_role(config, name, true)),
+    let owned = facts.owned;
+    for (there, object) in [
+        (
+            &owned.cluster_role,
+            ClusterObject::ClusterRole { accepted: true },
+        ),
         (
             &owned.cluster_role_binding,
-            roles::cluster_role_binding(config, name),
+            ClusterObject::ClusterRoleBinding,
         ),
     ] {
         if let Some(there) = there
             && !there.deleting
         {
+            let target = object.target(facts.name);
             plan.writes
-                .push(roles::delete(&body, &there.uid, reconciler, why(facts)));
+                .push(roles::delete(target, &there.uid, reconciler, why(facts)));
         }
     }
 }
@@ -63,30 +62,26 @@ pub(crate) fn take_back_bindings(
     now: Now,
     plan: &mut ClusterPlan,
 ) {
-    let ClusterFacts {
-        config,
-        name,
-        owned,
-        ..
-    } = *facts;
-    for (there, body) in [
+    let owned = facts.owned;
+    for (there, object) in [
         (
             &owned.registration_binding,
-            roles::registration_binding(config, name),
+            ClusterObject::RegistrationBinding,
         ),
-        (&owned.work_binding, roles::work_binding(config, name)),
+        (&owned.work_binding, ClusterObject::WorkBinding),
     ] {
         let Some(there) = there.as_ref().filter(|there| !there.deleting) else {
             continue;
         };
-        let is_work = body["metadata"]["finalizers"].is_array();
+        let is_work = object == ClusterObject::WorkBinding;
         if is_work && there.work_finalizer && is_denied_now(facts) {
             // The finalizer first: then the deletion takes effect at once, even if the annotation is removed.
             plan.writes
                 .push(without_work_finalizer(facts, there, reconciler));
         } else {
+            let target = object.target(facts.name);
             plan.writes
-                .push(roles::delete(&body, &there.uid, reconciler, why(facts)));
+                .push(roles::delete(target, &there.uid, reconciler, why(facts)));
         }
     }
     if !held {
@@ -140,7 +135,7 @@ pub(crate) fn without_work_finalizer(
     let others = &binding.other_finalizers;
     let finalizers = (!others.is_empty()).then_some(others);
     Write {
-        target: roles::target(&roles::work_binding(facts.config, facts.name)),
+        target: ClusterObject::WorkBinding.target(facts.name),
         action: Action::Patch {
             subresource: None,
             body: json!({

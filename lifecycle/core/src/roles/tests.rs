@@ -26,6 +26,10 @@ fn all(config: &Config) -> [Value; 8] {
     ]
 }
 
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
 /// A rule as `groups|resources|names|verbs`.
 fn rules(object: &Value) -> Vec<String> {
     let joined = |value: &Value| list(value).iter().map(text).collect::<Vec<_>>().join(",");
@@ -282,6 +286,33 @@ fn what_is_ours_counts_and_what_is_not_does_not() {
         edit(&mut edited);
         let is_same = fingerprint(&config, &edited) == fingerprint(&config, object);
         assert_eq!(is_same, same, "{row}");
+    }
+}
+
+#[test]
+fn a_wanted_object_has_the_fingerprint_and_the_target_of_its_body() {
+    let configs = [
+        config(&[]),
+        config(&[("team", "a"), ("a", ""), (labels::ADDON_NAME, "hidden")]),
+    ];
+    for (config, cluster) in configs.iter().flat_map(|it| [(it, "c1"), (it, "c-2")]) {
+        for object in [
+            ClusterObject::Namespace,
+            ClusterObject::ClusterRole { accepted: true },
+            ClusterObject::ClusterRole { accepted: false },
+            ClusterObject::ClusterRoleBinding,
+            ClusterObject::RegistrationBinding,
+            ClusterObject::WorkBinding,
+        ] {
+            let body = object.body(config, cluster);
+            let found = object.fingerprint(config, cluster);
+            assert_eq!(found, fingerprint(config, &body), "{object:?} {cluster}");
+            assert_eq!(
+                object.target(cluster),
+                target(&body),
+                "{object:?} {cluster}"
+            );
+        }
     }
 }
 
