@@ -69,6 +69,52 @@ impl FleetHub {
         Ok(hub)
     }
 
+    /// Writes a kubeconfig for a user who may register clusters: a token of a new service account.
+    pub(crate) async fn write_bootstrap(&self, name: &str, path: &Path) -> Result<()> {
+        let rules = json!([
+            {"apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"], "verbs": ["create", "get", "list", "watch"]},
+            {"apiGroups": ["cluster.open-cluster-management.io"], "resources": ["managedclusters"], "verbs": ["create", "get", "list", "watch"]},
+        ]);
+        let rbac = "rbac.authorization.k8s.io";
+        let role = json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules});
+        let account = json!({"kind": "ServiceAccount", "name": name, "namespace": "default"});
+        let binding = json!({
+            "apiVersion": format!("{rbac}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": name}, "subjects": [account],
+        });
+        let accounts = "/api/v1/namespaces/default/serviceaccounts";
+        let account =
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}});
+        for (collection, object) in [
+            (format!("/apis/{rbac}/v1/clusterroles"), role),
+            (format!("/apis/{rbac}/v1/clusterrolebindings"), binding),
+            (accounts.to_owned(), account),
+        ] {
+            match self.send("POST", &collection, &object).await {
+                Err(error) if !is_conflict(&error) => return Err(error),
+                _ => {}
+            }
+        }
+        let asked = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}});
+        let token = self
+            .send("POST", &format!("{accounts}/{name}/token"), &asked)
+            .await?;
+        let mut config: Value =
+            serde_saphyr::from_str(&std::fs::read_to_string(&self.kubeconfig)?)?;
+        for user in config["users"].as_array_mut().into_iter().flatten() {
+            user["user"] = json!({"token": token["status"]["token"]});
+        }
+        Ok(std::fs::write(path, config.to_string())?)
+    }
+
+    /// The number of CSRs.
+    pub(crate) async fn requests(&self) -> Result<usize> {
+        let list = self
+            .get("/apis/certificates.k8s.io/v1/certificatesigningrequests")
+            .await?;
+        Ok(list["items"].as_array().map_or(0, Vec::len))
+    }
+
     /// Waits until the controller works, that is, until it has created the default set.
     pub(crate) async fn wait_for_the_controller(&self) -> Result<()> {
         let set = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets/global";
@@ -425,7 +471,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn name(number: usize) -> String {
+pub(crate) fn name(number: usize) -> String {
     format!("fleet-{number}")
 }
 

@@ -1,4 +1,6 @@
-//! Measures a hub's lifecycle controller: time, writes, CPU and memory until a fleet of clusters is accepted; cost when idle and while
+//! Measures a hub's lifecycle controller, and with `agents` many real agents against it.
+//!
+//! The controller: time, writes, CPU and memory until a fleet of clusters is accepted; cost when idle and while
 //! leases are renewed; the time until a silent cluster is tainted, and until the taints of a wave of available clusters are removed.
 //!
 //! The hub is devhub in this process, or that of `--kubeconfig`; the controller is `berth controller`, or any command that
@@ -10,6 +12,7 @@
     reason = "a program that people run"
 )]
 
+mod agents;
 mod hub;
 #[path = "../../loadtest/src/process.rs"]
 #[allow(dead_code, reason = "shared with the load tool")]
@@ -20,10 +23,11 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use serde::Serialize;
 use tokio::time::sleep;
 
+use agents::AgentsArgs;
 use hub::FleetHub;
 
 #[derive(Parser)]
@@ -42,9 +46,14 @@ Examples:
   target/release/fleet --kubeconfig hub.kubeconfig \\
     --controller '/registration controller --kubeconfig={kubeconfig} --namespace=open-cluster-management-hub --disable-leader-election'
 
+  # A thousand real agents in one process
+  target/release/fleet --kubeconfig hub.kubeconfig agents --agents 1000
+
 The clusters it makes are named fleet-N and deleted in the end."
 )]
 struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Number of clusters
     #[arg(long, default_value_t = 1000)]
     clusters: usize,
@@ -61,6 +70,11 @@ struct Args {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Agents(AgentsArgs),
 }
 
 /// The measured figures. Times are in seconds, memory in MiB.
@@ -123,6 +137,9 @@ async fn measure(args: &Args) -> Result<()> {
     say("waiting for the controller");
     hub.wait_for_the_controller().await?;
     sleep(Duration::from_secs(2)).await;
+    if let Some(What::Agents(agents)) = &args.what {
+        return agents::measure(agents, &hub, pid, args.rest, folder.path(), args.json).await;
+    }
 
     say("accepting");
     let cpu = || process::cpu_time(pid).map(|time| time.as_secs_f64());
@@ -205,8 +222,9 @@ fn start(args: &Args, kubeconfig: &Path) -> Result<Controller> {
     let berth = beside.with_file_name("berth");
     let command = args.controller.clone().unwrap_or_else(|| {
         format!(
-            "{} controller --kubeconfig={{kubeconfig}} --disable-leader-election --listen=127.0.0.1:auto",
-            berth.display()
+            "{} controller --kubeconfig={{kubeconfig}} --disable-leader-election --listen=127.0.0.1:auto {}",
+            berth.display(),
+            if args.what.is_some() { agents::CONTROLLER } else { "" },
         )
     });
     let command = command.replace("{kubeconfig}", &kubeconfig.display().to_string());
