@@ -166,7 +166,8 @@ async fn a_wait_says_what_is_missing_until_the_cluster_has_joined() {
         "{output:?}"
     );
 
-    let waiting = managed.types(&format!("{line} --wait"));
+    let waits = format!("{line} --wait");
+    let waiting = managed.types(&waits);
     let accepting = async {
         house.berth(&format!("accept {name}")).await.ok();
         joins(&house, &name).await;
