@@ -10,8 +10,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use berth_certs::managed::Root;
 use berth_hub::{Authorities, Endpoint, endpoint};
 use berth_manifests::{Manifest, files};
+use berth_rules::display::Lines;
 use serde_json::Value;
 
 use self::command::JoinCommand;
@@ -30,7 +32,7 @@ const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 ///
 /// Creates what is missing of the account of bootstrap tokens: namespace open-cluster-management, service account
 /// agent-registration-bootstrap, ClusterRole open-cluster-management:bootstrap and its bindings. The token may ask the hub to accept
-/// a cluster and to sign the certificate of its agent. It may do nothing else, and an admin decides about both ('berth accept').
+/// a cluster and to sign the certificate of its agent. An admin decides about both ('berth accept').
 ///
 /// The command also names the CA of the hub, so that the cluster does not trust another server: its hash (--ca-hash), if clients
 /// without credentials may read ConfigMap kube-public/cluster-info, else the CA itself (--ca-data).
@@ -141,26 +143,28 @@ pub(crate) async fn run(args: &Args, hub_args: &HubArgs) -> anyhow::Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// Creates an object that is missing, and says so.
+/// Creates an object that is missing, and says so. A user who may neither read nor create it may still request a token.
 async fn create(hub: &HubConnection, object: &Value) -> Result<(), CommandError> {
-    if hub.create_missing(object, DryRun::None).await? {
-        // An error of standard error does not stop the command.
-        let _ = writeln!(io::stderr(), "{} created", title(object));
-    }
+    let words = match hub.create_missing(object, DryRun::None).await {
+        Ok(true) => format!("{} created", title(object)),
+        Ok(false) => return Ok(()),
+        Err(failure) if failure.is_forbidden() => {
+            format!("Note: {} was not created: {failure}", title(object))
+        }
+        Err(failure) => return Err(failure),
+    };
+    // An error of standard error does not stop the command.
+    let _ = writeln!(io::stderr(), "{}", Lines(&words));
     Ok(())
 }
 
-/// Returns the CA of the hub in PEM, or None if the kubeconfig names none.
-fn authorities(endpoint: &Endpoint) -> Option<Vec<berth_certs::managed::Root>> {
+/// Returns the CA of the hub, or None if the kubeconfig names none.
+fn authorities(endpoint: &Endpoint) -> Option<Vec<Root>> {
     let Authorities::Of(certificates) = &endpoint.authorities else {
         return None;
     };
     let roots = certificates.iter().cloned();
-    Some(
-        roots
-            .filter_map(|der| berth_certs::managed::Root::from_der(der).ok())
-            .collect(),
-    )
+    Some(roots.filter_map(|der| Root::from_der(der).ok()).collect())
 }
 
 #[cfg(test)]

@@ -56,26 +56,19 @@ const ANNOTATIONS: &str = "agent.open-cluster-management.io/";
 #[command(after_help = "\
 Examples:
   # The command that 'berth get token' prints on the hub
-  berth join --hub-token $TOKEN --hub-apiserver https://hub.example.com:6443 --ca-hash $HASH --cluster-name c1
+  berth join --hub-token $TOKEN --hub-apiserver $HUB --ca-hash $HASH --cluster-name c1
 
-  # The same, with an image of your own, and wait until the hub has accepted the cluster and its agent has joined
-  berth join --hub-token $TOKEN --hub-apiserver https://hub.example.com:6443 --ca-file ca.crt --cluster-name c1 \\
-    --image registry.example.com/berth:v0.1.0 --wait
+  # The same, with an image of your own, and wait until the cluster has joined
+  berth join ... --image registry.example.com/berth:v0.1.0 --wait
 
-  # Check everything, change nothing, and show what would be applied
-  berth join --hub-token-file token --hub-apiserver https://hub.example.com:6443 --ca-file ca.crt --cluster-name c1 --dry-run
+  # The token in a file, the CA in another one; check everything, but change nothing
+  berth join --hub-token-file token --hub-apiserver $HUB --ca-file ca.crt --cluster-name c1 --dry-run
 
   # For a GitOps tool
-  berth join --hub-token-file token --hub-apiserver https://hub.example.com:6443 --ca-file ca.crt --cluster-name c1 \\
-    --output-manifests --output-file agent.yaml")]
+  berth join ... --output-manifests --output-file agent.yaml")]
 pub struct Args {
     /// Token of the hub, as 'berth get token' prints it
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        hide_env_values = true,
-        required_unless_present = "hub_token_file"
-    )]
+    #[arg(long, value_name = "TOKEN", required_unless_present = "hub_token_file")]
     hub_token: Option<Token>,
     /// File with the token, so that it is not on the command line; '-' for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "hub_token")]
@@ -86,10 +79,6 @@ pub struct Args {
     /// Name of this cluster on the hub: a DNS label of at most 63 characters
     #[arg(long, value_name = "NAME", value_parser = cluster_name)]
     cluster_name: String,
-    #[command(flatten)]
-    verification: VerificationArgs,
-    #[command(flatten)]
-    agent: AgentArgs,
     /// Wait until the agent has joined; with --wait=registered until an admin of the hub can accept the cluster
     #[arg(
         long,
@@ -118,6 +107,10 @@ pub struct Args {
     force_conflicts: bool,
     #[command(flatten)]
     foreign: clusteradm::ForeignFlags,
+    #[command(flatten)]
+    verification: VerificationArgs,
+    #[command(flatten)]
+    agent: AgentArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }

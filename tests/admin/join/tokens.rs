@@ -115,23 +115,33 @@ async fn who_may_not_create_the_account_or_the_token_is_told() {
     house.berth("get token").await.ok();
     let user = house.cluster.user(&fresh("reader"), &[]).await;
     let output = house.berth_as(&user, "get token").await;
-    assert!(output.failed().contains("is forbidden: User"), "{output:?}");
-    // Everything exists, and the user may read it.
+    let note =
+        "Note: namespace/open-cluster-management was not created: namespaces is forbidden: User";
+    assert!(output.failed().contains(note), "{output:?}");
+    assert!(
+        output
+            .stderr
+            .contains("Error: serviceaccounts \"agent-registration-bootstrap\" is forbidden: User"),
+        "{output:?}"
+    );
+    // The account exists, so the permission to request its token is enough.
     let rules = [
-        rule(&["get"], "", &["namespaces", "serviceaccounts"], &[]),
+        rule(
+            &["create"],
+            "",
+            &["serviceaccounts/token"],
+            &["agent-registration-bootstrap"],
+        ),
         rule(
             &["get"],
-            "rbac.authorization.k8s.io",
-            &["clusterroles", "clusterrolebindings"],
+            "cluster.open-cluster-management.io",
+            &["managedclusters"],
             &[],
         ),
     ];
     house.cluster.grant(&user, &rules).await;
     let output = house.berth_as(&user, "get token").await;
-    assert!(
-        output.failed().contains("serviceaccounts/token"),
-        "{output:?}"
-    );
+    assert!(output.ok().starts_with("token="), "{output:?}");
     for line in [
         "get token --token-lifetime 9m",
         "get token --hub-apiserver http://hub",
