@@ -61,6 +61,12 @@ impl<'a> JoinCommand<'a> {
                 "managed clusters may not reach the hub at {url}; --hub-apiserver sets the address in the command"
             ));
         }
+        if url != endpoint.url && matches!(ca, HubCa::Keys(_) | HubCa::Data(_)) {
+            notes.push(format!(
+                "the command names the CA of {}; if the certificate at {url} is of another CA, replace it by --ca-file FILE",
+                endpoint.url
+            ));
+        }
         if matches!(ca, HubCa::Unknown) {
             notes.push(
                 "the kubeconfig does not verify the hub, so its CA is not known here: add --ca-file FILE to the command".to_owned(),

@@ -158,23 +158,8 @@ fn checked(pem: &[u8]) -> Result<String, String> {
 async fn not_verified(named: &Named<'_>, by: &str, failure: CommandError) -> CommandError {
     let url = named.url;
     match &failure {
-        CommandError::Unreachable { why, .. } if is_of_the_certificate(why) => {
-            let named_one =
-                named.ca_file.is_some() || named.ca_data.is_some() || !named.ca_hash.is_empty();
-            let remedy = if named_one {
-                "pass the CA of this hub: 'berth get token' on the hub prints it".to_owned()
-            } else {
-                let offer = authority::offered(url, named.proxy, named.wait).await;
-                let seen = match offer.keys() {
-                    keys if keys.is_empty() => String::new(),
-                    keys => format!(
-                        " (the server at this address claims --ca-hash {keys}: use it only if the hub's admin confirms it)"
-                    ),
-                };
-                format!(
-                    "name its CA by --ca-file or --ca-hash, which 'berth get token' on the hub prints{seen}"
-                )
-            };
+        CommandError::Unreachable { why, .. } if why.contains(CERTIFICATE_REFUSED) => {
+            let remedy = remedy(named, why).await;
             CommandError::Refused(format!(
                 "the hub at {url} cannot be verified by {by}, so the token was not sent: {why}; {remedy}"
             ))
@@ -188,14 +173,31 @@ async fn not_verified(named: &Named<'_>, by: &str, failure: CommandError) -> Com
 }
 
 /// rustls' words for a certificate that it does not accept.
-fn is_of_the_certificate(why: &str) -> bool {
-    [
-        "invalid peer certificate",
-        "UnknownIssuer",
-        "certificate required",
-    ]
-    .iter()
-    .any(|words| why.contains(words))
+const CERTIFICATE_REFUSED: &str = "invalid peer certificate";
+
+/// Returns what to do about a certificate that was not accepted.
+async fn remedy(named: &Named<'_>, why: &str) -> String {
+    if why.contains("not valid for name") {
+        return "use an --hub-apiserver that the certificate names".to_owned();
+    }
+    if named.ca_file.is_some() || named.ca_data.is_some() || !named.ca_hash.is_empty() {
+        return "pass the CA of this hub: 'berth get token' on the hub prints it".to_owned();
+    }
+    let offer = authority::offered(named.url, named.proxy, named.wait).await;
+    let keys = offer.keys();
+    let seen = match named.token.as_bootstrap() {
+        _ if keys.is_empty() => String::new(),
+        None => format!(
+            " (the server at this address claims --ca-hash {keys}: use it only if the hub's admin confirms it)"
+        ),
+        Some(_) => format!(
+            " (the server at this address claims --ca-hash {keys}, but did not sign that with the token: use it only if the hub's admin \
+             confirms it)"
+        ),
+    };
+    format!(
+        "name its CA by --ca-file or --ca-hash, which 'berth get token' on the hub prints{seen}"
+    )
 }
 
 // === impl VerifiedHub ===

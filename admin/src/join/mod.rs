@@ -26,9 +26,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use berth_api::names;
-use serde_json::Value;
-
 use self::hub::{Named, VerifiedHub, checked_url};
 use self::objects::{Agent, yaml};
 use self::token::Token;
@@ -36,6 +33,10 @@ use self::waiting::{Joining, Until};
 use crate::accept::fingerprint::Fingerprint;
 use crate::failure::CommandError;
 use crate::hub::{ClusterArgs, HubConnection, Wait, title, wait};
+use berth_api::names;
+
+/// The image in the manifests.
+const DEFAULT_IMAGE: &str = "berth";
 
 /// The prefix of the annotations that an agent may set on its ManagedCluster.
 const ANNOTATIONS: &str = "agent.open-cluster-management.io/";
@@ -148,7 +149,7 @@ struct VerificationArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "The agent")]
 struct AgentArgs {
-    /// Image of the agent [default: berth, which has to be on the nodes]
+    /// Image of the agent [default: the image of the installed agent, else berth, which has to be on the nodes]
     #[arg(long, value_name = "IMAGE", conflicts_with_all = ["image_registry", "bundle_version"])]
     image: Option<String>,
     /// Registry of the image, which is named REGISTRY/berth
@@ -218,7 +219,6 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(note) = hub.check_name(name).await? {
         writeln!(io::stderr(), "{note}")?;
     }
-    let objects = args.agent.agent(name, &hub.kubeconfig).objects()?;
     let cluster = match args.output_manifests {
         true => None,
         false => {
@@ -227,6 +227,13 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Some(cluster)
         }
     };
+    let agent = Agent {
+        cluster: name,
+        image: image(args, cluster.as_ref()).await?,
+        kubeconfig: &hub.kubeconfig,
+        flags: args.agent.flags(),
+    };
+    let objects = agent.objects()?;
     if let Some(path) = &args.output_file {
         write_file(path, &yaml(&objects)?)?;
         writeln!(
@@ -300,6 +307,25 @@ async fn verified(args: &Args, token: &Token) -> anyhow::Result<VerifiedHub> {
     Ok(hub)
 }
 
+/// Returns the image of the agent: the one that the flags name, or else that of the agent that is installed.
+async fn image(args: &Args, cluster: Option<&HubConnection>) -> anyhow::Result<String> {
+    if let Some(image) = args.agent.image() {
+        return Ok(image);
+    }
+    let installed = match cluster {
+        Some(cluster) => place::image(cluster).await?,
+        None => None,
+    };
+    if let Some(image) = installed {
+        return Ok(image);
+    }
+    let note = format!(
+        "Note: the image of the agent is {DEFAULT_IMAGE}, which has to be on the nodes; --image names another"
+    );
+    writeln!(io::stderr(), "{note}")?;
+    Ok(DEFAULT_IMAGE.to_owned())
+}
+
 /// Writes a file that only its owner can read. It must not exist: another user could have opened it.
 fn write_file(path: &Path, text: &str) -> Result<(), CommandError> {
     let mut options = OpenOptions::new();
@@ -312,23 +338,14 @@ fn write_file(path: &Path, text: &str) -> Result<(), CommandError> {
 // === impl AgentArgs ===
 
 impl AgentArgs {
-    fn agent<'a>(&'a self, cluster: &'a str, kubeconfig: &'a Value) -> Agent<'a> {
-        Agent {
-            cluster,
-            image: self.image(),
-            kubeconfig,
-            flags: self.flags(),
-        }
-    }
-
-    fn image(&self) -> String {
+    /// Returns the image that the flags name.
+    fn image(&self) -> Option<String> {
+        let registry = |registry: &str| format!("{}/berth", registry.trim_end_matches('/'));
         match (&self.image, &self.image_registry, &self.bundle_version) {
-            (Some(image), ..) => image.clone(),
-            (None, Some(registry), Some(tag)) => {
-                format!("{}/berth:{tag}", registry.trim_end_matches('/'))
-            }
-            (None, Some(registry), None) => format!("{}/berth", registry.trim_end_matches('/')),
-            (None, None, _) => "berth".to_owned(),
+            (Some(image), ..) => Some(image.clone()),
+            (None, Some(host), Some(tag)) => Some(format!("{}:{tag}", registry(host))),
+            (None, Some(host), None) => Some(registry(host)),
+            (None, None, _) => None,
         }
     }
 
@@ -395,13 +412,16 @@ mod tests {
     #[test]
     fn an_image_is_named_whole_or_by_its_registry() {
         for (line, image) in [
-            ("", "berth"),
-            ("--image r/berth:v1", "r/berth:v1"),
-            ("--image-registry r.example.com/", "r.example.com/berth"),
-            ("--image-registry r --bundle-version v1", "r/berth:v1"),
+            ("", None),
+            ("--image r/berth:v1", Some("r/berth:v1")),
+            (
+                "--image-registry r.example.com/",
+                Some("r.example.com/berth"),
+            ),
+            ("--image-registry r --bundle-version v1", Some("r/berth:v1")),
         ] {
             let args = parsed(&format!("--hub-token t {line}")).unwrap();
-            assert_eq!(args.agent.image(), image, "{line}");
+            assert_eq!(args.agent.image().as_deref(), image, "{line}");
         }
     }
 

@@ -81,6 +81,11 @@ impl Agent<'_> {
 /// The agent's flag with the cluster's name, in its Deployment.
 const CLUSTER_NAME_FLAG: &str = "--cluster-name=";
 
+/// Returns the image in the agent's Deployment.
+pub(super) fn image_in(deployment: &Value) -> Option<&str> {
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str()
+}
+
 /// Returns the cluster's name in the agent's Deployment.
 pub(crate) fn cluster_in(deployment: &Value) -> Option<&str> {
     let args = &deployment["spec"]["template"]["spec"]["containers"][0]["args"];
@@ -146,7 +151,7 @@ mod tests {
         let deployment = &objects[8];
         assert_eq!(cluster_in(deployment), Some("c1"));
         let container = &deployment["spec"]["template"]["spec"]["containers"][0];
-        assert_eq!(container["image"], "registry.example.com/berth:v1");
+        assert_eq!(image_in(deployment), Some("registry.example.com/berth:v1"));
         let args = container["args"].as_array().unwrap();
         assert_eq!(args.last().unwrap(), "--feature-gates=ClusterProperty=true");
         let data = BASE64_STANDARD.decode(objects[7]["data"]["kubeconfig"].as_str().unwrap());

@@ -1,9 +1,10 @@
 //! The managed cluster: whether the agent can be installed there, and its installation.
 
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use serde_json::Value;
 
-use super::objects::{HUB_SECRET, NAMESPACE, cluster_of};
+use super::objects::{DEPLOYMENT, HUB_SECRET, NAMESPACE, cluster_of, image_in};
 use crate::failure::CommandError;
 use crate::hub::{Applied, HubConnection};
 
@@ -51,7 +52,15 @@ pub(crate) async fn klusterlet(cluster: &HubConnection) -> Result<Option<String>
     }
 }
 
-/// Installs an object. A CustomResourceDefinition that exists stays as it is: others may depend on it.
+/// Returns the image of an agent that is already installed.
+pub(super) async fn image(cluster: &HubConnection) -> Result<Option<String>, CommandError> {
+    let within = Some(NAMESPACE);
+    let deployment = cluster.get_value::<Deployment>(within, DEPLOYMENT).await?;
+    Ok(deployment.as_ref().and_then(image_in).map(str::to_owned))
+}
+
+/// Installs an object. A CustomResourceDefinition or a Namespace that exists stays as it is: others may depend on it, and `unjoin`
+/// deletes no namespace that `join` did not create.
 ///
 /// # Errors
 /// Those of the managed cluster. A conflict names the flag that takes the fields over.
@@ -60,7 +69,10 @@ pub(super) async fn install(
     object: &Value,
     force: bool,
 ) -> Result<Applied, CommandError> {
-    if object["kind"] == "CustomResourceDefinition" && cluster.exists(object).await? {
+    let is_shared = ["CustomResourceDefinition", "Namespace"]
+        .iter()
+        .any(|kind| object["kind"] == *kind);
+    if is_shared && cluster.exists(object).await? {
         return Ok(Applied::Unchanged);
     }
     // The user has just named the content of the Secret.

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use berth_certs::issue::Authority;
 use berth_certs::managed::Root;
 use jiff::Timestamp;
+use ring::hmac;
 use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
@@ -42,6 +43,11 @@ pub fn key_of(authority: &Authority) -> String {
 impl Front {
     /// Serves with a certificate of `own`, and says that the CA is `claimed`.
     pub async fn start(own: &Authority, claimed: &Authority) -> Self {
+        Self::signed_with(own, claimed, "").await
+    }
+
+    /// Like [`Self::start`], and signs what it says with this bootstrap token, as kube-controller-manager does.
+    pub async fn signed_with(own: &Authority, claimed: &Authority, token: &str) -> Self {
         let loopback = [Ipv4Addr::LOCALHOST.into()];
         let leaf = own
             .leaf(&[], &loopback, Duration::from_secs(3600), Timestamp::now())
@@ -59,7 +65,7 @@ impl Front {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let url = format!("https://{}", listener.local_addr().unwrap());
         let sent = Arc::new(Mutex::new(Vec::new()));
-        let info = cluster_info(&url, claimed);
+        let info = cluster_info(&url, claimed, token);
         let log = Arc::clone(&sent);
         tokio::spawn(async move {
             let acceptor = TlsAcceptor::from(Arc::new(config));
@@ -84,17 +90,26 @@ impl Front {
     }
 }
 
-fn cluster_info(url: &str, claimed: &Authority) -> Value {
+fn cluster_info(url: &str, claimed: &Authority, token: &str) -> Value {
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config",
         "clusters": [{"name": "", "cluster": {
             "server": url, "certificate-authority-data": STANDARD.encode(claimed.certificate_pem()),
         }}],
     });
+    let kubeconfig = kubeconfig.to_string();
+    let mut data = json!({"kubeconfig": kubeconfig});
+    if let Some((id, secret)) = token.split_once('.') {
+        let header = URL_SAFE_NO_PAD.encode(format!(r#"{{"alg":"HS256","kid":"{id}"}}"#));
+        let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(&kubeconfig));
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+        let signature = URL_SAFE_NO_PAD.encode(hmac::sign(&key, signed.as_bytes()));
+        data[format!("jws-kubeconfig-{id}")] = json!(format!("{header}..{signature}"));
+    }
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "cluster-info", "namespace": "kube-public"},
-        "data": {"kubeconfig": kubeconfig.to_string()},
+        "data": data,
     })
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::accept::{cluster_path, is_accepted, joins};
 use crate::house::{CLUSTERS, House};
-use crate::join::{Managed, Printed, SHORT, cluster_name, with_object};
+use crate::join::{Managed, NAMESPACE, Printed, SHORT, cluster_name, with_object};
 use berth_testkit::cluster::{Credentials, Person};
 use berth_testkit::csr::Csr;
 
@@ -110,11 +110,9 @@ async fn the_printed_command_installs_the_agent_once_and_again() {
         json!(printed.token())
     );
 
-    // The same again.
+    // The same again. Without --image the image stays.
     let output = managed
-        .types(&format!(
-            "{line} --image registry.example.com/berth:v1 --feature-gates ClusterProperty=true"
-        ))
+        .types(&format!("{line} --feature-gates ClusterProperty=true"))
         .await;
     let changed: Vec<_> = output
         .ok()
@@ -247,6 +245,26 @@ async fn nothing_is_installed_where_another_agent_or_name_is() {
     ), "{output:?}");
     let accounts = managed.get("serviceaccounts/berth-agent").await;
     assert!(accounts.is_null(), "{accounts}");
+}
+
+#[tokio::test]
+async fn an_agent_is_not_installed_into_a_namespace_that_is_being_deleted() {
+    let house = House::shared().await;
+    let Some(managed) = Managed::new().await else {
+        return;
+    };
+    let name = cluster_name();
+    let line = Printed::of(&house).await.command(&name);
+    managed.has_joined_as(&name).await;
+    let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    managed.admin.merge(NAMESPACE, &hold).await.unwrap().ok();
+    managed.admin.delete(NAMESPACE).await.unwrap();
+    let output = managed.types(&line).await;
+    let words = "Error: namespace open-cluster-management-agent is being deleted on the managed cluster; wait: kubectl wait --for=delete \
+                 namespace/open-cluster-management-agent\n";
+    assert!(output.failed().ends_with(words), "{output:?}");
+    let release = json!({"metadata": {"finalizers": null}});
+    managed.admin.merge(NAMESPACE, &release).await.unwrap();
 }
 
 #[tokio::test]

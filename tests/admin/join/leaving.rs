@@ -25,6 +25,11 @@ async fn everything_that_join_installed_is_removed() {
         "Error: this cluster has joined as {name}, not as another: check --context and --kubeconfig\n"
     );
     assert_eq!(output.failed(), words);
+    let output = managed.types("berth --context elsewhere unjoin").await;
+    assert_eq!(
+        output.failed(),
+        "Error: the kubeconfig has no context \"elsewhere\"\n"
+    );
     let output = managed.types("berth unjoin --dry-run").await;
     assert!(
         output

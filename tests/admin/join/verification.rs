@@ -13,6 +13,8 @@ use berth_testkit::cluster::{Output, finish, fresh};
 
 const TOKEN: &str = "the-token-of-the-hub";
 
+const BOOTSTRAP_TOKEN: &str = "abcdef.0123456789abcdef";
+
 /// Runs `berth join` without a managed cluster.
 async fn join(url: &str, token: &str, more: &[&str]) -> Output {
     let mut args = vec!["join", "--hub-apiserver", url, "--hub-token", token];
@@ -152,12 +154,56 @@ async fn a_server_in_between_gets_no_token() {
         );
     }
     // A bootstrap token, which did not sign what this server has.
-    let token = "abcdef.0123456789abcdef";
-    let output = join(&front.url, token, &[]).await;
+    let output = join(&front.url, BOOTSTRAP_TOKEN, &[]).await;
+    let words = "so the token was not sent: ";
     assert!(
-        error(&output, token).contains("so the token was not sent: "),
+        error(&output, BOOTSTRAP_TOKEN).contains(words),
         "{output:?}"
     );
+    assert!(
+        output
+            .stderr
+            .contains("but did not sign that with the token"),
+        "{output:?}"
+    );
+    assert_eq!(*front.sent.lock().unwrap(), [""; 0]);
+}
+
+/// So clusteradm's own command line works with bootstrap tokens.
+#[tokio::test]
+async fn a_hub_that_knows_the_bootstrap_token_is_verified_by_it() {
+    let hub = authority();
+    let front = Front::signed_with(&hub, &hub, BOOTSTRAP_TOKEN).await;
+    let output = join(&front.url, BOOTSTRAP_TOKEN, &[]).await;
+    output.ok();
+    let words = format!(
+        "the hub at {} is verified by its ConfigMap kube-public/cluster-info, which the token signed\n",
+        front.url
+    );
+    assert!(output.stderr.contains(&words), "{output:?}");
+    // The signature of another token, and a signature that a server in between passes on.
+    let other = Front::signed_with(&hub, &hub, "abcdef.fedcba9876543210").await;
+    let between = Front::signed_with(&authority(), &hub, BOOTSTRAP_TOKEN).await;
+    for front in [other, between] {
+        let output = join(&front.url, BOOTSTRAP_TOKEN, &[]).await;
+        let words = "so the token was not sent: ";
+        assert!(
+            error(&output, BOOTSTRAP_TOKEN).contains(words),
+            "{output:?}"
+        );
+        assert_eq!(*front.sent.lock().unwrap(), [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_the_certificate_does_not_name_is_refused() {
+    let (hub, folder) = (authority(), TempDir::new().unwrap());
+    let front = Front::start(&hub, &hub).await;
+    let ca = write(&folder, "ca.crt", hub.certificate_pem());
+    let url = front.url.replace("127.0.0.1", "localhost");
+    let output = join(&url, TOKEN, &["--ca-file", &ca]).await;
+    let words = "use an --hub-apiserver that the certificate names";
+    assert!(error(&output, TOKEN).contains(words), "{output:?}");
     assert_eq!(*front.sent.lock().unwrap(), [""; 0]);
 }
 
