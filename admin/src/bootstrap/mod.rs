@@ -67,6 +67,9 @@ pub(crate) struct Args {
     /// The cluster's name in the command
     #[arg(long, value_name = "NAME")]
     cluster_name: Option<String>,
+    /// Create nothing, and show what would be created. No token is requested
+    #[arg(long)]
+    dry_run: bool,
     /// Output format: 'text' or 'json'
     #[arg(
         short,
@@ -106,7 +109,14 @@ pub(crate) async fn run(args: &Args, hub_args: &HubArgs) -> anyhow::Result<ExitC
     let hub = HubConnection::of(hub_args).await?;
     hub.check_is_a_hub().await?;
     for object in files::BOOTSTRAP.iter().flat_map(Manifest::documents) {
-        create(&hub, &object).await?;
+        create(&hub, &object, args.dry_run).await?;
+    }
+    if args.dry_run {
+        writeln!(
+            io::stderr(),
+            "Nothing was changed, and no token was requested."
+        )?;
+        return Ok(ExitCode::SUCCESS);
     }
     let issuer = Issuer {
         hub: &hub,
@@ -144,9 +154,14 @@ pub(crate) async fn run(args: &Args, hub_args: &HubArgs) -> anyhow::Result<ExitC
 }
 
 /// Creates an object that is missing, and says so. A user who may neither read nor create it may still request a token.
-async fn create(hub: &HubConnection, object: &Value) -> Result<(), CommandError> {
-    let words = match hub.create_missing(object, DryRun::None).await {
-        Ok(true) => format!("{} created", title(object)),
+async fn create(hub: &HubConnection, object: &Value, dry_run: bool) -> Result<(), CommandError> {
+    let dry_run = if dry_run {
+        DryRun::Client
+    } else {
+        DryRun::None
+    };
+    let words = match hub.create_missing(object, dry_run).await {
+        Ok(true) => format!("{} created{}", title(object), dry_run.suffix()),
         Ok(false) => return Ok(()),
         Err(failure) if failure.is_forbidden() => {
             format!("Note: {} was not created: {failure}", title(object))

@@ -152,6 +152,26 @@ async fn who_may_not_create_the_account_or_the_token_is_told() {
 }
 
 #[tokio::test]
+async fn a_dry_run_creates_nothing() {
+    let (house, _berth) = House::private().await;
+    let account =
+        "/api/v1/namespaces/open-cluster-management/serviceaccounts/agent-registration-bootstrap";
+    // A real hub may have been used by another test.
+    let before = house.admin.get(account).await.unwrap().code;
+    let output = house.berth("get token --dry-run").await;
+    assert_eq!(output.ok(), "", "{output:?}");
+    assert!(
+        output
+            .stderr
+            .ends_with("Nothing was changed, and no token was requested.\n"),
+        "{output:?}"
+    );
+    let created = "serviceaccount/agent-registration-bootstrap created (dry run)\n";
+    assert_eq!(output.stderr.contains(created), before == 404, "{output:?}");
+    assert_eq!(house.admin.get(account).await.unwrap().code, before);
+}
+
+#[tokio::test]
 async fn a_cluster_that_is_no_hub_has_no_token() {
     let cluster = berth_testkit::cluster::Cluster::private().await;
     if cluster.is_real() {
