@@ -11,7 +11,7 @@ use clap_complete::Shell;
 #[cfg(feature = "devhub")]
 use crate::demo;
 use crate::feature_gates::{self, Of};
-use crate::{controller, hub, webhook_server};
+use crate::{agent, controller, hub, webhook_server};
 
 const COMPLETION: &str = "\
 Examples:
@@ -45,6 +45,7 @@ enum Command {
     Hub(Box<hub::Args>),
     WebhookServer(Box<webhook_server::Args>),
     Controller(Box<controller::Args>),
+    Agent(Box<agent::Args>),
     #[command(flatten)]
     Admin(berth_admin::Command),
     Review(review::Args),
@@ -82,6 +83,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Hub(args) => (hub::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::WebhookServer(args) => (webhook_server::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::Controller(args) => (controller::run(&args).map(|()| ExitCode::SUCCESS), 1),
+        Command::Agent(args) => (agent::run(&args).map(|()| ExitCode::SUCCESS), 1),
         // Exit code 1 means denied.
         Command::Review(args) => (decide(&args), 2),
         #[cfg(feature = "devhub")]

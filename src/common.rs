@@ -12,15 +12,27 @@ use crate::open_files;
 
 /// The file with the namespace of a pod.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+/// The longest `reportingInstance` an Event may have.
+const LONGEST_INSTANCE: usize = 128;
 /// The namespace that OCM installs its hub in.
 pub(crate) const DEFAULT_NAMESPACE: &str = "open-cluster-management-hub";
 
+/// Returns the name of the pod, if the manifest sets it, cut to the limit of Events.
+pub(crate) fn pod_name() -> Option<String> {
+    let name = std::env::var("POD_NAME").ok()?;
+    let name: String = name.chars().take(LONGEST_INSTANCE).collect();
+    (!name.is_empty()).then_some(name)
+}
+
 /// Returns the default namespace of the hub's components: the one that this runs in, or OCM's.
 pub(crate) fn install_namespace() -> String {
-    match std::fs::read_to_string(NAMESPACE_FILE) {
-        Ok(namespace) => namespace.trim().to_owned(),
-        Err(_) => DEFAULT_NAMESPACE.to_owned(),
-    }
+    pod_namespace().unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned())
+}
+
+/// Returns the namespace of the pod that this runs in.
+pub(crate) fn pod_namespace() -> Option<String> {
+    let namespace = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
+    Some(namespace.trim().to_owned())
 }
 
 #[derive(Debug, clap::Args)]
@@ -28,6 +40,17 @@ pub(crate) struct CommonArgs {
     /// Kubeconfig of the hub [default: the files of $KUBECONFIG, else the cluster that this runs in]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TlsArgs,
+    #[command(flatten)]
+    logs: LogArgs,
+    #[command(flatten)]
+    pub(crate) reserved: ReservedArgs,
+}
+
+/// The flags of a server's TLS.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TlsArgs {
     /// Minimum TLS version: VersionTLS12 or VersionTLS13
     #[arg(
         long,
@@ -39,6 +62,11 @@ pub(crate) struct CommonArgs {
     /// Cipher suites of TLS 1.2 by their IANA names, separated by commas [default: all secure ones]
     #[arg(long, value_name = "SUITES")]
     tls_cipher_suites: Vec<String>,
+}
+
+/// The flags of the log.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LogArgs {
     /// Log format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     log_format: Format,
@@ -51,8 +79,6 @@ pub(crate) struct CommonArgs {
         hide_default_value = true
     )]
     verbosity: u8,
-    #[command(flatten)]
-    pub(crate) reserved: ReservedArgs,
     #[command(flatten)]
     ignored: Ignored,
 }
@@ -83,12 +109,10 @@ impl CommonArgs {
     /// Those of the command.
     pub(crate) fn run(
         &self,
-        mut runtime: Builder,
+        runtime: Builder,
         command: impl Future<Output = anyhow::Result<()>>,
     ) -> anyhow::Result<()> {
-        logging::init(self.log_format, self.verbosity);
-        open_files::ask_for_all();
-        runtime.enable_all().build()?.block_on(command)
+        self.logs.run(runtime, command)
     }
 
     /// Returns the values of the TLS flags, and warnings for the log.
@@ -96,10 +120,45 @@ impl CommonArgs {
     /// # Errors
     /// A value is invalid.
     pub(crate) fn tls(&self) -> anyhow::Result<(TlsOptions, Vec<String>)> {
+        self.tls.options()
+    }
+
+    /// Returns warnings about ignored flags.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.logs.warnings()
+    }
+}
+
+// === impl TlsArgs ===
+
+impl TlsArgs {
+    /// Returns the values of the flags, and warnings for the log.
+    ///
+    /// # Errors
+    /// A value is invalid.
+    pub(crate) fn options(&self) -> anyhow::Result<(TlsOptions, Vec<String>)> {
         Ok(TlsOptions::parse(
             &self.tls_min_version,
             &self.tls_cipher_suites,
         )?)
+    }
+}
+
+// === impl LogArgs ===
+
+impl LogArgs {
+    /// Starts logging, and runs a command to its end.
+    ///
+    /// # Errors
+    /// Those of the command.
+    pub(crate) fn run(
+        &self,
+        mut runtime: Builder,
+        command: impl Future<Output = anyhow::Result<()>>,
+    ) -> anyhow::Result<()> {
+        logging::init(self.log_format, self.verbosity);
+        open_files::ask_for_all();
+        runtime.enable_all().build()?.block_on(command)
     }
 
     /// Returns warnings about ignored flags.

@@ -30,6 +30,26 @@ pub(crate) struct Parsed {
     pub(crate) warnings: Vec<String>,
 }
 
+/// Returns each gate with its value, in order.
+///
+/// An error: a value is not `Gate=true` or `Gate=false`.
+pub(crate) fn pairs(values: &[String]) -> impl Iterator<Item = anyhow::Result<(&str, bool)>> {
+    let pairs = values.iter().flat_map(|value| value.split(','));
+    let pairs = pairs.map(str::trim).filter(|pair| !pair.is_empty());
+    pairs.map(|pair| {
+        let (gate, value) = pair
+            .split_once('=')
+            .map_or((pair, ""), |(gate, value)| (gate.trim(), value.trim()));
+        match value.to_ascii_lowercase().as_str() {
+            "true" | "t" | "1" => Ok((gate, true)),
+            "false" | "f" | "0" => Ok((gate, false)),
+            _ => anyhow::bail!(
+                "--feature-gates: {pair:?} is not of the form {gate}=true or {gate}=false"
+            ),
+        }
+    })
+}
+
 /// Parses all values of the flag, in order. Later values win.
 ///
 /// # Errors
@@ -40,22 +60,8 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
         lifecycle: Gates::default(),
         warnings: Vec::new(),
     };
-    for pair in values
-        .iter()
-        .flat_map(|value| value.split(','))
-        .map(str::trim)
-        .filter(|pair| !pair.is_empty())
-    {
-        let (gate, value) = pair
-            .split_once('=')
-            .map_or((pair, ""), |(gate, value)| (gate.trim(), value.trim()));
-        let on = match value.to_ascii_lowercase().as_str() {
-            "true" | "t" | "1" => true,
-            "false" | "f" | "0" => false,
-            _ => anyhow::bail!(
-                "--feature-gates: {pair:?} is not of the form {gate}=true or {gate}=false"
-            ),
-        };
+    for pair in pairs(values) {
+        let (gate, on) = pair?;
         let has_effect_on = match gate {
             "DefaultClusterSet" => {
                 parsed.webhooks.default_cluster_set = on;

@@ -1,5 +1,6 @@
 //! The `berth` binary: arguments and wiring.
 
+mod agent;
 mod certificates;
 mod cli;
 mod common;
@@ -8,6 +9,7 @@ mod controller;
 mod demo;
 mod feature_gates;
 mod hub;
+mod leading;
 mod logging;
 mod open_files;
 mod ports;

@@ -231,7 +231,7 @@ pub(crate) fn encode(label: &str, der: &[u8]) -> String {
 }
 
 /// Returns the SHA-256 of these bytes.
-pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut sum = [0; 32];
     sum.copy_from_slice(digest(&SHA256, bytes).as_ref());
     sum

@@ -6,16 +6,26 @@ use berth_lease::LeaseParams;
 use berth_lifecycle::engine::Limit;
 use berth_lifecycle_core::config::{Config, Gates};
 
-use super::election::ElectionArgs;
 use super::lists;
-use crate::common::{ignored_flags, install_namespace};
+use crate::common::{ignored_flags, install_namespace, pod_name};
+use crate::leading::{ElectionArgs, ElectionTimes};
 use crate::ports::Address;
+
+/// The Lease of OCM's controller, so that OCM's controllers and ours exclude each other.
+const LEASE: &str = "registration-controller-lock";
 
 /// client-go's default for a rate without a burst.
 const DEFAULT_BURST: u32 = 100;
 
-/// The longest `reportingInstance` an Event may have.
-const LONGEST_INSTANCE: usize = 128;
+/// The times of OCM's hub controllers.
+#[derive(Debug)]
+struct Times;
+
+impl ElectionTimes for Times {
+    const LEASE_DURATION: &'static str = "15s";
+    const RENEW_DEADLINE: &'static str = "10s";
+    const RETRY_PERIOD: &'static str = "2s";
+}
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct LifecycleArgs {
@@ -47,7 +57,7 @@ pub(crate) struct LifecycleArgs {
     #[arg(long, value_name = "DRIVERS", default_value = "csr")]
     enabled_registration_drivers: Vec<String>,
     #[command(flatten)]
-    election: ElectionArgs,
+    election: ElectionArgs<Times>,
     /// Limit on write requests per second [default: no limit, since the API server has priority and fairness]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     kube_api_qps: Option<f64>,
@@ -152,7 +162,7 @@ impl LifecycleArgs {
         }
         Ok(Settings {
             listen: self.listen,
-            election: self.election.params(&namespace, &identity)?,
+            election: self.election.params(&namespace, LEASE, &identity)?,
             instance: pod_name().unwrap_or(identity),
             config: Config {
                 namespace,
@@ -210,13 +220,6 @@ impl LifecycleArgs {
         // In client-go, zero and negative rates mean no limit.
         Ok((rate > 0.0).then_some((rate, burst)))
     }
-}
-
-/// Returns the name of the pod, if the manifest sets it, cut to the limit of Events.
-fn pod_name() -> Option<String> {
-    let name = std::env::var("POD_NAME").ok()?;
-    let name: String = name.chars().take(LONGEST_INSTANCE).collect();
-    (!name.is_empty()).then_some(name)
 }
 
 // === impl Settings ===

@@ -1,12 +1,8 @@
 //! `berth controller`: the lifecycle, with the name and the flags of OCM's registration controller.
 
 mod args;
-mod election;
-mod health;
 mod lifecycle;
 mod lists;
-mod scrapers;
-mod standing;
 #[cfg(test)]
 mod tests;
 

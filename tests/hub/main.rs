@@ -1,4 +1,4 @@
-//! The hub's controllers, and the gate beside them under load: the built binary, on a hub.
+//! The hub's controllers, the agents of its clusters, and the gate beside them under load: the built binary, on a hub.
 //!
 //! The hub is devhub, or a real kube-apiserver if `KUBEBUILDER_ASSETS` names its programs.
 
@@ -8,6 +8,7 @@
     reason = "clippy.toml allows it in test functions, this is for their helpers; modules of a suite share them"
 )]
 
+mod agent;
 mod controller;
 mod faults;
 mod lifecycle;

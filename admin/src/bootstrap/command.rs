@@ -2,7 +2,7 @@
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use berth_certs::managed::Root;
-use berth_hub::{Authorities, Endpoint};
+use berth_hub::{Authorities, ServerAddress};
 use berth_rules::display::ShellWord;
 use http::Uri;
 use serde_json::{Value, json};
@@ -37,17 +37,16 @@ enum HubCa {
 
 impl<'a> JoinCommand<'a> {
     /// Finds out how a cluster can get the hub's CA.
-    pub(super) async fn of(args: &'a Args, endpoint: &Endpoint, token: &'a Token) -> Self {
+    pub(super) async fn of(args: &'a Args, address: &ServerAddress, token: &'a Token) -> Self {
         let url = args.hub_apiserver.clone();
         let named = url.is_some();
-        let url = url.unwrap_or_else(|| endpoint.url.clone());
-        let ca = match (&endpoint.authorities, authorities(endpoint)) {
+        let url = url.unwrap_or_else(|| address.url.clone());
+        let ca = match (&address.authorities, authorities(address)) {
             (_, Some(roots)) => {
                 let keys: Vec<_> = roots.iter().map(Fingerprint::of_root).collect();
                 // The address in the kubeconfig, which can be reached from here. It has the same ConfigMap.
-                let offer =
-                    authority::offered(&endpoint.url, endpoint.proxy.as_deref(), None).await;
-                match offer.with_keys(&endpoint.url, &keys) {
+                let offer = authority::offered(&address.url, address.proxy.as_deref(), None).await;
+                match offer.with_keys(&address.url, &keys) {
                     Ok(found) => HubCa::Keys(found),
                     _ => HubCa::Data(roots),
                 }
@@ -61,10 +60,10 @@ impl<'a> JoinCommand<'a> {
                 "managed clusters may not reach the hub at {url}; --hub-apiserver sets the address in the command"
             ));
         }
-        if url != endpoint.url && matches!(ca, HubCa::Keys(_) | HubCa::Data(_)) {
+        if url != address.url && matches!(ca, HubCa::Keys(_) | HubCa::Data(_)) {
             notes.push(format!(
                 "the command names the CA of {}; if the certificate at {url} is of another CA, replace it by --ca-file FILE",
-                endpoint.url
+                address.url
             ));
         }
         if matches!(ca, HubCa::Unknown) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use berth_certs::managed::Root;
-use berth_hub::{Authorities, Endpoint};
+use berth_hub::{Authorities, ServerAddress};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::Secret;
@@ -70,7 +70,7 @@ impl Issuer<'_> {
     /// Creates a bootstrap token, and checks that the API server accepts it.
     pub(super) async fn bootstrap_token(
         &self,
-        endpoint: &Endpoint,
+        address: &ServerAddress,
     ) -> Result<Issued, CommandError> {
         let (id, secret) = (random::<6>()?, random::<16>()?);
         let lifetime = SignedDuration::try_from(self.lifetime).unwrap_or(SignedDuration::MAX);
@@ -107,7 +107,7 @@ impl Issuer<'_> {
             .create::<Secret>(Some(KUBE_SYSTEM), &object, DryRun::None)
             .await?;
         let token = Token::from(format!("{id}.{secret}"));
-        if self.is_accepted(endpoint, &token).await? {
+        if self.is_accepted(address, &token).await? {
             return Ok(Issued {
                 token,
                 expires: Some(expires.to_string()),
@@ -127,9 +127,13 @@ impl Issuer<'_> {
     }
 
     /// Returns true if the API server knows the user of a token.
-    async fn is_accepted(&self, endpoint: &Endpoint, token: &Token) -> Result<bool, CommandError> {
+    async fn is_accepted(
+        &self,
+        address: &ServerAddress,
+        token: &Token,
+    ) -> Result<bool, CommandError> {
         // Whether it does cannot be found out without a verified connection; the checks that follow say so.
-        let Some(hub) = connect(endpoint, token).await? else {
+        let Some(hub) = connect(address, token).await? else {
             return Ok(true);
         };
         let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
@@ -152,27 +156,27 @@ impl Issuer<'_> {
 
 /// Connects to the hub with a token, over a verified connection. None: the kubeconfig turns verification off.
 async fn connect(
-    endpoint: &Endpoint,
+    address: &ServerAddress,
     token: &Token,
 ) -> Result<Option<HubConnection>, CommandError> {
-    if endpoint.authorities == Authorities::Unverified {
+    if address.authorities == Authorities::Unverified {
         return Ok(None);
     }
-    let pem = authorities(endpoint).map(|roots| roots.iter().map(Root::pem).collect::<String>());
+    let pem = authorities(address).map(|roots| roots.iter().map(Root::pem).collect::<String>());
     let bootstrap = Bootstrap {
-        server: &endpoint.url,
+        server: &address.url,
         authorities: pem.as_deref(),
         token: Some(token),
-        proxy: endpoint.proxy.as_deref(),
+        proxy: address.proxy.as_deref(),
     };
     let hub = HubConnection::of_kubeconfig(&bootstrap.kubeconfig(), "the hub", None).await?;
     Ok(Some(hub))
 }
 
 /// Checks that a token may register clusters. Returns what the user should know.
-pub(super) async fn check(endpoint: &Endpoint, token: &Token) -> Vec<String> {
+pub(super) async fn check(address: &ServerAddress, token: &Token) -> Vec<String> {
     let not_checked = |why: String| vec![format!("the token's rights could not be checked: {why}")];
-    let hub = match connect(endpoint, token).await {
+    let hub = match connect(address, token).await {
         Ok(Some(hub)) => hub,
         Ok(None) => {
             return not_checked("the kubeconfig turns the verification of the hub off".to_owned());

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use berth_certs::managed::Root;
-use berth_hub::{Authorities, Endpoint, endpoint};
+use berth_hub::{Authorities, ServerAddress, server_address};
 use berth_manifests::{Manifest, files};
 use berth_rules::display::Lines;
 use serde_json::Value;
@@ -104,8 +104,8 @@ fn lifetime(text: &str) -> Result<Wait, String> {
 /// # Errors
 /// The hub cannot be used, or the user may not create the account or the token.
 pub(crate) async fn run(args: &Args, hub_args: &HubArgs) -> anyhow::Result<ExitCode> {
-    let endpoint =
-        endpoint(&hub_args.access()).map_err(|error| CommandError::Config(error.to_string()))?;
+    let address = server_address(&hub_args.access())
+        .map_err(|error| CommandError::Config(error.to_string()))?;
     let hub = HubConnection::of(hub_args).await?;
     hub.check_is_a_hub().await?;
     for object in files::BOOTSTRAP.iter().flat_map(Manifest::documents) {
@@ -123,15 +123,15 @@ pub(crate) async fn run(args: &Args, hub_args: &HubArgs) -> anyhow::Result<ExitC
         lifetime: args.token_lifetime.0,
     };
     let issued = if args.use_bootstrap_token {
-        issuer.bootstrap_token(&endpoint).await?
+        issuer.bootstrap_token(&address).await?
     } else {
         issuer.account_token().await?
     };
     let Issued { token, expires } = issued;
-    for note in issue::check(&endpoint, &token).await {
+    for note in issue::check(&address, &token).await {
         writeln!(io::stderr(), "Warning: {note}")?;
     }
-    let command = JoinCommand::of(args, &endpoint, &token).await;
+    let command = JoinCommand::of(args, &address, &token).await;
     for note in command.notes() {
         writeln!(io::stderr(), "Note: {note}")?;
     }
@@ -174,8 +174,8 @@ async fn create(hub: &HubConnection, object: &Value, dry_run: bool) -> Result<()
 }
 
 /// Returns the CA of the hub, or None if the kubeconfig names none.
-fn authorities(endpoint: &Endpoint) -> Option<Vec<Root>> {
-    let Authorities::Of(certificates) = &endpoint.authorities else {
+fn authorities(address: &ServerAddress) -> Option<Vec<Root>> {
+    let Authorities::Of(certificates) = &address.authorities else {
         return None;
     };
     let roots = certificates.iter().cloned();

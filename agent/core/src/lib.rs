@@ -10,10 +10,16 @@
 
 pub mod availability;
 pub mod claims;
+pub mod cluster;
+pub mod held;
 pub mod identity;
 pub mod kubeconfig;
 pub mod lease;
+pub mod namespaces;
 pub mod quantity;
+pub mod registered;
 pub mod registration;
+pub mod request;
 pub mod resources;
 pub mod rotation;
+pub mod status;

@@ -30,7 +30,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(10 * 60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// The most pending requests of this agent, as with OCM.
-const MOST_PENDING: usize = 10;
+pub const MOST_PENDING: usize = 10;
 
 /// What is known. All of it is read from the cluster and from the hub; nothing is kept between two decisions.
 #[derive(Clone, Debug)]
@@ -41,6 +41,8 @@ pub struct Facts<'a> {
     pub held: Held,
     /// SHA-256 of its public key, if the key is there.
     pub held_key: Option<[u8; 32]>,
+    /// The kubeconfig and the names in the hub Secret are those that the agent would write.
+    pub is_current: bool,
     /// Since when the hub refuses this certificate with 401.
     pub refused_since: Option<Timestamp>,
     /// The attempt that is kept on the cluster.
@@ -186,6 +188,9 @@ pub enum Step {
         /// The credentials for it.
         with: Credentials,
     },
+    /// Write the kubeconfig and the names into the hub Secret, beside the certificate that is there: the bootstrap kubeconfig names
+    /// another URL, CA or proxy, and the certificate may be good there, too. OCM's agent asks for a new one.
+    Rewrite,
     /// Write the issued certificate and its key into the hub Secret.
     Save,
     /// Delete the attempt from the cluster: its certificate is saved.
@@ -215,6 +220,9 @@ pub fn decide(facts: &Facts<'_>, now: Timestamp) -> Decision {
         waiting: None,
         again: None,
     };
+    if !facts.is_current && !matches!(need, Need::Bootstrap(_)) {
+        decision.steps.push(Step::Rewrite);
+    }
     let with = match need {
         Need::Nothing { renew_at } => {
             decision.again = renew_at;
@@ -240,9 +248,7 @@ pub fn decide(facts: &Facts<'_>, now: Timestamp) -> Decision {
 }
 
 fn need(facts: &Facts<'_>, now: Timestamp) -> Need {
-    let is_refused = facts
-        .refused_since
-        .is_some_and(|since| after(since, REFUSED) <= now);
+    let is_refused = (facts.refused_since).is_some_and(|since| is_refused_for_good(since, now));
     match facts.held {
         Held::Unusable(fault) => Need::Bootstrap(fault),
         Held::Certificate(Standing::Expired) => Need::Bootstrap(Fault::Expired),
@@ -254,6 +260,12 @@ fn need(facts: &Facts<'_>, now: Timestamp) -> Need {
         // Only the hub's clock counts for the hub.
         Held::Certificate(Standing::NotYetValid) => Need::Nothing { renew_at: None },
     }
+}
+
+/// Returns true if the hub has refused the certificate for so long that the agent registers anew.
+#[must_use]
+pub fn is_refused_for_good(since: Timestamp, now: Timestamp) -> bool {
+    after(since, REFUSED) <= now
 }
 
 /// Returns the pause before the next attempt, after this many that did not succeed.

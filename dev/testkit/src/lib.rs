@@ -1,7 +1,7 @@
 //! Support for end-to-end tests: a hub, users, and running processes of `berth`.
 //!
 //! - [`cluster`]: a hub, devhub or a real kube-apiserver; users with `kube` and `kubectl`.
-//! - [`Gate`], [`process::Controller`]: a gate and a controller as child processes; [`Logged`]: any `berth` and its log.
+//! - [`Gate`], [`process::Controller`], [`Agent`]: a gate, a controller and an agent as child processes; [`Logged`]: any `berth` and its log.
 //! - [`guarded`], [`managed`], [`balancer`], [`writers`], [`writes`]: gates that are registered with a hub, and calls through them.
 //! - [`in_process`]: the gate's server within the test, for small limits and slow answers.
 //! - [`eventually`]: waiting. No test sleeps for the time that an event usually takes.
@@ -13,6 +13,7 @@
     reason = "clippy.toml allows it in tests; all of this is for tests"
 )]
 
+mod agent;
 pub mod balancer;
 pub mod cluster;
 pub mod csr;
@@ -31,6 +32,7 @@ pub mod transcript;
 pub mod writers;
 pub mod writes;
 
+pub use agent::Agent;
 pub use berth_fakes::{
     PATIENCE, eventually, eventually_blocking, eventually_within, next_second, repository, when,
 };

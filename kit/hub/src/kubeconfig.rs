@@ -24,6 +24,21 @@ pub(crate) struct Loaded {
     pub(crate) name: String,
 }
 
+/// The API server that the current context of a kubeconfig names, as the file has it: relative paths stay relative.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The name of the cluster.
+    pub cluster: String,
+    /// `server`
+    pub server: String,
+    /// `certificate-authority`
+    pub certificate_authority: Option<String>,
+    /// `certificate-authority-data`, in base64.
+    pub certificate_authority_data: Option<String>,
+    /// `proxy-url`
+    pub proxy_url: Option<String>,
+}
+
 /// The variables of the environment about kubeconfigs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
@@ -45,7 +60,7 @@ pub fn contexts(access: &Access) -> Vec<String> {
 
 /// An API server's address, and the authorities that verify it, as a kubeconfig names them.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct ServerAddress {
     /// The URL, with its path. It has no user and no query.
     pub url: String,
     /// The authorities.
@@ -69,11 +84,11 @@ pub enum Authorities {
 ///
 /// # Errors
 /// No API server is named, or its kubeconfig cannot be used.
-pub fn endpoint(access: &Access) -> Result<Endpoint, ConnectError> {
+pub fn server_address(access: &Access) -> Result<ServerAddress, ConnectError> {
     let Loaded { config, .. } = load(access, &Environment::of_process())?;
     let url = &config.cluster_url;
     let path = url.path().trim_end_matches('/');
-    Ok(Endpoint {
+    Ok(ServerAddress {
         url: format!("{}{path}", shown(url)),
         proxy: config.proxy_url.map(|proxy| proxy.to_string()),
         authorities: match config.root_cert {
@@ -81,6 +96,40 @@ pub fn endpoint(access: &Access) -> Result<Endpoint, ConnectError> {
             Some(certificates) => Authorities::Of(certificates),
             None => Authorities::System,
         },
+    })
+}
+
+/// Reads the API server that a kubeconfig names. Blocks on the file. `name`: the flag that names the file.
+///
+/// # Errors
+/// The file cannot be read, is not a kubeconfig, or its current context names no server.
+pub fn endpoint(path: &Path, name: &str) -> Result<Endpoint, ConnectError> {
+    let source_name = || format!("{name} {}", path.display());
+    let wrong = |why: String| ConnectError::Kubeconfig {
+        source_name: source_name(),
+        why,
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let kubeconfig = Kubeconfig::from_yaml(&text).map_err(|error| wrong(words(&error)))?;
+    let access = Access::of_server(None);
+    let context = chosen(&kubeconfig, &access).map_err(|error| match error {
+        ConnectError::NoCurrentContext { .. } => wrong("it has no current context".to_owned()),
+        error => wrong(error.to_string()),
+    })?;
+    let named = kubeconfig.contexts.iter().find(|it| it.name == context);
+    let cluster = named.and_then(|it| it.context.as_ref());
+    let cluster = cluster.map(|it| it.cluster.clone()).unwrap_or_default();
+    let of = cluster_of(&kubeconfig, &context).cloned();
+    let of =
+        of.ok_or_else(|| wrong(format!("context {context:?} names no cluster of the file")))?;
+    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+    Ok(Endpoint {
+        server: given(of.server)
+            .ok_or_else(|| wrong(format!("cluster {cluster:?} has no server")))?,
+        cluster,
+        certificate_authority: given(of.certificate_authority),
+        certificate_authority_data: given(of.certificate_authority_data),
+        proxy_url: given(of.proxy_url),
     })
 }
 

@@ -92,11 +92,23 @@ impl Events {
 
     /// Queues an Event about an object.
     pub(crate) fn tell(&self, server: usize, event: &Event, regarding: &Regarding, now: Timestamp) {
-        let metadata = &regarding.metadata;
+        let body = regarding.event(event, self.controller, &self.instance, now);
+        if self.sender.try_send((server, body)).is_err() {
+            self.metrics.event("dropped");
+        }
+    }
+}
+
+// === impl Regarding ===
+
+impl Regarding {
+    /// Returns an Event (events.k8s.io/v1) about the object, from this controller and this process of it.
+    pub fn event(&self, event: &Event, controller: &str, instance: &str, now: Timestamp) -> Value {
+        let metadata = &self.metadata;
         // An API server accepts an Event about a cluster-scoped object only in `default`, or if `regarding` has the namespace.
         let namespace = event.namespace.as_ref().or(metadata.namespace.as_ref());
         let unique = format!("{:x}{:04x}", now.as_nanosecond(), fastrand::u16(..));
-        let body = json!({
+        json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {
@@ -104,24 +116,21 @@ impl Events {
                 "namespace": namespace.map_or("default", String::as_str),
             },
             "eventTime": micro_time(now),
-            "reportingController": self.controller,
-            "reportingInstance": &*self.instance,
+            "reportingController": controller,
+            "reportingInstance": instance,
             "action": event.reason,
             "reason": event.reason,
             "note": cut_bytes(&event.note, LONGEST_NOTE),
             "type": if event.warning { "Warning" } else { "Normal" },
             "regarding": {
-                "apiVersion": regarding.api_version,
-                "kind": regarding.kind,
+                "apiVersion": self.api_version,
+                "kind": self.kind,
                 "name": metadata.name,
                 "namespace": namespace,
                 "uid": metadata.uid,
                 "resourceVersion": metadata.resource_version,
             },
-        });
-        if self.sender.try_send((server, body)).is_err() {
-            self.metrics.event("dropped");
-        }
+        })
     }
 }
 

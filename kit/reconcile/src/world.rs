@@ -10,6 +10,7 @@ use berth_api::plan::{Plan, Write, WriteFailure};
 use crate::object::Meta;
 use crate::queue::Done;
 use crate::seen::Source;
+use crate::watch::WatchError;
 use crate::work::Work;
 
 /// The facts that a controller keeps of its API servers, and its decisions.
@@ -79,7 +80,14 @@ pub trait World: Sized + Send + 'static {
     fn listed(&mut self, _kind: Self::Kind, _now: Now, _wakes: &mut Wakes<Self>) {}
 
     /// Notes that the watch of this kind failed.
-    fn lost_sight(&mut self, _kind: Self::Kind, _now: Now, _wakes: &mut Wakes<Self>) {}
+    fn lost_sight(
+        &mut self,
+        _kind: Self::Kind,
+        _error: &WatchError,
+        _now: Now,
+        _wakes: &mut Wakes<Self>,
+    ) {
+    }
 
     /// The API server of a write: its place among those that the controller was given.
     fn server(_write: &Write) -> usize {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use berth_api::Now;
 use berth_api::plan::{Plan, WriteFailure};
 use berth_reconcile::queue::Done;
-use berth_reconcile::{LabelKeys, Lane, Meta, Sight, Wakes, Work, World};
+use berth_reconcile::{LabelKeys, Lane, Meta, Sight, Wakes, WatchError, Work, World};
 
 use super::kinds::{Fact, Kind};
 use super::metrics::Metrics;
@@ -154,7 +154,7 @@ impl World for Lifecycle {
         }
     }
 
-    fn lost_sight(&mut self, kind: Kind, now: Now, _: &mut Wakes<Self>) {
+    fn lost_sight(&mut self, kind: Kind, _: &WatchError, now: Now, _: &mut Wakes<Self>) {
         self.view.lost_sight(kind, now);
     }
 

@@ -4,7 +4,7 @@
 //! process, except in `failover`, and always as a service account with exactly the rights of the shipped ClusterRole.
 
 mod agent;
-mod hub;
+pub mod hub;
 mod proxy;
 
 mod acceptance;

@@ -25,6 +25,7 @@ fn nothing(identity: &Identity) -> Facts<'_> {
         identity,
         held: Held::Unusable(Fault::Missing),
         held_key: None,
+        is_current: true,
         refused_since: None,
         attempt: None,
         request: Request::Unknown,
@@ -241,6 +242,35 @@ fn a_renewal_asks_with_the_certificate_and_leaves_the_cluster_alone() {
 }
 
 #[test]
+fn another_url_is_written_beside_a_good_certificate() {
+    let fresh = Standing::Fresh {
+        renew_at: at(NOW + 1),
+    };
+    for (held, steps) in [
+        (Held::Certificate(fresh), vec![Step::Rewrite]),
+        (
+            Held::Certificate(Standing::NotYetValid),
+            vec![Step::Rewrite],
+        ),
+        (
+            Held::Certificate(Standing::Due),
+            [vec![Step::Rewrite], keep(0, true)].concat(),
+        ),
+        // It is written with the new certificate.
+        (Held::Certificate(Standing::Expired), keep(0, true)),
+        (Held::Unusable(Fault::OtherSubject), keep(0, true)),
+    ] {
+        let identity = identity();
+        let facts = Facts {
+            held,
+            is_current: false,
+            ..nothing(&identity)
+        };
+        assert_eq!(decide(&facts, at(NOW)).steps, steps, "{held:?}");
+    }
+}
+
+#[test]
 fn an_attempt_is_forgotten_once_its_certificate_is_saved() {
     let identity = identity();
     let fresh = Standing::Fresh {
@@ -364,6 +394,8 @@ struct Model {
     identity: Identity,
     now: i64,
     held: Option<([u8; 32], i64)>,
+    /// The hub Secret has the URL of the bootstrap kubeconfig.
+    is_current: bool,
     attempt: Option<Attempt>,
     keys: u8,
     cluster: bool,
@@ -381,6 +413,7 @@ impl Model {
             identity: identity(),
             now: NOW,
             held: None,
+            is_current: true,
             attempt: None,
             keys: 0,
             cluster: false,
@@ -409,6 +442,7 @@ impl Model {
                 None => Held::Unusable(Fault::Missing),
             },
             held_key: self.held.map(|(key, _)| key),
+            is_current: self.is_current,
             refused_since: None,
             attempt: self.attempt.clone(),
             request: request.map_or(Request::Absent, |it| it.2.clone()),
@@ -449,6 +483,11 @@ impl Model {
                     let name = attempt.csr_name("c1");
                     let issued = self.csrs.iter().find(|it| it.0 == name).map(|it| it.1);
                     self.held = issued.map(|issued| (attempt.key, issued));
+                    self.is_current = true;
+                }
+                Step::Rewrite => {
+                    assert!(self.held.is_some(), "there is a certificate to keep");
+                    self.is_current = true;
                 }
                 Step::Forget => self.attempt = None,
             }
@@ -477,6 +516,8 @@ enum Event {
     Collect,
     /// Someone deletes the hub Secret.
     LoseSecret,
+    /// The bootstrap kubeconfig names another URL.
+    MoveHub,
     Pass(i64),
 }
 
@@ -489,6 +530,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Fail),
         1 => Just(Event::Collect),
         1 => Just(Event::LoseSecret),
+        1 => Just(Event::MoveHub),
         3 => (0_i64..9_000).prop_map(Event::Pass),
     ]
 }
@@ -526,6 +568,7 @@ proptest! {
                     model.held = None;
                     reasons_to_ask += 1;
                 }
+                Event::MoveHub => model.is_current = false,
                 Event::Pass(seconds) => {
                     model.now += seconds;
                     reasons_to_ask += 1;
@@ -537,7 +580,7 @@ proptest! {
         for _ in 0..12 {
             let decision = model.decide();
             if let Need::Nothing { .. } = decision.need && decision.steps.is_empty() {
-                prop_assert!(model.attempt.is_none());
+                prop_assert!(model.attempt.is_none() && model.is_current);
                 prop_assert!(model.asked <= begun + 2);
                 return Ok(());
             }

@@ -115,7 +115,7 @@ fn impersonation_is_of_whom_the_flags_name() {
 }
 
 #[test]
-fn an_endpoint_is_the_url_with_its_path_and_who_verifies_it() {
+fn a_server_address_is_the_url_with_its_path_and_who_verifies_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = kubeconfig(
         &folder,
@@ -126,7 +126,7 @@ fn an_endpoint_is_the_url_with_its_path_and_who_verifies_it() {
     let at = |cluster: &str| {
         let server = "c1/'";
         write(&path, text.replace(server, &format!("{server}, {cluster}"))).unwrap();
-        endpoint(&Access::of_command(Some(path.clone()))).unwrap()
+        server_address(&Access::of_command(Some(path.clone()))).unwrap()
     };
     let found = at("");
     assert_eq!(found.url, "https://one:1/k8s/clusters/c1");

@@ -17,6 +17,8 @@ struct RowReports<'a, W: World> {
     watched: &'a Watched<W::Fact>,
     /// An unreadable object was logged.
     has_logged: bool,
+    /// The failure that was logged last, until a list succeeds.
+    logged: Option<WatchError>,
 }
 
 impl<W: World> Work<W> {
@@ -28,6 +30,7 @@ impl<W: World> Work<W> {
             kind,
             watched: &row.watched,
             has_logged: false,
+            logged: None,
         };
         follow(api, &row.watched, &row.list_anew, &mut reports).await
     }
@@ -102,9 +105,9 @@ impl<W: World> Work<W> {
         });
     }
 
-    fn lost_sight(&self, kind: W::Kind, name: &'static str) {
+    fn lost_sight(&self, kind: W::Kind, name: &'static str, error: &WatchError) {
         self.metrics.watch_failed(name);
-        self.update(|state, wakes| state.world.lost_sight(kind, now(), wakes));
+        self.update(|state, wakes| state.world.lost_sight(kind, error, now(), wakes));
     }
 
     /// Removes the objects of a kind whose watch has ended.
@@ -128,6 +131,7 @@ impl<W: World> Reports for RowReports<'_, W> {
 
     fn listed(&mut self, version: Option<u64>) {
         self.work.listed(self.kind, version);
+        self.logged = None;
         tracing::debug!(resource = self.watched.name, "listed");
     }
 
@@ -154,9 +158,14 @@ impl<W: World> Reports for RowReports<'_, W> {
 
     fn interrupted(&mut self, error: &WatchError) {
         let resource = self.watched.name;
-        self.work.lost_sight(self.kind, resource);
-        if !(error.then == Then::NextVersion && self.watched.optional) {
+        self.work.lost_sight(self.kind, resource, error);
+        let is_expected = error.then == Then::NextVersion && self.watched.optional;
+        // Once: an agent that is not accepted yet may wait for days.
+        if is_expected || self.logged.as_ref() == Some(error) {
+            tracing::debug!(resource, %error, "a watch failed again and is begun anew");
+        } else {
             tracing::warn!(resource, %error, "a watch failed and is begun anew");
+            self.logged = Some(error.clone());
         }
     }
 }

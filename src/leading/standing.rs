@@ -1,25 +1,27 @@
-//! The state of the lifecycle, for its readiness.
+//! The state of a component that works while it leads, for its readiness.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use berth_lifecycle::engine::Progress;
 use prometheus::{IntGaugeVec, Opts, Registry};
 
-/// The state of the lifecycle.
+/// The state of the component.
 #[derive(Debug)]
-pub(super) struct Standing {
+pub(crate) struct Standing {
     role: Mutex<Role>,
     /// client-go's metric, by the name of the Lease.
     master: IntGaugeVec,
     lease: Option<String>,
 }
 
+/// The names of what has not been listed yet.
+type Progress = Box<dyn Fn() -> Vec<&'static str> + Send>;
+
 enum Role {
     /// The Lease has not been read yet.
     Looking,
     /// Another process leads, or no process does yet.
     Waiting,
-    /// The reconcilers run.
+    /// The work runs.
     Leading(Progress),
     Stopped,
 }
@@ -42,7 +44,7 @@ impl Standing {
     ///
     /// # Errors
     /// The registry already has the metric.
-    pub(super) fn new(lease: Option<&str>, registry: &Registry) -> prometheus::Result<Self> {
+    pub(crate) fn new(lease: Option<&str>, registry: &Registry) -> prometheus::Result<Self> {
         let opts = Opts::new(
             "leader_election_master_status",
             "1: this process leads by the Lease of this name",
@@ -59,32 +61,32 @@ impl Standing {
     }
 
     /// Records that this process waits for the Lease.
-    pub(super) fn waits(&self) {
+    pub(crate) fn waits(&self) {
         self.masters(0);
         *self.role() = Role::Waiting;
     }
 
-    /// Records that the reconcilers run.
-    pub(super) fn leads(&self, progress: Progress) {
+    /// Records that the work runs. `unlisted` returns the names of what has not been listed yet.
+    pub(crate) fn leads(&self, unlisted: impl Fn() -> Vec<&'static str> + Send + 'static) {
         self.masters(1);
-        *self.role() = Role::Leading(progress);
+        *self.role() = Role::Leading(Box::new(unlisted));
     }
 
-    /// Records that the reconcilers have stopped, and drops their state, so that the Lease can be released.
-    pub(super) fn stops(&self) {
+    /// Records that the work has stopped, and drops their state, so that the Lease can be released.
+    pub(crate) fn stops(&self) {
         self.masters(0);
         *self.role() = Role::Stopped;
     }
 
     /// Returns the readiness checks, each with the reason of a failure.
-    pub(super) fn checks(&self) -> [(&'static str, Result<(), String>); 3] {
+    pub(crate) fn checks(&self) -> [(&'static str, Result<(), String>); 3] {
         let role = self.role();
         let election = match *role {
             Role::Looking => Err("the Lease has not been read yet, or has no holder".to_owned()),
             _ => Ok(()),
         };
         let caches = match &*role {
-            Role::Leading(progress) => match progress.unprimed()[..] {
+            Role::Leading(progress) => match progress()[..] {
                 [] => Ok(()),
                 ref missing => Err(format!("not listed yet: {}", missing.join(", "))),
             },

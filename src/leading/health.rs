@@ -1,4 +1,4 @@
-//! Health, readiness and metrics of the lifecycle, under the paths of OCM's controller. Every client may read health, since the
+//! Health, readiness and metrics of a component, under the paths of OCM's components. Every client may read health, since the
 //! kubelet has no token; metrics require a permission on the hub.
 //!
 //! The port is served on a thread of its own, so health answers however busy the reconcilers are. Requests to the hub, and waits

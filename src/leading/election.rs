@@ -1,16 +1,15 @@
 //! The flags of the leader election.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use anyhow::Context;
 use berth_lease::LeaseParams;
 use jiff::SignedDuration;
 
-/// The Lease of OCM's controller, so that OCM's controllers and ours exclude each other.
-const LEASE: &str = "registration-controller-lock";
-
+/// The flags of the leader election. The times are the defaults of a component, see [`ElectionTimes`].
 #[derive(Debug, clap::Args)]
-pub(super) struct ElectionArgs {
+pub(crate) struct ElectionArgs<T: ElectionTimes> {
     /// Run without leader election; no other replica may run
     #[arg(
         long,
@@ -24,24 +23,37 @@ pub(super) struct ElectionArgs {
     )]
     disable_leader_election: bool,
     /// How long other replicas wait for a leader that does not renew the Lease
-    #[arg(long, value_name = "DURATION", default_value = "15s")]
+    #[arg(long, value_name = "DURATION", default_value = T::LEASE_DURATION)]
     leader_election_lease_duration: SignedDuration,
     /// How long a leader continues that cannot renew the Lease; shorter than the lease duration
-    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    #[arg(long, value_name = "DURATION", default_value = T::RENEW_DEADLINE)]
     leader_election_renew_deadline: SignedDuration,
     /// Time between two renewals, or between two attempts to lead
-    #[arg(long, value_name = "DURATION", default_value = "2s")]
+    #[arg(long, value_name = "DURATION", default_value = T::RETRY_PERIOD)]
     leader_election_retry_period: SignedDuration,
+    #[arg(skip)]
+    of: PhantomData<T>,
 }
 
-impl ElectionArgs {
-    /// Returns the parameters of the election in this namespace, or None without an election.
+/// The times of a component's election: OCM's, so that its processes and ours exclude each other.
+pub(crate) trait ElectionTimes: std::fmt::Debug + Send + Sync + 'static {
+    /// The default of `--leader-election-lease-duration`.
+    const LEASE_DURATION: &'static str;
+    /// The default of `--leader-election-renew-deadline`.
+    const RENEW_DEADLINE: &'static str;
+    /// The default of `--leader-election-retry-period`.
+    const RETRY_PERIOD: &'static str;
+}
+
+impl<T: ElectionTimes> ElectionArgs<T> {
+    /// Returns the parameters of the election by this Lease, or None without an election.
     ///
     /// # Errors
     /// A flag has an invalid value; the message names it.
-    pub(super) fn params(
+    pub(crate) fn params(
         &self,
         namespace: &str,
+        lease: &str,
         identity: &str,
     ) -> anyhow::Result<Option<LeaseParams>> {
         if self.disable_leader_election {
@@ -51,7 +63,7 @@ impl ElectionArgs {
             lease_duration: positive("lease-duration", self.leader_election_lease_duration)?,
             renew_deadline: positive("renew-deadline", self.leader_election_renew_deadline)?,
             retry_period: positive("retry-period", self.leader_election_retry_period)?,
-            ..LeaseParams::new(namespace, LEASE, identity)
+            ..LeaseParams::new(namespace, lease, identity)
         };
         params
             .validate()

@@ -1,0 +1,150 @@
+use std::time::Duration;
+
+use berth_certs::issue::Authority;
+
+use super::*;
+use crate::rotation::Standing;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+fn at(hours: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + hours * 3600).unwrap()
+}
+
+fn identity() -> Identity {
+    Identity::new("c1", "a1").unwrap()
+}
+
+/// A certificate for this identity and key, valid for a day from `at(0)`.
+fn certificate(identity: &Identity, key: &ClientKey) -> Vec<u8> {
+    let authority = Authority::new("hub", 10 * DAY, at(-24)).unwrap();
+    let request = crate::request::body("n", identity, key, None).unwrap();
+    let pem = crate::request::tests::pem_of(&request);
+    let issued = crate::request::tests::sign(&authority, &pem, DAY, at(0));
+    issued.into_bytes()
+}
+
+fn secret(pairs: Vec<(&str, Vec<u8>)>) -> SecretData {
+    let owned = |(key, value): (&str, Vec<u8>)| (key.to_owned(), value);
+    pairs.into_iter().map(owned).collect()
+}
+
+#[test]
+fn a_secret_is_judged_by_its_certificate_and_key() {
+    let identity = identity();
+    let other = Identity::new("c1", "a2").unwrap();
+    let (key, other_key) = (
+        ClientKey::generate().unwrap(),
+        ClientKey::generate().unwrap(),
+    );
+    let pem = key.to_pem().into_bytes();
+    let own = certificate(&identity, &key);
+    let unusable = Held::Unusable;
+    for (sentence, data, hours, expected) in [
+        ("empty", vec![], 1, unusable(Fault::Missing)),
+        (
+            "no certificate",
+            vec![(PRIVATE_KEY, pem.clone())],
+            1,
+            unusable(Fault::Missing),
+        ),
+        (
+            "no key",
+            vec![(CERTIFICATE, own.clone())],
+            1,
+            unusable(Fault::Missing),
+        ),
+        (
+            "half a certificate",
+            vec![
+                (CERTIFICATE, own[..200].to_vec()),
+                (PRIVATE_KEY, pem.clone()),
+            ],
+            1,
+            unusable(Fault::Unreadable),
+        ),
+        (
+            "half a key",
+            vec![
+                (CERTIFICATE, own.clone()),
+                (PRIVATE_KEY, pem[..60].to_vec()),
+            ],
+            1,
+            unusable(Fault::Unreadable),
+        ),
+        (
+            "another's key",
+            vec![
+                (CERTIFICATE, own.clone()),
+                (PRIVATE_KEY, other_key.to_pem().into_bytes()),
+            ],
+            1,
+            unusable(Fault::OtherKey),
+        ),
+        (
+            "another's certificate",
+            vec![
+                (CERTIFICATE, certificate(&other, &key)),
+                (PRIVATE_KEY, pem.clone()),
+            ],
+            1,
+            unusable(Fault::OtherSubject),
+        ),
+        (
+            "too early",
+            vec![(CERTIFICATE, own.clone()), (PRIVATE_KEY, pem.clone())],
+            -1,
+            Held::Certificate(Standing::NotYetValid),
+        ),
+        (
+            "due",
+            vec![(CERTIFICATE, own.clone()), (PRIVATE_KEY, pem.clone())],
+            20,
+            Held::Certificate(Standing::Due),
+        ),
+        (
+            "expired",
+            vec![(CERTIFICATE, own.clone()), (PRIVATE_KEY, pem.clone())],
+            24,
+            Held::Certificate(Standing::Expired),
+        ),
+    ] {
+        let judged = judge(&secret(data), &identity, at(hours));
+        assert_eq!(judged.held, expected, "{sentence}");
+    }
+    let data = secret(vec![(CERTIFICATE, own), (PRIVATE_KEY, pem)]);
+    let judged = judge(&data, &identity, at(1));
+    assert!(
+        matches!(judged.held, Held::Certificate(Standing::Fresh { .. })),
+        "{judged:?}"
+    );
+    assert_eq!(judged.key, Some(key.fingerprint()));
+    assert_eq!(judged.not_after, Some(at(24)));
+}
+
+#[test]
+fn a_written_secret_has_ocms_keys_and_keeps_unknown_ones() {
+    let key = ClientKey::generate().unwrap();
+    let stored = secret(vec![
+        ("other", b"x".to_vec()),
+        (KUBECONFIG, b"old".to_vec()),
+    ]);
+    let data = filled(&stored, &identity(), "new", Some((b"chain", &key)));
+    let keys: Vec<_> = data.keys().map(String::as_str).collect();
+    assert_eq!(
+        keys,
+        [
+            "agent-name",
+            "cluster-name",
+            "kubeconfig",
+            "other",
+            "tls.crt",
+            "tls.key"
+        ]
+    );
+    assert_eq!(data[KUBECONFIG], b"new");
+    assert_eq!(data[CERTIFICATE], b"chain");
+    assert_eq!(name(&data, CLUSTER_NAME), Some("c1"));
+    assert_eq!(name(&data, AGENT_NAME), Some("a1"));
+    assert_eq!(filled(&data, &identity(), "new", None), data);
+}

@@ -1,0 +1,114 @@
+//! The bootstrap kubeconfig: where the hub is, and the credentials for the first request.
+//!
+//! The file is read again every 10 s, so that a new token, URL or CA is used without a restart.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use berth_agent_core::kubeconfig::HubEndpoint;
+use berth_hub::{Access, HubApi};
+use tokio::task::spawn_blocking;
+
+/// How often the file is read.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// How often a file is read that cannot be used: a user may be about to write it.
+const PERIOD_UNUSABLE: Duration = Duration::from_secs(1);
+
+/// The flag that names the file, for messages.
+const FLAG: &str = "--bootstrap-kubeconfig";
+
+/// The bootstrap kubeconfig, as it was last read.
+#[derive(Debug)]
+pub(crate) struct Bootstrap {
+    path: PathBuf,
+    /// The content that was read.
+    content: Option<Vec<u8>>,
+    /// What it says, or why it cannot be used.
+    read: Result<Hub, String>,
+}
+
+/// The hub that the file names.
+#[derive(Clone, Debug)]
+pub(crate) struct Hub {
+    pub(crate) endpoint: HubEndpoint,
+    /// The kubeconfig of the agent for this hub.
+    pub(crate) kubeconfig: String,
+    /// Connections with the credentials of the file.
+    pub(crate) api: HubApi,
+}
+
+// === impl Bootstrap ===
+
+impl Bootstrap {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            read: Err(format!("{FLAG} {} has not been read yet", path.display())),
+            content: None,
+            path,
+        }
+    }
+
+    /// The hub that the file named when it was last read.
+    pub(crate) fn hub(&self) -> Result<&Hub, &str> {
+        self.read.as_ref().map_err(String::as_str)
+    }
+
+    /// How long until the file is to be read again.
+    pub(crate) fn period(&self) -> Duration {
+        match self.read {
+            Ok(_) => PERIOD,
+            Err(_) => PERIOD_UNUSABLE,
+        }
+    }
+
+    /// Reads the file. Returns true if its content has changed.
+    pub(crate) async fn refresh(&mut self) -> bool {
+        let path = self.path.clone();
+        let read = spawn_blocking(move || {
+            let content = std::fs::read(&path).ok();
+            (content, endpoint(&path))
+        });
+        let (content, endpoint) = match read.await {
+            Ok(read) => read,
+            Err(error) => (None, Err(error.to_string())),
+        };
+        if content.is_some() && content == self.content && self.read.is_ok() {
+            return false;
+        }
+        let has_changed = content != self.content;
+        self.content = content;
+        self.read = match endpoint {
+            Ok(endpoint) => self.connect(endpoint).await,
+            Err(why) => Err(why),
+        };
+        has_changed
+    }
+
+    async fn connect(&self, endpoint: HubEndpoint) -> Result<Hub, String> {
+        let kubeconfig = (endpoint.kubeconfig())
+            .map_err(|error| format!("{FLAG} {}: {error}", self.path.display()))?;
+        let access = Access::of_server(Some(self.path.clone()));
+        // The error names the file by another flag.
+        let api = HubApi::connect(&access).await.map_err(|error| {
+            let error = error.to_string();
+            error.replacen("--kubeconfig", FLAG, 1)
+        })?;
+        Ok(Hub {
+            endpoint,
+            kubeconfig,
+            api,
+        })
+    }
+}
+
+fn endpoint(path: &Path) -> Result<HubEndpoint, String> {
+    let read = berth_hub::endpoint(path, FLAG).map_err(|error| error.to_string())?;
+    Ok(HubEndpoint {
+        cluster: read.cluster,
+        server: read.server,
+        certificate_authority: read.certificate_authority,
+        certificate_authority_data: read.certificate_authority_data,
+        proxy_url: read.proxy_url,
+    })
+}

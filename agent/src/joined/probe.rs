@@ -1,0 +1,73 @@
+//! Probes of the managed cluster's API server.
+
+use std::time::Duration;
+
+use berth_agent_core::availability::{Health, falls_back_to_healthz};
+use berth_hub::{Call, CallError, HubApi};
+use berth_reconcile::{Work, now};
+use serde::Deserialize;
+use tokio::time::{Instant, sleep};
+
+use super::world::Report;
+
+/// The longest time for a probe.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// How often the version is read. It is also read after each failure: an upgrade restarts the API server.
+const VERSION: Duration = Duration::from_secs(300);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    git_version: String,
+}
+
+/// Probes at once, and then once in each period; sooner after a failure. Never ends.
+pub(super) async fn run(managed: &HubApi, period: Duration, work: &Work<Report>) {
+    let mut version_read = None::<Instant>;
+    loop {
+        let health = probe(managed).await;
+        let mut version = None;
+        if health != Health::Ok {
+            version_read = None;
+        } else if version_read.is_none_or(|at| at.elapsed() >= VERSION) {
+            version = self::version(managed).await;
+            version_read = version.is_some().then(Instant::now);
+        }
+        let again = work.change(|world, wakes| world.probed(health, version, now(), wakes));
+        sleep(again.unwrap_or(period).min(period)).await;
+    }
+}
+
+/// Asks `/livez`, and `/healthz` where that is not served or not allowed.
+async fn probe(managed: &HubApi) -> Health {
+    let get = |path: &'static str| managed.call(Call::get(path).within(LONGEST));
+    let answer = match get("/livez").await {
+        Err(error) if falls_back_to_healthz(error.code()) => get("/healthz").await,
+        answer => answer,
+    };
+    match answer {
+        Ok(answer) if answer.status.as_u16() == 200 => Health::Ok,
+        Ok(answer) => Health::Failed {
+            code: answer.status.as_u16(),
+            error: String::from_utf8_lossy(&answer.body).into_owned(),
+        },
+        Err(error) => Health::Failed {
+            code: error.code(),
+            error: error.to_string(),
+        },
+    }
+}
+
+async fn version(managed: &HubApi) -> Option<String> {
+    let read = async {
+        let answer = managed.call(Call::get("/version").within(LONGEST)).await?;
+        let version: Version = answer.json()?;
+        Ok::<_, CallError>(version.git_version)
+    };
+    let version = read.await;
+    if let Err(error) = &version {
+        tracing::warn!(%error, "the version of the managed cluster cannot be read");
+    }
+    version.ok()
+}

@@ -1,0 +1,134 @@
+//! The agent of a managed cluster: it registers the cluster with its hub, keeps its certificate, and reports it.
+//!
+//! # Shape
+//! What is decided is in `berth-agent-core`, as plain functions. Here is the rest:
+//! - `registration`: the certificate, from the first request to each renewal, by the bootstrap kubeconfig and two Secrets;
+//! - `joined`: the Lease, the report and the managed namespaces, over a connection with this certificate.
+//!
+//! # Guarantees
+//! - [`run`] ends when it is stopped, when its term is over, or when a task broke; never because something is missing or away.
+//! - What the agent waits for is in its [`Standing`], in the log, in an Event on its cluster, and in a metric.
+//! - Secrets, files and reports are those of OCM's agent, so that either goes on where the other was.
+
+mod bootstrap;
+mod events;
+mod folder;
+mod joined;
+mod metrics;
+mod registration;
+mod request;
+mod settings;
+mod standing;
+mod store;
+
+use berth_agent_core::registered::HubStanding;
+use berth_hub::HubApi;
+use berth_lease::Term;
+use berth_reconcile::{Ended, Metrics};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::joined::Joined;
+use crate::registration::{Registered, Registration};
+use crate::store::Store;
+
+pub use metrics::Counts;
+pub use settings::Settings;
+pub use standing::{Standing, State, Wait};
+
+/// The API servers of an agent.
+#[derive(Clone, Debug)]
+pub struct Clusters {
+    /// The cluster that the agent runs in, with its Secrets.
+    pub management: HubApi,
+    /// The cluster that it registers: the same one, but in Hosted mode.
+    pub managed: HubApi,
+}
+
+/// Runs the agent until `stop`, or until `term` is over.
+///
+/// Without a term no other process may run the agent of this cluster.
+///
+/// # Errors
+/// A task that should run forever ended.
+pub async fn run(
+    settings: &Settings,
+    clusters: &Clusters,
+    term: Option<Term>,
+    metrics: Metrics,
+    counts: Counts,
+    standing: &Standing,
+    stop: CancellationToken,
+) -> Result<(), Ended> {
+    let store = Store::new(
+        clusters.management.clone(),
+        term.clone(),
+        &settings.namespace,
+        &settings.hub_secret,
+        &settings.pending_secret(),
+    );
+    let (tell, registered) = watch::channel(Registered::default());
+    let registration = Registration::new(settings, &store, standing.clone(), tell);
+    let joined = async {
+        let mut registered = registered;
+        loop {
+            let connection = registered.borrow_and_update().connection.clone();
+            let Some(connection) = connection else {
+                if registered.changed().await.is_err() {
+                    return Ok(());
+                }
+                continue;
+            };
+            let joined = Joined {
+                settings,
+                managed: &clusters.managed,
+                term: term.clone(),
+                metrics: metrics.clone(),
+                counts: counts.clone(),
+                standing: standing.clone(),
+                registered: registered.clone(),
+            };
+            let end = CancellationToken::new();
+            let other = registered.wait_for(|it| it.connection.as_ref() != Some(&connection));
+            tokio::select! {
+                ended = joined.run(&connection, end.clone()) => ended?,
+                _ = other => end.cancel(),
+            }
+        }
+    };
+    let lost = async {
+        match &term {
+            Some(term) => term.lost().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => Ok(()),
+        () = lost => Ok(()),
+        ended = joined => ended,
+        () = registration.run() => Ok(()),
+        () = log_changes(standing) => Ok(()),
+    }
+}
+
+/// Logs how the hub sees the cluster, whenever that changes. Never ends.
+async fn log_changes(standing: &Standing) {
+    let mut states = standing.subscribe();
+    let mut logged = "";
+    loop {
+        let state = states.borrow_and_update().clone();
+        // The registration logs its own waits.
+        if state.waiting.is_none() && state.hub.reason() != logged {
+            logged = state.hub.reason();
+            match state.wait() {
+                None => info!(cluster = state.cluster, "the cluster is managed by the hub"),
+                Some(_) if state.hub == HubStanding::Unknown => {}
+                Some(wait) => warn!(reason = wait.reason, "waiting: {wait}"),
+            }
+        }
+        if states.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}

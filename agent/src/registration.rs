@@ -1,0 +1,638 @@
+//! The registration: reads what is known, decides ([`berth_agent_core::registration`]), carries out the steps, and waits for the next
+//! change.
+//!
+//! # Guarantees
+//! - It never ends because something is missing or away. What it waits for is in the [`Standing`].
+//! - The key and the name of a request are stored before the hub is asked, so that a killed agent goes on with the same request.
+//! - A step that failed is tried again after a pause that grows to a minute, and after two minutes if the hub refused it.
+
+mod steps;
+
+use std::time::Duration;
+
+use berth_agent_core::held::{self, Judged};
+use berth_agent_core::identity::Identity;
+use berth_agent_core::registered::HubStanding;
+use berth_agent_core::registration::{
+    ClusterOnHub, Credentials, Decision, Facts, Held, Need, Request, decide, is_refused_for_good,
+};
+use berth_agent_core::rotation::Standing as Age;
+use berth_hub::{Backoff, CallError, HubApi};
+use berth_reconcile::{WatchError, follow_one};
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+use tracing::{info, warn};
+
+use crate::bootstrap::{self, Bootstrap};
+use crate::events;
+use crate::folder::Folder;
+use crate::request::{Followed, Seen};
+use crate::settings::Settings;
+use crate::standing::{Standing, State, Wait};
+use crate::store::{Pending, Store, Stored};
+
+/// The first pause after a failure, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+
+/// The pause after the hub refused a step. A person has to act first.
+const AFTER_REFUSAL: Duration = Duration::from_secs(120);
+
+/// How often the hub is asked whether the ManagedCluster exists, while the agent has no certificate.
+const CLUSTER_AGAIN: Duration = Duration::from_secs(300);
+
+/// How long a wait lasts before it is logged. A hub signs in less.
+const UNTOLD: Duration = Duration::from_secs(2);
+
+/// How long the number of pending requests counts.
+const COUNT_AGAIN: Duration = Duration::from_secs(300);
+
+/// What the rest of the agent needs of the registration: the hub that it may call with the files in the folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Connection {
+    pub(crate) identity: Identity,
+    /// The kubeconfig in the folder. Another one means another hub, or another way to it.
+    pub(crate) kubeconfig: String,
+    /// The URL of the hub in the bootstrap kubeconfig.
+    pub(crate) url: String,
+}
+
+/// The result of the last renewal: the condition `ClusterCertificateRotated`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rotated {
+    pub(crate) succeeded: bool,
+    pub(crate) message: String,
+}
+
+/// What the registration tells the rest of the agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Registered {
+    /// `None` until there is a certificate.
+    pub(crate) connection: Option<Connection>,
+    pub(crate) rotated: Option<Rotated>,
+}
+
+/// The registration of one cluster.
+pub(crate) struct Registration<'a> {
+    settings: &'a Settings,
+    store: &'a Store,
+    folder: Folder,
+    standing: Standing,
+    tell: watch::Sender<Registered>,
+    bootstrap: Bootstrap,
+    identity: Option<Identity>,
+    /// The hub Secret. `None`: not known yet.
+    secret: Option<Option<Stored>>,
+    /// The last good content of the hub Secret, which is also in the folder.
+    memory: held::SecretData,
+    /// `None`: not known yet.
+    pending: Option<Option<Pending>>,
+    followed: Option<Followed>,
+    /// The number of pending requests, and when they were counted.
+    others_pending: (usize, Instant),
+    cluster: ClusterOnHub,
+    cluster_asked: Option<Instant>,
+    refused_since: Option<Timestamp>,
+    /// The hub, with the agent's certificate: the connections for renewals.
+    own: Option<(Connection, HubApi)>,
+    backoff: Backoff,
+    /// When a step that failed is tried again.
+    trouble: Option<Instant>,
+    told: Option<Told>,
+}
+
+/// A wait, and whether it was logged.
+struct Told {
+    reason: &'static str,
+    since: Instant,
+    is_told: bool,
+}
+
+/// A step that failed.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    wait: Wait,
+    is_refusal: bool,
+    retry_after: Option<Duration>,
+}
+
+/// The Secret as the watch reports it.
+type SecretSeen = Option<Result<Option<Stored>, WatchError>>;
+
+// === impl Registration ===
+
+impl<'a> Registration<'a> {
+    pub(crate) fn new(
+        settings: &'a Settings,
+        store: &'a Store,
+        standing: Standing,
+        tell: watch::Sender<Registered>,
+    ) -> Self {
+        let folder = Folder::new(settings.folder.clone());
+        Self {
+            bootstrap: Bootstrap::new(settings.bootstrap.clone()),
+            memory: folder.read(),
+            settings,
+            store,
+            folder,
+            standing,
+            tell,
+            identity: None,
+            secret: None,
+            pending: None,
+            followed: None,
+            others_pending: (0, Instant::now()),
+            cluster: ClusterOnHub::Unknown,
+            cluster_asked: None,
+            refused_since: None,
+            own: None,
+            backoff: Backoff::new(PAUSES.0, PAUSES.1),
+            trouble: None,
+            told: None,
+        }
+    }
+
+    /// Runs until it is dropped.
+    pub(crate) async fn run(mut self) {
+        let (sender, mut secrets) = watch::channel::<SecretSeen>(None);
+        let row = self.store.watched_hub_secret();
+        let follow = follow_one(self.store.api(), &row, |seen| {
+            sender.send_replace(Some(seen));
+        });
+        let work = async {
+            let mut standings = self.standing.subscribe();
+            let mut seen = None;
+            loop {
+                self.note_refusal(standings.borrow_and_update().hub == HubStanding::Refused);
+                let until = self.round(seen.take()).await;
+                let latest = Instant::now() + self.bootstrap.period();
+                let until = until.map_or(latest, |it| it.min(latest));
+                tokio::select! {
+                    _ = secrets.changed() => seen = secrets.borrow_and_update().clone(),
+                    () = refusal_changed(&mut standings, self.refused_since.is_some()) => {}
+                    () = answered(self.followed.as_mut()) => {}
+                    () = sleep_until(until) => {}
+                }
+            }
+        };
+        tokio::select! {
+            never = follow => match never {},
+            () = work => {}
+        }
+    }
+
+    /// Reads, decides and acts once. Returns when to look again.
+    async fn round(&mut self, seen: SecretSeen) -> Option<Instant> {
+        let is_new_file = self.bootstrap.refresh().await;
+        let is_new_secret = match seen {
+            Some(seen) => self.see_secret(seen).await,
+            None => false,
+        };
+        if is_new_file {
+            // The new credentials may be accepted.
+            self.cluster = ClusterOnHub::Unknown;
+            self.cluster_asked = None;
+        }
+        if is_new_file || is_new_secret {
+            self.trouble = None;
+        }
+        if let Some(until) = self.trouble
+            && until > Instant::now()
+        {
+            let wait = self.standing.state().waiting;
+            let tell = self.waits_for(wait).await;
+            return Some(tell.map_or(until, |tell| tell.min(until)));
+        }
+        match self.decide_and_act().await {
+            Ok(again) => {
+                self.trouble = None;
+                self.backoff.reset();
+                again
+            }
+            Err(failed) => {
+                let pause = self.backoff.pause();
+                let pause = if failed.is_refusal {
+                    AFTER_REFUSAL.mul_f64(0.75 + 0.5 * fastrand::f64())
+                } else {
+                    pause
+                };
+                let pause = failed.retry_after.map_or(pause, |asked| pause.max(asked));
+                let until = Instant::now() + pause;
+                let tell = self.waits_for(Some(failed.wait)).await;
+                self.trouble = Some(until);
+                Some(tell.map_or(until, |tell| tell.min(until)))
+            }
+        }
+    }
+
+    /// Takes what the watch reports of the hub Secret. Returns true if that is news.
+    async fn see_secret(&mut self, seen: Result<Option<Stored>, WatchError>) -> bool {
+        let seen = match seen {
+            Ok(seen) => seen,
+            Err(error) => {
+                // What was read before is still true, as far as the agent knows.
+                if self.secret.is_none() {
+                    let message = format!("the agent's Secret cannot be read: {error}");
+                    let reason = "SecretUnreadable";
+                    self.waits_for(Some(Wait { reason, message })).await;
+                }
+                return false;
+            }
+        };
+        let known = self.secret.iter().flatten().next();
+        let seen = match (seen, known) {
+            // The watch may lag behind the agent's own write.
+            (Some(seen), Some(known)) if known.is_newer_than(&seen) => return false,
+            (None, Some(_)) => match self.store.hub_secret().await {
+                Ok(stored) => stored,
+                Err(_) => return false,
+            },
+            (seen, _) => seen,
+        };
+        let is_news = self.secret.as_ref() != Some(&seen);
+        self.secret = Some(seen);
+        is_news
+    }
+
+    /// Decides until nothing is due now. Returns when to look again.
+    async fn decide_and_act(&mut self) -> Result<Option<Instant>, Failed> {
+        // Each step changes what the next decision is made of. More than these would be a circle.
+        for _ in 0..16 {
+            if self.secret.is_none() {
+                return Ok(None);
+            }
+            if self.pending.is_none() {
+                let pending = self.store.pending().await;
+                self.pending = Some(pending.map_err(|error| Failed::here(&error))?);
+            }
+            let identity = self.identify()?;
+            let hub = match self.bootstrap.hub() {
+                Ok(hub) => hub.clone(),
+                Err(why) => {
+                    // The certificate may be good: the agent goes on with it.
+                    let message = why.to_owned();
+                    self.connect_with_memory(&identity);
+                    return Err(Failed::of("BootstrapKubeconfigUnusable", message));
+                }
+            };
+            let now = Timestamp::now();
+            let judged = self.judged(&identity, now);
+            self.publish(&identity, &judged, &hub);
+            self.follow(&identity, &judged).await?;
+            if matches!(
+                judged.held,
+                Held::Unusable(_) | Held::Certificate(Age::Expired)
+            ) || self.refused_since.is_some()
+            {
+                self.look_for_cluster(&hub.api, &identity).await;
+            }
+            let decision = self.decision(&identity, &judged, &hub.kubeconfig, now);
+            if decision.steps.is_empty() {
+                return Ok(self.rest(decision, now).await);
+            }
+            for step in decision.steps {
+                self.carry_out(step, &identity, &hub).await?;
+            }
+        }
+        Err(Failed::of(
+            "Undecided",
+            "the registration does not settle: this is a defect of the agent".to_owned(),
+        ))
+    }
+
+    /// The names of the cluster and of the agent, once for the life of this process.
+    fn identify(&mut self) -> Result<Identity, Failed> {
+        if let Some(identity) = &self.identity {
+            return Ok(identity.clone());
+        }
+        let stored = self.secret.iter().flatten().next();
+        let stored = |key| stored.and_then(|it| held::name(&it.data, key));
+        let (pending_cluster, pending_agent) =
+            Store::names_of(self.pending.iter().flatten().next());
+        let settings = self.settings;
+        let cluster = (settings.cluster_name.as_deref())
+            .or_else(|| stored(held::CLUSTER_NAME))
+            .or(pending_cluster)
+            .map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned);
+        let agent = (settings.agent_name.as_deref())
+            .or_else(|| stored(held::AGENT_NAME))
+            .or(pending_agent)
+            .map_or_else(new_agent_name, str::to_owned);
+        let identity = Identity::new(cluster, agent)
+            .map_err(|error| Failed::of("InvalidName", error.to_string()))?;
+        info!(
+            cluster = identity.cluster,
+            agent = identity.agent,
+            "registering"
+        );
+        self.standing.is_for(&identity.cluster);
+        self.identity = Some(identity.clone());
+        Ok(identity)
+    }
+
+    /// Judges the hub Secret. One that was lost, or spoilt, counts as due for renewal while the folder has a good certificate.
+    fn judged(&self, identity: &Identity, now: Timestamp) -> Judged {
+        let empty = held::SecretData::new();
+        let stored = self.secret.iter().flatten().next();
+        let judged = held::judge(stored.map_or(&empty, |it| &it.data), identity, now);
+        if !matches!(judged.held, Held::Unusable(_)) {
+            return judged;
+        }
+        let remembered = held::judge(&self.memory, identity, now);
+        match remembered.held {
+            Held::Certificate(Age::Fresh { .. } | Age::Due) => Judged {
+                held: Held::Certificate(Age::Due),
+                ..remembered
+            },
+            _ => judged,
+        }
+    }
+
+    /// Takes a good Secret into use: writes the folder, and tells the rest of the agent.
+    fn publish(&mut self, identity: &Identity, judged: &Judged, hub: &bootstrap::Hub) {
+        self.standing.certificate_ends(judged.not_after);
+        if matches!(
+            judged.held,
+            Held::Unusable(_) | Held::Certificate(Age::Expired)
+        ) {
+            // Without a certificate there is nothing to call the hub with.
+            self.connected(None);
+            return;
+        }
+        let stored = self.secret.iter().flatten().next();
+        let good = stored.filter(|it| {
+            !matches!(
+                held::judge(&it.data, identity, Timestamp::now()).held,
+                Held::Unusable(_)
+            )
+        });
+        if let Some(stored) = good {
+            self.memory = stored.data.clone();
+        }
+        let kubeconfig = self
+            .memory
+            .get(held::KUBECONFIG)
+            .cloned()
+            .unwrap_or_default();
+        let connection = Connection {
+            identity: identity.clone(),
+            kubeconfig: String::from_utf8_lossy(&kubeconfig).into_owned(),
+            url: hub.endpoint.server.clone(),
+        };
+        if let Err(error) = self.folder.write(&self.memory) {
+            warn!(%error, "the files of the hub Secret cannot be written");
+            return;
+        }
+        self.connected(Some(connection));
+    }
+
+    /// Goes on with a good certificate while the bootstrap kubeconfig cannot be read.
+    fn connect_with_memory(&mut self, identity: &Identity) {
+        if self.tell.borrow().connection.is_some() {
+            return;
+        }
+        let judged = self.judged(identity, Timestamp::now());
+        if matches!(
+            judged.held,
+            Held::Unusable(_) | Held::Certificate(Age::Expired)
+        ) {
+            return;
+        }
+        if let Some(stored) = self.secret.iter().flatten().next() {
+            self.memory = stored.data.clone();
+        }
+        if self.folder.write(&self.memory).is_err() {
+            return;
+        }
+        let path = self.folder.kubeconfig();
+        if let Ok(endpoint) = berth_hub::endpoint(&path, "--hub-kubeconfig-dir") {
+            let kubeconfig = self
+                .memory
+                .get(held::KUBECONFIG)
+                .cloned()
+                .unwrap_or_default();
+            self.standing.certificate_ends(judged.not_after);
+            self.connected(Some(Connection {
+                identity: identity.clone(),
+                kubeconfig: String::from_utf8_lossy(&kubeconfig).into_owned(),
+                url: endpoint.server,
+            }));
+        }
+    }
+
+    fn connected(&self, connection: Option<Connection>) {
+        self.tell.send_if_modified(|it| {
+            let differs = it.connection != connection;
+            it.connection = connection;
+            differs
+        });
+    }
+
+    fn decision(
+        &self,
+        identity: &Identity,
+        judged: &Judged,
+        kubeconfig: &str,
+        now: Timestamp,
+    ) -> Decision {
+        let stored = self.secret.iter().flatten().next();
+        // A Secret without a certificate is written with the next one.
+        let is_current = stored.is_none_or(|it| {
+            matches!(held::judge(&it.data, identity, now).held, Held::Unusable(_))
+                || held::filled(&it.data, identity, kubeconfig, None) == it.data
+        });
+        let pending = self.pending.iter().flatten().next();
+        let request = match (&self.followed, pending) {
+            (Some(followed), Some(pending)) => followed.now().judge(identity, &pending.key, now),
+            _ => Request::Unknown,
+        };
+        let facts = Facts {
+            identity,
+            held: judged.held,
+            held_key: judged.key,
+            is_current,
+            refused_since: self.refused_since,
+            attempt: pending.map(Pending::attempt),
+            request,
+            // After some time they are counted again.
+            others_pending: match self.others_pending {
+                (count, at) if at.elapsed() < COUNT_AGAIN => count,
+                _ => 0,
+            },
+            cluster: self.cluster.clone(),
+        };
+        decide(&facts, now)
+    }
+
+    /// Follows the request under way, with the credentials that are due.
+    async fn follow(&mut self, identity: &Identity, judged: &Judged) -> Result<(), Failed> {
+        let pending = self.pending.iter().flatten().next();
+        let Some(pending) = pending else {
+            self.followed = None;
+            return Ok(());
+        };
+        let name = pending.attempt().csr_name(&identity.cluster);
+        let is_good = matches!(judged.held, Held::Certificate(it) if it != Age::Expired);
+        let is_refused =
+            (self.refused_since).is_some_and(|since| is_refused_for_good(since, Timestamp::now()));
+        let with = match is_good && !is_refused {
+            true => Credentials::Hub,
+            false => Credentials::Bootstrap,
+        };
+        if self
+            .followed
+            .as_ref()
+            .is_some_and(|it| it.name == name && it.with == with)
+        {
+            return Ok(());
+        }
+        let api = self.api(with).await?;
+        self.followed = Some(Followed::start(api, name, with));
+        Ok(())
+    }
+
+    /// Says what the agent waits for, and when to look again.
+    async fn rest(&mut self, decision: Decision, now: Timestamp) -> Option<Instant> {
+        let is_renewal = decision.need == Need::Renewal;
+        let waiting = decision.waiting.map(|it| Wait {
+            reason: it.reason(),
+            message: it.to_string(),
+        });
+        let waiting = waiting.or_else(|| self.unseen_request());
+        if is_renewal && let Some(waiting) = &waiting {
+            self.rotated(
+                false,
+                format!("Failed to rotated client certificate {waiting}"),
+            );
+        }
+        // A renewal that waits leaves the cluster managed.
+        let shown = waiting.filter(|_| !is_renewal);
+        let tell = self.waits_for(shown).await;
+        let again = decision.again.map(|again| {
+            let pause = Duration::try_from(again.duration_since(now)).unwrap_or_default();
+            Instant::now() + pause
+        });
+        tell.into_iter().chain(again).min()
+    }
+
+    /// Why the request cannot be seen, if that is so.
+    fn unseen_request(&self) -> Option<Wait> {
+        let followed = self.followed.as_ref()?;
+        let Seen::Failed(error) = followed.now() else {
+            return None;
+        };
+        Some(Wait {
+            reason: "HubAway",
+            message: format!(
+                "CertificateSigningRequest {} cannot be read: {error}",
+                followed.name
+            ),
+        })
+    }
+
+    /// Publishes what the agent waits for. Returns when to call this again, for a wait that has just begun.
+    ///
+    /// A wait that lasts is logged, and reported by an Event, once.
+    async fn waits_for(&mut self, waiting: Option<Wait>) -> Option<Instant> {
+        self.standing.waits(waiting.clone());
+        let Some(wait) = waiting else {
+            if self.told.take().is_some_and(|it| it.is_told) {
+                info!("the registration is complete");
+            }
+            return None;
+        };
+        let told = match &mut self.told {
+            Some(told) if told.reason == wait.reason => told,
+            told => told.insert(Told {
+                reason: wait.reason,
+                since: Instant::now(),
+                is_told: false,
+            }),
+        };
+        let due = told.since + UNTOLD;
+        if told.is_told || Instant::now() < due {
+            return (!told.is_told).then_some(due);
+        }
+        told.is_told = true;
+        warn!(reason = wait.reason, "waiting: {}", wait.message);
+        events::tell(self.store, self.settings, &wait).await;
+        None
+    }
+
+    /// Notes since when the hub refuses the certificate.
+    fn note_refusal(&mut self, is_refused: bool) {
+        if is_refused != self.refused_since.is_some() {
+            self.refused_since = is_refused.then(Timestamp::now);
+        }
+    }
+
+    fn rotated(&self, succeeded: bool, message: String) {
+        let rotated = Some(Rotated { succeeded, message });
+        self.tell.send_if_modified(|it| {
+            let differs = it.rotated != rotated;
+            it.rotated = rotated;
+            differs
+        });
+    }
+}
+
+/// Resolves when the hub begins, or ends, to refuse the certificate.
+async fn refusal_changed(standings: &mut watch::Receiver<State>, is_refused: bool) {
+    let changed = standings.wait_for(|it| (it.hub == HubStanding::Refused) != is_refused);
+    if changed.await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// Resolves when the hub has another answer to the request; never without one.
+async fn answered(followed: Option<&mut Followed>) {
+    match followed {
+        Some(followed) => followed.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Five lower-case letters and digits, as OCM's agent has them.
+fn new_agent_name() -> String {
+    const CHARACTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let character = |_| char::from(CHARACTERS[fastrand::usize(..CHARACTERS.len())]);
+    (0..5).map(character).collect()
+}
+
+// === impl Failed ===
+
+impl Failed {
+    fn of(reason: &'static str, message: String) -> Self {
+        Self {
+            wait: Wait { reason, message },
+            is_refusal: false,
+            retry_after: None,
+        }
+    }
+
+    /// A call to the cluster that the agent runs in.
+    fn here(error: &CallError) -> Self {
+        Self::of_call("SecretUnwritable", "the agent's own cluster", error)
+    }
+
+    /// A call to the hub.
+    fn on_hub(error: &CallError) -> Self {
+        let reason = match error.code() {
+            401 => "BootstrapCredentialsRefused",
+            403 => "RequestRefused",
+            _ => "HubAway",
+        };
+        Self::of_call(reason, "the hub", error)
+    }
+
+    fn of_call(reason: &'static str, whose: &str, error: &CallError) -> Self {
+        Self {
+            wait: Wait {
+                reason,
+                message: format!("{whose}: {error}"),
+            },
+            is_refusal: matches!(error.code(), 401 | 403),
+            retry_after: error.retry_after(),
+        }
+    }
+}

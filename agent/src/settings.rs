@@ -1,0 +1,45 @@
+//! What the agent is told at its start.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use berth_agent_core::claims::ClaimSettings;
+use berth_agent_core::cluster::Wish;
+
+/// What the agent is told at its start.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The name of the cluster. `None`: the one in the hub Secret, else a new UUID.
+    pub cluster_name: Option<String>,
+    /// The name of the agent. `None`: the one in the hub Secret, else a new one.
+    pub agent_name: Option<String>,
+    /// The namespace of the agent's Secrets.
+    pub namespace: String,
+    /// The Secret with the agent's identity for the hub.
+    pub hub_secret: String,
+    /// The folder that gets the content of this Secret.
+    pub folder: PathBuf,
+    /// The bootstrap kubeconfig.
+    pub bootstrap: PathBuf,
+    /// The ManagedCluster that the agent creates.
+    pub wish: Wish,
+    /// The lifetime of certificates to ask for. `None` leaves it to the signer.
+    pub expiration_seconds: Option<i32>,
+    /// The interval of probes of the managed cluster's API server.
+    pub probe_period: Duration,
+    /// Which claims are reported.
+    pub claims: ClaimSettings,
+    /// Report ClusterClaims. If false, and [`Settings::cluster_properties`] is, too, the hub's claims stay as they are.
+    pub cluster_claims: bool,
+    /// Report ClusterProperties (about.k8s.io).
+    pub cluster_properties: bool,
+    /// The name of this process in Events.
+    pub instance: String,
+}
+
+impl Settings {
+    /// The Secret with the key of a request that is not answered yet.
+    pub(crate) fn pending_secret(&self) -> String {
+        format!("{}-pending", self.hub_secret)
+    }
+}

@@ -1,0 +1,268 @@
+//! The agent's two Secrets on the cluster that it runs in: its identity for the hub, and the key of a request under way.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use berth_agent_core::held::{self, SecretData};
+use berth_agent_core::identity::Identity;
+use berth_agent_core::registration::Attempt;
+use berth_api::GroupVersionResource;
+use berth_certs::client::ClientKey;
+use berth_hub::{Call, CallError, HubApi, MERGE_PATCH, optional};
+use berth_lease::Term;
+use berth_reconcile::{Item, Watched};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The longest time for a call.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// The key of [`Attempt::number`].
+const NUMBER: &str = "csr-number";
+
+/// The agent's Secrets.
+pub(crate) struct Store {
+    api: HubApi,
+    term: Option<Term>,
+    namespace: String,
+    hub_secret: String,
+    pending_secret: String,
+}
+
+/// A Secret as it is stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) data: SecretData,
+    resource_version: String,
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) key: ClientKey,
+    pub(crate) number: u32,
+    stored: Stored,
+}
+
+#[derive(Deserialize)]
+struct Secret {
+    metadata: Metadata,
+    data: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    resource_version: Option<String>,
+}
+
+// === impl Store ===
+
+impl Store {
+    /// Writes only during `term`; without one, no other process may run the agent.
+    pub(crate) fn new(
+        api: HubApi,
+        term: Option<Term>,
+        namespace: &str,
+        hub_secret: &str,
+        pending_secret: &str,
+    ) -> Self {
+        Self {
+            api,
+            term,
+            namespace: namespace.to_owned(),
+            hub_secret: hub_secret.to_owned(),
+            pending_secret: pending_secret.to_owned(),
+        }
+    }
+
+    pub(crate) fn api(&self) -> &HubApi {
+        &self.api
+    }
+
+    /// The row that selects the hub Secret.
+    pub(crate) fn watched_hub_secret(&self) -> Watched<Stored> {
+        let kind = GroupVersionResource::new("", "v1", "secrets");
+        let read = |item: &Item<'_>| item.parse().map(Stored::of);
+        Watched::new("secrets", kind, read)
+            .within(self.namespace.as_str())
+            .named(&self.hub_secret)
+    }
+
+    /// Reads the hub Secret.
+    pub(crate) async fn hub_secret(&self) -> Result<Option<Stored>, CallError> {
+        self.read(&self.hub_secret).await
+    }
+
+    /// Reads the request that is under way. `None`: there is no such Secret, or it has no key that can be read.
+    pub(crate) async fn pending(&self) -> Result<Option<Pending>, CallError> {
+        Ok(self.read(&self.pending_secret).await?.and_then(Pending::of))
+    }
+
+    /// Reads the names that an interrupted registration uses.
+    pub(crate) fn names_of(pending: Option<&Pending>) -> (Option<&str>, Option<&str>) {
+        let name = |key| pending.and_then(|it| held::name(&it.stored.data, key));
+        (name(held::CLUSTER_NAME), name(held::AGENT_NAME))
+    }
+
+    /// Keeps a request that is about to be made.
+    pub(crate) async fn keep(
+        &self,
+        key: ClientKey,
+        number: u32,
+        identity: &Identity,
+        before: Option<&Pending>,
+    ) -> Result<Pending, CallError> {
+        let data = SecretData::from([
+            (held::PRIVATE_KEY.to_owned(), key.to_pem().into_bytes()),
+            (NUMBER.to_owned(), number.to_string().into_bytes()),
+            (
+                held::CLUSTER_NAME.to_owned(),
+                identity.cluster.clone().into_bytes(),
+            ),
+            (
+                held::AGENT_NAME.to_owned(),
+                identity.agent.clone().into_bytes(),
+            ),
+        ]);
+        let name = &self.pending_secret;
+        let stored = match self
+            .write(name, before.map(|it| &it.stored), data.clone())
+            .await
+        {
+            // One without a key that can be read is there.
+            Err(error) if error.is_conflict() => {
+                let before = self.read(name).await?;
+                self.write(name, before.as_ref(), data).await?
+            }
+            written => written?,
+        };
+        Ok(Pending {
+            key,
+            number,
+            stored,
+        })
+    }
+
+    /// Writes the hub Secret. Fails with a conflict if it is no longer as `before`.
+    pub(crate) async fn save(
+        &self,
+        before: Option<&Stored>,
+        data: SecretData,
+    ) -> Result<Stored, CallError> {
+        self.write(&self.hub_secret, before, data).await
+    }
+
+    /// Deletes the request that was under way.
+    pub(crate) async fn forget(&self) -> Result<(), CallError> {
+        let delete = Call::delete(self.path(&self.pending_secret), "");
+        optional(self.send(delete).await).map(|_| ())
+    }
+
+    async fn read(&self, name: &str) -> Result<Option<Stored>, CallError> {
+        let read = Call::get(self.path(name)).within(LONGEST);
+        let Some(answer) = optional(self.api.call(read).await)? else {
+            return Ok(None);
+        };
+        Ok(Some(Stored::of(answer.json()?)))
+    }
+
+    async fn write(
+        &self,
+        name: &str,
+        before: Option<&Stored>,
+        data: SecretData,
+    ) -> Result<Stored, CallError> {
+        let encode =
+            |(key, value): (&String, &Vec<u8>)| (key.clone(), json!(BASE64_STANDARD.encode(value)));
+        let encoded: Value = Value::Object(data.iter().map(encode).collect());
+        let call = match before {
+            None => Call::post(
+                format!("/api/v1/namespaces/{}/secrets", self.namespace),
+                json!({
+                    "apiVersion": "v1",
+                    "kind": "Secret",
+                    "metadata": {"name": name, "namespace": self.namespace},
+                    "type": "Opaque",
+                    "data": encoded,
+                })
+                .to_string(),
+            ),
+            Some(before) => Call::patch(
+                self.path(name),
+                MERGE_PATCH,
+                json!({
+                    "metadata": {"resourceVersion": before.resource_version},
+                    "data": encoded,
+                })
+                .to_string(),
+            ),
+        };
+        let answer = self.send(call).await?;
+        Ok(Stored::of(answer.json()?))
+    }
+
+    /// Sends a write, within the term.
+    pub(crate) async fn send(&self, call: Call) -> Result<berth_hub::Answer, CallError> {
+        let within = match &self.term {
+            None => Some(LONGEST),
+            Some(term) => term.bound(LONGEST),
+        };
+        match within {
+            Some(within) => self.api.call(call.within(within)).await,
+            None => Err(call.not_sent("another agent leads now")),
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("/api/v1/namespaces/{}/secrets/{name}", self.namespace)
+    }
+}
+
+// === impl Stored ===
+
+impl Stored {
+    /// Returns true if this was stored later. Versions of one object grow.
+    pub(crate) fn is_newer_than(&self, other: &Self) -> bool {
+        let version = |it: &Self| it.resource_version.parse::<u64>();
+        matches!((version(self), version(other)), (Ok(own), Ok(other)) if own > other)
+    }
+
+    /// Values that are not base64 count as empty.
+    fn of(secret: Secret) -> Self {
+        let decoded = |(key, value): (String, String)| {
+            (key, BASE64_STANDARD.decode(value).unwrap_or_default())
+        };
+        Self {
+            data: secret
+                .data
+                .unwrap_or_default()
+                .into_iter()
+                .map(decoded)
+                .collect(),
+            resource_version: secret.metadata.resource_version.unwrap_or_default(),
+        }
+    }
+}
+
+// === impl Pending ===
+
+impl Pending {
+    fn of(stored: Stored) -> Option<Self> {
+        let key = ClientKey::from_pem(stored.data.get(held::PRIVATE_KEY)?).ok()?;
+        let number = held::name(&stored.data, NUMBER)?.parse().ok()?;
+        Some(Self {
+            key,
+            number,
+            stored,
+        })
+    }
+
+    pub(crate) fn attempt(&self) -> Attempt {
+        Attempt {
+            key: self.key.fingerprint(),
+            number: self.number,
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The flags of the agent, and the settings that they define.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use berth_agent::Settings;
+use berth_agent_core::claims::ClaimSettings;
+use berth_agent_core::cluster::Wish;
+use berth_lease::LeaseParams;
+use jiff::SignedDuration;
+
+use super::gates::Gates;
+use super::refused::{Refused, WithoutEffect};
+use crate::common::{LogArgs, TlsArgs, pod_name, pod_namespace};
+use crate::leading::{ElectionArgs, ElectionTimes};
+use crate::ports::Address;
+
+/// The namespace that OCM installs its agent in.
+const DEFAULT_NAMESPACE: &str = "open-cluster-management-agent";
+
+/// The folder that OCM's Deployment mounts for the agent.
+const DEFAULT_FOLDER: &str = "/spoke/hub-kubeconfig";
+
+/// The Lease of OCM's agent, so that OCM's agents and ours exclude each other.
+const LEASE: &str = "registration-agent-lock";
+
+/// The prefix of annotations that the agent may set.
+const ANNOTATIONS: &str = "agent.open-cluster-management.io";
+
+/// The shortest lifetime of a certificate that Kubernetes' signers issue by default, in seconds.
+const SHORTEST: i32 = 3600;
+
+const EXAMPLES: &str = "\
+Examples:
+  # In a pod of the managed cluster, as OCM's operator starts it
+  berth agent --cluster-name=c1 --bootstrap-kubeconfig=/spoke/bootstrap/kubeconfig
+
+  # On a laptop: the kubeconfig of the managed cluster, and one for the hub
+  berth agent --kubeconfig ~/.kube/c1 --bootstrap-kubeconfig hub.kubeconfig --cluster-name c1
+
+The agent asks the hub for a certificate. A hub admin accepts the cluster: berth accept c1
+
+Of several replicas one is active: the holder of the Lease registration-agent-lock. OCM's agent uses the same Lease.
+
+Signals: the first SIGTERM or SIGINT releases the Lease and stops the process; the second one stops it immediately.
+After the loss of the Lease, it exits with code 0.";
+
+/// Register this cluster with a hub, and report it
+///
+/// Does the work of OCM's registration agent: asks the hub for a certificate and renews it, renews the cluster's Lease, and reports its health, version, resources and claims. It never stops because the hub is away or the cluster is not accepted: it waits, and says what it waits for.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_override_self = true)]
+pub(crate) struct Args {
+    /// Kubeconfig of the cluster that the agent runs in [default: the files of $KUBECONFIG, else the cluster that this runs in]
+    #[arg(long, value_name = "FILE")]
+    pub(super) kubeconfig: Option<PathBuf>,
+    /// Kubeconfig of the cluster to register, if the agent runs in another one
+    #[arg(long, value_name = "FILE")]
+    pub(super) spoke_kubeconfig: Option<PathBuf>,
+    /// Kubeconfig of the hub for the first request; its credentials need no more rights than manifests/bootstrap grants
+    #[arg(long, value_name = "FILE")]
+    bootstrap_kubeconfig: PathBuf,
+    /// Name of the cluster on the hub [default: the one that it registered with before, else a new UUID]
+    #[arg(long, value_name = "NAME", alias = "spoke-cluster-name")]
+    cluster_name: Option<String>,
+    /// Name of the agent on the hub [default: the one that it registered with before, else a new one]
+    #[arg(long, value_name = "NAME")]
+    agent_id: Option<String>,
+    /// Folder for the certificate, its key and the kubeconfig of the hub
+    /// [default: /spoke/hub-kubeconfig in a pod, else a temporary one]
+    #[arg(long, value_name = "FOLDER")]
+    hub_kubeconfig_dir: Option<PathBuf>,
+    /// Secret that keeps the certificate, its key and the kubeconfig of the hub
+    #[arg(long, value_name = "NAME", default_value = "hub-kubeconfig-secret")]
+    hub_kubeconfig_secret: String,
+    /// Namespace of this Secret, and of the Lease
+    /// [default: the namespace that this runs in, else open-cluster-management-agent]
+    #[arg(long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// URLs of the cluster's API server for the hub (repeatable, or separated by commas)
+    #[arg(long, value_name = "URLS", value_delimiter = ',')]
+    spoke_external_server_urls: Vec<String>,
+    /// Annotations of the ManagedCluster, as KEY=VALUE; keys begin with agent.open-cluster-management.io (repeatable)
+    #[arg(long, value_name = "ANNOTATIONS", value_delimiter = ',')]
+    cluster_annotations: Vec<String>,
+    /// Lifetime of the certificate to ask for, in seconds; at least 3600 [default: the hub's signer decides]
+    #[arg(long, value_name = "SECONDS")]
+    client_cert_expiration_seconds: Option<i32>,
+    /// Interval of the health checks of the cluster's API server
+    #[arg(long, value_name = "DURATION", default_value = "1m")]
+    cluster_healthcheck_period: SignedDuration,
+    /// Limit on reported ClusterClaims without a reserved name
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    max_custom_cluster_claims: usize,
+    /// Suffixes of reserved names of ClusterClaims, which the limit does not concern (repeatable, or separated by commas)
+    #[arg(long, value_name = "SUFFIXES", value_delimiter = ',')]
+    reserved_cluster_claim_suffixes: Vec<String>,
+    /// Feature gates, as Gate=true,Gate=false: ClusterClaim (on), ClusterProperty (off)
+    #[arg(long, value_name = "GATES")]
+    feature_gates: Vec<String>,
+    /// Address of /healthz, /readyz and /metrics, over TLS; the port may be 'auto' for any free port.
+    /// The certificate comes from /var/run/secrets/serving-cert, or else it is self-signed
+    #[arg(long, value_name = "IP:PORT", default_value = ":8443")]
+    pub(super) listen: Address,
+    /// Stop when the content of this file changes (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub(super) terminate_on_files: Vec<PathBuf>,
+    #[command(flatten)]
+    election: ElectionArgs<Times>,
+    #[command(flatten)]
+    pub(super) tls: TlsArgs,
+    #[command(flatten)]
+    pub(super) logs: LogArgs,
+    #[command(flatten)]
+    refused: Refused,
+    #[command(flatten)]
+    ignored: WithoutEffect,
+}
+
+/// The times of OCM's agents.
+#[derive(Debug)]
+struct Times;
+
+impl ElectionTimes for Times {
+    const LEASE_DURATION: &'static str = "137s";
+    const RENEW_DEADLINE: &'static str = "107s";
+    const RETRY_PERIOD: &'static str = "26s";
+}
+
+/// What the flags define.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub(super) agent: Settings,
+    /// None: no leader election.
+    pub(super) election: Option<LeaseParams>,
+    /// Warnings for the log.
+    pub(super) warnings: Vec<String>,
+}
+
+// === impl Args ===
+
+impl Args {
+    /// Returns the settings of this process. `temporary`: a folder that goes with the process.
+    ///
+    /// # Errors
+    /// A flag has an invalid value; the message names it.
+    pub(super) fn settings(&self, temporary: &Path) -> anyhow::Result<Given> {
+        self.refused.check()?;
+        let gates = Gates::parse(&self.feature_gates)?;
+        let mut warnings = gates.warnings.clone();
+        warnings.extend(self.ignored.warnings());
+        let in_pod = pod_namespace();
+        let folder = match (&self.hub_kubeconfig_dir, &in_pod) {
+            (Some(folder), _) => folder.clone(),
+            (None, Some(_)) => PathBuf::from(DEFAULT_FOLDER),
+            (None, None) => temporary.join("hub-kubeconfig"),
+        };
+        let namespace = self.namespace.clone().or(in_pod);
+        let namespace = namespace.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
+        let problems = berth_api::names::dns1123_label(&namespace);
+        if !problems.is_empty() {
+            bail!(
+                "--namespace: {namespace:?} is not a valid name of a Namespace: {}",
+                problems.join("; ")
+            );
+        }
+        let cluster_name = given(self.cluster_name.as_ref());
+        if let Some(name) = &cluster_name {
+            let problems = berth_api::names::dns1123_label(name);
+            ensure!(
+                problems.is_empty(),
+                "--cluster-name: {name:?} is not a valid name of a cluster: {}",
+                problems.join("; ")
+            );
+        }
+        let period = Duration::try_from(self.cluster_healthcheck_period).unwrap_or_default();
+        // OCM's words.
+        ensure!(
+            !period.is_zero(),
+            "--cluster-healthcheck-period: cluster healthcheck period must greater than zero"
+        );
+        if let Some(seconds) = self.client_cert_expiration_seconds {
+            ensure!(
+                seconds == 0 || seconds >= SHORTEST,
+                "--client-cert-expiration-seconds: {seconds} is less than {SHORTEST}, the shortest lifetime that OCM's hubs accept"
+            );
+        }
+        let identity = berth_lease::identity();
+        Ok(Given {
+            election: self.election.params(&namespace, LEASE, &identity)?,
+            agent: Settings {
+                cluster_name,
+                agent_name: given(self.agent_id.as_ref()),
+                namespace,
+                hub_secret: self.hub_kubeconfig_secret.clone(),
+                folder,
+                bootstrap: self.bootstrap_kubeconfig.clone(),
+                wish: self.wish(&mut warnings)?,
+                expiration_seconds: self.client_cert_expiration_seconds.filter(|it| *it != 0),
+                probe_period: period,
+                claims: ClaimSettings {
+                    max_custom: self.max_custom_cluster_claims,
+                    // An empty one would match every claim.
+                    reserved_suffixes: (self.reserved_cluster_claim_suffixes.iter())
+                        .filter(|it| !it.is_empty())
+                        .cloned()
+                        .collect(),
+                },
+                cluster_claims: gates.cluster_claim,
+                cluster_properties: gates.cluster_property,
+                instance: pod_name().unwrap_or(identity),
+            },
+            warnings,
+        })
+    }
+
+    fn wish(&self, warnings: &mut Vec<String>) -> anyhow::Result<Wish> {
+        let urls: Vec<String> = self
+            .spoke_external_server_urls
+            .iter()
+            .filter(|it| !it.is_empty())
+            .cloned()
+            .collect();
+        for url in &urls {
+            let is_https = url.parse::<http::Uri>().is_ok_and(|it| {
+                it.scheme_str() == Some("https") && it.host().is_some_and(|it| !it.is_empty())
+            });
+            ensure!(
+                is_https,
+                "--spoke-external-server-urls: {url:?} is not an https URL"
+            );
+        }
+        let mut annotations = BTreeMap::new();
+        for annotation in self.cluster_annotations.iter().filter(|it| !it.is_empty()) {
+            let (key, value) = annotation.split_once('=').with_context(|| {
+                format!("--cluster-annotations: {annotation:?} is not of the form KEY=VALUE")
+            })?;
+            if key.starts_with(ANNOTATIONS) {
+                annotations.insert(key.to_owned(), value.to_owned());
+            } else {
+                warnings.push(format!(
+                    "--cluster-annotations: {key:?} does not begin with {ANNOTATIONS} and is ignored"
+                ));
+            }
+        }
+        Ok(Wish {
+            annotations,
+            ca_bundle: self.ca_bundle(&urls)?,
+            urls,
+        })
+    }
+
+    /// The CA of the registered cluster, in base64, for the hub: that of its kubeconfig, or of the pod.
+    fn ca_bundle(&self, urls: &[String]) -> anyhow::Result<Option<String>> {
+        if urls.is_empty() {
+            return Ok(None);
+        }
+        let file = (self.spoke_kubeconfig.as_ref()).or(self.kubeconfig.as_ref());
+        let read = |path: &Path| {
+            let context = || format!("the CA of the cluster cannot be read: {}", path.display());
+            let pem = std::fs::read(path).with_context(context)?;
+            anyhow::Ok(base64::Engine::encode(
+                &base64::prelude::BASE64_STANDARD,
+                pem,
+            ))
+        };
+        let Some(file) = file else {
+            let mounted = Path::new("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt");
+            return mounted.exists().then(|| read(mounted)).transpose();
+        };
+        let endpoint = berth_hub::endpoint(file, "--kubeconfig")?;
+        if endpoint.certificate_authority_data.is_some() {
+            return Ok(endpoint.certificate_authority_data);
+        }
+        let path = endpoint
+            .certificate_authority
+            .map(|path| file.parent().unwrap_or(Path::new("")).join(path));
+        path.map(|path| read(&path)).transpose()
+    }
+}
+
+/// An empty value is none: OCM's operator always gives the flag.
+fn given(value: Option<&String>) -> Option<String> {
+    value.filter(|it| !it.is_empty()).cloned()
+}

@@ -1,0 +1,99 @@
+//! `berth agent`: the managed cluster's half, with the name and the flags of OCM's registration agent.
+
+mod args;
+mod gates;
+mod refused;
+mod terminate;
+
+use anyhow::Context;
+use berth_agent::{Clusters, Counts, Standing};
+use berth_hub::{Access, HubApi};
+use berth_lease::WhenLost;
+use berth_reconcile::Metrics;
+use prometheus::Registry;
+use tempfile::TempDir;
+use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::args::Args;
+use crate::leading::Led;
+use crate::signals;
+
+/// Runs until a signal, or until another replica takes over.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    // It mostly waits: one thread is enough.
+    args.logs.run(Builder::new_current_thread(), work(args))
+}
+
+async fn work(args: &Args) -> anyhow::Result<()> {
+    // Outside of a pod the files may go with the process: the Secret has them, too.
+    let folder = TempDir::with_prefix("berth-agent-");
+    let folder = folder.context("no folder for the files of --hub-kubeconfig-dir")?;
+    let (tls, tls_warnings) = args.tls.options()?;
+    let settings = args.settings(folder.path())?;
+    for warning in tls_warnings
+        .iter()
+        .chain(&settings.warnings)
+        .chain(&args.logs.warnings())
+    {
+        tracing::warn!("{warning}");
+    }
+    let clusters = clusters(args).await?;
+    let registry = Registry::new();
+    berth_serve::metrics::process(&registry);
+    let metrics = Metrics::new(&registry)?;
+    let standing = Standing::new();
+    let counts = Counts::new(&registry, &standing)?;
+    let led = Led::new(
+        clusters.management.clone(),
+        args.listen,
+        tls,
+        settings.election.clone(),
+        WhenLost::End,
+        &registry,
+    );
+    let led = led.await?;
+    tracing::info!(
+        agent = %led.address()?,
+        version = env!("CARGO_PKG_VERSION"),
+        "serving",
+    );
+    let stop = CancellationToken::new();
+    let second_signal = signals::second_signal(stop.clone())?;
+    let agent = led.run(stop.clone(), |term, leading, stop| {
+        let (settings, clusters) = (&settings.agent, &clusters);
+        let (metrics, counts, standing) = (metrics.clone(), counts.clone(), &standing);
+        async move {
+            leading.leads(Vec::new);
+            tracing::info!(namespace = settings.namespace, "the agent begins");
+            let ended = berth_agent::run(settings, clusters, term, metrics, counts, standing, stop);
+            Ok(ended.await?)
+        }
+    });
+    let ended = tokio::select! {
+        ended = async {
+            tokio::join!(agent, terminate::watch(&args.terminate_on_files, stop.clone())).0
+        } => ended,
+        () = second_signal => anyhow::bail!("second signal: stopped immediately, without releasing the Lease"),
+    };
+    if ended.is_ok() {
+        tracing::info!("stopped");
+    }
+    ended
+}
+
+/// Connects to the cluster that this runs in, and to the one that it registers.
+async fn clusters(args: &Args) -> anyhow::Result<Clusters> {
+    let connect = async |kubeconfig| HubApi::connect(&Access::of_server(kubeconfig)).await;
+    let management = connect(args.kubeconfig.clone()).await?;
+    let managed = match &args.spoke_kubeconfig {
+        None => management.clone(),
+        Some(path) => connect(Some(path.clone()))
+            .await
+            .context("--spoke-kubeconfig")?,
+    };
+    Ok(Clusters {
+        management,
+        managed,
+    })
+}

@@ -1,0 +1,199 @@
+//! The first certificate.
+
+use serde_json::{Value, json};
+
+use super::world::{World, text};
+use crate::lifecycle::hub::{CSRS, condition};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_joins_as_with_ocms_agent() {
+    let world = World::new().await;
+    let agent = world
+        .joined(&[
+            "--agent-id=a1",
+            "--spoke-external-server-urls=https://c1.example:6443",
+            "--cluster-annotations=agent.open-cluster-management.io/x=y,other/z=1",
+        ])
+        .await;
+    let name = world.name.as_str();
+
+    let [csr] = &world.csrs().await[..] else {
+        panic!("more than one CSR")
+    };
+    assert!(
+        csr["metadata"]["name"]
+            .as_str()
+            .unwrap()
+            .starts_with(&format!("{name}-"))
+    );
+    assert_eq!(
+        csr["spec"]["signerName"],
+        "kubernetes.io/kube-apiserver-client"
+    );
+    assert_eq!(
+        csr["spec"]["usages"],
+        json!(["digital signature", "key encipherment", "client auth"])
+    );
+
+    let cluster = world
+        .reported("a version", |it| !it["status"]["version"].is_null())
+        .await;
+    assert_eq!(
+        cluster["metadata"]["annotations"]["agent.open-cluster-management.io/x"],
+        "y"
+    );
+    assert_eq!(cluster["metadata"]["annotations"]["other/z"], Value::Null);
+    let configs = &cluster["spec"]["managedClusterClientConfigs"];
+    assert_eq!(configs[0]["url"], "https://c1.example:6443");
+    assert!(configs[0]["caBundle"].is_string(), "{configs}");
+    for (type_, reason, message) in [
+        (
+            "ManagedClusterJoined",
+            "ManagedClusterJoined",
+            "Managed cluster joined",
+        ),
+        (
+            "ManagedClusterConditionAvailable",
+            "ManagedClusterAvailable",
+            "Managed cluster is available",
+        ),
+    ] {
+        let condition = condition(&cluster, type_).unwrap();
+        let words = ["status", "reason", "message"].map(|key| &condition[key]);
+        assert_eq!(words, ["True", reason, message]);
+    }
+
+    let secret = world.hub_secret().await;
+    let keys: Vec<_> = secret["data"].as_object().unwrap().keys().collect();
+    assert_eq!(
+        keys,
+        [
+            "agent-name",
+            "cluster-name",
+            "kubeconfig",
+            "tls.crt",
+            "tls.key"
+        ]
+    );
+    assert_eq!(text(&secret, "cluster-name"), name);
+    assert_eq!(text(&secret, "agent-name"), "a1");
+    assert!(text(&secret, "tls.key").starts_with("-----BEGIN EC PRIVATE KEY-----"));
+    for key in keys {
+        assert_eq!(world.file(key), text(&secret, key).into_bytes(), "{key}");
+    }
+    world.forgets().await;
+    drop(agent);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_agent_goes_on_with_the_same_request() {
+    let world = World::new().await;
+    // Each time a little later.
+    for lines in [0, 1, 2, 3, 3, 3] {
+        world.killed_after(lines).await;
+    }
+    world.agent(&[]).signal("KILL");
+    let agent = world.agent(&[]);
+    let csr = world.pending().await;
+    drop(agent);
+    world.decide(&csr, "Approved").await;
+    for lines in [1, 2, 3, 3, 4, 4] {
+        world.killed_after(lines).await;
+    }
+    world.accept(true).await;
+    let mut agent = world.agent(&[]);
+    agent.is_managed();
+    let csrs = world.csrs().await;
+    assert_eq!(csrs.len(), 1, "{csrs:#?}");
+    world.forgets().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_came_while_the_agent_was_away_is_taken_up() {
+    let world = World::new().await;
+    let agent = world.agent(&[]);
+    let csr = world.pending().await;
+    drop(agent);
+    world.decide(&csr, "Approved").await;
+    world.accept(true).await;
+    let mut agent = world.agent(&[]);
+    agent.is_managed();
+    assert_eq!(world.csrs().await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_agent_waits_for_is_said_where_users_look() {
+    let world = World::new().await;
+    let mut agent = world.agent(&[]);
+    let waiting = agent.waits("CSRPending");
+    let remedy = format!("on the hub, run `berth accept {}`", world.name);
+    assert!(waiting.ends_with(&remedy), "{waiting}");
+    let note = world.event("CSRPending").await;
+    assert!(note.ends_with(&remedy), "{note}");
+
+    let csr = world.pending().await;
+    world.decide(&csr, "Denied").await;
+    let denied = agent.waits("CSRDenied");
+    assert!(denied.contains("is denied (by the test)"), "{denied}");
+    world.event("CSRDenied").await;
+
+    // A hub admin deletes the denied request: the agent asks again, with the same key.
+    let path = format!("{CSRS}/{}", csr["metadata"]["name"].as_str().unwrap());
+    world.hub.delete(&path).await;
+    let again = world.pending().await;
+    assert_eq!(again["metadata"]["name"], csr["metadata"]["name"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_cluster_is_said_in_the_words_of_the_hub() {
+    let world = World::new().await;
+    let user = world.bootstrap_user(false).await;
+    world.write_bootstrap(&user, |text| text);
+    let mut agent = world.agent(&[]);
+    let refused = agent.waits("ManagedClusterRefused");
+    assert!(
+        refused.contains("cannot create resource \"managedclusters\""),
+        "{refused}"
+    );
+    // The CSR does not wait for it.
+    world.pending().await;
+    assert!(!world.exists().await);
+
+    // With other credentials the agent tries again at once.
+    let user = world.bootstrap_user(true).await;
+    world.write_bootstrap(&user, |text| text);
+    world.reported("created", |_| true).await;
+    drop(agent);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bootstrap_kubeconfig_that_cannot_be_used_is_waited_for() {
+    let world = World::new().await;
+    let good = std::fs::read_to_string(&world.bootstrap).unwrap();
+    let token = "a-secret-token";
+    for (content, words) in [
+        (String::new(), "has no current context"),
+        (good[..good.len() / 2].to_owned(), "it is no kubeconfig"),
+        (
+            format!("{{\"users\": [{{\"name\": \"me\", \"user\": {{\"token\": \"{token}\""),
+            "it is no kubeconfig",
+        ),
+        (good.replace("\"server\"", "\"other\""), "has no server"),
+    ] {
+        std::fs::write(&world.bootstrap, &content).unwrap();
+        let mut agent = world.agent(&[]);
+        let waiting = agent.waits("BootstrapKubeconfigUnusable");
+        assert!(waiting.contains(words), "{waiting}");
+        assert!(
+            waiting.contains(world.bootstrap.to_str().unwrap()),
+            "{waiting}"
+        );
+        assert!(!format!("{:?}", agent.log()).contains(token));
+    }
+    std::fs::remove_file(&world.bootstrap).unwrap();
+    let mut agent = world.agent(&[]);
+    let waiting = agent.waits("BootstrapKubeconfigUnusable");
+    assert!(waiting.contains("No such file"), "{waiting}");
+    std::fs::write(&world.bootstrap, good).unwrap();
+    world.pending().await;
+}

@@ -1,0 +1,6 @@
+//! `berth agent`: the built binary, on a managed cluster, with a hub on which our reconcilers run.
+
+mod joining;
+mod keeping;
+mod reporting;
+mod world;

@@ -1,0 +1,177 @@
+//! What the agent reports of its cluster.
+
+use serde_json::{Value, json};
+
+use berth_testkit::cluster::Cluster;
+
+use super::world::World;
+use crate::lifecycle::hub::condition;
+
+const CLAIMS: &str = "/apis/cluster.open-cluster-management.io/v1alpha1/clusterclaims";
+
+fn claim(name: &str, value: &str) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1alpha1",
+        "kind": "ClusterClaim",
+        "metadata": {"name": name},
+        "spec": {"value": value},
+    })
+}
+
+fn node(name: &str, cpu: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {"capacity": {"cpu": cpu, "memory": "1Gi"}, "allocatable": {"cpu": cpu}},
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_and_claims_are_reported_as_they_change() {
+    let managed = Cluster::private().await;
+    let world = World::on(&managed).await;
+    let admin = &world.managed;
+    for (name, cpu) in [("n1", "2"), ("n2", "1500m")] {
+        let created = admin.post("/api/v1/nodes", &node(name, cpu)).await.unwrap();
+        assert_eq!(created.code, 201, "{created:?}");
+        // Only the kubelet's part of the API writes the status.
+        let path = format!("/api/v1/nodes/{name}/status");
+        admin
+            .merge(&path, &json!({"status": node(name, cpu)["status"]}))
+            .await
+            .unwrap()
+            .ok();
+    }
+    for (name, value) in [("id.k8s.io", "1"), ("b", "2"), ("a", "3"), ("c", "4")] {
+        admin.post(CLAIMS, &claim(name, value)).await.unwrap().ok();
+    }
+    let agent = world.joined(&["--max-custom-cluster-claims=2"]).await;
+    let claims = |it: &Value| -> Vec<String> {
+        let claims = it["status"]["clusterClaims"].as_array();
+        let shown = |it: &Value| {
+            format!(
+                "{}={}",
+                it["name"].as_str().unwrap(),
+                it["value"].as_str().unwrap()
+            )
+        };
+        claims.into_iter().flatten().map(shown).collect()
+    };
+    let cluster = world
+        .reported("claims", |it| claims(it) == ["id.k8s.io=1", "a=3", "b=2"])
+        .await;
+    assert_eq!(
+        cluster["status"]["capacity"],
+        json!({"cpu": "3500m", "memory": "2Gi"})
+    );
+    assert_eq!(cluster["status"]["allocatable"], json!({"cpu": "3500m"}));
+
+    admin.delete(&format!("{CLAIMS}/a")).await.unwrap().ok();
+    admin
+        .merge(
+            "/api/v1/nodes/n2",
+            &json!({"spec": {"unschedulable": true}}),
+        )
+        .await
+        .unwrap()
+        .ok();
+    world
+        .reported("other claims", |it| {
+            claims(it) == ["id.k8s.io=1", "b=2", "c=4"]
+        })
+        .await;
+    world
+        .reported("less to be used", |it| {
+            it["status"]["allocatable"] == json!({"cpu": "2"})
+        })
+        .await;
+    for name in ["n1", "n2"] {
+        admin
+            .delete(&format!("/api/v1/nodes/{name}"))
+            .await
+            .unwrap()
+            .ok();
+    }
+    world
+        .reported("nothing", |it| {
+            it["status"]["capacity"]
+                .as_object()
+                .is_none_or(serde_json::Map::is_empty)
+        })
+        .await;
+    for name in ["id.k8s.io", "b", "c"] {
+        admin
+            .delete(&format!("{CLAIMS}/{name}"))
+            .await
+            .unwrap()
+            .ok();
+    }
+    world
+        .reported("no claims", |it| claims(it).is_empty())
+        .await;
+    drop(agent);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn namespaces_of_sets_are_created_and_labelled() {
+    let world = World::new().await;
+    let agent = world.joined(&[]).await;
+    let (set, namespace) = (
+        format!("set-of-{}", world.name),
+        format!("shared-by-{}", world.name),
+    );
+    let object = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta2",
+        "kind": "ManagedClusterSet",
+        "metadata": {"name": set},
+        "spec": {
+            "clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {"matchLabels": {"of": world.name}}},
+            "managedNamespaces": [{"name": namespace}],
+        },
+    });
+    let sets = "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets";
+    world.hub.create(sets, &object).await;
+    let labels = |of: &Value| json!({"metadata": {"labels": {"of": of}}});
+    world
+        .hub
+        .patch(&world.cluster(), labels(&json!(world.name)))
+        .await;
+    let cluster = world
+        .reported("the namespace", |it| {
+            it["status"]["managedNamespaces"][0]["conditions"][0]["status"] == "True"
+        })
+        .await;
+    let item = &cluster["status"]["managedNamespaces"][0];
+    assert_eq!(item["name"], *namespace);
+    assert_eq!(item["conditions"][0]["reason"], "NamespaceApplied");
+    let labels_of = |it: &Value| -> Vec<String> {
+        let labels = it["metadata"]["labels"].as_object();
+        let own = labels
+            .into_iter()
+            .flatten()
+            .filter(|(key, _)| key.starts_with("clusterset."));
+        own.map(|(_, value)| value.as_str().unwrap().to_owned())
+            .collect()
+    };
+    let path = format!("/api/v1/namespaces/{namespace}");
+    world
+        .on_managed(&path, "labelled", |it| labels_of(it) == ["true"])
+        .await;
+
+    world
+        .hub
+        .patch(&world.cluster(), labels(&Value::Null))
+        .await;
+    world
+        .on_managed(&path, "released", |it| labels_of(it) == ["false"])
+        .await;
+    assert!(
+        condition(
+            &world.reported("still there", |_| true).await,
+            "ManagedClusterJoined"
+        )
+        .is_some()
+    );
+    drop(agent);
+}

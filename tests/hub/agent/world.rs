@@ -1,0 +1,264 @@
+//! A hub, a managed cluster, and the names of one agent.
+
+use std::path::PathBuf;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+use berth_testkit::cluster::{Cluster, Person, fresh, rule};
+use berth_testkit::{Agent, eventually, when};
+
+use crate::lifecycle::hub::{CLUSTERS, CSRS, HubWithReconcilers, cluster_path};
+
+/// The CRD of ClusterClaims, which a managed cluster has.
+pub const CLAIMS: &str =
+    "manifests/crds/agent/cluster.open-cluster-management.io_clusterclaims.yaml";
+
+/// A hub, a managed cluster, and the names of one agent.
+pub struct World {
+    pub hub: HubWithReconcilers<&'static Cluster>,
+    /// An admin of the managed cluster.
+    pub managed: Person,
+    /// The name of the cluster on the hub.
+    pub name: String,
+    /// The namespace of the agent on the managed cluster.
+    pub namespace: String,
+    /// The bootstrap kubeconfig, which the agent reads again and again.
+    pub bootstrap: PathBuf,
+    files: TempDir,
+}
+
+impl World {
+    /// The hub manages itself. For tests that do not mind what else is on the managed cluster.
+    pub async fn new() -> Self {
+        static CLAIMS_INSTALLED: OnceCell<()> = OnceCell::const_new();
+        let cluster = Cluster::shared().await;
+        let install = async || cluster.apply_manifests(&[CLAIMS]).await;
+        CLAIMS_INSTALLED.get_or_init(install).await;
+        Self::in_a_namespace_of(cluster).await
+    }
+
+    /// The managed cluster is this one.
+    pub async fn on(managed: &Cluster) -> Self {
+        managed.apply_manifests(&[CLAIMS]).await;
+        Self::in_a_namespace_of(managed).await
+    }
+
+    async fn in_a_namespace_of(managed: &Cluster) -> Self {
+        let hub = HubWithReconcilers::shared().await;
+        let managed = managed.admin().await;
+        let (name, namespace) = (fresh("managed"), fresh("agent"));
+        let object =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        managed
+            .post("/api/v1/namespaces", &object)
+            .await
+            .unwrap()
+            .ok();
+        let files = TempDir::new().unwrap();
+        let bootstrap = files.path().join("bootstrap");
+        let world = Self {
+            hub,
+            managed,
+            name,
+            namespace,
+            bootstrap,
+            files,
+        };
+        let user = world.bootstrap_user(true).await;
+        world.write_bootstrap(&user, |text| text);
+        world
+    }
+
+    /// A user with the rights of a bootstrap token; or without that to create ManagedClusters.
+    pub async fn bootstrap_user(&self, may_create: bool) -> Person {
+        let user = self.hub.cluster.user(&fresh("bootstrap"), &[]).await;
+        let verbs = ["get", "list", "watch", "create"];
+        let clusters = if may_create { &verbs[..] } else { &verbs[..3] };
+        let rules = [
+            rule(
+                &verbs,
+                "certificates.k8s.io",
+                &["certificatesigningrequests"],
+                &[],
+            ),
+            rule(
+                clusters,
+                "cluster.open-cluster-management.io",
+                &["managedclusters"],
+                &[],
+            ),
+        ];
+        self.hub.cluster.grant(&user, &rules).await;
+        user
+    }
+
+    /// Writes the bootstrap kubeconfig with the credentials of this user.
+    pub fn write_bootstrap(&self, user: &Person, change: impl FnOnce(String) -> String) {
+        let text = std::fs::read_to_string(&user.kubeconfig).unwrap();
+        std::fs::write(&self.bootstrap, change(text)).unwrap();
+    }
+
+    /// Starts the agent. Its files are in the same folder each time, as in a pod whose container restarts.
+    pub fn agent(&self, flags: &[&str]) -> Agent {
+        let folder = self.files.path().join("hub-kubeconfig");
+        let mut all = vec![
+            "--cluster-name",
+            &self.name,
+            "--namespace",
+            &self.namespace,
+            "--hub-kubeconfig-dir",
+            folder.to_str().unwrap(),
+        ];
+        all.extend(flags);
+        Agent::start(&self.managed.kubeconfig, &self.bootstrap, &all)
+    }
+
+    /// Starts the agent, and kills it when its log has this many lines.
+    pub async fn killed_after(&self, lines: usize) {
+        let mut agent = self.agent(&[]);
+        eventually("lines in the log of the agent", async || {
+            when(agent.log().len(), |it| *it >= lines)
+        })
+        .await;
+        agent.signal("KILL");
+        agent.ended().await;
+    }
+
+    /// A file that the agent has written.
+    pub fn file(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.files.path().join("hub-kubeconfig").join(name)).unwrap()
+    }
+
+    /// The path of the ManagedCluster.
+    pub fn cluster(&self) -> String {
+        cluster_path(&self.name)
+    }
+
+    /// The CSRs of the agent.
+    pub async fn csrs(&self) -> Vec<Value> {
+        let path = format!(
+            "{CSRS}?labelSelector=open-cluster-management.io%2Fcluster-name%3D{}",
+            self.name
+        );
+        self.hub.get(&path).await.ok()["items"]
+            .as_array()
+            .unwrap()
+            .clone()
+    }
+
+    /// Waits for a CSR of the agent that is not answered, and returns it.
+    pub async fn pending(&self) -> Value {
+        eventually("a pending CSR of the agent", async || {
+            let mut csrs = self.csrs().await;
+            csrs.retain(|it| it["status"]["conditions"].is_null());
+            csrs.pop().ok_or("none")
+        })
+        .await
+    }
+
+    /// An admin of the hub decides about a CSR: `Approved` or `Denied`.
+    pub async fn decide(&self, csr: &Value, type_: &str) {
+        let path = format!("{CSRS}/{}", csr["metadata"]["name"].as_str().unwrap());
+        let mut object = self.hub.get(&path).await.body;
+        object["status"]["conditions"] =
+            json!([{"type": type_, "status": "True", "reason": "Test", "message": "by the test"}]);
+        let answer = self
+            .hub
+            .admin
+            .put(&format!("{path}/approval"), &object)
+            .await;
+        assert_eq!(answer.unwrap().code, 200);
+    }
+
+    /// An admin of the hub accepts the cluster, or denies it.
+    pub async fn accept(&self, is_accepted: bool) {
+        let spec = json!({"spec": {"hubAcceptsClient": is_accepted}});
+        self.hub.patch(&self.cluster(), spec).await;
+    }
+
+    /// Starts the agent, approves its CSR, accepts the cluster, and waits until it is managed.
+    pub async fn joined(&self, flags: &[&str]) -> Agent {
+        let mut agent = self.agent(flags);
+        let csr = self.pending().await;
+        self.decide(&csr, "Approved").await;
+        self.accept(true).await;
+        agent.is_managed();
+        self.hub
+            .condition(
+                &self.name,
+                crate::lifecycle::hub::AVAILABLE,
+                "True",
+                "ManagedClusterAvailable",
+            )
+            .await;
+        agent
+    }
+
+    /// The path of a Secret of the agent.
+    pub fn secret(&self, name: &str) -> String {
+        format!("/api/v1/namespaces/{}/secrets/{name}", self.namespace)
+    }
+
+    /// The hub Secret.
+    pub async fn hub_secret(&self) -> Value {
+        let answer = self
+            .managed
+            .get(&self.secret("hub-kubeconfig-secret"))
+            .await
+            .unwrap();
+        answer.ok().clone()
+    }
+
+    /// Waits until the managed cluster has this object, such that the condition is satisfied.
+    pub async fn on_managed(&self, path: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+        berth_testkit::process::once(&self.managed, path, what, is).await
+    }
+
+    /// Waits for an Event of the agent with this reason, and returns its note.
+    pub async fn event(&self, reason: &str) -> String {
+        let path = format!(
+            "/apis/events.k8s.io/v1/namespaces/{}/events",
+            self.namespace
+        );
+        eventually(&format!("an Event {reason}"), async || {
+            let events = self.managed.get(&path).await.unwrap();
+            let events = events.ok()["items"].as_array().unwrap().clone();
+            let found = events.iter().find(|it| it["reason"] == reason);
+            found
+                .map(|it| it["note"].as_str().unwrap().to_owned())
+                .ok_or(events.len())
+        })
+        .await
+    }
+
+    /// The cluster on the hub, once it satisfies the condition.
+    pub async fn reported(&self, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+        self.hub.once(&self.cluster(), what, is).await
+    }
+
+    /// The number of ManagedClusters with this agent's name: one or none.
+    pub async fn exists(&self) -> bool {
+        let list = self.hub.get(CLUSTERS).await;
+        let items = list.ok()["items"].as_array().unwrap();
+        items.iter().any(|it| it["metadata"]["name"] == *self.name)
+    }
+
+    /// Waits until a pending request is forgotten.
+    pub async fn forgets(&self) {
+        let path = self.secret("hub-kubeconfig-secret-pending");
+        eventually("the end of the pending Secret", async || {
+            when(self.managed.get(&path).await.unwrap(), |it| it.code == 404)
+        })
+        .await;
+    }
+}
+
+/// The text under a key of a Secret.
+pub fn text(secret: &Value, key: &str) -> String {
+    let encoded = secret["data"][key].as_str().unwrap_or_default();
+    String::from_utf8(STANDARD.decode(encoded).unwrap()).unwrap()
+}
