@@ -1,5 +1,6 @@
 //! `berth get token`, `berth join`, `berth unjoin` and `berth delete cluster`: a hub, and a managed cluster beside it.
 
+mod agent;
 mod front;
 mod installation;
 mod leaving;
@@ -20,7 +21,7 @@ const NAMESPACE: &str = "/api/v1/namespaces/open-cluster-management-agent";
 /// A cluster that no agent was installed on, and its admin.
 pub struct Managed {
     pub admin: Person,
-    _cluster: Private,
+    pub cluster: Private,
 }
 
 /// A token of the hub, as `berth get token -o json` prints it.
@@ -46,10 +47,7 @@ impl Managed {
             },
         )
         .await;
-        Some(Self {
-            admin,
-            _cluster: cluster,
-        })
+        Some(Self { admin, cluster })
     }
 
     /// Runs a line that begins with `berth` at this cluster.

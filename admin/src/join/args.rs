@@ -141,12 +141,6 @@ pub(super) struct AgentArgs {
     /// Annotation of the ManagedCluster (repeatable). The prefix agent.open-cluster-management.io/ is added if it is missing
     #[arg(long, value_name = "KEY=VALUE", value_parser = annotation)]
     klusterlet_annotation: Vec<String>,
-    /// How add-ons get their credentials for the hub's API server: 'csr' or 'token'
-    #[arg(long, value_name = "csr|token", value_parser = ["csr", "token"], hide_possible_values = true)]
-    addon_kubeclient_registration_auth: Option<String>,
-    /// Lifetime of the tokens of add-ons
-    #[arg(long, value_name = "SECONDS")]
-    addon_token_expiration_seconds: Option<u32>,
 }
 
 /// Parses the name of a cluster.
@@ -199,13 +193,6 @@ impl AgentArgs {
         if !self.klusterlet_annotation.is_empty() {
             add("cluster-annotations", self.klusterlet_annotation.join(","));
         }
-        if let Some(auth) = &self.addon_kubeclient_registration_auth {
-            add("addon-kubeclient-registration-auth", auth.clone());
-        }
-        // clusteradm's 0 is the default of the agent.
-        if let Some(seconds) = self.addon_token_expiration_seconds.filter(|it| *it > 0) {
-            add("addon-token-expiration-seconds", seconds.to_string());
-        }
         flags
     }
 }
@@ -232,15 +219,13 @@ mod tests {
     #[test]
     fn the_agent_gets_the_flags_that_were_given() {
         let line = "--hub-token t --feature-gates A=true --client-cert-expiration-seconds 7200 --klusterlet-annotation a=b \
-                    --klusterlet-annotation agent.open-cluster-management.io/c=d --addon-kubeclient-registration-auth token \
-                    --addon-token-expiration-seconds 0";
+                    --klusterlet-annotation agent.open-cluster-management.io/c=d";
         assert_eq!(
             parsed(line).unwrap().agent.flags(),
             [
                 "--feature-gates=A=true",
                 "--client-cert-expiration-seconds=7200",
                 "--cluster-annotations=agent.open-cluster-management.io/a=b,agent.open-cluster-management.io/c=d",
-                "--addon-kubeclient-registration-auth=token",
             ]
         );
         assert!(parsed("--hub-token t").unwrap().agent.flags().is_empty());

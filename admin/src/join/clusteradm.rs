@@ -18,6 +18,10 @@ pub(super) struct ForeignFlags {
     #[arg(long, hide = true)]
     registration_auth: Option<String>,
     #[arg(long, hide = true)]
+    addon_kubeclient_registration_auth: Option<String>,
+    #[arg(long, hide = true)]
+    addon_token_expiration_seconds: Option<u32>,
+    #[arg(long, hide = true)]
     hub_cluster_arn: Option<String>,
     #[arg(long, hide = true)]
     managed_cluster_arn: Option<String>,
@@ -86,6 +90,11 @@ impl ForeignFlags {
                 other(&self.registration_auth, "csr"),
                 one_way,
             ),
+            (
+                "--addon-kubeclient-registration-auth",
+                other(&self.addon_kubeclient_registration_auth, "csr"),
+                "Berth's agent registers no add-ons by token",
+            ),
             ("--hub-cluster-arn", given(&self.hub_cluster_arn), one_way),
             (
                 "--managed-cluster-arn",
@@ -142,6 +151,11 @@ impl ForeignFlags {
         }
         let resources = "the Deployment's resources stay as they are: change them with kubectl";
         let ignored = [
+            (
+                "--addon-token-expiration-seconds",
+                self.addon_token_expiration_seconds > Some(0),
+                "Berth's agent registers no add-ons by token",
+            ),
             (
                 "--singleton",
                 self.singleton == Some(true),
@@ -200,6 +214,8 @@ mod tests {
             "--mode default",
             "-m default",
             "--registration-auth csr",
+            "--addon-kubeclient-registration-auth csr",
+            "--addon-token-expiration-seconds 0",
             "--singleton=false",
             "--create-namespace",
             "--create-namespace=true",
@@ -213,6 +229,10 @@ mod tests {
     fn what_makes_no_difference_to_the_hub_is_warned_about() {
         for (line, flag) in [
             ("--singleton", "--singleton"),
+            (
+                "--addon-token-expiration-seconds 600",
+                "--addon-token-expiration-seconds",
+            ),
             ("--resource-qos-class BestEffort", "--resource-qos-class"),
             ("--resource-limits cpu=1,memory=1Gi", "--resource-limits"),
             ("--resource-requests cpu=1", "--resource-requests"),
@@ -244,6 +264,10 @@ mod tests {
                 "--registration-auth awsirsa is",
             ),
             ("--registration-auth grpc", "--registration-auth grpc is"),
+            (
+                "--addon-kubeclient-registration-auth token",
+                "--addon-kubeclient-registration-auth token is",
+            ),
             ("--hub-cluster-arn a", "--hub-cluster-arn a is"),
             ("--managed-cluster-arn a", "--managed-cluster-arn a is"),
             ("--grpc-server a", "--grpc-server a is"),
