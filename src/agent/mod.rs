@@ -52,7 +52,15 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         WhenLost::End,
         &registry,
     );
-    let led = led.await?;
+    let led = led.await?.with_check({
+        let standing = standing.clone();
+        // The agent works while it waits for a person: that is in the text, and fails nothing.
+        move || {
+            let wait = standing.state().wait();
+            let text = wait.map_or("managed".to_owned(), |it| format!("waiting: {it}"));
+            ("hub", Ok(text))
+        }
+    });
     tracing::info!(
         agent = %led.address()?,
         version = env!("CARGO_PKG_VERSION"),

@@ -17,6 +17,7 @@ use berth_certs::folder::Folder;
 use berth_certs::options::TlsOptions;
 use berth_certs::self_signed::SelfSigned;
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
+use berth_serve::endpoints::Check;
 use berth_serve::metrics::render;
 use berth_serve::{Limits, endpoints};
 use http::header::WWW_AUTHENTICATE;
@@ -61,6 +62,9 @@ pub(super) fn limits() -> Limits {
     }
 }
 
+/// A readiness check of a component's own.
+pub(super) type MoreChecks = Arc<dyn Fn() -> Check + Send + Sync>;
+
 /// The registry of the metrics, and the check of their readers.
 #[derive(Clone)]
 struct Metrics {
@@ -70,17 +74,23 @@ struct Metrics {
     main: Handle,
 }
 
-/// Returns the routes. Must be called on the runtime of the connections to the hub.
-pub(super) fn router(standing: Arc<Standing>, registry: Registry, scrapers: Scrapers) -> Router {
+/// Returns the routes. Must be called on the runtime of the connections to the hub. `more`: a check of the component's own.
+pub(super) fn router(
+    standing: Arc<Standing>,
+    more: Option<MoreChecks>,
+    registry: Registry,
+    scrapers: Scrapers,
+) -> Router {
     let checks = move || {
-        let standing = Arc::clone(&standing);
+        let (standing, more) = (Arc::clone(&standing), more.clone());
         // The reconcilers may hold the lock.
-        let checks = spawn_blocking(move || standing.checks());
+        let checks = spawn_blocking(move || {
+            let more = more.map(|check| check());
+            standing.checks().into_iter().chain(more).collect()
+        });
         async move {
-            let unfinished = |error| [("standing", Err(format!("{error}")))].to_vec();
-            checks
-                .await
-                .map_or_else(unfinished, |checks| checks.to_vec())
+            let unfinished = |error| vec![("standing", Err(format!("{error}")))];
+            checks.await.unwrap_or_else(unfinished)
         }
     };
     let metrics = Metrics {

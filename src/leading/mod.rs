@@ -13,12 +13,14 @@ use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
 use berth_hub::HubApi;
 use berth_lease::{LeadingError, LeaseParams, Phase, Term, WhenLost, while_leading};
+use berth_serve::endpoints::Check;
 use berth_serve::{Listener, Peer, Stop, Tls};
 use prometheus::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::election::{ElectionArgs, ElectionTimes};
+use self::health::MoreChecks;
 use self::scrapers::Scrapers;
 pub(crate) use self::standing::Standing;
 use crate::ports::Address;
@@ -31,6 +33,7 @@ pub(crate) struct Led {
     when_lost: WhenLost,
     registry: Registry,
     standing: Arc<Standing>,
+    more: Option<MoreChecks>,
     port: TcpListener,
     tls: Arc<ServingTls>,
     /// The interval of certificate reloads.
@@ -61,10 +64,19 @@ impl Led {
             when_lost,
             registry: registry.clone(),
             standing: Arc::new(standing),
+            more: None,
             port: listen.open("--listen").await?,
             tls: Arc::new(tls),
             reload,
         })
+    }
+
+    /// Adds a readiness check.
+    pub(crate) fn with_check(self, check: impl Fn() -> Check + Send + Sync + 'static) -> Self {
+        Self {
+            more: Some(Arc::new(check)),
+            ..self
+        }
     }
 
     /// Returns the address of health and metrics.
@@ -93,13 +105,14 @@ impl Led {
             when_lost,
             registry,
             standing,
+            more,
             port,
             tls,
             reload,
         } = self;
         let end = CancellationToken::new();
         let scrapers = Scrapers::new(api.clone());
-        let router = health::router(Arc::clone(&standing), registry, scrapers);
+        let router = health::router(Arc::clone(&standing), more, registry, scrapers);
         let served = Some(Tls::from(Arc::clone(&tls)));
         let service = move |_: &Peer| router.clone();
         let health = Listener::new(port, served, service, health::limits());

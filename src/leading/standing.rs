@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use berth_serve::endpoints::Check;
 use prometheus::{IntGaugeVec, Opts, Registry};
 
 /// The state of the component.
@@ -78,23 +79,24 @@ impl Standing {
         *self.role() = Role::Stopped;
     }
 
-    /// Returns the readiness checks, each with the reason of a failure.
-    pub(crate) fn checks(&self) -> [(&'static str, Result<(), String>); 3] {
+    /// Returns the readiness checks.
+    pub(crate) fn checks(&self) -> [Check; 3] {
+        let passes = || Ok(String::new());
         let role = self.role();
         let election = match *role {
             Role::Looking => Err("the Lease has not been read yet, or has no holder".to_owned()),
-            _ => Ok(()),
+            _ => passes(),
         };
         let caches = match &*role {
             Role::Leading(progress) => match progress()[..] {
-                [] => Ok(()),
+                [] => passes(),
                 ref missing => Err(format!("not listed yet: {}", missing.join(", "))),
             },
-            _ => Ok(()),
+            _ => passes(),
         };
         let shutdown = match *role {
             Role::Stopped => Err("stopped".to_owned()),
-            _ => Ok(()),
+            _ => passes(),
         };
         [
             ("leader-election", election),

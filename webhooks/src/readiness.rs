@@ -38,7 +38,7 @@ impl Readiness {
     /// Returns the result of each check.
     pub(crate) fn checks(&self, now: Timestamp) -> [Check; 4] {
         let tls = self.listening.get();
-        let check = |passes: bool| passes.then_some(()).ok_or_else(String::new);
+        let check = |passes: bool| passes.then(String::new).ok_or_else(String::new);
         [
             (
                 "certificate",

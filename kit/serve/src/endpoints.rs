@@ -1,6 +1,7 @@
 //! The endpoints of every server: health, readiness and metrics, with the paths and names of controller-runtime.
 
 use axum::Router;
+use axum::extract::RawQuery;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::StatusCode;
@@ -8,20 +9,21 @@ use http::header::CONTENT_TYPE;
 
 use crate::metrics;
 
-/// A readiness check: its name, and the reason why it fails. The reason may be empty.
-pub type Check = (&'static str, Result<(), String>);
+/// A readiness check: its name, and why it passes or fails. The text may be empty.
+pub type Check = (&'static str, Result<String, String>);
 
 /// `/healthz` and `/livez`, which always respond with 200, and `/readyz`, which responds with 200 if all checks pass.
 ///
-/// The checks run for every request.
+/// The checks run for every request. `/readyz?verbose` shows them also if they pass, as in Kubernetes' components.
 pub fn health<C, F>(checks: impl Fn() -> F + Clone + Send + Sync + 'static) -> Router
 where
     C: IntoIterator<Item = Check>,
     F: Future<Output = C> + Send + 'static,
 {
-    let ready = move || {
+    let ready = move |RawQuery(query): RawQuery| {
         let checks = checks();
-        async { readiness(checks.await) }
+        let is_verbose = query.is_some_and(|it| it.split('&').any(is_verbose));
+        async move { readiness(checks.await, is_verbose) }
     };
     Router::new()
         .route("/healthz", get(alive))
@@ -49,19 +51,73 @@ async fn alive() -> &'static str {
     "ok"
 }
 
-fn readiness(checks: impl IntoIterator<Item = Check>) -> Response {
+fn is_verbose(parameter: &str) -> bool {
+    matches!(parameter, "verbose" | "verbose=" | "verbose=true")
+}
+
+fn readiness(checks: impl IntoIterator<Item = Check>, is_verbose: bool) -> Response {
     let (mut lines, mut passes) = (String::new(), true);
     for (check, outcome) in checks {
         passes &= outcome.is_ok();
-        match outcome {
-            Ok(()) => lines.push_str(&format!("[+]{check} ok\n")),
-            Err(why) if why.is_empty() => lines.push_str(&format!("[-]{check} failed\n")),
-            Err(why) => lines.push_str(&format!("[-]{check} failed: {why}\n")),
+        let (sign, word, why) = match outcome {
+            Ok(why) => ('+', "ok", why),
+            Err(why) => ('-', "failed", why),
+        };
+        lines.push_str(&format!("[{sign}]{check} {word}"));
+        if !why.is_empty() {
+            lines.push_str(&format!(": {why}"));
         }
+        lines.push('\n');
     }
-    if passes {
-        "ok".into_response()
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, lines).into_response()
+    match passes {
+        true if is_verbose => (lines + "readyz check passed\n").into_response(),
+        true => "ok".into_response(),
+        false => (StatusCode::SERVICE_UNAVAILABLE, lines).into_response(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use axum::body::to_bytes;
+    use http::Request;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn asked(router: Router, path: &str) -> (u16, String) {
+        let request = Request::get(path).body(axum::body::Body::empty()).unwrap();
+        let response = router.oneshot(request).await.unwrap();
+        let status = response.status().as_u16();
+        let body = to_bytes(response.into_body(), 1000).await.unwrap();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn readiness_says_why_when_it_fails_or_is_asked() {
+        let good = || async {
+            [
+                ("a", Ok(String::new())),
+                ("b", Ok("waiting for c".to_owned())),
+            ]
+        };
+        let bad = || async { [("a", Ok(String::new())), ("b", Err("no d".to_owned()))] };
+        let lines = "[+]a ok\n[+]b ok: waiting for c\nreadyz check passed\n";
+        for (path, status, body) in [
+            ("/readyz", 200, "ok"),
+            ("/readyz?verbose", 200, lines),
+            ("/readyz?x=1&verbose=true", 200, lines),
+            ("/readyz?verbosely", 200, "ok"),
+            ("/livez?verbose", 200, "ok"),
+        ] {
+            let answer = asked(health(good), path).await;
+            assert_eq!(answer, (status, body.to_owned()), "{path}");
+        }
+        for path in ["/readyz", "/readyz?verbose"] {
+            let answer = asked(health(bad), path).await;
+            let lines = "[+]a ok\n[-]b failed: no d\n";
+            assert_eq!(answer, (503, lines.to_owned()), "{path}");
+        }
+        assert_eq!(asked(health(bad), "/healthz").await.0, 200);
     }
 }

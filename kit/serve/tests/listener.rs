@@ -166,7 +166,7 @@ async fn headers_are_bounded_as_the_limits_say() {
 #[tokio::test]
 async fn a_listener_apart_answers_while_the_runtime_is_busy() {
     let (tcp, address) = port().await;
-    let router = endpoints::health(async || [("always", Ok(()))]);
+    let router = endpoints::health(async || [("always", Ok(String::new()))]);
     let listener = Listener::new(tcp, None, move |_: &Peer| router.clone(), Limits::default());
     let stop = CancellationToken::new();
     let serving = tokio::spawn(listener.serve_apart("health", Stop::at_once(stop.clone())));

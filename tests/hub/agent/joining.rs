@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use berth_testkit::process::{get, scrape};
+
 use super::world::{World, text};
 use crate::lifecycle::hub::{CSRS, condition};
 
@@ -130,6 +132,20 @@ async fn what_the_agent_waits_for_is_said_where_users_look() {
     assert!(waiting.ends_with(&remedy), "{waiting}");
     let note = world.event("CSRPending").await;
     assert!(note.ends_with(&remedy), "{note}");
+    let (code, text) = get(agent.port, "/readyz?verbose").await;
+    assert!(
+        text.contains("[+]hub ok: waiting: CertificateSigningRequest ") && text.contains(&remedy),
+        "{text}"
+    );
+    assert_eq!(
+        code, 200,
+        "a wait for a person is not a failure of the agent"
+    );
+    let metrics = scrape(world.hub.cluster, agent.port).await;
+    assert!(
+        metrics.contains("berth_agent_waiting{reason=\"CSRPending\"} 1"),
+        "{metrics}"
+    );
 
     let csr = world.pending().await;
     world.decide(&csr, "Denied").await;
