@@ -1,13 +1,13 @@
-//! The commands that connect to a hub.
+//! The commands that connect to a hub or to a managed cluster.
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 use tokio::runtime::Builder;
 
-use crate::{accept, can_i, clusterset, deny, doctor, get};
+use crate::{accept, can_i, clusterset, delete_cluster, deny, doctor, get, join, unjoin};
 
-/// A command that connects to a hub, with its arguments.
+/// A command that connects to a hub or to a managed cluster, with its arguments.
 #[derive(Debug, Subcommand)]
 #[expect(
     missing_docs,
@@ -22,6 +22,8 @@ pub enum Command {
     Clusterset(clusterset::Args),
     CanI(can_i::Args),
     Doctor(doctor::Args),
+    Join(Box<join::Args>),
+    Unjoin(unjoin::Args),
 }
 
 /// Create cluster sets
@@ -36,7 +38,7 @@ enum CreateWhat {
     Clusterset(clusterset::create::Args),
 }
 
-/// Delete cluster sets
+/// Delete clusters or cluster sets
 #[derive(Debug, clap::Args)]
 pub struct Delete {
     #[command(subcommand)]
@@ -45,6 +47,7 @@ pub struct Delete {
 
 #[derive(Debug, Subcommand)]
 enum DeleteWhat {
+    Cluster(delete_cluster::Args),
     Clusterset(clusterset::delete::Args),
 }
 
@@ -65,11 +68,16 @@ impl Command {
                     what: CreateWhat::Clusterset(args),
                 }) => clusterset::create::run(args).await,
                 Self::Delete(Delete {
+                    what: DeleteWhat::Cluster(args),
+                }) => delete_cluster::run(args).await,
+                Self::Delete(Delete {
                     what: DeleteWhat::Clusterset(args),
                 }) => clusterset::delete::run(args).await,
                 Self::Clusterset(args) => clusterset::run(args).await,
                 Self::CanI(args) => can_i::run(args).await,
                 Self::Doctor(args) => doctor::run(args).await,
+                Self::Join(args) => join::run(args).await,
+                Self::Unjoin(args) => unjoin::run(args).await,
             }
         };
         Builder::new_current_thread()

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::accept::target::{no_such, requests_of};
 use crate::ask::{can_ask, confirmed};
 use crate::failure::CommandError;
+use crate::held::works;
 use crate::hub::{DryRun, HubArgs, HubConnection};
 use crate::outcomes::{Outcomes, WriteArgs};
 use crate::retry::deciding_again;
@@ -288,23 +289,6 @@ fn add(patch: &mut Value, other: Value) {
                 fields.insert(key, value);
             }
         }
-    }
-}
-
-/// Counts the ManifestWorks in the cluster's namespace.
-async fn works(hub: &HubConnection, name: &str) -> Result<usize, CommandError> {
-    let path = format!(
-        "/apis/work.open-cluster-management.io/v1/namespaces/{name}/manifestworks?limit=500"
-    );
-    match hub.metadata(&path).await {
-        Ok(list) => {
-            let more = list["metadata"]["remainingItemCount"].as_u64().unwrap_or(0);
-            let here = list["items"].as_array().map_or(0, Vec::len);
-            Ok(here.saturating_add(usize::try_from(more).unwrap_or(usize::MAX)))
-        }
-        // The hub has no such kind.
-        Err(CommandError::NoHub { .. }) => Ok(0),
-        Err(failure) => Err(failure),
     }
 }
 

@@ -12,19 +12,18 @@ pub(crate) enum CommandError {
     /// The kubeconfig or a flag is wrong.
     #[error("{0}")]
     Config(String),
-    /// The hub cannot be reached at its address.
-    #[error("the hub at {server} cannot be reached ({ask}): {why}")]
+    /// The API server cannot be reached at its address.
+    #[error("{peer} cannot be reached ({ask}): {why}")]
     Unreachable {
-        server: String,
+        /// Such as `the hub at https://hub.example.com`.
+        peer: String,
         ask: Asked,
         why: String,
     },
-    /// The hub did not answer in time.
-    #[error(
-        "the hub at {server} did not answer in {after:?} ({ask}); --request-timeout sets how long to wait"
-    )]
+    /// The API server did not answer in time.
+    #[error("{peer} did not answer in {after:?} ({ask}); --request-timeout sets how long to wait")]
     TimedOut {
-        server: String,
+        peer: String,
         ask: Asked,
         after: Duration,
     },
@@ -50,24 +49,24 @@ pub(crate) enum CommandError {
     #[error("{}", words(.0))]
     Api(Box<Status>),
     /// The response cannot be decoded.
-    #[error("the response of the hub cannot be read: {0}")]
+    #[error("the response of the API server cannot be read: {0}")]
     Unreadable(String),
 }
 
 // === impl CommandError ===
 
 impl CommandError {
-    /// Converts the error of a call to this server.
-    pub(crate) fn of(server: &str, error: &CallError) -> Self {
-        let (server, ask) = (server.to_owned(), error.asked().clone());
+    /// Converts the error of a call to this API server, such as `the hub at https://hub.example.com`.
+    pub(crate) fn of(peer: &str, error: &CallError) -> Self {
+        let (peer, ask) = (peer.to_owned(), error.asked().clone());
         match error.cause() {
             Cause::NoConnection(why) | Cause::Credentials(why) => Self::Unreachable {
-                server,
+                peer,
                 ask,
                 why: why.clone(),
             },
             Cause::Late(after) => Self::TimedOut {
-                server,
+                peer,
                 ask,
                 after: *after,
             },
@@ -189,7 +188,7 @@ fn words(status: &Status) -> String {
         reason => reason.to_owned(),
     };
     match status.message.as_str() {
-        "" => format!("the hub returned {reason}"),
+        "" => format!("the API server returned {reason}"),
         message => format!("{message} ({reason})"),
     }
 }
@@ -222,7 +221,7 @@ mod tests {
             std::future::ready(response.body(Full::new(body.clone().into())))
         });
         let error = HubApi::new(service).call(Call::get(CLUSTER)).await;
-        CommandError::of("https://hub", &error.unwrap_err()).to_string()
+        CommandError::of("the hub at https://hub", &error.unwrap_err()).to_string()
     }
 
     fn body(reason: &str, message: &str, name: &str) -> String {
@@ -259,7 +258,7 @@ mod tests {
         );
         assert_eq!(
             answered(502, String::new()).await,
-            "the hub returned HTTP 502"
+            "the API server returned HTTP 502"
         );
         // The page of a proxy says nothing about the hub.
         assert_eq!(

@@ -1,26 +1,33 @@
-//! The commands of hub admins: show clusters, sets and bindings, accept and deny clusters, manage sets, and diagnose an
-//! installation. [`review`] decides admission reviews without a hub.
+//! The commands of hub admins: show clusters, sets and bindings, accept, deny and delete clusters, manage sets, print tokens, and
+//! diagnose an installation. The commands of a cluster's admin: join a hub and leave it. [`review`] decides admission reviews without a
+//! hub.
 //!
 //! A command reads objects (`hub`), decides with plain functions, writes, and reports an outcome for each target (`outcomes`).
 //! Errors are `CommandError`s, which name the object and the remedy.
 
 mod accept;
 mod ask;
+mod bootstrap;
 mod can_i;
 mod clusterset;
 mod command;
 pub mod complete;
+mod delete_cluster;
 mod deny;
 mod doctor;
 mod failure;
 mod get;
+mod held;
 mod hub;
+mod join;
 mod outcomes;
 mod print;
+mod progress;
 mod reserved;
 mod retry;
 pub mod review;
 mod targets;
+mod unjoin;
 
 pub use command::Command;
 pub use hub::HubArgs;

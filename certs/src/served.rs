@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
 use crate::pair::alternative_names;
-use crate::pem::{PemFile, Problem, decode, validity};
+use crate::pem::{PemFile, Problem, certificate_pem, decode, validity};
 
 /// The certificates of a server: its own first, then the intermediate ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +83,11 @@ impl Chain {
     /// The file contains no certificate, or a part of it cannot be decoded.
     pub fn from_pem(pem: &[u8]) -> Result<Self, Problem> {
         certificates(pem).map(Self)
+    }
+
+    /// Returns the certificates in PEM, in their order.
+    pub fn pem(&self) -> String {
+        self.0.iter().map(|der| certificate_pem(der)).collect()
     }
 }
 

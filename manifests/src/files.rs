@@ -50,6 +50,17 @@ manifests! {
     BINDING_VALIDATORS = "registrations/managedclustersetbindingvalidators.yaml";
     REQUEST_VALIDATORS = "registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml";
 
+    BOOTSTRAP_NAMESPACE = "bootstrap/namespace.yaml";
+    BOOTSTRAP_ACCOUNT = "bootstrap/service-account.yaml";
+    BOOTSTRAP_ROLE = "bootstrap/cluster-role.yaml";
+    BOOTSTRAP_BINDINGS = "bootstrap/bindings.yaml";
+
+    AGENT_NAMESPACE = "agent/namespace.yaml";
+    AGENT_ACCOUNT = "agent/service-account.yaml";
+    AGENT_ROLE = "agent/role.yaml";
+    AGENT_CLUSTER_ROLE = "agent/cluster-role.yaml";
+    AGENT = "agent/deployment.yaml";
+
     AUTO_APPROVAL_ROLE = "overlays/auto-approval/role.yaml";
     REPLACE_OCM_ROLE = "overlays/replace-ocm/cluster-role.yaml";
     CERT_MANAGER_CERTIFICATE = "overlays/cert-manager/server/certificate.yaml";
@@ -65,6 +76,24 @@ manifests! {
 
 /// The CRDs of a hub.
 pub const CRDS: [Manifest; 3] = [CRD_CLUSTERS, CRD_SETS, CRD_BINDINGS];
+
+/// What a hub needs so that clusters can register with a bootstrap token, in the order in which it is applied.
+pub const BOOTSTRAP: [Manifest; 4] = [
+    BOOTSTRAP_NAMESPACE,
+    BOOTSTRAP_ACCOUNT,
+    BOOTSTRAP_ROLE,
+    BOOTSTRAP_BINDINGS,
+];
+
+/// The agent on a managed cluster, in the order in which it is applied.
+pub const AGENT_PARTS: [Manifest; 6] = [
+    CRD_CLAIMS,
+    AGENT_NAMESPACE,
+    AGENT_ACCOUNT,
+    AGENT_ROLE,
+    AGENT_CLUSTER_ROLE,
+    AGENT,
+];
 
 // === impl Manifest ===
 

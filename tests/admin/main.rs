@@ -19,6 +19,7 @@ mod deny;
 mod doctor;
 mod examples;
 mod get;
+mod join;
 mod sets;
 mod unlabelled;
 mod walkthrough;

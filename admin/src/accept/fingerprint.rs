@@ -1,9 +1,10 @@
-//! Fingerprints of keys, by which an admin recognizes a CSR.
+//! Fingerprints of keys, by which an admin recognizes a CSR or a CA.
 
 use std::fmt;
 use std::str::FromStr;
 
 use berth_certs::csr::Csr;
+use berth_certs::managed::Root;
 
 /// The prefix of a fingerprint.
 const SHA256: &str = "SHA256:";
@@ -20,6 +21,11 @@ impl Fingerprint {
     pub(super) fn of(pem: &[u8]) -> Option<Self> {
         let csr = Csr::from_pem(pem).ok()?;
         Some(Self(csr.key_fingerprint()))
+    }
+
+    /// Returns the fingerprint of the key of a CA.
+    pub(crate) fn of_root(root: &Root) -> Self {
+        Self(root.key_fingerprint())
     }
 }
 

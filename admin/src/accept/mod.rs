@@ -13,7 +13,6 @@
 
 pub(crate) mod fingerprint;
 mod pending;
-mod progress;
 pub(crate) mod requests;
 mod sent;
 pub(crate) mod target;

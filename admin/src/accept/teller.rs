@@ -4,8 +4,8 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::progress::Progress;
 use crate::outcomes::{Outcomes, WriteArgs};
+use crate::progress::Progress;
 
 /// Prints outcomes, and clears the progress line before.
 pub(super) struct Teller {

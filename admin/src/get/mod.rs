@@ -1,4 +1,4 @@
-//! `berth get`: clusters, sets and bindings, as tables, trees and objects.
+//! `berth get`: clusters, sets and bindings, as tables, trees and objects; and tokens ([`bootstrap`](crate::bootstrap)).
 //!
 //! Each kind is a [`View`](screen::View): its columns, rows and tree are plain functions of its objects. All kinds share the
 //! rest: [`query`] runs the command, [`find`] reads the objects, and [`screen`] writes them. With `--watch` each change adds
@@ -17,17 +17,19 @@ use clap::Subcommand;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 
+use crate::bootstrap;
 use crate::hub::HubArgs;
 use crate::print::age;
 
-/// Show clusters, sets or bindings
+/// Show clusters, sets or bindings, or print a token for a new cluster
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   berth get clusters
   berth get clusters --clusterset prod -o wide
   berth get clustersets
-  berth get bindings -n team-a")]
+  berth get bindings -n team-a
+  berth get token")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -40,6 +42,7 @@ enum What {
     Clusters(clusters::Args),
     Clustersets(clustersets::Args),
     Bindings(bindings::Args),
+    Token(bootstrap::Args),
 }
 
 /// The text of a cell whose value this version of Berth cannot decode, or that the user may not read.
@@ -54,6 +57,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         What::Clusters(what) => clusters::run(what, &args.hub).await,
         What::Clustersets(what) => clustersets::run(what, &args.hub).await,
         What::Bindings(what) => bindings::run(what, &args.hub).await,
+        What::Token(what) => bootstrap::run(what, &args.hub).await,
     }
 }
 

@@ -30,6 +30,28 @@ pub struct HubArgs {
     pub(super) request_timeout: Option<Wait>,
 }
 
+/// The same flags, for commands that a cluster's admin runs at the managed cluster.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "The managed cluster")]
+pub(crate) struct ClusterArgs {
+    /// Kubeconfig of the managed cluster
+    /// [default: the files of $KUBECONFIG, else ~/.kube/config, else the cluster that this runs in]
+    #[arg(long, value_name = "FILE", global = true)]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: its current context]
+    #[arg(long, value_name = "NAME", global = true, add = ArgValueCandidates::new(complete::contexts))]
+    context: Option<String>,
+    /// User to impersonate
+    #[arg(long = "as", value_name = "USER", global = true)]
+    as_user: Option<String>,
+    /// Group to impersonate, with --as (repeatable)
+    #[arg(long = "as-group", value_name = "GROUP", global = true)]
+    as_groups: Vec<String>,
+    /// Timeout of a request, such as 10s or 1m; 0 means no timeout [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = wait, global = true)]
+    pub(crate) request_timeout: Option<Wait>,
+}
+
 /// A timeout. It is at most a year, which stands for no timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wait(pub(crate) Duration);
@@ -91,6 +113,18 @@ impl HubArgs {
             || as_user.is_some()
             || !as_groups.is_empty()
             || request_timeout.is_some()
+    }
+}
+
+impl From<ClusterArgs> for HubArgs {
+    fn from(args: ClusterArgs) -> Self {
+        Self {
+            kubeconfig: args.kubeconfig,
+            context: args.context,
+            as_user: args.as_user,
+            as_groups: args.as_groups,
+            request_timeout: args.request_timeout,
+        }
     }
 }
 

@@ -93,6 +93,11 @@ impl HubConnection {
         self.ask(call(request)?).await
     }
 
+    /// Posts an object to a path, such as a TokenRequest to the subresource of an account, and returns the response.
+    pub(crate) async fn post(&self, path: String, object: &Value) -> Result<Value, CommandError> {
+        self.ask(Call::post(path, object.to_string())).await
+    }
+
     /// Changes an object or one of its subresources by a merge patch. With [`DryRun::Client`] nothing is sent.
     pub(crate) async fn merge<K>(
         &self,
@@ -183,7 +188,7 @@ impl HubConnection {
     }
 
     /// Makes a call, and decodes the response.
-    async fn ask(&self, call: Call) -> Result<Value, CommandError> {
+    pub(super) async fn ask(&self, call: Call) -> Result<Value, CommandError> {
         let answer = self.call(call).await;
         self.read(&answer.map_err(|error| self.failure(&error))?)
     }
@@ -210,7 +215,7 @@ impl HubConnection {
     }
 
     pub(super) fn failure(&self, error: &CallError) -> CommandError {
-        CommandError::of(self.server(), error)
+        CommandError::of(&format!("{} at {}", self.peer, self.server()), error)
     }
 }
 

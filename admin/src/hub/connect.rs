@@ -1,11 +1,12 @@
-//! Connecting to the hub that the flags name.
+//! Connecting to the hub or the managed cluster that the flags name.
 
 use std::time::Duration;
 
 use berth_hub::{Access, ActAs, ConnectError, HubApi};
+use serde_json::Value;
 
 use super::lists::LONGEST_PAGE;
-use super::{HubArgs, HubConnection, Wait};
+use super::{ClusterArgs, HubArgs, HubConnection, Peer, Wait};
 use crate::failure::{CommandError, or_nearest};
 
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
@@ -22,11 +23,44 @@ impl HubConnection {
         let api = HubApi::connect(&args.access())
             .await
             .map_err(|error| CommandError::Config(words(&error)))?;
+        Ok(Self::over(api, Peer::Hub, args.request_timeout))
+    }
+
+    /// Connects to the managed cluster that the flags name. No request is sent yet.
+    ///
+    /// # Errors
+    /// No kubeconfig was found, or it cannot be used.
+    pub(crate) async fn of_cluster(args: &ClusterArgs) -> Result<Self, CommandError> {
+        let connection = Self::of(&args.clone().into()).await?;
         Ok(Self {
-            api,
-            wait: args.request_timeout.unwrap_or(Wait(DEFAULT_WAIT)).0,
-            longest_page: LONGEST_PAGE,
+            peer: Peer::ManagedCluster,
+            ..connection
         })
+    }
+
+    /// Connects to the hub of a kubeconfig in memory. Messages use `name` for it. No request is sent yet.
+    ///
+    /// # Errors
+    /// The kubeconfig cannot be used.
+    pub(crate) async fn of_kubeconfig(
+        kubeconfig: &Value,
+        name: &str,
+        wait: Option<Wait>,
+    ) -> Result<Self, CommandError> {
+        let api = HubApi::of_kubeconfig(&kubeconfig.to_string(), name)
+            .await
+            .map_err(|error| CommandError::Config(error.to_string()))?;
+        Ok(Self::over(api, Peer::Hub, wait))
+    }
+
+    /// A connection through this client.
+    pub(crate) fn over(api: HubApi, peer: Peer, wait: Option<Wait>) -> Self {
+        Self {
+            api,
+            peer,
+            wait: wait.unwrap_or(Wait(DEFAULT_WAIT)).0,
+            longest_page: LONGEST_PAGE,
+        }
     }
 
     /// Reduces the timeout of each request to this limit.

@@ -234,6 +234,7 @@ mod tests {
         });
         HubConnection {
             api: HubApi::new(service),
+            peer: crate::hub::Peer::Hub,
             wait: Duration::from_secs(30),
             longest_page: 1 << 20,
         }

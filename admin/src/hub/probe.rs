@@ -1,5 +1,6 @@
 //! Requests that find out about the hub itself.
 
+use berth_api::groups;
 use berth_hub::Call;
 use http::HeaderMap;
 use http::header::DATE;
@@ -51,6 +52,29 @@ impl HubConnection {
             },
         };
         Ok(Tried { outcome })
+    }
+
+    /// Checks that the API server serves ManagedClusters.
+    ///
+    /// # Errors
+    /// It does not, or does not answer.
+    pub(crate) async fn check_is_a_hub(&self) -> Result<(), CommandError> {
+        let no_hub = || CommandError::NoHub {
+            resource: format!("{}.{}", groups::MANAGED_CLUSTERS, groups::CLUSTER),
+            api: format!("{}/v1", groups::CLUSTER),
+        };
+        let api = Call::get(format!("/apis/{}/v1", groups::CLUSTER));
+        let api = match self.ask(api).await {
+            Ok(api) => api,
+            Err(failure) if failure.code() == Some(404) => return Err(no_hub()),
+            Err(failure) => return Err(failure),
+        };
+        let mut resources = api["resources"].as_array().into_iter().flatten();
+        if resources.any(|resource| resource["name"] == groups::MANAGED_CLUSTERS) {
+            Ok(())
+        } else {
+            Err(no_hub())
+        }
     }
 
     /// Reads the hub's version and clock.

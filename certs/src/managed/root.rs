@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 
 use crate::issue::Authority;
-use crate::pem::{Digest, Problem, certificate_pem, decode, validity};
+use crate::pem::{Digest, Problem, certificate_pem, decode, sha256, validity};
 
 /// An authority's certificate, without its key.
 #[derive(Clone, PartialEq, Eq)]
@@ -44,6 +44,14 @@ impl Root {
         })
     }
 
+    /// Decodes the certificate of an authority.
+    ///
+    /// # Errors
+    /// The certificate cannot be decoded.
+    pub fn from_der(der: Vec<u8>) -> Result<Self, Problem> {
+        Self::new(der.into())
+    }
+
     /// Decodes the certificates in PEM, in their order, up to the first invalid block.
     pub fn all_in(pem: &[u8]) -> Vec<Self> {
         CertificateDer::pem_slice_iter(pem)
@@ -55,6 +63,12 @@ impl Root {
     /// Returns the certificate, PEM.
     pub fn pem(&self) -> String {
         certificate_pem(&self.der)
+    }
+
+    /// Returns the SHA-256 of its SubjectPublicKeyInfo, by which users and `kubeadm join` recognize an authority.
+    pub fn key_fingerprint(&self) -> [u8; 32] {
+        let decoded = decode(&self.der, 1).expect("it was decoded when it was created");
+        sha256(decoded.public_key().raw)
     }
 
     /// Returns the last moment of its validity.
@@ -209,6 +223,10 @@ mod tests {
         let roots = Root::all_in(both.as_bytes());
         assert_eq!(roots, [&one, &two].map(|it| Root::of(it).unwrap()));
         assert_eq!(roots[0].pem(), one.certificate_pem());
+        let der = CertificateDer::from_pem_slice(one.certificate_pem().as_bytes()).unwrap();
+        assert_eq!(Root::from_der(der.to_vec()).unwrap(), roots[0]);
+        assert!(Root::from_der(vec![1, 2, 3]).is_err());
+        assert_ne!(roots[0].key_fingerprint(), roots[1].key_fingerprint());
         assert_eq!(Root::all_in(&both.as_bytes()[..both.len() - 40]).len(), 1);
         assert!(Root::all_in(b"none").is_empty());
     }

@@ -73,6 +73,15 @@ impl HubApi {
         Connections::of(config).await.map(Self::with)
     }
 
+    /// The API server of a kubeconfig in memory (YAML or JSON), for a command. Messages use `name` for the kubeconfig. Credentials
+    /// are not reloaded.
+    ///
+    /// # Errors
+    /// The kubeconfig cannot be used.
+    pub async fn of_kubeconfig(text: &str, name: &str) -> Result<Self, ConnectError> {
+        (Connections::of_kubeconfig(text, name).await).map(Self::with)
+    }
+
     fn over(pool: Pool) -> Self {
         Self::with(Connections::fixed(pool))
     }

@@ -33,7 +33,7 @@ use crate::access::{Access, ConnectError, Timing};
 use crate::answer::ResponseBody;
 use crate::api::HubService;
 use crate::error::{auth_words, causes};
-use crate::kubeconfig::{Environment, Loaded, files_of, load};
+use crate::kubeconfig::{Environment, Loaded, files_of, load, parse};
 
 /// How often files are compared.
 pub(crate) const PERIOD: Duration = Duration::from_secs(10);
@@ -137,6 +137,12 @@ impl Connections {
             Ok(Self::new(pool, source, files, used))
         })
         .await
+    }
+
+    /// Connections that are never renewed, with the time limits of a command.
+    pub(crate) async fn of_kubeconfig(text: &str, name: &str) -> Result<Self, ConnectError> {
+        let config = parse(text, name)?;
+        blocking(move || Ok(Self::fixed(pool(&config, Timing::COMMAND)?))).await
     }
 
     fn new(pool: Pool, source: Option<Source>, paths: Vec<PathBuf>, used: u64) -> Self {
@@ -392,8 +398,8 @@ where
     Ok(HubService::new(service.map_err(Into::into)))
 }
 
-/// The URL without the parts that may be secret.
-fn shown(url: &Uri) -> String {
+/// The URL without its path and the parts that may be secret.
+pub(crate) fn shown(url: &Uri) -> String {
     let authority = url.authority().map_or("", |authority| authority.as_str());
     let host = authority
         .rsplit_once('@')

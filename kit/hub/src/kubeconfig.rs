@@ -10,6 +10,7 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::access::{Access, ConnectError};
+use crate::connections::shown;
 use crate::error::causes;
 
 /// A configuration, and the files it was read from.
@@ -55,6 +56,47 @@ pub fn contexts(access: &Access) -> Vec<String> {
         .into_iter()
         .map(|it| it.name)
         .collect()
+}
+
+/// An API server's address, and the authorities that verify it, as a kubeconfig names them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerAddress {
+    /// The URL, with its path. It has no user and no query.
+    pub url: String,
+    /// The authorities.
+    pub authorities: Authorities,
+    /// The URL of the HTTP proxy that the kubeconfig or the environment names. It may contain a password.
+    pub proxy: Option<String>,
+}
+
+/// The authorities that verify an API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Authorities {
+    /// Those of this machine: the kubeconfig names none.
+    System,
+    /// These certificates, DER.
+    Of(Vec<Vec<u8>>),
+    /// None: the kubeconfig turns the verification off (`insecure-skip-tls-verify`).
+    Unverified,
+}
+
+/// The API server that this access names. Blocks on files; connects to nothing.
+///
+/// # Errors
+/// No API server is named, or its kubeconfig cannot be used.
+pub fn server_address(access: &Access) -> Result<ServerAddress, ConnectError> {
+    let Loaded { config, .. } = load(access, &Environment::of_process())?;
+    let url = &config.cluster_url;
+    let path = url.path().trim_end_matches('/');
+    Ok(ServerAddress {
+        url: format!("{}{path}", shown(url)),
+        proxy: config.proxy_url.map(|proxy| proxy.to_string()),
+        authorities: match config.root_cert {
+            _ if config.accept_invalid_certs => Authorities::Unverified,
+            Some(certificates) => Authorities::Of(certificates),
+            None => Authorities::System,
+        },
+    })
 }
 
 /// Reads the API server that a kubeconfig names. Blocks on the file. `name`: the flag that names the file.
@@ -119,25 +161,8 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
         },
         error => error,
     })?;
-    let has_proxy = proxy_of(&kubeconfig, &context).is_some();
     files.extend(authority_of(&kubeconfig, &context));
-    let options = KubeConfigOptions {
-        context: Some(context.clone()),
-        ..KubeConfigOptions::default()
-    };
-    let wrong = |error: KubeconfigError| ConnectError::Kubeconfig {
-        source_name: name.clone(),
-        why: words(&error),
-    };
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).now_or_never();
-    let config = config.expect("kube only reads files here, and awaits nothing");
-    let mut config = config.map_err(wrong)?;
-    if !has_proxy {
-        // kube compares NO_PROXY with the proxy's host. It names servers.
-        let matcher = Matcher::from_env();
-        config.proxy_url =
-            (config.proxy_url).filter(|_| matcher.intercept(&config.cluster_url).is_some());
-    }
+    let config = configured(kubeconfig, &context, &name)?;
     files.extend(files_of(&config));
     Ok(Loaded {
         config: acting_as(config, access),
@@ -145,6 +170,43 @@ pub(crate) fn load(access: &Access, environment: &Environment) -> Result<Loaded,
         files,
         name,
     })
+}
+
+/// The configuration of a kubeconfig in memory, in YAML or JSON.
+pub(crate) fn parse(text: &str, name: &str) -> Result<Config, ConnectError> {
+    let kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| ConnectError::Kubeconfig {
+        source_name: name.to_owned(),
+        why: words(&error),
+    })?;
+    let Some(context) = kubeconfig.current_context.clone() else {
+        return Err(ConnectError::Kubeconfig {
+            source_name: name.to_owned(),
+            why: "it has no current context".to_owned(),
+        });
+    };
+    configured(kubeconfig, &context, name)
+}
+
+/// The configuration of a context of this kubeconfig.
+fn configured(kubeconfig: Kubeconfig, context: &str, name: &str) -> Result<Config, ConnectError> {
+    let has_proxy = proxy_of(&kubeconfig, context).is_some();
+    let options = KubeConfigOptions {
+        context: Some(context.to_owned()),
+        ..KubeConfigOptions::default()
+    };
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).now_or_never();
+    let config = config.expect("kube only reads files here, and awaits nothing");
+    let mut config = config.map_err(|error| ConnectError::Kubeconfig {
+        source_name: name.to_owned(),
+        why: words(&error),
+    })?;
+    if !has_proxy {
+        // kube compares NO_PROXY with the proxy's host. It names servers.
+        let matcher = Matcher::from_env();
+        config.proxy_url =
+            (config.proxy_url).filter(|_| matcher.intercept(&config.cluster_url).is_some());
+    }
+    Ok(config)
 }
 
 /// The files that are read again whenever connections are made.

@@ -75,12 +75,20 @@ fn the_crds_in_manifests_are_those_of_the_types() {
         &yaml(&claim),
     );
 
-    let kustomization = serde_json::json!({
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "resources": hub.each_ref().map(file_name),
-    });
-    assert_generated("manifests/crds/kustomization.yaml", &yaml(&kustomization));
+    for (folder, crds) in [
+        ("manifests/crds", &hub[..]),
+        ("manifests/crds/agent", &[claim][..]),
+    ] {
+        let kustomization = serde_json::json!({
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": crds.iter().map(file_name).collect::<Vec<_>>(),
+        });
+        assert_generated(
+            &format!("{folder}/kustomization.yaml"),
+            &yaml(&kustomization),
+        );
+    }
 }
 
 /// As the lifecycle writes them where it may.

@@ -38,6 +38,8 @@ fn kustomizations_build_the_objects() {
         ("manifests/overlays/network-policies", 32),
         ("manifests/overlays/client-certificates", 30),
         ("manifests/monitoring", 10),
+        ("manifests/bootstrap", 5),
+        ("manifests/agent", 8),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");

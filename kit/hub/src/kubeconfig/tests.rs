@@ -113,3 +113,47 @@ fn impersonation_is_of_whom_the_flags_name() {
     assert_eq!(auth.impersonate.as_deref(), Some("dev"));
     assert_eq!(auth.impersonate_groups, Some(vec!["g".to_owned()]));
 }
+
+#[test]
+fn a_server_address_is_the_url_with_its_path_and_who_verifies_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = kubeconfig(
+        &folder,
+        "one",
+        "https://me:my-secret@one:1/k8s/clusters/c1/",
+    );
+    let text = std::fs::read_to_string(&path).unwrap();
+    let at = |cluster: &str| {
+        let server = "c1/'";
+        write(&path, text.replace(server, &format!("{server}, {cluster}"))).unwrap();
+        server_address(&Access::of_command(Some(path.clone()))).unwrap()
+    };
+    let found = at("");
+    assert_eq!(found.url, "https://one:1/k8s/clusters/c1");
+    assert_eq!(found.authorities, Authorities::System);
+    let found = at("insecure-skip-tls-verify: true, proxy-url: 'http://proxy:3128'");
+    assert_eq!(found.authorities, Authorities::Unverified);
+    assert_eq!(found.proxy.as_deref(), Some("http://proxy:3128/"));
+    // "-----BEGIN CERTIFICATE-----\nAQID\n-----END CERTIFICATE-----\n"
+    let found = at("certificate-authority-data: \
+                    LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFRSUQKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=");
+    assert_eq!(found.authorities, Authorities::Of(vec![vec![1, 2, 3]]));
+}
+
+#[test]
+fn a_kubeconfig_in_memory_is_read_like_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(kubeconfig(&folder, "one", "https://one:1")).unwrap();
+    let config = parse(&text, "the bootstrap kubeconfig").unwrap();
+    assert_eq!(config.cluster_url, "https://one:1/");
+    for broken in [
+        text.replace("}}]}", "}}]"),
+        text.replace("current-context: one,", ""),
+    ] {
+        let words = parse(&broken, "the bootstrap kubeconfig")
+            .unwrap_err()
+            .to_string();
+        assert!(words.starts_with("the bootstrap kubeconfig: "), "{words}");
+        assert!(!words.contains("my-secret"), "{words}");
+    }
+}

@@ -10,7 +10,7 @@ use crate::print::plain;
 const COLUMNS: u16 = 80;
 
 /// The progress of a wait.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     how: How,
     since: Instant,
     limit: Duration,
@@ -31,7 +31,7 @@ enum How {
 
 impl Progress {
     /// `limit` is the timeout, for display.
-    pub(super) fn new(silent: bool, limit: Duration) -> Self {
+    pub(crate) fn new(silent: bool, limit: Duration) -> Self {
         let how = match silent {
             true => How::Silent,
             false if io::stderr().is_terminal() => How::Rewritten,
@@ -47,7 +47,7 @@ impl Progress {
     }
 
     /// Records what a target waits for.
-    pub(super) fn waits(&mut self, target: &str, what: &str) {
+    pub(crate) fn waits(&mut self, target: &str, what: &str) {
         let before = self.waiting.insert(target.to_owned(), what.to_owned());
         let changed = before.is_none_or(|before| before != what);
         if self.how == How::Lines && changed {
@@ -57,12 +57,12 @@ impl Progress {
     }
 
     /// Records that a target no longer waits.
-    pub(super) fn ends(&mut self, target: &str) {
+    pub(crate) fn ends(&mut self, target: &str) {
         self.waiting.remove(target);
     }
 
     /// Draws the line, if standard error is a terminal.
-    pub(super) fn draw(&mut self) {
+    pub(crate) fn draw(&mut self) {
         if self.how != How::Rewritten || self.waiting.is_empty() {
             return;
         }
@@ -80,7 +80,7 @@ impl Progress {
     }
 
     /// Clears the line, so that other output can be written.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
             let mut stderr = io::stderr().lock();
             let _ = write!(stderr, "\r\x1b[K").and_then(|()| stderr.flush());

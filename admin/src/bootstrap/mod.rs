@@ -1,0 +1,206 @@
+//! `berth get token`: a token with which clusters register at the hub, and the command for the managed cluster.
+//!
+//! The account, the role and their names are OCM's (`manifests/bootstrap`), so clusteradm and Berth use each other's. Whatever
+//! exists is left as it is.
+
+mod command;
+mod issue;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use berth_certs::managed::Root;
+use berth_hub::{Authorities, ServerAddress, server_address};
+use berth_manifests::{Manifest, files};
+use berth_rules::display::Lines;
+use serde_json::Value;
+
+use self::command::JoinCommand;
+use self::issue::{Issued, Issuer};
+use crate::failure::CommandError;
+use crate::hub::{DryRun, HubArgs, HubConnection, Wait, title, wait};
+use crate::join::hub::checked_url;
+
+/// The shortest lifetime that an API server accepts.
+const SHORTEST: Duration = Duration::from_secs(600);
+
+/// The longest lifetime. A token is for the minutes in which clusters register; agents do not need it afterwards.
+const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Print a token, and the command with which a cluster joins the hub
+///
+/// Creates what is missing of the account of bootstrap tokens: namespace open-cluster-management, service account
+/// agent-registration-bootstrap, ClusterRole open-cluster-management:bootstrap and its bindings. The token may ask the hub to accept
+/// a cluster and to sign the certificate of its agent. An admin decides about both ('berth accept').
+///
+/// The command also names the CA of the hub, so that the cluster does not trust another server: its hash (--ca-hash), if clients
+/// without credentials may read ConfigMap kube-public/cluster-info, else the CA itself (--ca-data).
+///
+/// Anyone with the token can ask the hub to accept a cluster until the token expires. With --use-bootstrap-token, deleting the
+/// Secret revokes it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # A token for an hour
+  berth get token
+
+  # A token for ten minutes, and the command for c1
+  berth get token --token-lifetime 10m --cluster-name c1
+
+  # The hub's address as managed clusters reach it
+  berth get token --hub-apiserver https://hub.example.com:6443
+
+  # For a script
+  berth get token -o json")]
+pub(crate) struct Args {
+    /// Lifetime of the token, from 10m to 720h. The hub may shorten it
+    #[arg(long, value_name = "DURATION", value_parser = lifetime, default_value = "1h")]
+    token_lifetime: Wait,
+    /// Create a bootstrap token (a Secret in kube-system) instead of a token of the service account. The API server has to run with
+    /// --enable-bootstrap-token-auth
+    #[arg(long)]
+    use_bootstrap_token: bool,
+    /// The hub's address in the command [default: the address in the kubeconfig]
+    #[arg(long, value_name = "URL", value_parser = checked_url)]
+    hub_apiserver: Option<String>,
+    /// The cluster's name in the command
+    #[arg(long, value_name = "NAME")]
+    cluster_name: Option<String>,
+    /// Create nothing, and show what would be created. No token is requested
+    #[arg(long)]
+    dry_run: bool,
+    /// Output format: 'text' or 'json'
+    #[arg(
+        short,
+        long,
+        value_name = "text|json",
+        value_enum,
+        default_value = "text",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Parses the lifetime of a token.
+fn lifetime(text: &str) -> Result<Wait, String> {
+    let lifetime = wait(text)?;
+    if (SHORTEST..=LONGEST).contains(&lifetime.0) {
+        Ok(lifetime)
+    } else {
+        Err("a token lives from 10m to 720h".to_owned())
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The hub cannot be used, or the user may not create the account or the token.
+pub(crate) async fn run(args: &Args, hub_args: &HubArgs) -> anyhow::Result<ExitCode> {
+    let address = server_address(&hub_args.access())
+        .map_err(|error| CommandError::Config(error.to_string()))?;
+    let hub = HubConnection::of(hub_args).await?;
+    hub.check_is_a_hub().await?;
+    for object in files::BOOTSTRAP.iter().flat_map(Manifest::documents) {
+        create(&hub, &object, args.dry_run).await?;
+    }
+    if args.dry_run {
+        writeln!(
+            io::stderr(),
+            "Nothing was changed, and no token was requested."
+        )?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let issuer = Issuer {
+        hub: &hub,
+        lifetime: args.token_lifetime.0,
+    };
+    let issued = if args.use_bootstrap_token {
+        issuer.bootstrap_token(&address).await?
+    } else {
+        issuer.account_token().await?
+    };
+    let Issued { token, expires } = issued;
+    for note in issue::check(&address, &token).await {
+        writeln!(io::stderr(), "Warning: {note}")?;
+    }
+    let command = JoinCommand::of(args, &address, &token).await;
+    for note in command.notes() {
+        writeln!(io::stderr(), "Note: {note}")?;
+    }
+    if let Some(expires) = &expires {
+        writeln!(io::stderr(), "Note: the token expires at {expires}")?;
+    }
+    let mut out = io::stdout().lock();
+    match args.output {
+        Format::Text => {
+            writeln!(out, "token={}", token.reveal())?;
+            writeln!(out, "please log on spoke and run:")?;
+            writeln!(out, "{}", command.line())?;
+        }
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &command.json(expires.as_deref()))?;
+            writeln!(out)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Creates an object that is missing, and says so. A user who may neither read nor create it may still request a token.
+async fn create(hub: &HubConnection, object: &Value, dry_run: bool) -> Result<(), CommandError> {
+    let dry_run = if dry_run {
+        DryRun::Client
+    } else {
+        DryRun::None
+    };
+    let words = match hub.create_missing(object, dry_run).await {
+        Ok(true) => format!("{} created{}", title(object), dry_run.suffix()),
+        Ok(false) => return Ok(()),
+        Err(failure) if failure.is_forbidden() => {
+            format!("Note: {} was not created: {failure}", title(object))
+        }
+        Err(failure) => return Err(failure),
+    };
+    // An error of standard error does not stop the command.
+    let _ = writeln!(io::stderr(), "{}", Lines(&words));
+    Ok(())
+}
+
+/// Returns the CA of the hub, or None if the kubeconfig names none.
+fn authorities(address: &ServerAddress) -> Option<Vec<Root>> {
+    let Authorities::Of(certificates) = &address.authorities else {
+        return None;
+    };
+    let roots = certificates.iter().cloned();
+    Some(roots.filter_map(|der| Root::from_der(der).ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_lives_for_minutes_or_days() {
+        for (text, seconds) in [
+            ("10m", Some(600)),
+            ("1h", Some(3600)),
+            ("720h", Some(2_592_000)),
+            ("9m", None),
+            ("0", None),
+            ("721h", None),
+        ] {
+            assert_eq!(
+                lifetime(text).ok().map(|it| it.0.as_secs()),
+                seconds,
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! `berth join`: installs the agent on a managed cluster, and gives it what it needs to register at a hub.
+//!
+//! # Guarantees
+//! - The hub's certificate is verified before the token is sent: by a CA that the user named, by one that the bootstrap token signed, or
+//!   by the CAs of this machine. A server that cannot be verified never gets the token ([`hub`], [`authority`]).
+//! - The token appears in no message. Only the manifests that are printed on request contain it, and the command says so.
+//! - Nothing is changed before all checks have passed: the hub accepts the token, the cluster has no other agent, and has not joined
+//!   under another name.
+//! - `--dry-run` and `--output-manifests` change nothing.
+//! - To run it again is no error: what is as it should be stays as it is.
+
+mod args;
+pub(crate) mod authority;
+mod clusteradm;
+pub(crate) mod hub;
+pub(crate) mod kubeconfig;
+pub(crate) mod objects;
+pub(crate) mod place;
+mod signature;
+pub(crate) mod token;
+mod waiting;
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub(crate) use self::args::Args;
+use self::args::VerificationArgs;
+use self::hub::{Named, VerifiedHub};
+use self::objects::{Agent, yaml};
+use self::token::Token;
+use self::waiting::Joining;
+use crate::failure::CommandError;
+use crate::hub::{HubConnection, title};
+
+/// The image in the manifests.
+const DEFAULT_IMAGE: &str = "berth";
+
+/// Runs the command.
+///
+/// # Errors
+/// The hub cannot be verified, the token or the managed cluster cannot be used, or an object is refused.
+pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    for warning in args.foreign.judge()? {
+        writeln!(io::stderr(), "Warning: {warning}")?;
+    }
+    let token = match (&args.hub_token, &args.hub_token_file) {
+        (Some(token), _) => token.clone(),
+        (None, Some(path)) => Token::read(path)?,
+        // clap requires one of them.
+        (None, None) => Token::from(String::new()),
+    };
+    token.check()?;
+    let hub = verified(args, &token).await?;
+    let name = args.cluster_name.as_str();
+    let changes = !(args.dry_run || args.output_manifests);
+    if let Some(note) = hub.check_name(name).await? {
+        writeln!(io::stderr(), "{note}")?;
+    }
+    let cluster = match args.output_manifests {
+        true => None,
+        false => {
+            let cluster = HubConnection::of_cluster(&args.cluster).await?;
+            place::check(&cluster, name).await?;
+            Some(cluster)
+        }
+    };
+    let agent = Agent {
+        cluster: name,
+        image: image(args, cluster.as_ref()).await?,
+        kubeconfig: &hub.kubeconfig,
+        flags: args.agent.flags(),
+    };
+    let objects = agent.objects()?;
+    if let Some(path) = &args.output_file {
+        write_file(path, &yaml(&objects)?)?;
+        writeln!(
+            io::stderr(),
+            "Note: {} contains the token (Secret bootstrap-hub-kubeconfig)",
+            path.display()
+        )?;
+    }
+    let Some(cluster) = cluster.filter(|_| changes) else {
+        if args.output_file.is_none() {
+            writeln!(
+                io::stderr(),
+                "Note: these manifests contain the token (Secret bootstrap-hub-kubeconfig)"
+            )?;
+            io::stdout().write_all(yaml(&objects)?.as_bytes())?;
+        }
+        writeln!(io::stderr(), "Nothing was changed.")?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    for object in &objects {
+        let applied = place::install(&cluster, object, args.force_conflicts).await?;
+        writeln!(io::stdout(), "{} {}", title(object), applied.word())?;
+    }
+    let Some(until) = args.wait else {
+        writeln!(
+            io::stdout(),
+            "The agent registers managed cluster {name} at the hub. On the hub, run: berth accept {name}"
+        )?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let joining = Joining {
+        name,
+        hub: &hub.connection,
+        cluster: &cluster,
+    };
+    let reached = joining.wait(until, args.timeout.0).await?;
+    writeln!(io::stdout(), "{reached}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Verifies the hub, and checks that the token may register a cluster.
+async fn verified(args: &Args, token: &Token) -> anyhow::Result<VerifiedHub> {
+    let VerificationArgs {
+        ca_file,
+        ca_data,
+        ca_hash,
+        force_internal_endpoint_lookup,
+        proxy_url,
+        proxy_ca_file,
+    } = &args.verification;
+    let hub = hub::verified(&Named {
+        url: &args.hub_apiserver,
+        token,
+        ca_file: ca_file.as_deref(),
+        ca_data: ca_data.as_deref(),
+        ca_hash,
+        proxy: proxy_url.as_deref(),
+        proxy_ca: proxy_ca_file.as_deref(),
+        internal: *force_internal_endpoint_lookup,
+        wait: args.cluster.request_timeout,
+    })
+    .await?;
+    writeln!(
+        io::stderr(),
+        "the hub at {} is verified by {}",
+        args.hub_apiserver,
+        hub.by
+    )?;
+    hub.check_rights().await?;
+    writeln!(io::stderr(), "the hub accepts the token")?;
+    Ok(hub)
+}
+
+/// Returns the image of the agent: the one that the flags name, or else that of the agent that is installed.
+async fn image(args: &Args, cluster: Option<&HubConnection>) -> anyhow::Result<String> {
+    if let Some(image) = args.agent.image() {
+        return Ok(image);
+    }
+    let installed = match cluster {
+        Some(cluster) => place::image(cluster).await?,
+        None => None,
+    };
+    if let Some(image) = installed {
+        return Ok(image);
+    }
+    let note = format!(
+        "Note: the image of the agent is {DEFAULT_IMAGE}, which has to be on the nodes; --image names another"
+    );
+    writeln!(io::stderr(), "{note}")?;
+    Ok(DEFAULT_IMAGE.to_owned())
+}
+
+/// Writes a file that only its owner can read. It must not exist: another user could have opened it.
+fn write_file(path: &Path, text: &str) -> Result<(), CommandError> {
+    let mut options = OpenOptions::new();
+    let opened = options.write(true).create_new(true).mode(0o600).open(path);
+    let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+    written
+        .map_err(|error| CommandError::Config(format!("--output-file {}: {error}", path.display())))
+}

@@ -1,0 +1,86 @@
+//! The managed cluster: whether the agent can be installed there, and its installation.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use serde_json::Value;
+
+use super::objects::{DEPLOYMENT, HUB_SECRET, NAMESPACE, cluster_of, image_in};
+use crate::failure::CommandError;
+use crate::hub::{Applied, HubConnection};
+
+/// The path of the Klusterlets of OCM's operator.
+const KLUSTERLETS: &str = "/apis/operator.open-cluster-management.io/v1/klusterlets?limit=1";
+
+/// Checks that no other agent and no other registration is in the way.
+///
+/// # Errors
+/// The cluster has joined under another name, OCM's operator runs an agent, or the namespace is being deleted.
+pub(super) async fn check(cluster: &HubConnection, name: &str) -> Result<(), CommandError> {
+    let refused = |why: String| Err(CommandError::Refused(why));
+    let namespace = cluster.get_value::<Namespace>(None, NAMESPACE).await?;
+    if namespace.is_some_and(|it| !it["metadata"]["deletionTimestamp"].is_null()) {
+        return refused(format!(
+            "namespace {NAMESPACE} is being deleted on the managed cluster; wait: kubectl wait --for=delete namespace/{NAMESPACE}"
+        ));
+    }
+    if let Some(klusterlet) = klusterlet(cluster).await? {
+        return refused(format!(
+            "OCM's operator runs the agent of this cluster (Klusterlet {klusterlet}); remove it first: clusteradm unjoin"
+        ));
+    }
+    let secret = cluster
+        .get_value::<Secret>(Some(NAMESPACE), HUB_SECRET)
+        .await?;
+    let before = secret.as_ref().and_then(cluster_of);
+    match before {
+        Some(before) if before != name => refused(format!(
+            "this cluster has already joined as {before}; keep --cluster-name {before}, or remove that registration: berth unjoin"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the name of a Klusterlet, if OCM's operator is installed and has one.
+pub(crate) async fn klusterlet(cluster: &HubConnection) -> Result<Option<String>, CommandError> {
+    match cluster.metadata(KLUSTERLETS).await {
+        Ok(list) => {
+            let name = list["items"][0]["metadata"]["name"].as_str();
+            Ok(name.map(str::to_owned))
+        }
+        Err(CommandError::NoHub { .. }) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Returns the image of an agent that is already installed.
+pub(super) async fn image(cluster: &HubConnection) -> Result<Option<String>, CommandError> {
+    let within = Some(NAMESPACE);
+    let deployment = cluster.get_value::<Deployment>(within, DEPLOYMENT).await?;
+    Ok(deployment.as_ref().and_then(image_in).map(str::to_owned))
+}
+
+/// Installs an object. A CustomResourceDefinition or a Namespace that exists stays as it is: others may depend on it, and `unjoin`
+/// deletes no namespace that `join` did not create.
+///
+/// # Errors
+/// Those of the managed cluster. A conflict names the flag that takes the fields over.
+pub(super) async fn install(
+    cluster: &HubConnection,
+    object: &Value,
+    force: bool,
+) -> Result<Applied, CommandError> {
+    let is_shared = ["CustomResourceDefinition", "Namespace"]
+        .iter()
+        .any(|kind| object["kind"] == *kind);
+    if is_shared && cluster.exists(object).await? {
+        return Ok(Applied::Unchanged);
+    }
+    // The user has just named the content of the Secret.
+    let force = force || object["kind"] == "Secret";
+    match cluster.apply(object, force).await {
+        Err(failure) if failure.is_conflict() => Err(CommandError::Refused(format!(
+            "{failure}; --force-conflicts takes these fields over"
+        ))),
+        result => result,
+    }
+}

@@ -1,0 +1,285 @@
+//! `berth unjoin`: removes the agent from a managed cluster.
+//!
+//! The agent's rights go before its Secrets, so that an agent that still runs cannot write them again. What ManifestWorks deployed
+//! stays, so the command refuses while there are any, as clusteradm does. It does not touch the hub.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use berth_manifests::{Manifest, files};
+use berth_rules::display::{Lines, first_of};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use serde_json::{Value, json};
+
+use crate::failure::CommandError;
+use crate::hub::{ClusterArgs, HubConnection, title};
+use crate::join::objects::{
+    BOOTSTRAP_SECRET, DEPLOYMENT, HUB_SECRET, NAMESPACE, cluster_in, cluster_of,
+};
+use crate::join::place::klusterlet;
+
+/// The Secret with a request in progress.
+const PENDING_SECRET: &str = "hub-kubeconfig-secret-pending";
+/// The Lease that elects the agent.
+const LEASE: &str = "registration-agent-lock";
+/// The label of a namespace that `berth join` created.
+const COMPONENT: &str = "berth.open-cluster-management.io/component";
+
+/// Leave the hub: remove the agent from this cluster
+///
+/// Run it at the managed cluster. It removes what 'berth join' installed: the agent, its account and permissions, its credentials for
+/// the hub, and the namespace open-cluster-management-agent. The CRD of ClusterClaims stays, and so do the ClusterClaims.
+///
+/// As long as the hub's ManifestWorks are applied to this cluster, the command refuses: nobody would remove what they deployed. Delete
+/// the ManifestWorks on the hub first. --force leaves everything that they deployed on the cluster.
+///
+/// The hub is not told. There, the cluster becomes Unknown after some minutes. To remove it, run on the hub: berth delete cluster NAME
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Show what would be removed
+  berth unjoin --dry-run
+
+  # Remove the agent of c1
+  berth unjoin --cluster-name c1")]
+pub struct Args {
+    /// Name of the cluster on the hub. If this cluster has joined under another name, nothing is removed
+    #[arg(long, value_name = "NAME")]
+    cluster_name: Option<String>,
+    /// Also while ManifestWorks are applied to this cluster: what they deployed stays
+    #[arg(long)]
+    force: bool,
+    /// Change nothing, and show what would be removed
+    #[arg(long)]
+    dry_run: bool,
+    // Flags of clusteradm: there is no operator, and nothing to write to a file.
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    purge_operator: Option<bool>,
+    #[arg(long, hide = true)]
+    output_file: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The managed cluster cannot be used, it has joined under another name, ManifestWorks are applied, or an object cannot be deleted.
+pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let cluster = HubConnection::of_cluster(&args.cluster).await?;
+    let name = joined_as(&cluster).await?;
+    check_name(args.cluster_name.as_deref(), name.as_deref())?;
+    check_works(&cluster, args.force, name.as_deref()).await?;
+    let mut removed = 0;
+    for object in parts() {
+        removed += usize::from(remove(&cluster, &object, args.dry_run).await?);
+    }
+    removed += usize::from(remove_namespace(&cluster, args.dry_run).await?);
+    if removed == 0 {
+        return nothing(&cluster).await;
+    }
+    if args.dry_run {
+        writeln!(io::stderr(), "Nothing was changed.")?;
+    } else {
+        let name = name.as_deref().unwrap_or("NAME");
+        writeln!(
+            io::stdout(),
+            "The agent is removed. The hub still has the cluster; on the hub, run: berth delete cluster {}",
+            Lines(name)
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the name under which this cluster has joined, or is to join.
+async fn joined_as(cluster: &HubConnection) -> Result<Option<String>, CommandError> {
+    let within = Some(NAMESPACE);
+    let secret = cluster.get_value::<Secret>(within, HUB_SECRET).await?;
+    if let Some(name) = secret.as_ref().and_then(cluster_of) {
+        return Ok(Some(name));
+    }
+    let deployment = cluster.get_value::<Deployment>(within, DEPLOYMENT).await?;
+    let name = deployment.as_ref().and_then(cluster_in);
+    Ok(name.map(str::to_owned))
+}
+
+fn check_name(asked: Option<&str>, found: Option<&str>) -> Result<(), CommandError> {
+    match (asked, found) {
+        (Some(asked), Some(found)) if asked != found => Err(CommandError::Refused(format!(
+            "this cluster has joined as {found}, not as {asked}: check --context and --kubeconfig"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// # Errors
+/// ManifestWorks are applied to the cluster, and `force` is false.
+async fn check_works(
+    cluster: &HubConnection,
+    force: bool,
+    name: Option<&str>,
+) -> Result<(), CommandError> {
+    const WORKS: &str = "/apis/work.open-cluster-management.io/v1/appliedmanifestworks?limit=500";
+    let list = match cluster.metadata(WORKS).await {
+        Ok(list) => list,
+        // The cluster never had a work agent.
+        Err(CommandError::NoHub { .. }) => return Ok(()),
+        Err(failure) => return Err(failure),
+    };
+    let items = list["items"].as_array().into_iter().flatten();
+    let works: Vec<&str> = items
+        .filter_map(|it| it["metadata"]["name"].as_str())
+        .collect();
+    if works.is_empty() {
+        return Ok(());
+    }
+    let which = format!(
+        "AppliedManifestWorks exist on this cluster: {}",
+        first_of(&works, ", ")
+    );
+    if force {
+        // An error of standard error does not stop the command.
+        let _ = writeln!(
+            io::stderr(),
+            "Warning: {}; what they deployed stays",
+            Lines(&which)
+        );
+        return Ok(());
+    }
+    let name = name.unwrap_or("NAME");
+    Err(CommandError::Refused(format!(
+        "{which}; delete the ManifestWorks on the hub (kubectl -n {name} delete manifestworks --all), or leave what they deployed: --force"
+    )))
+}
+
+/// What `berth join` and the agent create, in the order of its removal, without the namespace.
+fn parts() -> Vec<Value> {
+    let of = |manifest: &Manifest, kind: &str| {
+        let documents = manifest.documents().into_iter();
+        documents
+            .filter(|it| it["kind"] == kind)
+            .collect::<Vec<_>>()
+    };
+    let named = |version: &str, kind: &str, name: &str| {
+        json!({
+            "apiVersion": version, "kind": kind,
+            "metadata": {"name": name, "namespace": NAMESPACE},
+        })
+    };
+    let mut parts = of(&files::AGENT, "Deployment");
+    parts.extend(of(&files::AGENT_ROLE, "RoleBinding"));
+    parts.extend(of(&files::AGENT_CLUSTER_ROLE, "ClusterRoleBinding"));
+    parts.extend(of(&files::AGENT_ROLE, "Role"));
+    parts.extend(of(&files::AGENT_CLUSTER_ROLE, "ClusterRole"));
+    for secret in [BOOTSTRAP_SECRET, HUB_SECRET, PENDING_SECRET] {
+        parts.push(named("v1", "Secret", secret));
+    }
+    parts.push(named("coordination.k8s.io/v1", "Lease", LEASE));
+    parts.extend(of(&files::AGENT_ACCOUNT, "ServiceAccount"));
+    parts
+}
+
+/// Removes an object, and says so. Returns false if it does not exist.
+async fn remove(cluster: &HubConnection, object: &Value, dry_run: bool) -> anyhow::Result<bool> {
+    let removed = match dry_run {
+        true => cluster.exists(object).await?,
+        false => cluster.remove(object).await?,
+    };
+    if removed {
+        let suffix = if dry_run { " (dry run)" } else { "" };
+        writeln!(io::stdout(), "{} deleted{suffix}", title(object))?;
+    }
+    Ok(removed)
+}
+
+/// Removes the namespace, if it is Berth's and nothing else runs in it.
+async fn remove_namespace(cluster: &HubConnection, dry_run: bool) -> anyhow::Result<bool> {
+    let Some(namespace) = cluster.get_value::<Namespace>(None, NAMESPACE).await? else {
+        return Ok(false);
+    };
+    if !namespace["metadata"]["deletionTimestamp"].is_null() {
+        return Ok(false);
+    }
+    let others = cluster.names::<Deployment>(Some(NAMESPACE)).await?;
+    let others: Vec<&str> = others
+        .iter()
+        .map(String::as_str)
+        .filter(|it| *it != DEPLOYMENT)
+        .collect();
+    if namespace["metadata"]["labels"][COMPONENT] != "agent" || !others.is_empty() {
+        let why = match &others[..] {
+            [] => "'berth join' did not create it".to_owned(),
+            others => format!("it has other Deployments: {}", first_of(others, ", ")),
+        };
+        writeln!(
+            io::stderr(),
+            "Note: namespace {NAMESPACE} stays: {}",
+            Lines(&why)
+        )?;
+        return Ok(false);
+    }
+    let object = &files::AGENT_NAMESPACE.documents()[0];
+    remove(cluster, object, dry_run).await
+}
+
+/// Says that nothing is there, and who else may be.
+async fn nothing(cluster: &HubConnection) -> anyhow::Result<ExitCode> {
+    if let Some(klusterlet) = klusterlet(cluster).await? {
+        return Err(CommandError::Refused(format!(
+            "OCM's operator runs the agent of this cluster (Klusterlet {klusterlet}): clusteradm unjoin removes it"
+        ))
+        .into());
+    }
+    writeln!(
+        io::stdout(),
+        "This cluster has no agent of Berth: nothing was removed"
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_go_before_secrets_and_nothing_of_join_is_forgotten() {
+        let titles: Vec<String> = parts().iter().map(title).collect();
+        assert_eq!(
+            titles,
+            [
+                "deployment/berth-agent",
+                "rolebinding/berth-agent",
+                "clusterrolebinding/open-cluster-management:berth-agent",
+                "role/berth-agent",
+                "clusterrole/open-cluster-management:berth-agent",
+                "secret/bootstrap-hub-kubeconfig",
+                "secret/hub-kubeconfig-secret",
+                "secret/hub-kubeconfig-secret-pending",
+                "lease/registration-agent-lock",
+                "serviceaccount/berth-agent",
+            ]
+        );
+        let applied = files::AGENT_PARTS.iter().flat_map(Manifest::documents);
+        for object in applied {
+            let stays = ["CustomResourceDefinition", "Namespace"].map(Value::from);
+            let title = title(&object);
+            assert!(
+                stays.contains(&object["kind"]) || titles.contains(&title),
+                "{title}"
+            );
+        }
+    }
+
+    #[test]
+    fn another_cluster_is_not_taken_apart() {
+        assert!(check_name(None, Some("c1")).is_ok());
+        assert!(check_name(Some("c1"), Some("c1")).is_ok());
+        assert!(check_name(Some("c1"), None).is_ok());
+        let failure = check_name(Some("c2"), Some("c1")).unwrap_err().to_string();
+        assert!(
+            failure.starts_with("this cluster has joined as c1, not as c2"),
+            "{failure}"
+        );
+    }
+}

@@ -1,0 +1,315 @@
+//! `berth join` at the managed cluster: what it checks, installs and waits for.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::accept::{cluster_path, is_accepted, joins};
+use crate::house::{CLUSTERS, House};
+use crate::join::{Managed, NAMESPACE, Printed, SHORT, cluster_name, with_object};
+use berth_testkit::cluster::{Credentials, Person};
+use berth_testkit::csr::Csr;
+
+/// The user of the token, who is the agent.
+async fn agent(
+    house: &House<&'static berth_testkit::cluster::Cluster>,
+    kubeconfig: &Value,
+) -> Person {
+    let token = kubeconfig["users"][0]["user"]["token"].as_str().unwrap();
+    let user = "system:serviceaccount:open-cluster-management:agent-registration-bootstrap";
+    house
+        .cluster
+        .person(user, &Credentials::Token(token.to_owned()))
+        .await
+}
+
+#[tokio::test]
+async fn the_printed_command_installs_the_agent_once_and_again() {
+    let house = House::shared().await;
+    let Some(managed) = Managed::new().await else {
+        return;
+    };
+    let (printed, name) = (Printed::of(&house).await, cluster_name());
+    let line = printed.command(&name);
+
+    // First without a change.
+    let output = managed.types(&format!("{line} --dry-run")).await;
+    let manifests: Vec<Value> = serde_saphyr::from_multiple(output.ok()).unwrap();
+    assert_eq!(manifests.len(), 9);
+    assert!(
+        output
+            .stderr
+            .contains("Note: these manifests contain the token (Secret bootstrap-hub-kubeconfig)"),
+        "{output:?}"
+    );
+    assert!(
+        output.stderr.ends_with("Nothing was changed.\n"),
+        "{output:?}"
+    );
+    assert!(!output.stderr.contains(printed.token()), "{output:?}");
+    assert!(!managed.has_namespace().await);
+
+    let output = managed
+        .types(&format!(
+            "{line} --image registry.example.com/berth:v1 --feature-gates ClusterProperty=true"
+        ))
+        .await;
+    let said = output.ok();
+    for object in [
+        "namespace/open-cluster-management-agent",
+        "serviceaccount/berth-agent",
+        "role/berth-agent",
+        "rolebinding/berth-agent",
+        "secret/bootstrap-hub-kubeconfig",
+        "deployment/berth-agent",
+    ] {
+        assert!(
+            said.contains(&format!("{object} created\n")),
+            "{object}: {said}"
+        );
+    }
+    assert!(
+        said.ends_with(&format!("On the hub, run: berth accept {name}\n")),
+        "{said}"
+    );
+    let url = house.cluster.url();
+    assert!(
+        output.stderr.contains(&format!(
+            "the hub at {url} is verified by the CA in --ca-data\nthe hub accepts the token\n"
+        )),
+        "{output:?}"
+    );
+    assert!(
+        !format!("{said}{}", output.stderr).contains(printed.token()),
+        "{output:?}"
+    );
+
+    let path = "/apis/apps/v1/namespaces/open-cluster-management-agent/deployments/berth-agent";
+    let deployment = managed.admin.get(path).await.unwrap();
+    let deployment = deployment.ok();
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["image"], "registry.example.com/berth:v1");
+    assert_eq!(
+        container["args"],
+        json!([
+            "agent",
+            format!("--cluster-name={name}"),
+            "--bootstrap-kubeconfig=/spoke/bootstrap/kubeconfig",
+            "--hub-kubeconfig-dir=/spoke/hub-kubeconfig",
+            "--feature-gates=ClusterProperty=true",
+        ])
+    );
+    let secret = managed.get("secrets/bootstrap-hub-kubeconfig").await;
+    let kubeconfig = STANDARD
+        .decode(secret["data"]["kubeconfig"].as_str().unwrap())
+        .unwrap();
+    let kubeconfig: Value = serde_saphyr::from_slice(&kubeconfig).unwrap();
+    assert_eq!(kubeconfig["clusters"][0]["cluster"]["server"], json!(url));
+    assert_eq!(
+        kubeconfig["users"][0]["user"]["token"],
+        json!(printed.token())
+    );
+
+    // The same again. Without --image the image stays.
+    let output = managed
+        .types(&format!("{line} --feature-gates ClusterProperty=true"))
+        .await;
+    let changed: Vec<_> = output
+        .ok()
+        .lines()
+        .filter(|line| line.ends_with("created") || line.ends_with("configured"))
+        .collect();
+    assert!(changed.is_empty(), "{output:?}");
+}
+
+#[tokio::test]
+async fn a_wait_says_what_is_missing_until_the_cluster_has_joined() {
+    let house = House::shared().await;
+    let Some(managed) = Managed::new().await else {
+        return;
+    };
+    let (printed, name) = (Printed::of(&house).await, cluster_name());
+    let line = printed.command(&name);
+    let output = managed
+        .types(&format!("{line} --wait --timeout {}", SHORT.as_secs()))
+        .await;
+    let words = format!(
+        "Error: {name}: timed out after 2s, waiting for the agent to start: Deployment \
+                         open-cluster-management-agent/berth-agent is not available yet; the agent is installed and goes on\n"
+    );
+    assert!(output.failed().ends_with(&words), "{output:?}");
+
+    // In place of the agent.
+    let secret = managed.get("secrets/bootstrap-hub-kubeconfig").await;
+    let kubeconfig = STANDARD
+        .decode(secret["data"]["kubeconfig"].as_str().unwrap())
+        .unwrap();
+    let agent = agent(&house, &serde_saphyr::from_slice(&kubeconfig).unwrap()).await;
+    let object = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster", "metadata": {"name": name},
+    });
+    agent.post(CLUSTERS, &object).await.unwrap().ok();
+    Csr::new(&name, "agent1").sent_by(&agent).await;
+    let output = managed.types(&format!("{line} --wait=registered")).await;
+    assert!(
+        output.ok().ends_with(&format!(
+            "managed cluster {name} waits to be accepted; on the hub: berth accept {name}\n"
+        )),
+        "{output:?}"
+    );
+    assert!(
+        output.stderr.contains(&format!(
+            "Note: managed cluster {name} exists on the hub and already waits to be accepted"
+        )),
+        "{output:?}"
+    );
+
+    let waits = format!("{line} --wait");
+    let waiting = managed.types(&waits);
+    let accepting = async {
+        house.berth(&format!("accept {name}")).await.ok();
+        joins(&house, &name).await;
+    };
+    let (output, ()) = futures::join!(waiting, accepting);
+    assert!(
+        output
+            .ok()
+            .contains(&format!("managed cluster {name} has joined the hub")),
+        "{output:?}"
+    );
+    assert!(is_accepted(&house, &name).await);
+    assert!(!output.stderr.contains(printed.token()), "{output:?}");
+}
+
+#[tokio::test]
+async fn manifests_are_written_for_a_git_repository_without_a_cluster() {
+    let house = House::shared().await;
+    let (printed, name) = (Printed::of(&house).await, cluster_name());
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("agent.yaml");
+    let token = folder.path().join("token");
+    std::fs::write(&token, format!("{}\n", printed.token())).unwrap();
+    let line = printed.command(&name).replace(
+        &format!("--hub-token {}", printed.token()),
+        &format!("--hub-token-file {}", token.display()),
+    );
+    let line = format!(
+        "{line} --output-manifests --output-file {} --kubeconfig /nowhere",
+        file.display()
+    );
+    let words = berth_testkit::transcript::words(&line);
+    let args: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let output = house.admin.berth(&args).await;
+    assert_eq!(output.ok(), "", "{output:?}");
+    assert!(
+        output
+            .stderr
+            .contains("agent.yaml contains the token (Secret bootstrap-hub-kubeconfig)"),
+        "{output:?}"
+    );
+    let text = std::fs::read_to_string(&file).unwrap();
+    let manifests: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    assert_eq!(manifests.len(), 9);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    // A file that exists stays.
+    let output = house.admin.berth(&args).await;
+    assert!(
+        output.failed().contains("agent.yaml: File exists"),
+        "{output:?}"
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_installed_where_another_agent_or_name_is() {
+    let house = House::shared().await;
+    let Some(managed) = Managed::new().await else {
+        return;
+    };
+    let (printed, name) = (Printed::of(&house).await, cluster_name());
+    let line = printed.command(&name);
+    with_object(&managed, "operator.open-cluster-management.io", "Klusterlet", "klusterlet", async || {
+        let output = managed.types(&line).await;
+        assert!(output.failed().ends_with(
+            "Error: OCM's operator runs the agent of this cluster (Klusterlet klusterlet); remove it first: clusteradm unjoin\n"
+        ), "{output:?}");
+        let output = managed.types("berth unjoin").await;
+        assert!(output.failed().contains("(Klusterlet klusterlet): clusteradm unjoin removes it"), "{output:?}");
+    })
+    .await;
+    assert!(!managed.has_namespace().await);
+    managed.has_joined_as("other").await;
+    let output = managed.types(&line).await;
+    assert!(output.failed().ends_with(
+        "Error: this cluster has already joined as other; keep --cluster-name other, or remove that registration: berth unjoin\n"
+    ), "{output:?}");
+    let accounts = managed.get("serviceaccounts/berth-agent").await;
+    assert!(accounts.is_null(), "{accounts}");
+}
+
+#[tokio::test]
+async fn an_agent_is_not_installed_into_a_namespace_that_is_being_deleted() {
+    let house = House::shared().await;
+    let Some(managed) = Managed::new().await else {
+        return;
+    };
+    let name = cluster_name();
+    let line = Printed::of(&house).await.command(&name);
+    managed.has_joined_as(&name).await;
+    let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    managed.admin.merge(NAMESPACE, &hold).await.unwrap().ok();
+    managed.admin.delete(NAMESPACE).await.unwrap();
+    let output = managed.types(&line).await;
+    let words = "Error: namespace open-cluster-management-agent is being deleted on the managed cluster; wait: kubectl wait --for=delete \
+                 namespace/open-cluster-management-agent\n";
+    assert!(output.failed().ends_with(words), "{output:?}");
+    let release = json!({"metadata": {"finalizers": null}});
+    managed.admin.merge(NAMESPACE, &release).await.unwrap();
+}
+
+#[tokio::test]
+async fn fields_of_another_client_are_taken_over_only_on_request() {
+    let house = House::shared().await;
+    let Some(managed) = Managed::new().await else {
+        return;
+    };
+    let line = Printed::of(&house).await.command(&cluster_name());
+    managed.types(&line).await.ok();
+    let path = "/apis/apps/v1/namespaces/open-cluster-management-agent/deployments/berth-agent";
+    let scaled = json!({"spec": {"replicas": 2}});
+    managed.admin.merge(path, &scaled).await.unwrap().ok();
+    let output = managed.types(&line).await;
+    assert!(
+        output
+            .failed()
+            .contains("--force-conflicts takes these fields over"),
+        "{output:?}"
+    );
+    let output = managed.types(&format!("{line} --force-conflicts")).await;
+    assert!(
+        output.ok().contains("deployment/berth-agent configured\n"),
+        "{output:?}"
+    );
+    let deployment = managed.admin.get(path).await.unwrap();
+    assert_eq!(deployment.ok()["spec"]["replicas"], 1);
+}
+
+#[tokio::test]
+async fn a_name_that_is_being_deleted_on_the_hub_cannot_be_taken() {
+    let house = House::shared().await;
+    let (printed, name) = (Printed::of(&house).await, cluster_name());
+    house.managed_cluster(&name, &[]).await;
+    let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    let path = cluster_path(&name);
+    house.admin.merge(&path, &hold).await.unwrap().ok();
+    house.admin.delete(&path).await.unwrap();
+    let line = format!("{} --output-manifests", printed.command(&name));
+    let words = berth_testkit::transcript::words(&line);
+    let args: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let output = house.admin.berth(&args).await;
+    assert!(output.failed().ends_with(&format!(
+        "Error: managed cluster {name} is being deleted on the hub: wait until it is gone, or use another --cluster-name\n"
+    )), "{output:?}");
+    let release = json!({"metadata": {"finalizers": null}});
+    house.admin.merge(&path, &release).await.unwrap();
+}
