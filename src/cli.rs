@@ -83,7 +83,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Hub(args) => (hub::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::WebhookServer(args) => (webhook_server::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::Controller(args) => (controller::run(&args).map(|()| ExitCode::SUCCESS), 1),
-        Command::Agent(args) => (agent::run(&args).map(|()| ExitCode::SUCCESS), 1),
+        Command::Agent(args) => (agent::run(&args), 1),
         // Exit code 1 means denied.
         Command::Review(args) => (decide(&args), 2),
         #[cfg(feature = "devhub")]

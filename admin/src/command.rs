@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use tokio::runtime::Builder;
 
-use crate::{accept, can_i, clusterset, delete_cluster, deny, doctor, get, join, unjoin};
+use crate::{
+    accept, agent_status, can_i, clusterset, delete_cluster, deny, doctor, get, join, unjoin,
+};
 
 /// A command that connects to a hub or to a managed cluster, with its arguments.
 #[derive(Debug, Subcommand)]
@@ -80,9 +82,21 @@ impl Command {
                 Self::Unjoin(args) => unjoin::run(args).await,
             }
         };
-        Builder::new_current_thread()
-            .enable_all()
-            .build()?
-            .block_on(command)
+        in_runtime(command)
     }
+}
+
+/// Runs `berth agent status`, a command of the agent.
+///
+/// # Errors
+/// The managed cluster cannot be used, or the output cannot be written.
+pub fn run_agent_status(args: &agent_status::Args) -> anyhow::Result<ExitCode> {
+    in_runtime(agent_status::run(args))
+}
+
+fn in_runtime(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(command)
 }

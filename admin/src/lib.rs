@@ -1,11 +1,13 @@
 //! The commands of hub admins: show clusters, sets and bindings, accept, deny and delete clusters, manage sets, print tokens, and
-//! diagnose an installation. The commands of a cluster's admin: join a hub and leave it. [`review`] decides admission reviews without a
+//! diagnose an installation. The commands of a cluster's admin: join a hub, see how the
+//! cluster stands with it, and leave it. [`review`] decides admission reviews without a
 //! hub.
 //!
 //! A command reads objects (`hub`), decides with plain functions, writes, and reports an outcome for each target (`outcomes`).
 //! Errors are `CommandError`s, which name the object and the remedy.
 
 mod accept;
+mod agent_status;
 mod ask;
 mod bootstrap;
 mod can_i;
@@ -29,6 +31,7 @@ pub mod review;
 mod targets;
 mod unjoin;
 
-pub use command::Command;
+pub use agent_status::Args as AgentStatusArgs;
+pub use command::{Command, run_agent_status};
 pub use hub::HubArgs;
 pub use reserved::ReservedArgs;

@@ -37,6 +37,9 @@ Examples:
   # In a pod of the managed cluster, as OCM's operator starts it
   berth agent --cluster-name=c1 --bootstrap-kubeconfig=/spoke/bootstrap/kubeconfig
 
+  # How this cluster stands with its hub
+  berth agent status
+
   # On a laptop: the kubeconfig of the managed cluster, and one for the hub
   berth agent --kubeconfig ~/.kube/c1 --bootstrap-kubeconfig hub.kubeconfig --cluster-name c1
 
@@ -51,8 +54,15 @@ After the loss of the Lease, it exits with code 0.";
 ///
 /// Does the work of OCM's registration agent: asks the hub for a certificate and renews it, renews the cluster's Lease, and reports its health, version, resources and claims. It never stops because the hub is away or the cluster is not accepted: it waits, and says what it waits for.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, args_override_self = true)]
+#[command(
+    after_help = EXAMPLES,
+    args_override_self = true,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
     /// Kubeconfig of the cluster that the agent runs in [default: the files of $KUBECONFIG, else the cluster that this runs in]
     #[arg(long, value_name = "FILE")]
     pub(super) kubeconfig: Option<PathBuf>,
@@ -60,8 +70,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(super) spoke_kubeconfig: Option<PathBuf>,
     /// Kubeconfig of the hub for the first request; its credentials need no more rights than manifests/bootstrap grants
-    #[arg(long, value_name = "FILE")]
-    bootstrap_kubeconfig: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    bootstrap_kubeconfig: Option<PathBuf>,
     /// Name of the cluster on the hub [default: the one that it registered with before, else a new UUID]
     #[arg(long, value_name = "NAME", alias = "spoke-cluster-name")]
     cluster_name: Option<String>,
@@ -117,6 +127,12 @@ pub(crate) struct Args {
     refused: Refused,
     #[command(flatten)]
     ignored: WithoutEffect,
+}
+
+/// Commands about an agent that runs.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    Status(berth_admin::AgentStatusArgs),
 }
 
 /// The times of OCM's agents.
@@ -196,7 +212,8 @@ impl Args {
                 namespace,
                 hub_secret: self.hub_kubeconfig_secret.clone(),
                 folder,
-                bootstrap: self.bootstrap_kubeconfig.clone(),
+                // Required, but for a command.
+                bootstrap: self.bootstrap_kubeconfig.clone().unwrap_or_default(),
                 wish: self.wish(&mut warnings)?,
                 expiration_seconds: self.client_cert_expiration_seconds.filter(|it| *it != 0),
                 probe_period: period,

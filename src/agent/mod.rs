@@ -5,6 +5,8 @@ mod gates;
 mod refused;
 mod terminate;
 
+use std::process::ExitCode;
+
 use anyhow::Context;
 use berth_agent::{Clusters, Counts, Standing};
 use berth_hub::{Access, HubApi};
@@ -16,13 +18,18 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::args::Args;
+use self::args::Command;
 use crate::leading::Led;
 use crate::signals;
 
-/// Runs until a signal, or until another replica takes over.
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+/// Runs until a signal, or until another replica takes over; or runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(Command::Status(args)) = &args.command {
+        return berth_admin::run_agent_status(args);
+    }
     // It mostly waits: one thread is enough.
-    args.logs.run(Builder::new_current_thread(), work(args))
+    args.logs.run(Builder::new_current_thread(), work(args))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn work(args: &Args) -> anyhow::Result<()> {

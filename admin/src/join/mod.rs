@@ -16,6 +16,7 @@ pub(crate) mod hub;
 pub(crate) mod kubeconfig;
 pub(crate) mod objects;
 pub(crate) mod place;
+pub(crate) mod running;
 mod signature;
 pub(crate) mod token;
 mod waiting;

@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use berth_api::{ManagedCluster, conditions};
 use berth_lifecycle_core::facts::{Cluster, Standing};
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Pod, Secret};
-use serde_json::Value;
+use k8s_openapi::api::core::v1::Secret;
 use tokio::time::Instant;
 
-use super::objects::{DEPLOYMENT, HUB_SECRET, NAMESPACE};
+use super::objects::{HUB_SECRET, NAMESPACE};
+use super::running::why_agent_does_not_run;
 use crate::accept::target::requests_of;
 use crate::failure::CommandError;
-use crate::hub::{Filter, HubConnection};
+use crate::hub::HubConnection;
 use crate::progress::Progress;
 
 /// The pause between two looks.
@@ -96,7 +95,8 @@ impl Joining<'_> {
         let secret = self
             .cluster
             .get_value::<Secret>(Some(NAMESPACE), HUB_SECRET);
-        let ((cluster, requests), agent, secret) = futures::join!(of_hub, self.agent(), secret);
+        let agent = why_agent_does_not_run(self.cluster, NAMESPACE);
+        let ((cluster, requests), agent, secret) = futures::join!(of_hub, agent, secret);
         Facts {
             agent,
             cluster,
@@ -107,48 +107,6 @@ impl Joining<'_> {
                 .is_some_and(|secret| secret["data"]["tls.crt"].is_string()),
         }
     }
-
-    /// Returns why the agent does not run.
-    async fn agent(&self) -> Option<String> {
-        let within = Some(NAMESPACE);
-        let deployment = self.cluster.get_value::<Deployment>(within, DEPLOYMENT);
-        let Ok(Some(deployment)) = deployment.await else {
-            return None;
-        };
-        if deployment["status"]["availableReplicas"].as_u64() > Some(0) {
-            return None;
-        }
-        let pods = Filter::labels(format!("app={DEPLOYMENT}"));
-        let pods = self.cluster.list::<Pod>(within, &pods).await;
-        let pods = pods.unwrap_or_default();
-        let why = pods.iter().find_map(|pod| why_not_running(&pod.value));
-        Some(
-            why.unwrap_or_else(|| {
-                format!("Deployment {NAMESPACE}/{DEPLOYMENT} is not available yet")
-            }),
-        )
-    }
-}
-
-/// Returns why a pod does not run, if it says so.
-fn why_not_running(pod: &Value) -> Option<String> {
-    let name = pod["metadata"]["name"].as_str().unwrap_or_default();
-    let waiting = &pod["status"]["containerStatuses"][0]["state"]["waiting"];
-    let scheduled = pod["status"]["conditions"].as_array().into_iter().flatten();
-    let mut unscheduled =
-        scheduled.filter(|it| it["type"] == "PodScheduled" && it["status"] == "False");
-    let said = match waiting["reason"].as_str() {
-        Some(reason) => (reason, &waiting["message"]),
-        None => {
-            let condition = unscheduled.next()?;
-            (condition["reason"].as_str()?, &condition["message"])
-        }
-    };
-    let (reason, message) = said;
-    Some(match message.as_str() {
-        Some(message) => format!("pod {name}: {reason}: {message}"),
-        None => format!("pod {name}: {reason}"),
-    })
 }
 
 fn next(name: &str, facts: &Facts, until: Until) -> Step {
@@ -313,19 +271,5 @@ mod tests {
             words.contains("an answer of the hub about c1: Unauthorized"),
             "{words}"
         );
-    }
-
-    #[test]
-    fn a_pod_says_why_it_does_not_run() {
-        let pod = |status: Value| json!({"metadata": {"name": "a"}, "status": status});
-        let waiting = json!({"reason": "ErrImagePull", "message": "not found"});
-        let waiting = json!({"containerStatuses": [{"state": {"waiting": waiting}}]});
-        let words = why_not_running(&pod(waiting));
-        assert_eq!(words.as_deref(), Some("pod a: ErrImagePull: not found"));
-        let unscheduled =
-            json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable"});
-        let words = why_not_running(&pod(json!({"conditions": [unscheduled]})));
-        assert_eq!(words.as_deref(), Some("pod a: Unschedulable"));
-        assert_eq!(why_not_running(&pod(json!({}))), None);
     }
 }

@@ -84,6 +84,13 @@ async fn a_cluster_joins_as_with_ocms_agent() {
         assert_eq!(world.file(key), text(&secret, key).into_bytes(), "{key}");
     }
     world.forgets().await;
+
+    let (code, text) = world.status();
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains("Hub says:    accepted, joined, available; Lease renewed "),
+        "{text}"
+    );
     drop(agent);
 }
 
@@ -132,6 +139,13 @@ async fn what_the_agent_waits_for_is_said_where_users_look() {
     assert!(waiting.ends_with(&remedy), "{waiting}");
     let note = world.event("CSRPending").await;
     assert!(note.ends_with(&remedy), "{note}");
+    let (code, text) = world.status();
+    assert_eq!(code, 1, "{text}");
+    let last = text.lines().last().unwrap();
+    assert!(
+        last.starts_with("To do: ") && last.ends_with(&remedy),
+        "{text}"
+    );
     let (code, text) = get(agent.port, "/readyz?verbose").await;
     assert!(
         text.contains("[+]hub ok: waiting: CertificateSigningRequest ") && text.contains(&remedy),

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 use berth_testkit::cluster::{Cluster, Person, fresh, rule};
-use berth_testkit::{Agent, eventually, when};
+use berth_testkit::{Agent, berth, eventually, when};
 
 use crate::lifecycle::hub::{CLUSTERS, CSRS, HubWithReconcilers, cluster_path};
 
@@ -196,6 +196,19 @@ impl World {
             )
             .await;
         agent
+    }
+
+    /// The exit code and the output of `berth agent status`.
+    pub fn status(&self) -> (i32, String) {
+        let kubeconfig = self.managed.kubeconfig.to_str().unwrap();
+        let mut command = berth(&["agent", "status", "--kubeconfig", kubeconfig]);
+        let output = command
+            .args(["--namespace", &self.namespace])
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code().unwrap(), text)
     }
 
     /// The path of a Secret of the agent.

@@ -1,0 +1,85 @@
+//! `berth agent status`: how a managed cluster stands with its hub.
+//!
+//! [`gather`] reads the facts: the agent's Secrets and Events here, and what the hub says to the agent's own certificate. [`report`] is
+//! a plain function of them. Nothing is changed.
+
+mod gather;
+mod report;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+
+use crate::hub::{ClusterArgs, HubConnection};
+use crate::join::objects::NAMESPACE;
+use crate::print::{plain, print_one_json, print_one_yaml};
+use gather::gather;
+use report::Report;
+
+/// Show how this cluster stands with its hub
+///
+/// Run it at the managed cluster. It reads the Secrets and Events of the agent, asks the hub with the agent's own certificate, and says
+/// what to do if the cluster is not managed. Nothing is changed. It needs the permission to read the agent's Secrets.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  berth agent status
+
+  # In a script
+  berth agent status -o json | jq -r .waitsFor
+
+Exit codes: 0 if the hub manages the cluster and it is available, else 1.")]
+pub struct Args {
+    /// Namespace of the agent
+    #[arg(short, long, value_name = "NAMESPACE", default_value = NAMESPACE)]
+    namespace: String,
+    /// Secret with the agent's certificate
+    #[arg(long, value_name = "NAME", default_value = crate::join::objects::HUB_SECRET)]
+    hub_kubeconfig_secret: String,
+    /// Print json or yaml
+    #[arg(
+        short,
+        long,
+        value_name = "json|yaml",
+        value_enum,
+        hide_possible_values = true
+    )]
+    output: Option<Format>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    Json,
+    Yaml,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The managed cluster cannot be used, or does not let the user read the Secrets.
+pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let cluster = HubConnection::of_cluster(&args.cluster).await?;
+    let facts = gather(&cluster, &args.namespace, &args.hub_kubeconfig_secret).await?;
+    let report = Report::of(&facts, Timestamp::now());
+    let mut out = io::stdout().lock();
+    match args.output {
+        Some(Format::Json) => print_one_json(&mut out, &serde_json::to_value(&report)?)?,
+        Some(Format::Yaml) => print_one_yaml(&mut out, &serde_json::to_value(&report)?)?,
+        None => {
+            for (what, text) in report.rows() {
+                writeln!(out, "{:<13}{}", format!("{what}:"), plain(text))?;
+            }
+            if let Some(remedy) = &report.remedy {
+                writeln!(out, "\nTo do: {}", plain(remedy))?;
+            }
+        }
+    }
+    Ok(if report.is_managed {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,185 @@
+//! What the facts say, for one screen.
+
+use berth_agent_core::held;
+use berth_agent_core::identity::Identity;
+use berth_agent_core::registered::HubStanding;
+use berth_agent_core::registration::Held;
+use berth_agent_core::rotation::Standing;
+use berth_api::conditions::{FALSE, TRUE, UNKNOWN, cluster};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::gather::{Facts, HubView};
+use crate::join::objects::BOOTSTRAP_SECRET;
+use crate::print::age;
+
+/// How a cluster stands with its hub. Texts are for users.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Report {
+    /// The hub manages the cluster, and it is available.
+    pub(super) is_managed: bool,
+    /// The names of cluster and agent.
+    pub(super) cluster: String,
+    /// The URL of the hub.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) hub: Option<String>,
+    pub(super) agent: String,
+    pub(super) certificate: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) hub_says: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) waits_for: Option<String>,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) remedy: Option<String>,
+}
+
+// === impl Report ===
+
+impl Report {
+    /// Makes the report.
+    pub(super) fn of(facts: &Facts, now: Timestamp) -> Self {
+        let name = |key| facts.secret.as_ref().and_then(|it| held::name(it, key));
+        let (own, agent) = (name(held::CLUSTER_NAME), name(held::AGENT_NAME));
+        let (certificate, is_usable) = certificate(facts, now);
+        let mut report = Self {
+            cluster: match (own, agent) {
+                (Some(own), Some(agent)) => format!("{own}, agent {agent}"),
+                (Some(own), None) => own.to_owned(),
+                (None, _) => "(not registered)".to_owned(),
+            },
+            hub: facts.hub.as_ref().map(|it| it.server.clone()),
+            agent: match &facts.stopped {
+                Some(why) => format!("does not run: {why}"),
+                None => "runs".to_owned(),
+            },
+            certificate,
+            ..Self::default()
+        };
+        if let Some(why) = &facts.stopped {
+            report.remedy = Some(format!("see why the agent does not run: {why}"));
+        } else if facts.secret.is_none() && !facts.has_bootstrap {
+            report.remedy = Some(format!(
+                "this cluster has not joined a hub: there is no Secret {}/{BOOTSTRAP_SECRET}; on the hub, run `berth get token`, and \
+                 here the command that it prints",
+                facts.namespace
+            ));
+        }
+        if let (Some(hub), Some(own)) = (&facts.hub, own) {
+            report.hub_view(hub, own, is_usable, now);
+        }
+        if !report.is_managed
+            && let Some(warning) = &facts.warning
+        {
+            let at = age(warning.at, now);
+            report.waits_for = Some(format!("{} ({at} ago): {}", warning.reason, warning.note));
+            report.remedy.get_or_insert_with(|| warning.note.clone());
+        }
+        report
+    }
+
+    /// The lines of the screen.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let rows = [
+            ("Cluster", Some(&self.cluster)),
+            ("Hub", self.hub.as_ref()),
+            ("Agent", Some(&self.agent)),
+            ("Certificate", Some(&self.certificate)),
+            ("Hub says", self.hub_says.as_ref()),
+            ("Last warning", self.waits_for.as_ref()),
+        ];
+        rows.into_iter()
+            .filter_map(|(what, text)| Some((what, text?.as_str())))
+    }
+
+    fn hub_view(&mut self, hub: &HubView, own: &str, is_usable: bool, now: Timestamp) {
+        let standing = match &hub.cluster {
+            Ok(cluster) => HubStanding::of(cluster.as_ref()),
+            Err(error) => {
+                HubStanding::of_failure(error.code().unwrap_or_default(), &error.to_string())
+            }
+        };
+        let message = standing.message(own).to_string();
+        let Ok(Some(stored)) = &hub.cluster else {
+            self.hub_says = Some(message.clone());
+            self.remedy.get_or_insert(message);
+            return;
+        };
+        let available = stored.condition(cluster::AVAILABLE);
+        let words = [
+            if stored.is_accepted {
+                "accepted"
+            } else {
+                "not accepted"
+            },
+            if stored.has(cluster::JOINED, TRUE) {
+                "joined"
+            } else {
+                "not joined"
+            },
+            match available.map(|it| it.status.as_str()) {
+                Some(TRUE) => "available",
+                Some(FALSE) => "not available",
+                Some(UNKNOWN) => "not heard of",
+                _ => "not reported",
+            },
+        ];
+        let lease = match hub.renewed {
+            Some(at) => format!("; Lease renewed {} ago", age(Some(at), now)),
+            None => String::new(),
+        };
+        self.hub_says = Some(words.join(", ") + &lease);
+        let is_available = available.is_some_and(|it| it.status == TRUE);
+        self.is_managed = standing == HubStanding::Managed && is_available && is_usable;
+        if standing != HubStanding::Managed {
+            self.remedy.get_or_insert(message);
+        } else if let Some(condition) = available.filter(|it| it.status != TRUE) {
+            self.remedy.get_or_insert(match condition.status.as_str() {
+                UNKNOWN => {
+                    "the hub does not hear of the agent: check that it runs, and its log".to_owned()
+                }
+                _ => format!(
+                    "check the API server of this cluster: {}",
+                    condition.message
+                ),
+            });
+        }
+    }
+}
+
+/// What the certificate is worth, and whether it can be used.
+fn certificate(facts: &Facts, now: Timestamp) -> (String, bool) {
+    let Some(secret) = &facts.secret else {
+        return ("there is none yet".to_owned(), false);
+    };
+    let name = |key| held::name(secret, key).unwrap_or_default();
+    let identity = Identity::new(name(held::CLUSTER_NAME), name(held::AGENT_NAME));
+    let identity = match identity {
+        Ok(identity) => identity,
+        Err(error) => return (format!("cannot be judged: {error}"), false),
+    };
+    let judged = held::judge(secret, &identity, now);
+    let until = judged
+        .not_after
+        .map(|it| it.to_string())
+        .unwrap_or_default();
+    let in_time = |at: Timestamp| age(Some(now), at);
+    match judged.held {
+        Held::Unusable(fault) => (fault.to_string(), false),
+        Held::Certificate(Standing::Expired) => (format!("has expired at {until}"), false),
+        Held::Certificate(Standing::NotYetValid) => (
+            "is not valid yet: the clocks of hub and cluster differ".to_owned(),
+            false,
+        ),
+        Held::Certificate(Standing::Due) => (format!("valid until {until}, renewal is due"), true),
+        Held::Certificate(Standing::Fresh { renew_at }) => (
+            format!("valid until {until}, renewed in {}", in_time(renew_at)),
+            true,
+        ),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
