@@ -13,6 +13,8 @@ pub(crate) fn page() -> String {
         "hub",
         "webhook-server",
         "controller",
+        "agent",
+        "agent status",
         "get",
         "get clusters",
         "get clustersets",
