@@ -39,8 +39,8 @@ pub(super) enum Act {
     Approve(&'static str),
     /// `kubectl delete managedcluster NAME`
     Delete(&'static str),
-    /// `kubectl COMMAND`, a list that the user may not read.
-    List(&'static str, &'static str),
+    /// `kubectl COMMAND`, as soon as the hub refuses to show the user this list.
+    Forbidden(&'static str, &'static str),
     /// `kubectl COMMAND`, as soon as `see` finds its result in the objects at these paths.
     Look {
         command: &'static str,
@@ -80,7 +80,7 @@ impl Act {
                 "get csr -l open-cluster-management.io/cluster-name={cluster} -o name | xargs kubectl --context {who} certificate approve"
             ),
             Self::Delete(name) => format!("delete managedcluster {name}"),
-            Self::List(command, _) | Self::Look { command, .. } => (*command).to_owned(),
+            Self::Forbidden(command, _) | Self::Look { command, .. } => (*command).to_owned(),
             Self::AskAgent(cluster, _) => {
                 let server = agents.of(cluster)?.health;
                 return Ok(format!("curl 'http://{server}{READINESS}'"));
@@ -130,7 +130,7 @@ impl Act {
             }
             Self::Approve(cluster) => approve(client, cluster).await,
             Self::Delete(name) => request::delete(client, &format!("{CLUSTERS}/{name}")).await,
-            Self::List(_, path) => request::get(client, path).await,
+            Self::Forbidden(_, path) => request::until_refused(client, path).await,
             Self::Look { paths, see, .. } => {
                 return Ok(StepResult::Seen(request::until(client, paths, see).await?));
             }

@@ -115,6 +115,18 @@ pub(super) async fn until<T>(
     }
 }
 
+/// Reads this object until the hub refuses to show it, or for half a minute.
+pub(super) async fn until_refused(client: &Client, path: &str) -> anyhow::Result<Answer> {
+    let begun = Instant::now();
+    loop {
+        let answer = get(client, path).await?;
+        if matches!(answer, Answer::Refused { .. }) || begun.elapsed() > PATIENCE {
+            return Ok(answer);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
 /// What `curl` prints for this path of a server without TLS.
 pub(super) async fn curl(server: SocketAddr, path: &str) -> anyhow::Result<String> {
     let context = || format!("http://{server}{path} does not respond");

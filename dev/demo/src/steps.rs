@@ -212,7 +212,7 @@ pub(super) fn steps() -> Vec<Step> {
         refused(
             "The agent can still read its ManagedCluster, but nothing else. For example, it cannot read its lease.",
             AGENT,
-            Act::List(
+            Act::Forbidden(
                 "get leases -n c1",
                 "/apis/coordination.k8s.io/v1/namespaces/c1/leases",
             ),
