@@ -18,12 +18,12 @@ Examples:
   # Only play the scenario; the exit code is 1 if the hub does not behave as expected
   berth demo --exit
 
-Nothing is left behind: the hub runs in this process, and its kubeconfig is in a temporary folder,
-which is removed at the end.";
+Nothing is left behind: all clusters run in this process, and their kubeconfig is in a temporary
+folder, which is removed at the end.";
 
 /// Show what Berth does, on a hub in this process
 ///
-/// Starts a Kubernetes-compatible hub for development, the gate and the lifecycle, installs the manifests, and creates three users and an agent. It plays a scenario: a cluster is accepted, added to a set, bound, falls silent, is denied and deleted. Then it keeps running and prints how to explore the hub with kubectl. Needs no cluster.
+/// Starts a Kubernetes-compatible hub for development with the gate and the lifecycle, and two managed clusters with their agents, installs the manifests, and creates three users. It plays a scenario: a cluster joins, reports itself and renews its certificate, is added to a set, bound, denied and accepted again; another one falls silent, comes back and leaves. Then it keeps running and prints how to explore the clusters with kubectl. Needs no cluster.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Port of the hub on 127.0.0.1; 'auto' for any free port
     #[arg(long, default_value = "auto")]
     port: Port,
-    /// Log verbosity of hub and gate: 1 for denials and other information, 4 or more for debugging
+    /// Log verbosity: 1 for denials and other information, 4 or more for debugging
     #[arg(
         short = 'v',
         long = "v",

@@ -32,10 +32,10 @@ pub(crate) fn init(format: Format, verbosity: u8) {
     init_at(format, level);
 }
 
-/// Starts logging with warnings and errors only, unless `RUST_LOG` is set.
+/// Starts logging with errors only, unless `RUST_LOG` is set. For the demo, whose agents warn of what they wait for: the story shows that.
 #[cfg(feature = "devhub")]
 pub(crate) fn init_quiet(format: Format) {
-    init_at(format, LevelFilter::WARN);
+    init_at(format, LevelFilter::ERROR);
 }
 
 fn init_at(format: Format, level: LevelFilter) {

@@ -14,31 +14,37 @@ use tempfile::TempDir;
 use berth_testkit::{berth, eventually_blocking};
 
 /// What the play is about, in its order: how it goes on after each command.
-const PLAY: [&str; 24] = [
-    "managedcluster.cluster.open-cluster-management.io/c1 created",
+const PLAY: [&str; 30] = [
+    "CSRPending: CertificateSigningRequest c1-",
     "Error from server (Forbidden): admission webhook \"managedclustervalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclusters/accept.cluster.open-cluster-management.io \"c1\" is forbidden: user \"dev\" cannot update the HubAcceptsClient field: ",
     "managedcluster.cluster.open-cluster-management.io/c1 patched",
     "rolebinding.rbac.authorization.k8s.io/open-cluster-management:managedcluster:c1:registration",
     "rolebinding.rbac.authorization.k8s.io/open-cluster-management:managedcluster:c1:work",
     "lease.coordination.k8s.io/managed-cluster-lease",
-    "managedcluster.cluster.open-cluster-management.io/c1 patched",
-    ".spec.taints: []",
+    "certificatesigningrequest.certificates.k8s.io/c1-",
+    "Managed cluster joined",
+    "Managed cluster is available",
+    "id.k8s.io: c1",
+    "region.example.com: north",
+    "client certificate rotated starting from 20",
     "managedcluster.cluster.open-cluster-management.io/c1 patched",
     "Error from server (Forbidden): admission webhook \"managedclustervalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclustersets/join.cluster.open-cluster-management.io \"default\" is forbidden: user \"dev\" cannot add/remove a ManagedCluster to/from ManagedClusterSet \"default\": ",
     "managedcluster.cluster.open-cluster-management.io/c1 labeled",
     "Error from server (Forbidden): error when creating \"binding.yaml\": admission webhook \"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclustersets/bind.cluster.open-cluster-management.io \"prod\" is forbidden: user \"dev\" is not allowed to bind cluster set \"prod\": ",
     "managedclustersetbinding.cluster.open-cluster-management.io/prod created",
     "Error from server (Forbidden): error when creating \"STDIN\": admission webhook \"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclustersetbindings.cluster.open-cluster-management.io \"prod\" is forbidden: namespace \"c1\" belongs to the accepted ManagedCluster \"c1\"",
-    "Registration agent stopped updating its lease.",
-    "maintenance cluster.open-cluster-management.io/unreachable",
+    "managedcluster.cluster.open-cluster-management.io/c2 patched",
+    "certificatesigningrequest.certificates.k8s.io/c2-",
+    "Managed cluster is available []",
+    "Registration agent stopped updating its lease. [cluster.open-cluster-management.io/unreachable]",
+    "Managed cluster is available []",
     "managedcluster.cluster.open-cluster-management.io/c1 patched",
-    "Denied by hub cluster admin",
+    "[+]hub ok: waiting: the hub does not accept ManagedCluster c1: on the hub, run `berth accept c1`",
     "Error from server (Forbidden): leases.coordination.k8s.io is forbidden: User \"system:open-cluster-management:c1:agent\" cannot list resource \"leases\"",
     "managedcluster.cluster.open-cluster-management.io/c1 patched",
-    "Accepted by hub cluster admin",
-    "managedcluster.cluster.open-cluster-management.io/c2 created",
-    "clusterrole.rbac.authorization.k8s.io/open-cluster-management:managedcluster:c2",
+    "[+]hub ok: managed",
     "managedcluster.cluster.open-cluster-management.io \"c2\" deleted",
+    "[+]hub ok: waiting: ManagedCluster c2 does not exist on the hub: ",
 ];
 
 /// `berth demo`, whose temporary files go into this folder.
@@ -94,14 +100,22 @@ fn the_play_shows_who_may_do_what_and_leaves_nothing_behind() {
 
 #[test]
 fn the_readme_shows_the_play_as_it_is() {
-    // Ports and times are of the day.
+    // Ports, times and the names of requests are of the day. The name of a request ends with 16 hexadecimal digits.
     let without_numbers = |text: &str| {
         let mut shown = String::new();
-        for letter in text.chars() {
-            match letter {
-                '0'..='9' if shown.ends_with('0') => {}
-                '0'..='9' => shown.push('0'),
-                letter => shown.push(letter),
+        for word in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
+            let digits = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+            if digits.len() == 16 && digits.chars().all(|c| c.is_ascii_hexdigit()) {
+                shown.push('0');
+                shown.push_str(&word[digits.len()..]);
+                continue;
+            }
+            for letter in word.chars() {
+                match letter {
+                    '0'..='9' if shown.ends_with('0') => {}
+                    '0'..='9' => shown.push('0'),
+                    letter => shown.push(letter),
+                }
             }
         }
         shown
@@ -150,7 +164,7 @@ fn the_hub_stays_up_for_commands_that_can_be_pasted_until_it_is_told_to_stop() {
                     .any(|name| line.starts_with(name))
             })
             .collect();
-        assert_eq!(commands.len(), 8, "{said}");
+        assert_eq!(commands.len(), 9, "{said}");
         if let Some(kubectl) = kubectl() {
             paste(&kubectl, temporary.path(), &commands);
         }
@@ -163,7 +177,7 @@ fn the_hub_stays_up_for_commands_that_can_be_pasted_until_it_is_told_to_stop() {
 fn until_people_are_introduced(child: &mut Child) -> (String, BufReader<ChildStdout>) {
     let mut said = String::new();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
-    while !said.contains("\n  root ") {
+    while !said.contains("\n  c2 ") {
         let length = said.len();
         lines.read_line(&mut said).unwrap();
         if said.len() == length {
@@ -233,6 +247,11 @@ fn paste(kubectl: &str, home: &Path, commands: &[&str]) {
     ]);
     assert_eq!((code, complaints.as_str()), (Some(0), ""), "{said}");
     for shown in ["/c1 ", "/default ", "/prod ", "team-a "] {
+        assert!(said.contains(shown), "{shown}\nis not in\n{said}");
+    }
+    let (code, said, complaints) = run(&["--context c1 get"]);
+    assert_eq!((code, complaints.as_str()), (Some(0), ""), "{said}");
+    for shown in ["/id.k8s.io ", "/open-cluster-management-agent "] {
         assert!(said.contains(shown), "{shown}\nis not in\n{said}");
     }
     let (code, said, complaints) = run(&["patch managedcluster"]);

@@ -26,7 +26,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::PostParams;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedAuthInfo};
+use kube::config::{AuthInfo, Kubeconfig, NamedAuthInfo};
 use kube::{Api, Client, Config};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -181,11 +181,11 @@ async fn own_config(admin: &Client, hub: &DevHub, account: &str) -> anyhow::Resu
         other: BTreeMap::new(),
     };
     let kubeconfig = Kubeconfig {
-        clusters: vec![users::cluster(hub)],
+        clusters: vec![users::cluster(users::HUB, hub)],
         auth_infos: vec![user],
-        contexts: vec![users::context(account)],
+        contexts: vec![users::context(account, users::HUB)],
         current_context: Some(account.to_owned()),
         ..Kubeconfig::default()
     };
-    Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
+    users::config(&kubeconfig, account).await
 }

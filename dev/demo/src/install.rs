@@ -51,7 +51,11 @@ pub(super) async fn users(admin: &Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn apply(admin: &Client, object: &Value) -> anyhow::Result<()> {
+/// Applies an object.
+///
+/// # Errors
+/// The hub refuses it.
+pub(super) async fn apply(admin: &Client, object: &Value) -> anyhow::Result<()> {
     let answer = request::apply(admin, object).await?;
     match answer {
         Answer::Done { .. } => Ok(()),

@@ -1,10 +1,14 @@
-//! `berth demo`: runs a development hub, the gate and the lifecycle controller in this process, and plays the story of a cluster.
+//! `berth demo`: runs a hub with the gate and the lifecycle controller, and two managed clusters with their agents, in this process, and
+//! plays the story of these clusters. All API servers are hubs for development.
 
 mod act;
+mod agent;
 mod gate;
 mod install;
+mod managed;
 mod play;
 mod request;
+mod see;
 mod steps;
 mod text;
 mod users;
@@ -13,7 +17,7 @@ use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use berth_devhub::{DevHub, Options};
@@ -22,7 +26,12 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use managed::{Agents, Servers};
 use text::Screen;
+
+/// The validity of the first certificate, that of c1's agent. It begins five minutes before it is signed, and an agent renews when a quarter
+/// to a fifth is left: that is at most four seconds later.
+const FIRST_VALIDITY: Duration = Duration::from_secs(80);
 
 /// Settings of a demo.
 #[derive(Clone, Copy, Debug)]
@@ -34,14 +43,14 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// Plays the steps, and then keeps the hub running until `shutdown`, unless `exit` is set. Removes all its files.
+    /// Plays the steps, and then keeps all clusters running until `shutdown`, unless `exit` is set. Removes all its files.
     ///
     /// # Errors
     /// The demo cannot start, or a step does not end as expected.
     pub async fn run(&self, shutdown: CancellationToken) -> anyhow::Result<()> {
         let started = Instant::now();
         let folder = folder()?;
-        let stage = Stage::set(self, folder, started).await?;
+        let mut stage = Stage::set(self, folder, started).await?;
         let played = tokio::select! {
             played = stage.play(self.exit) => played,
             () = shutdown.cancelled() => Ok(()),
@@ -54,10 +63,12 @@ impl Demo {
     }
 }
 
-/// The running hub and gate, and the users' kubeconfig.
+/// The running clusters, gate and agents, and the users' kubeconfig.
 struct Stage {
     hub: DevHub,
     gate: gate::Running,
+    managed: Servers,
+    agents: Agents,
     folder: TempDir,
     kubeconfig: Kubeconfig,
     started: Instant,
@@ -71,11 +82,13 @@ impl Stage {
             bind: SocketAddr::from((Ipv4Addr::LOCALHOST, demo.port)),
             // The address that a cluster's network would resolve for the Service.
             services: [(gate::service(), address)].into(),
+            first_validities: vec![FIRST_VALIDITY],
             ..Options::default()
         })
         .await
         .context("--port")?;
-        let kubeconfig = users::kubeconfig(&hub)?;
+        let managed = Servers::start().await.context("a managed cluster")?;
+        let kubeconfig = users::kubeconfig(&hub, managed.all())?;
         let path = folder.path().join("kubeconfig");
         fs::write(&path, serde_saphyr::to_string(&kubeconfig)?)
             .with_context(|| format!("{} cannot be written", path.display()))?;
@@ -88,24 +101,27 @@ impl Stage {
         install::registrations(&admin, &certificates.ca).await?;
         install::users(&admin).await?;
         play::write_files(folder.path())?;
+        let agents = Agents::start(&kubeconfig, &hub, folder.path()).await?;
         Ok(Self {
             hub,
             gate,
+            managed,
+            agents,
             folder,
             kubeconfig,
             started,
         })
     }
 
-    async fn play(&self, exits: bool) -> anyhow::Result<()> {
+    async fn play(&mut self, exits: bool) -> anyhow::Result<()> {
         let screen = Screen::stdout();
         let took = self.started.elapsed();
         screen.say(&format!(
-            "A hub is up at {} with Berth, after {} ms.\n",
+            "A hub is up at {} with Berth, and two managed clusters with its agents, after {} ms.\n",
             self.hub.url(),
             took.as_millis()
         ))?;
-        play::play(&screen, &self.kubeconfig).await?;
+        play::play(&screen, &self.kubeconfig, &mut self.agents).await?;
         if !exits {
             text::look_around(&screen, self.folder.path(), self.gate.metrics)?;
         }
@@ -114,7 +130,9 @@ impl Stage {
     }
 
     async fn clear(self) -> anyhow::Result<()> {
+        self.agents.end().await?;
         self.gate.stop().await?;
+        self.managed.shutdown().await;
         self.hub.shutdown().await;
         self.folder
             .close()

@@ -8,6 +8,7 @@ use kube::config::Kubeconfig;
 use serde_json::Value;
 
 use crate::act::{FILES, StepResult};
+use crate::managed::Agents;
 use crate::request::Answer;
 use crate::steps::steps;
 use crate::text::Screen;
@@ -25,12 +26,19 @@ pub(super) fn write_files(folder: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// A step does not end as expected.
-pub(super) async fn play(screen: &Screen, kubeconfig: &Kubeconfig) -> anyhow::Result<()> {
+pub(super) async fn play(
+    screen: &Screen,
+    kubeconfig: &Kubeconfig,
+    agents: &mut Agents,
+) -> anyhow::Result<()> {
     for (number, step) in steps().into_iter().enumerate() {
         let client = users::client(kubeconfig, step.who).await?;
         screen.story(number + 1, step.story)?;
-        screen.command(&step.act.command(step.who))?;
-        match step.act.send(&client).await? {
+        if let Some(happening) = step.before {
+            agents.happen(happening).await?;
+        }
+        screen.command(&step.act.command(step.who, agents)?)?;
+        match step.act.send(&client, agents).await? {
             StepResult::Seen(lines) => {
                 for line in lines {
                     screen.done(&line)?;

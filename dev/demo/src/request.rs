@@ -1,5 +1,8 @@
 //! Requests to the hub, and their responses as kubectl shows them.
 
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
 use anyhow::Context;
 use http::header::{CONTENT_TYPE, WARNING};
 use http::{Method, Request};
@@ -7,6 +10,12 @@ use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Upper bound on each wait, and the pause between two looks.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// The hub's response.
 pub(super) enum Answer {
@@ -60,21 +69,10 @@ pub(super) async fn merge(client: &Client, path: &str, patch: &Value) -> anyhow:
     .await
 }
 
-/// `kubectl patch --type=json`
-pub(super) async fn json_patch(
-    client: &Client,
-    path: &str,
-    patch: &Value,
-) -> anyhow::Result<Answer> {
-    let path = format!("{path}?fieldManager=kubectl-patch");
-    send(
-        client,
-        Method::PATCH,
-        &path,
-        "application/json-patch+json",
-        patch,
-    )
-    .await
+/// The update behind `kubectl certificate approve`.
+pub(super) async fn put(client: &Client, path: &str, object: &Value) -> anyhow::Result<Answer> {
+    let path = format!("{path}?fieldManager=kubectl");
+    send(client, Method::PUT, &path, "application/json", object).await
 }
 
 /// `kubectl get`
@@ -87,6 +85,62 @@ pub(super) async fn delete(client: &Client, path: &str) -> anyhow::Result<Answer
     let options =
         json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"});
     send(client, Method::DELETE, path, "application/json", &options).await
+}
+
+/// Reads these objects until `see` returns a value.
+///
+/// # Errors
+/// That takes longer than half a minute.
+pub(super) async fn until<T>(
+    client: &Client,
+    paths: &[&str],
+    see: impl Fn(&[Value]) -> Option<T>,
+) -> anyhow::Result<T> {
+    let begun = Instant::now();
+    loop {
+        let mut objects = Vec::new();
+        for path in paths {
+            if let Answer::Done { object, .. } = get(client, path).await? {
+                objects.push(object);
+            }
+        }
+        if let Some(seen) = see(&objects) {
+            return Ok(seen);
+        }
+        anyhow::ensure!(
+            begun.elapsed() < PATIENCE,
+            "the hub does not reach the expected state: {objects:?}"
+        );
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Reads this object until the hub refuses to show it, or for half a minute.
+pub(super) async fn until_refused(client: &Client, path: &str) -> anyhow::Result<Answer> {
+    let begun = Instant::now();
+    loop {
+        let answer = get(client, path).await?;
+        if matches!(answer, Answer::Refused { .. }) || begun.elapsed() > PATIENCE {
+            return Ok(answer);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// What `curl` prints for this path of a server without TLS.
+pub(super) async fn curl(server: SocketAddr, path: &str) -> anyhow::Result<String> {
+    let context = || format!("http://{server}{path} does not respond");
+    let exchange = async {
+        let mut stream = TcpStream::connect(server).await?;
+        let request = format!("GET {path} HTTP/1.0\r\nHost: {server}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await?;
+        std::io::Result::Ok(response)
+    };
+    let response = exchange.await.with_context(context)?;
+    let (_, body) = response.split_once("\r\n\r\n").with_context(context)?;
+    Ok(body.to_owned())
 }
 
 async fn send(

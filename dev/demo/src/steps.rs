@@ -2,14 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::act::{Act, BINDING_FILE, CLUSTER_FILE};
+use crate::act::Act;
+use crate::managed::Happening;
+use crate::see;
 use crate::users::{ADMIN, AGENT, DEVELOPER, ROOT, SET_ADMIN};
 
 /// One command of a user, and its expected result.
 pub(super) struct Step {
     /// One or two sentences, printed before the command.
     pub(super) story: &'static str,
-    /// The user.
+    /// What happens before the command.
+    pub(super) before: Option<Happening>,
+    /// The context of the command.
     pub(super) who: &'static str,
     pub(super) act: Act,
     /// The hub is expected to refuse it.
@@ -19,20 +23,34 @@ pub(super) struct Step {
 }
 
 const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
-pub(super) const CLUSTER_PATH: &str =
-    "/apis/cluster.open-cluster-management.io/v1/managedclusters/c1";
+const C1: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters/c1";
+const C2: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters/c2";
 
 fn accepts(accepts: bool) -> Value {
     json!({"spec": {"hubAcceptsClient": accepts}})
+}
+
+fn accepts_with_short_lease() -> Value {
+    json!({"spec": {"hubAcceptsClient": true, "leaseDurationSeconds": 1}})
 }
 
 fn taint() -> Value {
     json!({"spec": {"taints": [{"key": "maintenance", "effect": "NoSelect"}]}})
 }
 
+/// How the hub sees c2.
+const fn c2_is(see: fn(&[Value]) -> Option<Vec<String>>) -> Act {
+    Act::Look {
+        command: "get managedcluster c2 -o jsonpath='{.status.conditions[?(@.type==\"ManagedClusterConditionAvailable\")].message} [{.spec.taints[*].key}]{\"\\n\"}'",
+        paths: &[C2],
+        see,
+    }
+}
+
 pub(super) fn steps() -> Vec<Step> {
     let done = |story, who, act, shows| Step {
         story,
+        before: None,
         who,
         act,
         refused: false,
@@ -40,27 +58,40 @@ pub(super) fn steps() -> Vec<Step> {
     };
     let refused = |story, who, act| Step {
         story,
+        before: None,
         who,
         act,
         refused: true,
         shows: None,
     };
+    let after = |happening, story, who, act| Step {
+        story,
+        before: Some(happening),
+        who,
+        act,
+        refused: false,
+        shows: None,
+    };
     vec![
         done(
-            "A cluster asks to join. Any user may ask: nothing happens until an admin accepts the cluster.",
-            DEVELOPER,
-            Act::Create(CLUSTER_FILE),
+            "The agent of c1 asks the hub to join, with bootstrap credentials. An Event on c1 says what it waits for.",
+            "c1",
+            Act::Look {
+                command: "get events -n open-cluster-management-agent -o jsonpath='{range .items[*]}{.reason}: {.message}{\"\\n\"}{end}'",
+                paths: &["/api/v1/namespaces/open-cluster-management-agent/events"],
+                see: see::events,
+            },
             None,
         ),
         refused(
             "RBAC allows dev to update the ManagedCluster and its spec, but not to accept the cluster.",
             DEVELOPER,
-            Act::Patch(accepts(true)),
+            Act::Patch("c1", accepts(true)),
         ),
         done(
             "ada may accept clusters. She may also join the default set, so the gate adds the cluster to it.",
             ADMIN,
-            Act::Patch(accepts(true)),
+            Act::Patch("c1", accepts(true)),
             Some("/metadata/labels"),
         ),
         done(
@@ -71,21 +102,42 @@ pub(super) fn steps() -> Vec<Step> {
                 paths: &[
                     "/apis/rbac.authorization.k8s.io/v1/namespaces/c1/rolebindings",
                     "/apis/coordination.k8s.io/v1/namespaces/c1/leases",
+                    C1,
                 ],
-                see: given,
+                see: see::given,
             },
             None,
         ),
         done(
-            "With these permissions, its agent reports that the cluster is available. The controller removes the taint `unreachable`.",
-            AGENT,
-            Act::Report,
-            Some("/spec/taints"),
+            "ada approves the request of the agent for a certificate. (`berth accept c1` accepts and approves at once.)",
+            ADMIN,
+            Act::Approve("c1"),
+            None,
+        ),
+        done(
+            "With its certificate the agent reports c1: it has joined, it is available, and these are its ClusterClaims.",
+            ADMIN,
+            Act::Look {
+                command: "get managedcluster c1 -o jsonpath='{range .status.conditions[?(@.reason==\"ManagedClusterJoined\")]}{.message}{\"\\n\"}{end}{range .status.conditions[?(@.reason==\"ManagedClusterAvailable\")]}{.message}{\"\\n\"}{end}{range .status.clusterClaims[*]}{.name}: {.value}{\"\\n\"}{end}'",
+                paths: &[C1],
+                see: see::joined,
+            },
+            None,
+        ),
+        done(
+            "The hub signed this certificate for 80 seconds only. So the agent asked for the next one early, and the controller approved that.",
+            ADMIN,
+            Act::Look {
+                command: "get managedcluster c1 -o jsonpath='{.status.conditions[?(@.type==\"ClusterCertificateRotated\")].message}{\"\\n\"}'",
+                paths: &[C1],
+                see: see::rotated,
+            },
+            None,
         ),
         done(
             "ada taints the cluster for maintenance. The gate adds the time.",
             ADMIN,
-            Act::Patch(taint()),
+            Act::Patch("c1", taint()),
             Some("/spec/taints"),
         ),
         refused(
@@ -102,51 +154,65 @@ pub(super) fn steps() -> Vec<Step> {
         refused(
             "dev owns the namespace team-a, and wants to use the clusters of prod there.",
             DEVELOPER,
-            Act::Create(BINDING_FILE),
+            Act::Bind,
         ),
         done(
             "sam may bind the set prod to it.",
             SET_ADMIN,
-            Act::Create(BINDING_FILE),
+            Act::Bind,
             None,
         ),
         refused(
             "In the cluster's own namespace, the agent would control the binding. The gate refuses it, even for ada.",
             ADMIN,
-            Act::CreateAs("s/team-a/c1/", BINDING_FILE, |text| {
-                text.replace("team-a", "c1")
-            }),
+            Act::BindAs("s/team-a/c1/", |text| text.replace("team-a", "c1")),
         ),
         done(
-            "The agent stops renewing its lease. After five times the lease's duration, c1 is Unknown and tainted: it gets no new work.",
+            "c2 asks to join, too. ada accepts it with a lease of one second, so that the demo does not wait long. The default is 60.",
             ADMIN,
-            Act::Look {
-                command: "get managedcluster c1 -o jsonpath='{.status.conditions[?(@.status==\"Unknown\")].message}{\"\\n\"}{.spec.taints[*].key}{\"\\n\"}'",
-                paths: &[CLUSTER_PATH],
-                see: silence,
-            },
+            Act::Patch("c2", accepts_with_short_lease()),
             None,
+        ),
+        done(
+            "ada approves the request of its agent.",
+            ADMIN,
+            Act::Approve("c2"),
+            None,
+        ),
+        done(
+            "c2 is available, and has no taints.",
+            ADMIN,
+            c2_is(see::is_available),
+            None,
+        ),
+        after(
+            Happening::AgentStops("c2"),
+            "The agent of c2 stops. After five times the lease's duration, c2 is Unknown and tainted: it gets no new work.",
+            ADMIN,
+            c2_is(see::is_unknown),
+        ),
+        after(
+            Happening::AgentStarts("c2"),
+            "The agent starts again. It still has its certificate, in a Secret on c2, so no new approval is needed. c2 is available again.",
+            ADMIN,
+            c2_is(see::is_available),
         ),
         done(
             "ada denies c1. The controller removes the permissions of its agent.",
             ADMIN,
-            Act::Patch(accepts(false)),
+            Act::Patch("c1", accepts(false)),
             None,
         ),
         done(
-            "The condition of the ManagedCluster reports that. The agent can still read this object, but nothing else.",
+            "The agent of c1 says so in its readiness. It stays ready, since it waits for an admin.",
             AGENT,
-            Act::Look {
-                command: ACCEPTANCE,
-                paths: &[CLUSTER_PATH],
-                see: |objects| acceptance(objects, "False"),
-            },
+            Act::AskAgent("c1", "the hub does not accept ManagedCluster c1"),
             None,
         ),
         refused(
-            "For example, it cannot read its lease.",
+            "The agent can still read its ManagedCluster, but nothing else. For example, it cannot read its lease.",
             AGENT,
-            Act::List(
+            Act::Forbidden(
                 "get leases -n c1",
                 "/apis/coordination.k8s.io/v1/namespaces/c1/leases",
             ),
@@ -154,101 +220,33 @@ pub(super) fn steps() -> Vec<Step> {
         done(
             "ada accepts c1 again, and its agent gets its permissions back.",
             ADMIN,
-            Act::Patch(accepts(true)),
+            Act::Patch("c1", accepts(true)),
             None,
         ),
         done(
-            "The agent can read that in the condition.",
+            "The agent works again.",
             AGENT,
-            Act::Look {
-                command: ACCEPTANCE,
-                paths: &[CLUSTER_PATH],
-                see: |objects| acceptance(objects, "True"),
-            },
+            Act::AskAgent("c1", "ok: managed"),
             None,
         ),
+        done("c2 leaves: ada deletes it.", ADMIN, Act::Delete("c2"), None),
         done(
-            "Another cluster is created, accepted from the start.",
-            ADMIN,
-            Act::CreateAs("s/c1/c2/; s/false/true/", CLUSTER_FILE, |text| {
-                text.replace("c1", "c2").replace("false", "true")
-            }),
+            "Its agent says so, and does not create it again.",
+            AGENT,
+            Act::AskAgent("c2", "ManagedCluster c2 does not exist"),
             None,
         ),
-        done(
-            "It gets its ClusterRole, among other objects.",
-            ROOT,
-            Act::Look {
-                command: ROLES,
-                paths: &[ROLES_PATH],
-                see: |objects| Some(names(objects)).filter(|lines| !lines.is_empty()),
-            },
-            None,
-        ),
-        done("Then it is deleted.", ADMIN, Act::Delete("c2"), None),
         done(
             "The controller has deleted its ClusterRole and bindings. (Its namespace stays: an admin decides about its content.)",
             ROOT,
             Act::Look {
-                command: ROLES,
-                paths: &[ROLES_PATH],
-                see: |objects| {
-                    // With -o name, kubectl prints nothing for an empty list.
-                    names(objects).is_empty().then(Vec::new)
-                },
+                command: "get clusterroles -l open-cluster-management.io/cluster-name=c2 -o name",
+                paths: &[
+                    "/apis/rbac.authorization.k8s.io/v1/clusterroles?labelSelector=open-cluster-management.io/cluster-name=c2",
+                ],
+                see: see::nothing,
             },
             None,
         ),
     ]
-}
-
-const ACCEPTANCE: &str = "get managedcluster c1 -o jsonpath='{.status.conditions[?(@.type==\"HubAcceptedManagedCluster\")].message}{\"\\n\"}'";
-const ROLES: &str = "get clusterroles -l open-cluster-management.io/cluster-name=c2 -o name";
-const ROLES_PATH: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles?labelSelector=open-cluster-management.io/cluster-name=c2";
-
-/// The names of the objects in an accepted cluster's namespace, when all three exist.
-fn given(lists: &[Value]) -> Option<Vec<String>> {
-    let names = names(lists);
-    (names.len() == 3).then_some(names)
-}
-
-/// The message of the Unknown condition and the taints, when both exist.
-fn silence(objects: &[Value]) -> Option<Vec<String>> {
-    let [cluster] = objects else { return None };
-    let conditions = cluster["status"]["conditions"].as_array()?;
-    let unknown = conditions
-        .iter()
-        .find(|condition| condition["status"] == "Unknown")?;
-    let taints = cluster["spec"]["taints"].as_array()?.iter();
-    let taints: Vec<&str> = taints.filter_map(|taint| taint["key"].as_str()).collect();
-    // The taint follows the condition.
-    (taints.len() > 1).then(|| {
-        let message = unknown["message"].as_str().unwrap_or_default();
-        vec![message.to_owned(), taints.join(" ")]
-    })
-}
-
-fn acceptance(objects: &[Value], status: &str) -> Option<Vec<String>> {
-    let [cluster] = objects else { return None };
-    let conditions = cluster["status"]["conditions"].as_array()?;
-    let accepted = conditions.iter().find(|condition| {
-        condition["type"] == "HubAcceptedManagedCluster" && condition["status"] == status
-    })?;
-    Some(vec![accepted["message"].as_str()?.to_owned()])
-}
-
-/// The lines that `kubectl get -o name` prints for these lists.
-fn names(lists: &[Value]) -> Vec<String> {
-    let mut names = Vec::new();
-    for list in lists {
-        let kind = list["kind"].as_str().unwrap_or_default();
-        let kind = kind.trim_end_matches("List").to_lowercase();
-        let group = list["apiVersion"].as_str().unwrap_or_default();
-        let group = group.split_once('/').map_or("", |(group, _)| group);
-        for item in list["items"].as_array().into_iter().flatten() {
-            let name = item["metadata"]["name"].as_str().unwrap_or_default();
-            names.push(format!("{kind}.{group}/{name}"));
-        }
-    }
-    names
 }

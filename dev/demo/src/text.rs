@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::managed::NAMES;
 use crate::users::USERS;
 
 const BOLD: &str = "\u{1b}[1m";
@@ -77,7 +78,7 @@ impl Screen {
 
 /// Prints commands to try next.
 pub(super) fn look_around(screen: &Screen, folder: &Path, metrics: SocketAddr) -> io::Result<()> {
-    screen.say("\nThe hub runs until Ctrl-C. In another terminal:\n")?;
+    screen.say("\nThe hub, c1 and c2 run until Ctrl-C. In another terminal:\n")?;
     screen.say(&format!("  cd {}", folder.display()))?;
     screen.say("  export KUBECONFIG=$PWD/kubeconfig")?;
     screen.say("  kubectl get managedclusters,managedclustersets")?;
@@ -86,11 +87,17 @@ pub(super) fn look_around(screen: &Screen, folder: &Path, metrics: SocketAddr) -
     screen.say(
         "  kubectl --context sam auth can-i create managedclustersets/prod --subresource=join",
     )?;
+    screen.say("  kubectl --context c1 get clusterclaims,namespaces")?;
     screen.say("  kubectl get managedclusters --watch")?;
     screen.say(&format!("  curl http://{metrics}/metrics"))?;
     screen.say("\nThe users, each with a context of this name:\n")?;
     for (name, groups, what) in USERS {
         screen.say(&format!("  {name:<5} {what} (group {})", groups.join(", ")))?;
+    }
+    for name in NAMES {
+        screen.say(&format!(
+            "  {name:<5} admin of the managed cluster {name} (group system:masters there)"
+        ))?;
     }
     screen.say("")
 }

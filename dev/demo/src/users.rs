@@ -20,10 +20,10 @@ pub(super) const SET_ADMIN: &str = "sam";
 /// A developer with clusters.
 pub(super) const DEVELOPER: &str = "dev";
 
-/// The agent of the cluster c1.
+/// The agent of the cluster c1, on the hub.
 pub(super) const AGENT: &str = "agent";
 
-/// Names, groups, and roles in the story.
+/// The users of the hub: names, groups, and roles in the story.
 pub(super) const USERS: [(&str, &[&str], &str); 5] = [
     (
         ADMIN,
@@ -43,7 +43,7 @@ pub(super) const USERS: [(&str, &[&str], &str); 5] = [
     (
         AGENT,
         &["system:open-cluster-management:c1"],
-        "agent of the cluster c1: reports its state to the hub",
+        "agent of the cluster c1, as the hub knows it",
     ),
     (ROOT, &["system:masters"], "may do everything"),
 ];
@@ -56,52 +56,73 @@ fn user(name: &str) -> &str {
     }
 }
 
-const HUB: &str = "berth-demo";
+/// The name of the hub in the kubeconfig.
+pub(super) const HUB: &str = "berth-demo";
 
-/// A kubeconfig with a context for each user.
-pub(super) fn kubeconfig(hub: &DevHub) -> anyhow::Result<Kubeconfig> {
-    let users = USERS.map(|(name, groups, _)| {
-        let issued = hub.client_certificate(user(name), groups)?;
-        Ok(NamedAuthInfo {
-            name: name.to_owned(),
-            auth_info: Some(AuthInfo {
-                client_certificate_data: Some(BASE64_STANDARD.encode(issued.certificate_pem)),
-                client_key_data: Some(BASE64_STANDARD.encode(issued.key_pem).into()),
-                ..AuthInfo::default()
-            }),
-            other: BTreeMap::new(),
-        })
-    });
-    Ok(Kubeconfig {
+/// A kubeconfig with a context for each user of the hub, and one for the admin of each managed cluster.
+pub(super) fn kubeconfig(
+    hub: &DevHub,
+    managed: &[(&'static str, DevHub)],
+) -> anyhow::Result<Kubeconfig> {
+    let mut kubeconfig = Kubeconfig {
         api_version: Some("v1".to_owned()),
         kind: Some("Config".to_owned()),
-        clusters: vec![cluster(hub)],
-        auth_infos: users.into_iter().collect::<anyhow::Result<_>>()?,
-        contexts: USERS.map(|(name, _, _)| context(name)).into(),
+        clusters: vec![cluster(HUB, hub)],
         current_context: Some(ADMIN.to_owned()),
         ..Kubeconfig::default()
+    };
+    for (name, groups, _) in USERS {
+        let auth = auth_info(name, hub, user(name), groups)?;
+        kubeconfig.auth_infos.push(auth);
+        kubeconfig.contexts.push(context(name, HUB));
+    }
+    for (name, server) in managed {
+        let auth = auth_info(name, server, "admin", &["system:masters"])?;
+        kubeconfig.auth_infos.push(auth);
+        kubeconfig.clusters.push(cluster(name, server));
+        kubeconfig.contexts.push(context(name, name));
+    }
+    Ok(kubeconfig)
+}
+
+/// The credentials of a user, for a kubeconfig.
+fn auth_info(
+    name: &str,
+    server: &DevHub,
+    user: &str,
+    groups: &[&str],
+) -> anyhow::Result<NamedAuthInfo> {
+    let issued = server.client_certificate(user, groups)?;
+    Ok(NamedAuthInfo {
+        name: name.to_owned(),
+        auth_info: Some(AuthInfo {
+            client_certificate_data: Some(BASE64_STANDARD.encode(issued.certificate_pem)),
+            client_key_data: Some(BASE64_STANDARD.encode(issued.key_pem).into()),
+            ..AuthInfo::default()
+        }),
+        other: BTreeMap::new(),
     })
 }
 
-/// The hub, for a kubeconfig.
-pub(super) fn cluster(hub: &DevHub) -> NamedCluster {
+/// An API server, for a kubeconfig.
+pub(super) fn cluster(name: &str, server: &DevHub) -> NamedCluster {
     NamedCluster {
-        name: HUB.to_owned(),
+        name: name.to_owned(),
         cluster: Some(Cluster {
-            server: Some(hub.url()),
-            certificate_authority_data: Some(BASE64_STANDARD.encode(hub.ca_pem())),
+            server: Some(server.url()),
+            certificate_authority_data: Some(BASE64_STANDARD.encode(server.ca_pem())),
             ..Cluster::default()
         }),
         other: BTreeMap::new(),
     }
 }
 
-/// A user on the hub, for a kubeconfig.
-pub(super) fn context(user: &str) -> NamedContext {
+/// A user on an API server, for a kubeconfig.
+pub(super) fn context(user: &str, cluster: &str) -> NamedContext {
     NamedContext {
         name: user.to_owned(),
         context: Some(Context {
-            cluster: HUB.to_owned(),
+            cluster: cluster.to_owned(),
             user: Some(user.to_owned()),
             ..Context::default()
         }),
@@ -109,12 +130,17 @@ pub(super) fn context(user: &str) -> NamedContext {
     }
 }
 
-/// A client for one of the users.
-pub(super) async fn client(kubeconfig: &Kubeconfig, name: &str) -> anyhow::Result<Client> {
+/// The configuration of a client for this context.
+pub(super) async fn config(kubeconfig: &Kubeconfig, context: &str) -> anyhow::Result<Config> {
     let options = KubeConfigOptions {
-        context: Some(name.to_owned()),
+        context: Some(context.to_owned()),
         ..KubeConfigOptions::default()
     };
-    let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await?;
-    Client::try_from(config).with_context(|| format!("a client for {name}"))
+    Ok(Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await?)
+}
+
+/// A client for this context.
+pub(super) async fn client(kubeconfig: &Kubeconfig, context: &str) -> anyhow::Result<Client> {
+    let config = config(kubeconfig, context).await?;
+    Client::try_from(config).with_context(|| format!("a client for {context}"))
 }

@@ -120,7 +120,8 @@ impl DevHub {
             now: end.clone(),
         };
         let listener = protocol::serve(tcp, tls, app, stopping);
-        let background = background::run(Arc::clone(&world), stop.clone());
+        let background =
+            background::run(Arc::clone(&world), options.first_validities, stop.clone());
         let (end_background, stopped) = (end.clone(), stop.clone());
         let background = tokio::spawn(async move {
             let ended = end_background.run_until_cancelled_owned(background).await;

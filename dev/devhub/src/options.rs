@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use berth_certs::issue::Authority;
 
@@ -21,6 +22,8 @@ pub struct Options {
     pub client_authority: Option<Arc<Authority>>,
     /// Number of events that are kept of each kind, for watches that start at an earlier revision.
     pub history: usize,
+    /// Validities of the first certificates that the signer issues, in this order. Each later one is valid as long as its request asks.
+    pub first_validities: Vec<Duration>,
 }
 
 /// The addresses of Services' ports, by namespace, name and port. devhub runs no pods, so the caller supplies them.
@@ -34,6 +37,7 @@ impl Default for Options {
             services: Services::new(),
             client_authority: None,
             history: 10_000,
+            first_validities: Vec::new(),
         }
     }
 }

@@ -18,19 +18,24 @@ mod signing;
 mod testing;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::World;
 
-/// Runs all of it until cancelled.
-pub(crate) async fn run(world: Arc<World>, cancel: CancellationToken) {
+/// Runs all of it until cancelled. `first_validities`: [`Options::first_validities`](crate::Options::first_validities).
+pub(crate) async fn run(
+    world: Arc<World>,
+    first_validities: Vec<Duration>,
+    cancel: CancellationToken,
+) {
     let (world, cancel) = (&world, &cancel);
     tokio::join!(
         collector::run(Arc::clone(world), cancel.clone()),
         namespaces::run(Arc::clone(world), cancel.clone()),
         definitions::run(Arc::clone(world), cancel.clone()),
         defaults::run(Arc::clone(world), cancel.clone()),
-        signing::run(Arc::clone(world), cancel.clone()),
+        signing::run(Arc::clone(world), first_validities, cancel.clone()),
     );
 }

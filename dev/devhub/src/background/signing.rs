@@ -3,6 +3,7 @@
 //! A request that cannot be signed gets the condition `Failed`. Requests for other signers are ignored. A request that has a
 //! certificate is not signed again.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,20 +30,24 @@ const MIN_VALIDITY: Duration = Duration::from_secs(600);
 const LONG_VALIDITY: Duration = Duration::from_secs(8 * 3600);
 const BACKDATE: Duration = Duration::from_secs(5 * 60);
 
-/// Signs until cancelled.
-pub(super) async fn run(world: Arc<World>, cancel: CancellationToken) {
+/// Signs until cancelled. The first certificates have these validities, whatever is asked for.
+pub(super) async fn run(
+    world: Arc<World>,
+    first_validities: Vec<Duration>,
+    cancel: CancellationToken,
+) {
     tokio::select! {
         () = cancel.cancelled() => {}
-        () = follow(&world) => {}
+        () = follow(&world, first_validities.into()) => {}
     }
 }
 
-async fn follow(world: &World) {
+async fn follow(world: &World, mut first: VecDeque<Duration>) {
     let storage = StorageId(STORAGE.into());
     loop {
         let listed = world.store.all(&storage, None);
         for stored in &listed.items {
-            handle(world, stored);
+            handle(world, stored, &mut first);
         }
         let Ok(mut watch) = world.store.watch(&storage, listed.revision) else {
             continue;
@@ -50,27 +55,38 @@ async fn follow(world: &World) {
         // Until it falls behind the history.
         while let Ok(events) = watch.next().await {
             for event in &events {
-                handle(world, &event.object);
+                handle(world, &event.object, &mut first);
             }
         }
     }
 }
 
 /// Signs one request, if it is to be signed. Who has changed it meanwhile brings it here again.
-fn handle(world: &World, stored: &Stored) {
+fn handle(world: &World, stored: &Stored, first: &mut VecDeque<Duration>) {
     let Some(outcome) = outcome(
         &stored.object,
         world.authenticator.client_ca(),
+        first.front().copied(),
         Timestamp::now(),
     ) else {
         return;
     };
+    let is_signed = !outcome.str_at(&["status", "certificate"]).is_empty();
     let key = Key::new(STORAGE, "", stored.object.name());
-    let _ = world.store.update(&key, stored.revision, outcome);
+    let updated = world.store.update(&key, stored.revision, outcome);
+    if is_signed && updated.is_ok() {
+        first.pop_front();
+    }
 }
 
-/// What becomes of a request: with a certificate, or failed; none when there is nothing to do.
-fn outcome(csr: &Object, authority: &Authority, now: Timestamp) -> Option<Object> {
+/// What becomes of a request: with a certificate, or failed; none when there is nothing to do. `fixed`: the validity of
+/// the certificate, whatever the request asks for.
+fn outcome(
+    csr: &Object,
+    authority: &Authority,
+    fixed: Option<Duration>,
+    now: Timestamp,
+) -> Option<Object> {
     let signed = !csr.str_at(&["status", "certificate"]).is_empty();
     if csr.str_at(&["spec", "signerName"]) != CLIENT_SIGNER
         || signed
@@ -81,7 +97,7 @@ fn outcome(csr: &Object, authority: &Authority, now: Timestamp) -> Option<Object
         return None;
     }
     let mut outcome = csr.clone();
-    match sign(csr, authority, now) {
+    match sign(csr, authority, fixed, now) {
         Ok(pem) => outcome.set(&["status", "certificate"], BASE64_STANDARD.encode(pem)),
         Err(why) => {
             let time = object::time(now);
@@ -110,12 +126,17 @@ fn has(csr: &Object, r#type: &str) -> bool {
         .any(|condition| condition["type"] == r#type && condition["status"] == "True")
 }
 
-fn sign(csr: &Object, authority: &Authority, now: Timestamp) -> Result<String, String> {
+fn sign(
+    csr: &Object,
+    authority: &Authority,
+    fixed: Option<Duration>,
+    now: Timestamp,
+) -> Result<String, String> {
     let usages = usages(csr)?;
     let seconds = csr
         .at(&["spec", "expirationSeconds"])
         .and_then(Value::as_u64);
-    let validity = validity(seconds.map(Duration::from_secs));
+    let validity = fixed.unwrap_or_else(|| validity(seconds.map(Duration::from_secs)));
     let request = request(csr).map_err(|error| error.to_string())?;
     authority
         .sign(&request, &usages, validity, now)
@@ -207,7 +228,7 @@ mod tests {
             ),
         ];
         for (sentence, csr, expected) in rows {
-            let outcome = outcome(&csr, &authority, now);
+            let outcome = outcome(&csr, &authority, None, now);
             assert_eq!(outcome.is_some(), expected, "{sentence}");
         }
     }
@@ -216,28 +237,51 @@ mod tests {
     fn a_certificate_counts_as_long_as_was_asked_for_and_a_year_at_most() {
         let now = Timestamp::now();
         let authority = Authority::new("clients", 2 * YEAR, now).unwrap();
+        let short = Duration::from_secs(80);
         let rows = [
-            (None, YEAR - BACKDATE),
-            (Some(600), Duration::from_secs(600)),
-            (Some(3600), Duration::from_secs(3600)),
-            (Some(10 * 3600), Duration::from_secs(10 * 3600) - BACKDATE),
-            (Some(400 * 24 * 3600), YEAR - BACKDATE),
+            (None, None, YEAR - BACKDATE),
+            (Some(600), None, Duration::from_secs(600)),
+            (Some(3600), None, Duration::from_secs(3600)),
+            (
+                Some(10 * 3600),
+                None,
+                Duration::from_secs(10 * 3600) - BACKDATE,
+            ),
+            (Some(400 * 24 * 3600), None, YEAR - BACKDATE),
+            (Some(3600), Some(short), short),
         ];
-        for (seconds, expected) in rows {
+        for (seconds, fixed, expected) in rows {
             let mut csr = csr(&["client auth", "digital signature"], &["Approved"]);
             if let Some(seconds) = seconds {
                 csr.set(&["spec", "expirationSeconds"], seconds);
             }
-            let signed = outcome(&csr, &authority, now).unwrap();
-            let pem = BASE64_STANDARD.decode(signed.str_at(&["status", "certificate"]));
-            let der = CertificateDer::from_pem_slice(&pem.unwrap()).unwrap();
-            let (_, certificate) = X509Certificate::from_der(&der).unwrap();
-            let left = certificate.validity().not_after.timestamp() - now.as_second();
-            assert_eq!(
-                left,
-                i64::try_from(expected.as_secs()).unwrap(),
-                "{seconds:?}"
-            );
+            let signed = outcome(&csr, &authority, fixed, now).unwrap();
+            assert_eq!(left(&signed, now), expected, "{seconds:?}");
+        }
+    }
+
+    /// How long the certificate is still valid.
+    fn left(signed: &Object, now: Timestamp) -> Duration {
+        let pem = BASE64_STANDARD.decode(signed.str_at(&["status", "certificate"]));
+        let der = CertificateDer::from_pem_slice(&pem.unwrap()).unwrap();
+        let (_, certificate) = X509Certificate::from_der(&der).unwrap();
+        let left = certificate.validity().not_after.timestamp() - now.as_second();
+        Duration::from_secs(left.try_into().unwrap())
+    }
+
+    #[test]
+    fn the_first_certificates_have_the_validities_of_the_options() {
+        let world = crate::background::testing::world();
+        let mut first = VecDeque::from([Duration::from_secs(80)]);
+        for (name, is_first) in [("a", true), ("b", false)] {
+            let key = Key::new(STORAGE, "", name);
+            let mut csr = csr(&["client auth"], &["Approved"]);
+            csr.set(&["metadata", "name"], name);
+            world.store.create(&key, csr).unwrap();
+            handle(&world, &world.store.get(&key).unwrap(), &mut first);
+            let signed = world.store.get(&key).unwrap();
+            let left = left(&signed.object, Timestamp::now());
+            assert_eq!(left <= Duration::from_secs(80), is_first, "{left:?}");
         }
     }
 
@@ -256,12 +300,12 @@ mod tests {
             ),
         ];
         for (usages, words) in rows {
-            let failed = outcome(&csr(usages, &["Approved"]), &authority, now).unwrap();
+            let failed = outcome(&csr(usages, &["Approved"]), &authority, None, now).unwrap();
             assert!(has(&failed, "Failed"));
             let failure = conditions(&failed).last().unwrap();
             assert_eq!(failure["message"], words);
             assert_eq!(failure["reason"], "SignerValidationFailure");
-            assert_eq!(outcome(&failed, &authority, now), None, "once");
+            assert_eq!(outcome(&failed, &authority, None, now), None, "once");
         }
     }
 }

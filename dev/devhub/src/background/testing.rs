@@ -84,7 +84,7 @@ impl AtWork {
     pub(super) async fn start() -> Self {
         let world = Arc::new(world());
         let cancel = CancellationToken::new();
-        let task = tokio::spawn(super::run(Arc::clone(&world), cancel.clone()));
+        let task = tokio::spawn(super::run(Arc::clone(&world), Vec::new(), cancel.clone()));
         let hand = Hand::new(Arc::clone(&world), "tester");
         let at_work = Self {
             world,

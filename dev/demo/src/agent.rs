@@ -1,0 +1,143 @@
+//! The agent of a managed cluster, in a task of its own, with a port for its readiness.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use berth_agent::{Clusters, Counts, Settings, Standing};
+use berth_agent_core::claims::ClaimSettings;
+use berth_agent_core::cluster::Wish;
+use berth_hub::HubApi;
+use berth_reconcile::{Ended, Metrics};
+use berth_serve::{Limits, Listener, Peer, Stop, endpoints};
+use prometheus::Registry;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The namespace of the agent on its cluster.
+pub(super) const NAMESPACE: &str = "open-cluster-management-agent";
+
+/// An agent that can be stopped and started again, as a pod whose node fails.
+pub(super) struct Agent {
+    /// The name of its cluster.
+    pub(super) cluster: &'static str,
+    /// The address of `/readyz`.
+    pub(super) health: SocketAddr,
+    parts: Arc<Parts>,
+    running: Option<(CancellationToken, JoinHandle<Result<(), Ended>>)>,
+    served: CancellationToken,
+    listener: JoinHandle<()>,
+}
+
+/// What each run of the agent needs.
+struct Parts {
+    settings: Settings,
+    clusters: Clusters,
+    metrics: Metrics,
+    counts: Counts,
+    standing: Standing,
+}
+
+// === impl Agent ===
+
+impl Agent {
+    /// Starts the agent of this cluster. Its name on the hub is `agent`.
+    pub(super) async fn start(
+        cluster: &'static str,
+        managed: HubApi,
+        bootstrap: &Path,
+        folder: &Path,
+    ) -> anyhow::Result<Self> {
+        let registry = Registry::new();
+        let standing = Standing::new();
+        let parts = Parts {
+            settings: Settings {
+                cluster_name: Some(cluster.to_owned()),
+                agent_name: Some("agent".to_owned()),
+                namespace: NAMESPACE.to_owned(),
+                hub_secret: "hub-kubeconfig-secret".to_owned(),
+                folder: folder.join(cluster),
+                bootstrap: bootstrap.to_owned(),
+                wish: Wish::default(),
+                expiration_seconds: None,
+                probe_period: Duration::from_secs(60),
+                claims: ClaimSettings::default(),
+                cluster_claims: true,
+                cluster_properties: false,
+                instance: "berth-demo".to_owned(),
+            },
+            clusters: Clusters {
+                management: managed.clone(),
+                managed,
+            },
+            metrics: Metrics::new(&registry)?,
+            counts: Counts::new(&registry, &standing)?,
+            standing: standing.clone(),
+        };
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let health = port.local_addr()?;
+        // The words of `berth agent`.
+        let router = endpoints::health(move || {
+            let wait = standing.state().wait();
+            let text = wait.map_or("managed".to_owned(), |it| format!("waiting: {it}"));
+            async { [("hub", Ok(text))] }
+        });
+        let service = move |_: &Peer| router.clone();
+        let listener = Listener::new(port, None, service, Limits::default().few());
+        let served = CancellationToken::new();
+        let mut agent = Self {
+            cluster,
+            health,
+            parts: Arc::new(parts),
+            running: None,
+            listener: tokio::spawn(listener.serve(Stop::at_once(served.clone()))),
+            served,
+        };
+        agent.run();
+        Ok(agent)
+    }
+
+    /// Runs the agent in a new task.
+    pub(super) fn run(&mut self) {
+        let stop = CancellationToken::new();
+        let (parts, stopped) = (Arc::clone(&self.parts), stop.clone());
+        let task = tokio::spawn(async move {
+            let (metrics, counts) = (parts.metrics.clone(), parts.counts.clone());
+            let (settings, clusters) = (&parts.settings, &parts.clusters);
+            berth_agent::run(
+                settings,
+                clusters,
+                None,
+                metrics,
+                counts,
+                &parts.standing,
+                stopped,
+            )
+            .await
+        });
+        self.running = Some((stop, task));
+    }
+
+    /// Stops the agent, and waits for the end of its task. Its port stays open.
+    pub(super) async fn stop(&mut self) -> anyhow::Result<()> {
+        let Some((stop, task)) = &mut self.running else {
+            return Ok(());
+        };
+        stop.cancel();
+        let ended = task.await;
+        self.running = None;
+        let context = || format!("the agent of {}", self.cluster);
+        ended.with_context(context)?.with_context(context)
+    }
+
+    /// Stops the agent, and closes its port.
+    pub(super) async fn end(mut self) -> anyhow::Result<()> {
+        let stopped = self.stop().await;
+        self.served.cancel();
+        self.listener.await.context("the port of an agent")?;
+        stopped
+    }
+}
