@@ -12,6 +12,8 @@
 
 mod bootstrap;
 mod events;
+mod exchange;
+mod failed;
 mod folder;
 mod joined;
 mod metrics;
@@ -31,7 +33,7 @@ use tracing::{info, warn};
 
 use crate::joined::Joined;
 use crate::registration::{Registered, Registration};
-use crate::store::Store;
+use crate::store::{Secrets, Store};
 
 pub use metrics::Counts;
 pub use settings::Settings;
@@ -61,13 +63,12 @@ pub async fn run(
     standing: &Standing,
     stop: CancellationToken,
 ) -> Result<(), Ended> {
-    let store = Store::new(
+    let secrets = Secrets::new(
         clusters.management.clone(),
         term.clone(),
         &settings.namespace,
-        &settings.hub_secret,
-        &settings.pending_secret(),
     );
+    let store = Store::new(secrets, &settings.hub_secret);
     let (tell, registered) = watch::channel(Registered::default());
     let registration = Registration::new(settings, &store, standing.clone(), tell);
     let joined = async {

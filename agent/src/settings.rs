@@ -36,10 +36,3 @@ pub struct Settings {
     /// The name of this process in Events.
     pub instance: String,
 }
-
-impl Settings {
-    /// The Secret with the key of a request that is not answered yet.
-    pub(crate) fn pending_secret(&self) -> String {
-        format!("{}-pending", self.hub_secret)
-    }
-}
