@@ -33,6 +33,8 @@ pub struct Settings {
     pub cluster_claims: bool,
     /// Report ClusterProperties (about.k8s.io).
     pub cluster_properties: bool,
+    /// Register add-ons, and report their health.
+    pub addons: bool,
     /// The name of this process in Events.
     pub instance: String,
 }

@@ -49,7 +49,7 @@ After the loss of the Lease, it exits with code 0.";
 
 /// Register this cluster with a hub, and report it
 ///
-/// Does the work of OCM's registration agent: asks the hub for a certificate and renews it, renews the cluster's Lease, and reports its health, version, resources and claims. It never stops because the hub is away or the cluster is not accepted: it waits, and says what it waits for.
+/// Does the work of OCM's registration agent: asks the hub for a certificate and renews it, renews the cluster's Lease, and reports its health, version, resources and claims. It registers the cluster's add-ons, and reports whether they work. It never stops because the hub is away or the cluster is not accepted: it waits, and says what it waits for.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub(crate) struct Args {
@@ -97,7 +97,7 @@ pub(crate) struct Args {
     /// Suffixes of reserved names of ClusterClaims, which the limit does not concern (repeatable, or separated by commas)
     #[arg(long, value_name = "SUFFIXES", value_delimiter = ',')]
     reserved_cluster_claim_suffixes: Vec<String>,
-    /// Feature gates, as Gate=true,Gate=false: ClusterClaim (on), ClusterProperty (off)
+    /// Feature gates, as Gate=true,Gate=false: AddonManagement (on), ClusterClaim (on), ClusterProperty (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     /// Address of /healthz, /readyz and /metrics, over TLS; the port may be 'auto' for any free port.
@@ -210,6 +210,7 @@ impl Args {
                 },
                 cluster_claims: gates.cluster_claim,
                 cluster_properties: gates.cluster_property,
+                addons: gates.addon_management,
                 instance: pod_name().unwrap_or(identity),
             },
             warnings,

@@ -22,6 +22,7 @@ pub(super) struct Refused {
     /// Only csr is supported.
     #[arg(long, hide = true)]
     registration_auth: Option<String>,
+    /// Only csr is supported.
     #[arg(long, hide = true)]
     addon_kubeclient_registration_auth: Option<String>,
 }
@@ -75,10 +76,18 @@ impl Refused {
                 "--bootstrap-kubeconfigs: several hubs are not supported; name one hub by --bootstrap-kubeconfig"
             );
         }
-        if let Some(driver) = self.registration_auth.as_deref()
-            && !matches!(driver, "" | "csr")
-        {
-            bail!("--registration-auth: {driver:?} is not supported; the only driver is \"csr\"");
+        for (flag, driver) in [
+            ("registration-auth", &self.registration_auth),
+            (
+                "addon-kubeclient-registration-auth",
+                &self.addon_kubeclient_registration_auth,
+            ),
+        ] {
+            if let Some(driver) = driver.as_deref()
+                && !matches!(driver, "" | "csr")
+            {
+                bail!("--{flag}: {driver:?} is not supported; the only driver is \"csr\"");
+            }
         }
         Ok(())
     }
