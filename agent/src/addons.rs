@@ -1,4 +1,4 @@
-//! Add-ons of the cluster: the agent gets their certificates from the hub, and reports whether they work.
+//! Add-ons of the cluster: the agent gets their certificates and tokens from the hub, and reports whether they work.
 //!
 //! # Guarantees
 //! - Nothing is deleted before the hub has listed the add-ons of the cluster. What the agent made for an add-on is deleted with it, also
@@ -8,7 +8,9 @@
 
 mod lease;
 mod registration;
+mod reporter;
 mod supervisor;
+mod token;
 mod world;
 
 use std::sync::Arc;
@@ -63,9 +65,9 @@ impl AddonManagement<'_> {
             metrics,
             standing,
         } = self;
-        if !settings.addons {
+        let Some(driver) = settings.addons else {
             return std::future::pending().await;
-        }
+        };
         let is_managed = |hub: &HubStanding| *hub == HubStanding::Managed;
         let mut states = standing.subscribe();
         if states.wait_for(|it| is_managed(&it.hub)).await.is_err() {
@@ -77,7 +79,7 @@ impl AddonManagement<'_> {
             return std::future::pending().await;
         };
         let cluster = connection.identity.cluster.as_str();
-        let (world, wanted) = Addons::new(cluster, settings.expiration_seconds);
+        let (world, wanted) = Addons::new(cluster, settings.expiration_seconds, driver);
         let engine = Engine::new(
             world,
             vec![(hub.clone(), None)],

@@ -7,7 +7,7 @@ use berth_agent_core::asked::Asked;
 use berth_agent_core::held::{self, SecretData};
 use berth_agent_core::registration::{Attempt, Credentials, MOST_PENDING, Request};
 use berth_certs::client::{ClientCertificate, ClientKey};
-use berth_hub::{CallError, HubApi};
+use berth_hub::HubApi;
 use berth_reconcile::WatchError;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -215,8 +215,7 @@ impl<'a> Exchange<'a> {
             return Ok(false);
         };
         let data = held::filled(&before.data, asked, kubeconfig, None);
-        let stored = self.store.save(Some(before), data).await;
-        self.saved(stored)?;
+        self.write(data).await?;
         Ok(true)
     }
 
@@ -241,8 +240,7 @@ impl<'a> Exchange<'a> {
         let empty = SecretData::new();
         let before = secret.as_ref().map_or(&empty, |it| &it.data);
         let data = held::filled(before, asked, kubeconfig, Some((&chain, &pending.key)));
-        let stored = self.store.save(secret.as_ref(), data).await;
-        self.saved(stored)?;
+        self.write(data).await?;
         let certificate = ClientCertificate::from_pem(&chain);
         Ok(certificate.ok().map(|it| (it, with)))
     }
@@ -255,7 +253,9 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    fn saved(&mut self, stored: Result<Stored, CallError>) -> Result<(), Failed> {
+    /// Writes the Secret.
+    pub(crate) async fn write(&mut self, data: SecretData) -> Result<(), Failed> {
+        let stored = self.store.save(self.stored(), data).await;
         self.secret = Some(Some(stored.map_err(|error| Failed::here(&error))?));
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use berth_agent::Settings;
+use berth_agent_core::addons::Driver;
 use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
 use berth_lease::LeaseParams;
@@ -31,6 +32,9 @@ const ANNOTATIONS: &str = "agent.open-cluster-management.io";
 
 /// The shortest lifetime of a certificate that Kubernetes' signers issue by default, in seconds.
 const SHORTEST: i32 = 3600;
+
+/// The shortest lifetime of a token that Kubernetes issues, in seconds.
+const SHORTEST_TOKEN: i64 = 600;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,6 +92,12 @@ pub(crate) struct Args {
     /// Lifetime of the certificate to ask for, in seconds; at least 3600 [default: the hub's signer decides]
     #[arg(long, value_name = "SECONDS")]
     client_cert_expiration_seconds: Option<i32>,
+    /// How add-ons are registered with the hub's API server: by certificates (csr), or by tokens of service accounts (token)
+    #[arg(long, value_name = "DRIVER", default_value = "csr")]
+    addon_kubeclient_registration_auth: String,
+    /// Lifetime of the tokens of add-ons to ask for, in seconds; at least 600
+    #[arg(long, value_name = "SECONDS", default_value_t = 31_536_000)]
+    addon_token_expiration_seconds: i64,
     /// Interval of the health checks of the cluster's API server
     #[arg(long, value_name = "DURATION", default_value = "1m")]
     cluster_healthcheck_period: SignedDuration,
@@ -187,6 +197,7 @@ impl Args {
                 "--client-cert-expiration-seconds: {seconds} is less than {SHORTEST}, the shortest lifetime that OCM's hubs accept"
             );
         }
+        let driver = self.addon_driver()?;
         let identity = berth_lease::identity();
         Ok(Given {
             election: self.election.params(&namespace, LEASE, &identity)?,
@@ -210,11 +221,27 @@ impl Args {
                 },
                 cluster_claims: gates.cluster_claim,
                 cluster_properties: gates.cluster_property,
-                addons: gates.addon_management,
+                addons: gates.addon_management.then_some(driver),
                 instance: pod_name().unwrap_or(identity),
             },
             warnings,
         })
+    }
+
+    fn addon_driver(&self) -> anyhow::Result<Driver> {
+        let seconds = self.addon_token_expiration_seconds;
+        let is_allowed = seconds >= SHORTEST_TOKEN;
+        ensure!(
+            is_allowed || self.addon_kubeclient_registration_auth != "token",
+            "--addon-token-expiration-seconds: {seconds} is less than {SHORTEST_TOKEN}, the shortest lifetime that Kubernetes allows"
+        );
+        match self.addon_kubeclient_registration_auth.as_str() {
+            "" | "csr" => Ok(Driver::Csr),
+            "token" => Ok(Driver::Token { seconds }),
+            driver => bail!(
+                "--addon-kubeclient-registration-auth: unknown driver {driver:?}; the drivers are csr and token"
+            ),
+        }
     }
 
     fn wish(&self, warnings: &mut Vec<String>) -> anyhow::Result<Wish> {

@@ -22,16 +22,11 @@ pub(super) struct Refused {
     /// Only csr is supported.
     #[arg(long, hide = true)]
     registration_auth: Option<String>,
-    /// Only csr is supported.
-    #[arg(long, hide = true)]
-    addon_kubeclient_registration_auth: Option<String>,
 }
 
 /// Flags of OCM's agent that are accepted and ignored.
 #[derive(Debug, clap::Args)]
 pub(super) struct WithoutEffect {
-    #[arg(long, hide = true)]
-    addon_token_expiration_seconds: Option<String>,
     #[arg(long, hide = true)]
     bootstrap_kubeconfig_secret: Option<String>,
     #[arg(long, hide = true)]
@@ -76,18 +71,10 @@ impl Refused {
                 "--bootstrap-kubeconfigs: several hubs are not supported; name one hub by --bootstrap-kubeconfig"
             );
         }
-        for (flag, driver) in [
-            ("registration-auth", &self.registration_auth),
-            (
-                "addon-kubeclient-registration-auth",
-                &self.addon_kubeclient_registration_auth,
-            ),
-        ] {
-            if let Some(driver) = driver.as_deref()
-                && !matches!(driver, "" | "csr")
-            {
-                bail!("--{flag}: {driver:?} is not supported; the only driver is \"csr\"");
-            }
+        if let Some(driver) = self.registration_auth.as_deref()
+            && !matches!(driver, "" | "csr")
+        {
+            bail!("--registration-auth: {driver:?} is not supported; the only driver is \"csr\"");
         }
         Ok(())
     }

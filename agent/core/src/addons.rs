@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! - [`fact`]: a ManagedClusterAddOn on the hub, of either version;
-//! - [`wanted`]: its registrations, each a certificate in a Secret on the managed cluster;
+//! - [`wanted`]: its registrations, each a certificate, or a [`token`], in a Secret on the managed cluster;
 //! - [`records`]: which Secrets the agent made, so that it deletes them also after a restart;
 //! - [`health`] and [`status`]: the conditions that the agent writes.
 //!
@@ -13,7 +13,20 @@ pub mod fact;
 pub mod health;
 pub mod records;
 pub mod status;
+pub mod token;
 pub mod wanted;
+
+/// How add-ons are registered with the hub's API server. Other signers always sign certificates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// By certificates.
+    Csr,
+    /// By tokens of service accounts.
+    Token {
+        /// The lifetime to ask for, in seconds.
+        seconds: i64,
+    },
+}
 
 /// The cluster and the namespace that an add-on's agent runs in.
 #[derive(
@@ -25,4 +38,17 @@ pub struct Place {
     pub hosted: bool,
     /// The install namespace.
     pub namespace: String,
+}
+
+// === impl Driver ===
+
+impl Driver {
+    /// Returns its name in the status of add-ons.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Csr => "csr",
+            Self::Token { .. } => "token",
+        }
+    }
 }

@@ -10,18 +10,17 @@ use berth_agent_core::held::{self, Judged};
 use berth_agent_core::registration::{
     ClusterOnHub, Credentials, Decision, Facts, Held, Need, Step, decide,
 };
-use berth_api::GroupVersionResource;
-use berth_hub::{Backoff, HubApi};
-use berth_reconcile::{Item, WatchError, Watched, follow_one};
+use berth_hub::HubApi;
+use berth_reconcile::{WatchError, follow_one};
 use jiff::Timestamp;
-use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::AddonWork;
+use super::reporter::{Reporter, appears};
 use crate::exchange::Exchange;
-use crate::failed::{Failed, PAUSES, UNTOLD};
+use crate::failed::Failed;
 use crate::standing::Wait;
 use crate::store::{Store, Stored};
 
@@ -34,27 +33,7 @@ pub(super) struct Keeper<'a> {
     exchange: Exchange<'a>,
     hub: &'a HubApi,
     kubeconfig: &'a str,
-    work: &'a AddonWork,
-    backoff: Backoff,
-    /// The step that failed last.
-    trouble: Option<Trouble>,
-    told: Option<Told>,
-}
-
-/// A step that failed, until it is tried again.
-struct Trouble {
-    until: Instant,
-    /// It is tried again as soon as the install namespace exists.
-    is_homeless: bool,
-    wait: Wait,
-    rotation: Rotation,
-}
-
-/// A wait, and whether it was reported.
-struct Told {
-    reason: &'static str,
-    since: Instant,
-    is_told: bool,
+    reporter: Reporter<'a>,
 }
 
 type SecretSeen = Option<Result<Option<Stored>, WatchError>>;
@@ -77,10 +56,7 @@ impl<'a> Keeper<'a> {
             exchange: Exchange::new(store),
             hub,
             kubeconfig,
-            work,
-            backoff: Backoff::new(PAUSES.0, PAUSES.1),
-            trouble: None,
-            told: None,
+            reporter: Reporter::new(of, work),
         }
     }
 
@@ -98,11 +74,11 @@ impl<'a> Keeper<'a> {
             loop {
                 let until = self.round(seen.take()).await;
                 let until = until.unwrap_or_else(|| Instant::now() + AGAIN);
-                let is_homeless = self.trouble.as_ref().is_some_and(|it| it.is_homeless);
+                let is_homeless = self.reporter.is_homeless();
                 tokio::select! {
                     _ = secrets.changed() => seen = secrets.borrow_and_update().clone(),
                     () = self.exchange.answered() => {}
-                    () = appears(store.api(), namespace), if is_homeless => self.trouble = None,
+                    () = appears(store.api(), namespace), if is_homeless => self.reporter.try_again(),
                     () = sleep_until(until) => {}
                 }
             }
@@ -120,7 +96,7 @@ impl<'a> Keeper<'a> {
             None => Ok(false),
         };
         match seen {
-            Ok(true) => self.trouble = None,
+            Ok(true) => self.reporter.try_again(),
             Ok(false) => {}
             Err(error) => {
                 let wait = Wait {
@@ -128,34 +104,18 @@ impl<'a> Keeper<'a> {
                     message: format!("Secret {} cannot be read: {error}", self.of.secret),
                 };
                 let rotation = Rotation::failed(&wait);
-                return self.waits(&wait, rotation);
+                return self.reporter.waits(&wait, rotation);
             }
         }
-        if let Some(trouble) = &self.trouble
-            && trouble.until > Instant::now()
-        {
-            let until = trouble.until;
-            let (wait, rotation) = (trouble.wait.clone(), trouble.rotation.clone());
-            let tell = self.waits(&wait, rotation);
-            return Some(tell.map_or(until, |tell| tell.min(until)));
+        if let Some(until) = self.reporter.in_trouble() {
+            return Some(until);
         }
         match self.decide_and_act().await {
             Ok(again) => {
-                self.trouble = None;
-                self.backoff.reset();
+                self.reporter.succeeded();
                 again
             }
-            Err((failed, rotation)) => {
-                let until = Instant::now() + failed.pause(&mut self.backoff);
-                let tell = self.waits(&failed.wait, rotation.clone());
-                self.trouble = Some(Trouble {
-                    until,
-                    is_homeless: failed.is_absent,
-                    wait: failed.wait,
-                    rotation,
-                });
-                Some(tell.map_or(until, |tell| tell.min(until)))
-            }
+            Err((failed, rotation)) => Some(self.reporter.failed(failed, rotation)),
         }
     }
 
@@ -211,7 +171,7 @@ impl<'a> Keeper<'a> {
                 with_new_key,
             } => {
                 let kept = self.exchange.keep(asked, number, with_new_key).await;
-                kept.map_err(|failed| of(self.homeless(failed)))
+                kept.map_err(|failed| of(self.reporter.homeless(failed)))
             }
             Step::Ask { name, .. } => {
                 let made = self.exchange.ask(asked, &name, self.hub).await;
@@ -226,7 +186,7 @@ impl<'a> Keeper<'a> {
             }
             Step::Save => {
                 let saved = self.exchange.save(asked, self.kubeconfig).await;
-                let saved = saved.map_err(|failed| of(self.homeless(failed)))?;
+                let saved = saved.map_err(|failed| of(self.reporter.homeless(failed)))?;
                 if let Some((certificate, _)) = saved {
                     info!(
                         addon = self.of.addon,
@@ -238,22 +198,6 @@ impl<'a> Keeper<'a> {
                 Ok(())
             }
             Step::Forget => self.exchange.forget().await.map_err(of),
-        }
-    }
-
-    /// A Secret that cannot be created because its namespace does not exist.
-    fn homeless(&self, failed: Failed) -> Failed {
-        if !failed.is_absent {
-            return failed;
-        }
-        let message = format!(
-            "namespace {} does not exist: create it, or check who installs add-on {}; the agent goes on as soon as it exists",
-            self.of.place.namespace, self.of.addon
-        );
-        let reason = "AddonNamespaceAbsent";
-        Failed {
-            wait: Wait { reason, message },
-            ..failed
         }
     }
 
@@ -277,12 +221,11 @@ impl<'a> Keeper<'a> {
         });
         let mut tell = None;
         if let Some((wait, rotation)) = waiting {
-            tell = self.waits(&wait, rotation);
+            tell = self.reporter.waits(&wait, rotation);
         } else if let Need::Nothing { .. } = decision.need
             && let (Some(not_before), Some(not_after)) = (judged.not_before, judged.not_after)
         {
-            self.told = None;
-            self.report(Rotation::Good {
+            self.reporter.is_good(Rotation::Good {
                 not_before,
                 not_after,
             });
@@ -293,66 +236,9 @@ impl<'a> Keeper<'a> {
         });
         tell.into_iter().chain(again).min()
     }
-
-    /// Logs and reports a wait that lasts. Returns when to call this again, for one that has just begun.
-    fn waits(&mut self, wait: &Wait, rotation: Rotation) -> Option<Instant> {
-        let told = match &mut self.told {
-            Some(told) if told.reason == wait.reason => told,
-            told => told.insert(Told {
-                reason: wait.reason,
-                since: Instant::now(),
-                is_told: false,
-            }),
-        };
-        let due = told.since + UNTOLD;
-        if !told.is_told && Instant::now() < due {
-            return Some(due);
-        }
-        if !std::mem::replace(&mut told.is_told, true) {
-            let addon = &self.of.addon;
-            warn!(addon, reason = wait.reason, "an add-on waits: {wait}");
-        }
-        self.report(rotation);
-        None
-    }
-
-    fn report(&self, rotation: Rotation) {
-        let of = self.of;
-        (self.work).change(|world, wakes| world.rotates(of, rotation, wakes));
-    }
 }
 
 fn of(failed: Failed) -> (Failed, Rotation) {
     let rotation = Rotation::failed(&failed.wait);
     (failed, rotation)
-}
-
-/// Resolves when the namespace exists, and is not being deleted.
-async fn appears(api: &HubApi, namespace: &str) {
-    let row = Watched::new(
-        "namespaces",
-        GroupVersionResource::new("", "v1", "namespaces"),
-        |item: &Item<'_>| item.parse::<Namespace>(),
-    )
-    .named(namespace);
-    let (sender, mut seen) = watch::channel(false);
-    let follow = follow_one(api, &row, |found| {
-        let is_there = |it: &Namespace| it.metadata.deletion_timestamp.is_none();
-        sender.send_replace(found.is_ok_and(|it| it.as_ref().is_some_and(is_there)));
-    });
-    tokio::select! {
-        never = follow => match never {},
-        _ = seen.wait_for(|is_there| *is_there) => {}
-    }
-}
-
-#[derive(Deserialize)]
-struct Namespace {
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    deletion_timestamp: Option<String>,
 }

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use super::registration::Keeper;
+use super::token::TokenKeeper;
 use super::world::Wanted;
 use super::{AddonWork, lease};
 use crate::Clusters;
@@ -235,8 +236,18 @@ impl<'a> Supervisor<'a> {
                 let store = Store::new(self.secrets(&of.place), &of.secret);
                 let (hub, kubeconfig) = (self.hub.clone(), Arc::clone(&self.kubeconfig));
                 self.tasks.spawn(async move {
-                    let keeper = Keeper::new(&of, &store, &hub, &kubeconfig, &work);
-                    match keeper.run().await {}
+                    let never = match &of.token {
+                        None => {
+                            let keeper = Keeper::new(&of, &store, &hub, &kubeconfig, &work);
+                            keeper.run().await
+                        }
+                        Some(token) => {
+                            let keeper =
+                                TokenKeeper::new(&of, token, &store, &hub, &kubeconfig, &work);
+                            keeper.run().await
+                        }
+                    };
+                    match never {}
                 })
             }
             Task::Lease(addon, place) => {

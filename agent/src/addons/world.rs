@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use berth_agent_core::addons::Place;
 use berth_agent_core::addons::fact::Addon;
 use berth_agent_core::addons::health::{self, Lease};
 use berth_agent_core::addons::status::{self, Rotation};
 use berth_agent_core::addons::wanted::{self, Invalid, Registration};
+use berth_agent_core::addons::{Driver, Place, token};
 use berth_api::plan::{Action, Plan, Target, Write};
 use berth_api::{GroupVersionResource, Now, names};
 use berth_reconcile::{Lane, Meta, Sight, Wakes, World};
@@ -43,6 +43,7 @@ pub(super) struct Wanted {
 pub(super) struct Addons {
     cluster: String,
     expiration_seconds: Option<i32>,
+    driver: Driver,
     /// The hub manages the cluster. Until then it says itself how add-ons stand.
     is_managed: bool,
     addons: BTreeMap<String, Addon>,
@@ -59,11 +60,13 @@ impl Addons {
     pub(super) fn new(
         cluster: &str,
         expiration_seconds: Option<i32>,
+        driver: Driver,
     ) -> (Self, watch::Receiver<Wanted>) {
         let (wanted, receiver) = watch::channel(Wanted::default());
         let addons = Self {
             cluster: cluster.to_owned(),
             expiration_seconds,
+            driver,
             is_managed: true,
             addons: BTreeMap::new(),
             leases: HashMap::new(),
@@ -112,7 +115,7 @@ impl Addons {
             .iter()
             .map(|(name, addon)| (name.as_str(), addon));
         let (registrations, invalid) =
-            wanted::registrations(&self.cluster, self.expiration_seconds, named);
+            wanted::registrations(&self.cluster, self.expiration_seconds, self.driver, named);
         for Invalid { addon, why } in &invalid {
             if !self.invalid.iter().any(|it| it.why == *why) {
                 tracing::warn!(addon, why, "a registration of an add-on cannot be made");
@@ -200,7 +203,9 @@ impl World for Addons {
             .collect();
         own.sort_unstable_by_key(|(it, _)| &it.secret);
         let own = own.into_iter().map(|(_, rotation)| rotation);
-        let rotation = status::rotation(own.chain(&invalid), now);
+        let own: Vec<_> = own.chain(&invalid).collect();
+        let rotation = status::rotation(own.iter().copied(), now);
+        let refreshed = status::refreshed(own, now);
         let lease = self.leases.get(&(key.clone(), addon.place()));
         let health = lease
             .filter(|_| self.is_managed)
@@ -211,7 +216,9 @@ impl World for Addons {
         if let Some(again) = again {
             plan.look_again(now.instant + until(again, now.wall));
         }
-        if let Some(body) = status::patch(addon, rotation.into_iter().chain(available)) {
+        let user = token::user(&self.cluster, key);
+        let conditions = [rotation, refreshed, available].into_iter().flatten();
+        if let Some(body) = status::patch(addon, (self.driver, &user), conditions) {
             plan.writes.push(Write {
                 target: Target {
                     resource: GroupVersionResource::new(GROUP, &addon.version, RESOURCE),
@@ -274,7 +281,7 @@ mod tests {
 
     #[test]
     fn an_add_on_that_is_being_deleted_keeps_its_registrations() {
-        let (mut world, wanted) = Addons::new("c1", None);
+        let (mut world, wanted) = Addons::new("c1", None, Driver::Csr);
         assert_eq!(see(&mut world, addon("1", "u", false)), ["u"]);
         assert!(!wanted.borrow().is_complete);
         assert_eq!(see(&mut world, addon("1", "v", false)), ["v"]);
@@ -291,7 +298,7 @@ mod tests {
 
     #[test]
     fn health_is_reported_while_the_hub_manages_the_cluster() {
-        let (mut world, _wanted) = Addons::new("c1", None);
+        let (mut world, _wanted) = Addons::new("c1", None, Driver::Csr);
         see(&mut world, addon("1", "u", false));
         let key = "x".to_owned();
         assert!(world.decide(&key, now()).is_empty());

@@ -79,6 +79,50 @@ impl World {
         assert_eq!(answer.unwrap().code, 200);
     }
 
+    /// Lets the agents of the cluster ask for tokens of these accounts, as the hub's part of an add-on does.
+    async fn allow_tokens(&self, accounts: &[&str]) {
+        let name = self.name.as_str();
+        let group = "rbac.authorization.k8s.io";
+        let role = json!({
+            "apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": {"name": "tokens"},
+            "rules": [{
+                "apiGroups": [""], "resources": ["serviceaccounts/token"],
+                "resourceNames": accounts, "verbs": ["create"],
+            }],
+        });
+        let binding = json!({
+            "apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": {"name": "tokens"},
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": "tokens"},
+            "subjects": [{
+                "apiGroup": group, "kind": "Group",
+                "name": format!("system:open-cluster-management:{name}"),
+            }],
+        });
+        let path = format!("/apis/{group}/v1/namespaces/{name}");
+        self.hub.create(&format!("{path}/roles"), &role).await;
+        let bindings = format!("{path}/rolebindings");
+        self.hub.create(&bindings, &binding).await;
+    }
+
+    /// Creates an account on the hub, and says so in the status of the add-on.
+    async fn account_is_ready(&self, addon: &str, account: &str) {
+        let object =
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
+        let path = format!("/api/v1/namespaces/{}/serviceaccounts", self.name);
+        let created = self.hub.create(&path, &object).await;
+        let uid = created["metadata"]["uid"].as_str().unwrap();
+        let mut conditions = self.hub.get(addon).await.body["status"]["conditions"].clone();
+        let conditions = conditions.as_array_mut().unwrap();
+        conditions.retain(|it| it["type"] != "TokenInfrastructureReady");
+        conditions.push(json!({
+            "type": "TokenInfrastructureReady", "status": "True", "reason": "Ready",
+            "message": format!("account {account} (UID: {uid}) is ready"),
+            "lastTransitionTime": "2026-01-02T03:04:05Z",
+        }));
+        let status = json!({"status": {"conditions": conditions}});
+        self.hub.patch(&format!("{addon}/status"), status).await;
+    }
+
     /// Waits until a Secret exists on the managed cluster with these keys, and returns it.
     async fn secret_with(&self, path: &str, keys: &[&str]) -> Value {
         self.on_managed(path, &format!("keys {keys:?}"), |it| {
@@ -259,6 +303,62 @@ async fn another_subject_gets_another_certificate() {
     world.hub.release(&addon).await;
     world.hub.delete(&addon).await;
     world.gone_from_managed(&path).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_tokens_an_add_on_gets_one_of_its_account() {
+    let world = World::new().await;
+    let _agent = world
+        .joined(&["--addon-kubeclient-registration-auth=token"])
+        .await;
+    let (name, namespace) = (world.name.as_str(), world.namespace.clone());
+    let addon = world
+        .addon("x", &namespace, json!([{"type": "kubeClient"}]))
+        .await;
+    let client = json!({
+        "driver": "token",
+        "subject": {"user": format!("system:serviceaccount:{name}:x-agent")},
+    });
+    world
+        .hub
+        .once(&addon, "the driver", |it| {
+            it["status"]["registrations"][0]["kubeClient"] == client
+        })
+        .await;
+    let words = world
+        .addon_is(&addon, "TokenRefreshed", "False", "TokenCreationFailed")
+        .await;
+    let wanted = "Failed to create token: condition TokenInfrastructureReady";
+    assert!(words.starts_with(wanted), "{words}");
+
+    world.allow_tokens(&["x-agent"]).await;
+    world.account_is_ready(&addon, "x-agent").await;
+    let path = secret(&namespace, "x-hub-kubeconfig");
+    let first = world
+        .secret_with(&path, &["cluster-name", "kubeconfig", "token"])
+        .await;
+    let kubeconfig = text(&first, "kubeconfig");
+    assert!(
+        kubeconfig.ends_with("    tokenFile: token\n"),
+        "{kubeconfig}"
+    );
+    let words = world
+        .addon_is(&addon, "TokenRefreshed", "True", "AddonTokenRefreshed")
+        .await;
+    let wanted = "Addon token refreshed, expires at ";
+    assert!(words.starts_with(wanted), "{words}");
+
+    // The hub has made another account of the same name.
+    let account = format!("/api/v1/namespaces/{name}/serviceaccounts/x-agent");
+    world.hub.delete(&account).await;
+    world.hub.gone(&account).await;
+    world.account_is_ready(&addon, "x-agent").await;
+    world
+        .on_managed(&path, "another token", |it| {
+            it["data"]["token"] != first["data"]["token"]
+        })
+        .await;
+    assert_eq!(world.csrs().await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -21,7 +21,7 @@ pub struct Record {
     pub place: Place,
     /// Its name.
     pub secret: String,
-    /// [`Asked::mark`](crate::asked::Asked::mark) of what it was made for.
+    /// [`Registration::mark`] of what it was made for.
     pub mark: String,
 }
 
@@ -41,7 +41,7 @@ pub struct Due {
 pub fn due(record: &[Record], wanted: &[Registration], kept: &BTreeSet<String>) -> Due {
     let mut due = Due::default();
     for old in record {
-        let is_wanted = |it: &Registration| it.is_in(old) && it.asked.mark() == old.mark;
+        let is_wanted = |it: &Registration| it.is_in(old) && it.mark() == old.mark;
         if wanted.iter().any(is_wanted) {
             continue;
         }
@@ -79,7 +79,7 @@ impl Registration {
             addon: self.addon.clone(),
             place: self.place.clone(),
             secret: self.secret.clone(),
-            mark: self.asked.mark(),
+            mark: self.mark(),
         }
     }
 
@@ -92,6 +92,7 @@ impl Registration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::addons::Driver;
     use crate::addons::fact::{self, Addon};
     use crate::addons::wanted::registrations;
 
@@ -104,7 +105,7 @@ mod tests {
             }],
             ..Addon::default()
         };
-        let (mut valid, _) = registrations("c1", None, [(addon, &fact)]);
+        let (mut valid, _) = registrations("c1", None, Driver::Csr, [(addon, &fact)]);
         valid.remove(0)
     }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use berth_api::{agents, names};
 
-use super::Place;
 use super::fact::{self, Addon};
+use super::token::{self, Token};
+use super::{Driver, Place};
 use crate::asked::{API_SERVER, Asked, Subject};
 
 /// A registration of an add-on.
@@ -19,6 +20,8 @@ pub struct Registration {
     pub secret: String,
     /// What it asks for.
     pub asked: Asked,
+    /// It gets a token, and not a certificate.
+    pub token: Option<Token>,
 }
 
 /// A registration that cannot be made.
@@ -34,18 +37,31 @@ pub struct Invalid {
 pub fn registrations<'a>(
     cluster: &str,
     expiration_seconds: Option<i32>,
+    driver: Driver,
     addons: impl IntoIterator<Item = (&'a str, &'a Addon)>,
 ) -> (Vec<Registration>, Vec<Invalid>) {
     let mut taken = BTreeSet::new();
     let (mut valid, mut invalid) = (Vec::new(), Vec::new());
     for (name, addon) in addons {
         for wanted in &addon.registrations {
-            let registration = Registration {
+            let mut registration = Registration {
                 addon: name.to_owned(),
                 place: addon.place(),
                 secret: secret(name, wanted.signer.as_deref()),
                 asked: asked(cluster, expiration_seconds, name, wanted),
+                token: None,
             };
+            if let (None, Driver::Token { seconds }) = (&wanted.signer, driver) {
+                registration.asked.subject = Subject {
+                    user: token::user(cluster, name),
+                    ..Subject::default()
+                };
+                registration.token = Some(Token {
+                    account: token::account(name),
+                    uid: token::uid(addon),
+                    seconds,
+                });
+            }
             // The names come from the hub. They are parts of paths, and of a query.
             let mut problems = names::dns1123_label(&addon.namespace);
             problems.extend(names::dns1123_subdomain(&registration.secret));
@@ -72,6 +88,20 @@ pub fn registrations<'a>(
         }
     }
     (valid, invalid)
+}
+
+// === impl Registration ===
+
+impl Registration {
+    /// Returns a digest of what it asks for: a Secret for something else is of no use.
+    #[must_use]
+    pub fn mark(&self) -> String {
+        let mark = self.asked.mark();
+        match &self.token {
+            None => mark,
+            Some(_) => format!("token-{mark}"),
+        }
+    }
 }
 
 fn secret(addon: &str, signer: Option<&str>) -> String {
@@ -137,7 +167,7 @@ mod tests {
             fact::Registration::default(),
             signed_by("example.com/a/b"),
         ]);
-        let (valid, invalid) = registrations("c1", Some(3600), [("x", &addon)]);
+        let (valid, invalid) = registrations("c1", Some(3600), Driver::Csr, [("x", &addon)]);
         assert_eq!(invalid, []);
         let [client, custom] = &valid[..] else {
             panic!("{valid:?}")
@@ -168,6 +198,24 @@ mod tests {
             assert_eq!(registration.asked.has_kubeconfig, has_kubeconfig);
             assert_eq!(registration.asked.expiration_seconds, Some(3600));
         }
+    }
+
+    #[test]
+    fn with_tokens_other_signers_still_sign_certificates() {
+        let addon = addon(vec![
+            fact::Registration::default(),
+            signed_by("example.com/s"),
+        ]);
+        let driver = Driver::Token { seconds: 600 };
+        let (valid, _) = registrations("c1", None, driver, [("x", &addon)]);
+        let (csr, _) = registrations("c1", None, Driver::Csr, [("x", &addon)]);
+        let token = valid[0].token.as_ref().unwrap();
+        assert_eq!((token.account.as_str(), token.seconds), ("x-agent", 600));
+        let user = "system:serviceaccount:c1:x-agent";
+        assert_eq!(valid[0].asked.subject.user, user);
+        assert_eq!(valid[0].secret, csr[0].secret);
+        assert_ne!(valid[0].mark(), csr[0].mark());
+        assert_eq!(valid[1], csr[1]);
     }
 
     #[test]
@@ -218,7 +266,7 @@ mod tests {
                 "asked for twice",
             ),
         ] {
-            let (_, invalid) = registrations("c1", None, [(name, &addon)]);
+            let (_, invalid) = registrations("c1", None, Driver::Csr, [(name, &addon)]);
             assert_eq!(invalid.len(), 1, "{sentence}: {invalid:?}");
             assert!(invalid[0].why.contains(words), "{sentence}: {invalid:?}");
         }
