@@ -35,7 +35,11 @@ pub(crate) async fn tell(store: &Store, settings: &Settings, wait: &Wait) {
         "/apis/events.k8s.io/v1/namespaces/{}/events",
         settings.namespace
     );
-    if let Err(error) = store.send(Call::post(path, body.to_string())).await {
+    if let Err(error) = store
+        .secrets()
+        .send(Call::post(path, body.to_string()))
+        .await
+    {
         debug!(reason = wait.reason, %error, "an Event was not sent");
     }
 }

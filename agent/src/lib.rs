@@ -3,15 +3,19 @@
 //! # Shape
 //! What is decided is in `berth-agent-core`, as plain functions. Here is the rest:
 //! - `registration`: the certificate, from the first request to each renewal, by the bootstrap kubeconfig and two Secrets;
-//! - `joined`: the Lease, the report and the managed namespaces, over a connection with this certificate.
+//! - `joined`: the Lease, the report and the managed namespaces, over a connection with this certificate;
+//! - `addons`: certificates and health of the cluster's add-ons, over the same.
 //!
 //! # Guarantees
 //! - [`run`] ends when it is stopped, when its term is over, or when a task broke; never because something is missing or away.
 //! - What the agent waits for is in its [`Standing`], in the log, in an Event on its cluster, and in a metric.
 //! - Secrets, files and reports are those of OCM's agent, so that either goes on where the other was.
 
+mod addons;
 mod bootstrap;
 mod events;
+mod exchange;
+mod failed;
 mod folder;
 mod joined;
 mod metrics;
@@ -29,9 +33,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use crate::addons::AddonManagement;
 use crate::joined::Joined;
 use crate::registration::{Registered, Registration};
-use crate::store::Store;
+use crate::store::{Secrets, Store};
 
 pub use metrics::Counts;
 pub use settings::Settings;
@@ -61,13 +66,12 @@ pub async fn run(
     standing: &Standing,
     stop: CancellationToken,
 ) -> Result<(), Ended> {
-    let store = Store::new(
+    let secrets = Secrets::new(
         clusters.management.clone(),
         term.clone(),
         &settings.namespace,
-        &settings.hub_secret,
-        &settings.pending_secret(),
     );
+    let store = Store::new(secrets, &settings.hub_secret);
     let (tell, registered) = watch::channel(Registered::default());
     let registration = Registration::new(settings, &store, standing.clone(), tell);
     let joined = async {
@@ -89,10 +93,18 @@ pub async fn run(
                 standing: standing.clone(),
                 registered: registered.clone(),
             };
+            let addons = AddonManagement {
+                settings,
+                clusters,
+                term: term.clone(),
+                metrics: metrics.clone(),
+                standing: standing.clone(),
+            };
             let end = CancellationToken::new();
             let other = registered.wait_for(|it| it.connection.as_ref() != Some(&connection));
             tokio::select! {
                 ended = joined.run(&connection, end.clone()) => ended?,
+                ended = addons.run(&connection, end.clone()) => ended?,
                 _ = other => end.cancel(),
             }
         }

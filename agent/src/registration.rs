@@ -10,14 +10,15 @@ mod steps;
 
 use std::time::Duration;
 
+use berth_agent_core::asked::Asked;
 use berth_agent_core::held::{self, Judged};
 use berth_agent_core::identity::Identity;
 use berth_agent_core::registered::HubStanding;
 use berth_agent_core::registration::{
-    ClusterOnHub, Credentials, Decision, Facts, Held, Need, Request, decide, is_refused_for_good,
+    ClusterOnHub, Credentials, Decision, Facts, Held, Need, decide, is_refused_for_good,
 };
 use berth_agent_core::rotation::Standing as Age;
-use berth_hub::{Backoff, CallError, HubApi};
+use berth_hub::{Backoff, HubApi};
 use berth_reconcile::{WatchError, follow_one};
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -26,26 +27,15 @@ use tracing::{info, warn};
 
 use crate::bootstrap::{self, Bootstrap};
 use crate::events;
+use crate::exchange::Exchange;
+use crate::failed::{Failed, PAUSES, UNTOLD};
 use crate::folder::Folder;
-use crate::request::{Followed, Seen};
 use crate::settings::Settings;
 use crate::standing::{Standing, State, Wait};
-use crate::store::{Pending, Store, Stored};
-
-/// The first pause after a failure, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
-
-/// The pause after the hub refused a step. A person has to act first.
-const AFTER_REFUSAL: Duration = Duration::from_secs(120);
+use crate::store::{Store, Stored};
 
 /// How often the hub is asked whether the ManagedCluster exists, while the agent has no certificate.
 const CLUSTER_AGAIN: Duration = Duration::from_secs(300);
-
-/// How long a wait lasts before it is logged. A hub signs in less.
-const UNTOLD: Duration = Duration::from_secs(2);
-
-/// How long the number of pending requests counts.
-const COUNT_AGAIN: Duration = Duration::from_secs(300);
 
 /// What the rest of the agent needs of the registration: the hub that it may call with the files in the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,21 +65,14 @@ pub(crate) struct Registered {
 /// The registration of one cluster.
 pub(crate) struct Registration<'a> {
     settings: &'a Settings,
-    store: &'a Store,
+    exchange: Exchange<'a>,
     folder: Folder,
     standing: Standing,
     tell: watch::Sender<Registered>,
     bootstrap: Bootstrap,
     identity: Option<Identity>,
-    /// The hub Secret. `None`: not known yet.
-    secret: Option<Option<Stored>>,
     /// The last good content of the hub Secret, which is also in the folder.
     memory: held::SecretData,
-    /// `None`: not known yet.
-    pending: Option<Option<Pending>>,
-    followed: Option<Followed>,
-    /// The number of pending requests, and when they were counted.
-    others_pending: (usize, Instant),
     cluster: ClusterOnHub,
     cluster_asked: Option<Instant>,
     refused_since: Option<Timestamp>,
@@ -106,14 +89,6 @@ struct Told {
     reason: &'static str,
     since: Instant,
     is_told: bool,
-}
-
-/// A step that failed.
-#[derive(Debug)]
-pub(crate) struct Failed {
-    wait: Wait,
-    is_refusal: bool,
-    retry_after: Option<Duration>,
 }
 
 /// The Secret as the watch reports it.
@@ -133,15 +108,11 @@ impl<'a> Registration<'a> {
             bootstrap: Bootstrap::new(settings.bootstrap.clone()),
             memory: folder.read(),
             settings,
-            store,
+            exchange: Exchange::new(store),
             folder,
             standing,
             tell,
             identity: None,
-            secret: None,
-            pending: None,
-            followed: None,
-            others_pending: (0, Instant::now()),
             cluster: ClusterOnHub::Unknown,
             cluster_asked: None,
             refused_since: None,
@@ -155,8 +126,9 @@ impl<'a> Registration<'a> {
     /// Runs until it is dropped.
     pub(crate) async fn run(mut self) {
         let (sender, mut secrets) = watch::channel::<SecretSeen>(None);
-        let row = self.store.watched_hub_secret();
-        let follow = follow_one(self.store.api(), &row, |seen| {
+        let store = self.exchange.store;
+        let row = store.watched_secret();
+        let follow = follow_one(store.api(), &row, |seen| {
             sender.send_replace(Some(seen));
         });
         let work = async {
@@ -170,7 +142,7 @@ impl<'a> Registration<'a> {
                 tokio::select! {
                     _ = secrets.changed() => seen = secrets.borrow_and_update().clone(),
                     () = refusal_changed(&mut standings, self.refused_since.is_some()) => {}
-                    () = answered(self.followed.as_mut()) => {}
+                    () = self.exchange.answered() => {}
                     () = sleep_until(until) => {}
                 }
             }
@@ -210,14 +182,7 @@ impl<'a> Registration<'a> {
                 again
             }
             Err(failed) => {
-                let pause = self.backoff.pause();
-                let pause = if failed.is_refusal {
-                    AFTER_REFUSAL.mul_f64(0.75 + 0.5 * fastrand::f64())
-                } else {
-                    pause
-                };
-                let pause = failed.retry_after.map_or(pause, |asked| pause.max(asked));
-                let until = Instant::now() + pause;
+                let until = Instant::now() + failed.pause(&mut self.backoff);
                 let tell = self.waits_for(Some(failed.wait)).await;
                 self.trouble = Some(until);
                 Some(tell.map_or(until, |tell| tell.min(until)))
@@ -227,58 +192,40 @@ impl<'a> Registration<'a> {
 
     /// Takes what the watch reports of the hub Secret. Returns true if that is news.
     async fn see_secret(&mut self, seen: Result<Option<Stored>, WatchError>) -> bool {
-        let seen = match seen {
-            Ok(seen) => seen,
+        match self.exchange.see_secret(seen).await {
+            Ok(is_news) => is_news,
             Err(error) => {
-                // What was read before is still true, as far as the agent knows.
-                if self.secret.is_none() {
-                    let message = format!("the agent's Secret cannot be read: {error}");
-                    let reason = "SecretUnreadable";
-                    self.waits_for(Some(Wait { reason, message })).await;
-                }
-                return false;
+                let message = format!("the agent's Secret cannot be read: {error}");
+                let reason = "SecretUnreadable";
+                self.waits_for(Some(Wait { reason, message })).await;
+                false
             }
-        };
-        let known = self.secret.iter().flatten().next();
-        let seen = match (seen, known) {
-            // The watch may lag behind the agent's own write.
-            (Some(seen), Some(known)) if known.is_newer_than(&seen) => return false,
-            (None, Some(_)) => match self.store.hub_secret().await {
-                Ok(stored) => stored,
-                Err(_) => return false,
-            },
-            (seen, _) => seen,
-        };
-        let is_news = self.secret.as_ref() != Some(&seen);
-        self.secret = Some(seen);
-        is_news
+        }
     }
 
     /// Decides until nothing is due now. Returns when to look again.
     async fn decide_and_act(&mut self) -> Result<Option<Instant>, Failed> {
         // Each step changes what the next decision is made of. More than these would be a circle.
         for _ in 0..16 {
-            if self.secret.is_none() {
+            if self.exchange.secret.is_none() {
                 return Ok(None);
             }
-            if self.pending.is_none() {
-                let pending = self.store.pending().await;
-                self.pending = Some(pending.map_err(|error| Failed::here(&error))?);
-            }
+            self.exchange.read_pending().await?;
             let identity = self.identify()?;
+            let asked = Asked::of_cluster(&identity, self.settings.expiration_seconds);
             let hub = match self.bootstrap.hub() {
                 Ok(hub) => hub.clone(),
                 Err(why) => {
                     // The certificate may be good: the agent goes on with it.
                     let message = why.to_owned();
-                    self.connect_with_memory(&identity);
+                    self.connect_with_memory(&identity, &asked);
                     return Err(Failed::of("BootstrapKubeconfigUnusable", message));
                 }
             };
             let now = Timestamp::now();
-            let judged = self.judged(&identity, now);
-            self.publish(&identity, &judged, &hub);
-            self.follow(&identity, &judged).await?;
+            let judged = self.judged(&asked, now);
+            self.publish(&identity, &asked, &judged, &hub);
+            self.follow(&asked, &judged).await?;
             if matches!(
                 judged.held,
                 Held::Unusable(_) | Held::Certificate(Age::Expired)
@@ -286,12 +233,12 @@ impl<'a> Registration<'a> {
             {
                 self.look_for_cluster(&hub.api, &identity).await;
             }
-            let decision = self.decision(&identity, &judged, &hub.kubeconfig, now);
+            let decision = self.decision(&asked, &judged, &hub.kubeconfig, now);
             if decision.steps.is_empty() {
                 return Ok(self.rest(decision, now).await);
             }
             for step in decision.steps {
-                self.carry_out(step, &identity, &hub).await?;
+                self.carry_out(step, &asked, &hub).await?;
             }
         }
         Err(Failed::of(
@@ -305,10 +252,9 @@ impl<'a> Registration<'a> {
         if let Some(identity) = &self.identity {
             return Ok(identity.clone());
         }
-        let stored = self.secret.iter().flatten().next();
+        let stored = self.exchange.stored();
         let stored = |key| stored.and_then(|it| held::name(&it.data, key));
-        let (pending_cluster, pending_agent) =
-            Store::names_of(self.pending.iter().flatten().next());
+        let (pending_cluster, pending_agent) = Store::names_of(self.exchange.pending());
         let settings = self.settings;
         let cluster = (settings.cluster_name.as_deref())
             .or_else(|| stored(held::CLUSTER_NAME))
@@ -331,14 +277,14 @@ impl<'a> Registration<'a> {
     }
 
     /// Judges the hub Secret. One that was lost, or spoilt, counts as due for renewal while the folder has a good certificate.
-    fn judged(&self, identity: &Identity, now: Timestamp) -> Judged {
+    fn judged(&self, asked: &Asked, now: Timestamp) -> Judged {
         let empty = held::SecretData::new();
-        let stored = self.secret.iter().flatten().next();
-        let judged = held::judge(stored.map_or(&empty, |it| &it.data), identity, now);
+        let stored = self.exchange.stored();
+        let judged = held::judge(stored.map_or(&empty, |it| &it.data), asked, now);
         if !matches!(judged.held, Held::Unusable(_)) {
             return judged;
         }
-        let remembered = held::judge(&self.memory, identity, now);
+        let remembered = held::judge(&self.memory, asked, now);
         match remembered.held {
             Held::Certificate(Age::Fresh { .. } | Age::Due) => Judged {
                 held: Held::Certificate(Age::Due),
@@ -349,7 +295,13 @@ impl<'a> Registration<'a> {
     }
 
     /// Takes a good Secret into use: writes the folder, and tells the rest of the agent.
-    fn publish(&mut self, identity: &Identity, judged: &Judged, hub: &bootstrap::Hub) {
+    fn publish(
+        &mut self,
+        identity: &Identity,
+        asked: &Asked,
+        judged: &Judged,
+        hub: &bootstrap::Hub,
+    ) {
         self.standing.certificate_ends(judged.not_after);
         if matches!(
             judged.held,
@@ -359,10 +311,10 @@ impl<'a> Registration<'a> {
             self.connected(None);
             return;
         }
-        let stored = self.secret.iter().flatten().next();
+        let stored = self.exchange.stored();
         let good = stored.filter(|it| {
             !matches!(
-                held::judge(&it.data, identity, Timestamp::now()).held,
+                held::judge(&it.data, asked, Timestamp::now()).held,
                 Held::Unusable(_)
             )
         });
@@ -387,18 +339,18 @@ impl<'a> Registration<'a> {
     }
 
     /// Goes on with a good certificate while the bootstrap kubeconfig cannot be read.
-    fn connect_with_memory(&mut self, identity: &Identity) {
+    fn connect_with_memory(&mut self, identity: &Identity, asked: &Asked) {
         if self.tell.borrow().connection.is_some() {
             return;
         }
-        let judged = self.judged(identity, Timestamp::now());
+        let judged = self.judged(asked, Timestamp::now());
         if matches!(
             judged.held,
             Held::Unusable(_) | Held::Certificate(Age::Expired)
         ) {
             return;
         }
-        if let Some(stored) = self.secret.iter().flatten().next() {
+        if let Some(stored) = self.exchange.stored() {
             self.memory = stored.data.clone();
         }
         if self.folder.write(&self.memory).is_err() {
@@ -430,48 +382,33 @@ impl<'a> Registration<'a> {
 
     fn decision(
         &self,
-        identity: &Identity,
+        asked: &Asked,
         judged: &Judged,
         kubeconfig: &str,
         now: Timestamp,
     ) -> Decision {
-        let stored = self.secret.iter().flatten().next();
+        let stored = self.exchange.stored();
         // A Secret without a certificate is written with the next one.
         let is_current = stored.is_none_or(|it| {
-            matches!(held::judge(&it.data, identity, now).held, Held::Unusable(_))
-                || held::filled(&it.data, identity, kubeconfig, None) == it.data
+            matches!(held::judge(&it.data, asked, now).held, Held::Unusable(_))
+                || held::filled(&it.data, asked, kubeconfig, None) == it.data
         });
-        let pending = self.pending.iter().flatten().next();
-        let request = match (&self.followed, pending) {
-            (Some(followed), Some(pending)) => followed.now().judge(identity, &pending.key, now),
-            _ => Request::Unknown,
-        };
         let facts = Facts {
-            identity,
+            asked,
             held: judged.held,
             held_key: judged.key,
             is_current,
             refused_since: self.refused_since,
-            attempt: pending.map(Pending::attempt),
-            request,
-            // After some time they are counted again.
-            others_pending: match self.others_pending {
-                (count, at) if at.elapsed() < COUNT_AGAIN => count,
-                _ => 0,
-            },
+            attempt: self.exchange.attempt(),
+            request: self.exchange.request(asked, now),
+            others_pending: self.exchange.others_pending(),
             cluster: self.cluster.clone(),
         };
         decide(&facts, now)
     }
 
     /// Follows the request under way, with the credentials that are due.
-    async fn follow(&mut self, identity: &Identity, judged: &Judged) -> Result<(), Failed> {
-        let pending = self.pending.iter().flatten().next();
-        let Some(pending) = pending else {
-            self.followed = None;
-            return Ok(());
-        };
-        let name = pending.attempt().csr_name(&identity.cluster);
+    async fn follow(&mut self, asked: &Asked, judged: &Judged) -> Result<(), Failed> {
         let is_good = matches!(judged.held, Held::Certificate(it) if it != Age::Expired);
         let is_refused =
             (self.refused_since).is_some_and(|since| is_refused_for_good(since, Timestamp::now()));
@@ -479,15 +416,10 @@ impl<'a> Registration<'a> {
             true => Credentials::Hub,
             false => Credentials::Bootstrap,
         };
-        if self
-            .followed
-            .as_ref()
-            .is_some_and(|it| it.name == name && it.with == with)
-        {
-            return Ok(());
+        if self.exchange.pending().is_some() {
+            let api = self.api(with).await?;
+            self.exchange.follow(asked, with, &api);
         }
-        let api = self.api(with).await?;
-        self.followed = Some(Followed::start(api, name, with));
         Ok(())
     }
 
@@ -517,16 +449,10 @@ impl<'a> Registration<'a> {
 
     /// Why the request cannot be seen, if that is so.
     fn unseen_request(&self) -> Option<Wait> {
-        let followed = self.followed.as_ref()?;
-        let Seen::Failed(error) = followed.now() else {
-            return None;
-        };
+        let (name, error) = self.exchange.unseen_request()?;
         Some(Wait {
             reason: "HubAway",
-            message: format!(
-                "CertificateSigningRequest {} cannot be read: {error}",
-                followed.name
-            ),
+            message: format!("CertificateSigningRequest {name} cannot be read: {error}"),
         })
     }
 
@@ -555,7 +481,7 @@ impl<'a> Registration<'a> {
         }
         told.is_told = true;
         warn!(reason = wait.reason, "waiting: {}", wait.message);
-        events::tell(self.store, self.settings, &wait).await;
+        events::tell(self.exchange.store, self.settings, &wait).await;
         None
     }
 
@@ -584,55 +510,9 @@ async fn refusal_changed(standings: &mut watch::Receiver<State>, is_refused: boo
     }
 }
 
-/// Resolves when the hub has another answer to the request; never without one.
-async fn answered(followed: Option<&mut Followed>) {
-    match followed {
-        Some(followed) => followed.changed().await,
-        None => std::future::pending().await,
-    }
-}
-
 /// Five lower-case letters and digits, as OCM's agent has them.
 fn new_agent_name() -> String {
     const CHARACTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let character = |_| char::from(CHARACTERS[fastrand::usize(..CHARACTERS.len())]);
     (0..5).map(character).collect()
-}
-
-// === impl Failed ===
-
-impl Failed {
-    fn of(reason: &'static str, message: String) -> Self {
-        Self {
-            wait: Wait { reason, message },
-            is_refusal: false,
-            retry_after: None,
-        }
-    }
-
-    /// A call to the cluster that the agent runs in.
-    fn here(error: &CallError) -> Self {
-        Self::of_call("SecretUnwritable", "the agent's own cluster", error)
-    }
-
-    /// A call to the hub.
-    fn on_hub(error: &CallError) -> Self {
-        let reason = match error.code() {
-            401 => "BootstrapCredentialsRefused",
-            403 => "RequestRefused",
-            _ => "HubAway",
-        };
-        Self::of_call(reason, "the hub", error)
-    }
-
-    fn of_call(reason: &'static str, whose: &str, error: &CallError) -> Self {
-        Self {
-            wait: Wait {
-                reason,
-                message: format!("{whose}: {error}"),
-            },
-            is_refusal: matches!(error.code(), 401 | 403),
-            retry_after: error.retry_after(),
-        }
-    }
 }

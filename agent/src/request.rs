@@ -1,12 +1,12 @@
-//! The CertificateSigningRequest of the agent on the hub: created, and followed until it is answered.
+//! A CertificateSigningRequest of the agent on the hub: created, and followed until it is answered.
 
 use std::sync::Arc;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use berth_agent_core::identity::Identity;
+use berth_agent_core::asked::Asked;
 use berth_agent_core::registration::{Credentials, Request};
 use berth_agent_core::request::StoredRequest;
-use berth_api::{GroupVersionResource, groups, labels};
+use berth_api::{GroupVersionResource, groups};
 use berth_certs::client::ClientKey;
 use berth_certs::csr::Csr;
 use berth_hub::{Call, CallError, HubApi};
@@ -98,11 +98,11 @@ impl Drop for Followed {
 
 impl Seen {
     /// Judges the request that was made with this key.
-    pub(crate) fn judge(&self, identity: &Identity, key: &ClientKey, now: Timestamp) -> Request {
+    pub(crate) fn judge(&self, asked: &Asked, key: &ClientKey, now: Timestamp) -> Request {
         match self {
             Self::Unknown | Self::Failed(_) => Request::Unknown,
             Self::Absent => Request::Absent,
-            Self::Stored(stored) => stored.judge(identity, key, now),
+            Self::Stored(stored) => stored.judge(asked, key, now),
         }
     }
 }
@@ -117,24 +117,24 @@ pub(crate) fn create(body: &serde_json::Value) -> Call {
     Call::post(PATH, body.to_string())
 }
 
-/// Counts the pending requests with the agent's own user name in them, but for this one. Of very many, some are counted.
+/// Counts the pending requests with the user name that is asked for in them, but for this one. Of very many, some are counted.
 ///
 /// OCM's agent counts all requests with the label of its cluster, so that anyone who may create requests can stop its renewals.
 pub(crate) async fn others_pending(
     api: &HubApi,
-    identity: &Identity,
+    asked: &Asked,
     but: &str,
 ) -> Result<usize, CallError> {
-    let label = labels::CLUSTER_NAME.replace('/', "%2F");
-    let cluster = &identity.cluster;
-    let list = Call::get(format!(
-        "{PATH}?labelSelector={label}%3D{cluster}&limit={MOST_READ}"
-    ));
+    let encoded = [('/', "%2F"), ('=', "%3D"), (',', "%2C"), ('!', "%21")];
+    let selector = encoded
+        .into_iter()
+        .fold(asked.selector(), |text, (from, to)| text.replace(from, to));
+    let list = Call::get(format!("{PATH}?labelSelector={selector}&limit={MOST_READ}"));
     let answer = api.call(list).await?;
     let list: List = answer.json()?;
     let is_own = |it: &&Listed| {
         let pem = BASE64_STANDARD.decode(&it.spec.request).unwrap_or_default();
-        Csr::from_pem(&pem).is_ok_and(|csr| csr.common_name() == identity.user())
+        Csr::from_pem(&pem).is_ok_and(|csr| csr.common_name() == asked.subject.user)
     };
     let others = list.items.iter().filter(|it| it.metadata.name != but);
     Ok(others

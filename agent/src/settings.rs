@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use berth_agent_core::addons::Driver;
 use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
 
@@ -33,13 +34,8 @@ pub struct Settings {
     pub cluster_claims: bool,
     /// Report ClusterProperties (about.k8s.io).
     pub cluster_properties: bool,
+    /// Register add-ons in this way, and report their health. `None`: leave them alone.
+    pub addons: Option<Driver>,
     /// The name of this process in Events.
     pub instance: String,
-}
-
-impl Settings {
-    /// The Secret with the key of a request that is not answered yet.
-    pub(crate) fn pending_secret(&self) -> String {
-        format!("{}-pending", self.hub_secret)
-    }
 }

@@ -1,11 +1,11 @@
-//! The agent's two Secrets on the cluster that it runs in: its identity for the hub, and the key of a request under way.
+//! The Secrets of a registration: one with the certificate, and one with the key of a request under way.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
+use berth_agent_core::asked::Asked;
 use berth_agent_core::held::{self, SecretData};
-use berth_agent_core::identity::Identity;
 use berth_agent_core::registration::Attempt;
 use berth_api::GroupVersionResource;
 use berth_certs::client::ClientKey;
@@ -21,13 +21,22 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// The key of [`Attempt::number`].
 const NUMBER: &str = "csr-number";
 
-/// The agent's Secrets.
-pub(crate) struct Store {
+/// The key of [`Asked::mark`], for add-ons: what they ask for may change.
+const MARK: &str = "asked";
+
+/// The Secrets of a namespace.
+#[derive(Clone)]
+pub(crate) struct Secrets {
     api: HubApi,
     term: Option<Term>,
     namespace: String,
-    hub_secret: String,
-    pending_secret: String,
+}
+
+/// A Secret with a certificate, and the one beside it with the key of a request that is not answered yet.
+pub(crate) struct Store {
+    secrets: Secrets,
+    secret: String,
+    pending: String,
 }
 
 /// A Secret as it is stored.
@@ -57,110 +66,19 @@ struct Metadata {
     resource_version: Option<String>,
 }
 
-// === impl Store ===
+// === impl Secrets ===
 
-impl Store {
+impl Secrets {
     /// Writes only during `term`; without one, no other process may run the agent.
-    pub(crate) fn new(
-        api: HubApi,
-        term: Option<Term>,
-        namespace: &str,
-        hub_secret: &str,
-        pending_secret: &str,
-    ) -> Self {
+    pub(crate) fn new(api: HubApi, term: Option<Term>, namespace: &str) -> Self {
         Self {
             api,
             term,
             namespace: namespace.to_owned(),
-            hub_secret: hub_secret.to_owned(),
-            pending_secret: pending_secret.to_owned(),
         }
     }
 
-    pub(crate) fn api(&self) -> &HubApi {
-        &self.api
-    }
-
-    /// The row that selects the hub Secret.
-    pub(crate) fn watched_hub_secret(&self) -> Watched<Stored> {
-        let kind = GroupVersionResource::new("", "v1", "secrets");
-        let read = |item: &Item<'_>| item.parse().map(Stored::of);
-        Watched::new("secrets", kind, read)
-            .within(self.namespace.as_str())
-            .named(&self.hub_secret)
-    }
-
-    /// Reads the hub Secret.
-    pub(crate) async fn hub_secret(&self) -> Result<Option<Stored>, CallError> {
-        self.read(&self.hub_secret).await
-    }
-
-    /// Reads the request that is under way. `None`: there is no such Secret, or it has no key that can be read.
-    pub(crate) async fn pending(&self) -> Result<Option<Pending>, CallError> {
-        Ok(self.read(&self.pending_secret).await?.and_then(Pending::of))
-    }
-
-    /// Reads the names that an interrupted registration uses.
-    pub(crate) fn names_of(pending: Option<&Pending>) -> (Option<&str>, Option<&str>) {
-        let name = |key| pending.and_then(|it| held::name(&it.stored.data, key));
-        (name(held::CLUSTER_NAME), name(held::AGENT_NAME))
-    }
-
-    /// Keeps a request that is about to be made.
-    pub(crate) async fn keep(
-        &self,
-        key: ClientKey,
-        number: u32,
-        identity: &Identity,
-        before: Option<&Pending>,
-    ) -> Result<Pending, CallError> {
-        let data = SecretData::from([
-            (held::PRIVATE_KEY.to_owned(), key.to_pem().into_bytes()),
-            (NUMBER.to_owned(), number.to_string().into_bytes()),
-            (
-                held::CLUSTER_NAME.to_owned(),
-                identity.cluster.clone().into_bytes(),
-            ),
-            (
-                held::AGENT_NAME.to_owned(),
-                identity.agent.clone().into_bytes(),
-            ),
-        ]);
-        let name = &self.pending_secret;
-        let stored = match self
-            .write(name, before.map(|it| &it.stored), data.clone())
-            .await
-        {
-            // One without a key that can be read is there.
-            Err(error) if error.is_conflict() => {
-                let before = self.read(name).await?;
-                self.write(name, before.as_ref(), data).await?
-            }
-            written => written?,
-        };
-        Ok(Pending {
-            key,
-            number,
-            stored,
-        })
-    }
-
-    /// Writes the hub Secret. Fails with a conflict if it is no longer as `before`.
-    pub(crate) async fn save(
-        &self,
-        before: Option<&Stored>,
-        data: SecretData,
-    ) -> Result<Stored, CallError> {
-        self.write(&self.hub_secret, before, data).await
-    }
-
-    /// Deletes the request that was under way.
-    pub(crate) async fn forget(&self) -> Result<(), CallError> {
-        let delete = Call::delete(self.path(&self.pending_secret), "");
-        optional(self.send(delete).await).map(|_| ())
-    }
-
-    async fn read(&self, name: &str) -> Result<Option<Stored>, CallError> {
+    pub(crate) async fn read(&self, name: &str) -> Result<Option<Stored>, CallError> {
         let read = Call::get(self.path(name)).within(LONGEST);
         let Some(answer) = optional(self.api.call(read).await)? else {
             return Ok(None);
@@ -168,7 +86,8 @@ impl Store {
         Ok(Some(Stored::of(answer.json()?)))
     }
 
-    async fn write(
+    /// Writes a Secret. Fails with a conflict if it is no longer as `before`.
+    pub(crate) async fn write(
         &self,
         name: &str,
         before: Option<&Stored>,
@@ -203,6 +122,12 @@ impl Store {
         Ok(Stored::of(answer.json()?))
     }
 
+    /// Deletes a Secret, if it exists.
+    pub(crate) async fn delete(&self, name: &str) -> Result<(), CallError> {
+        let delete = Call::delete(self.path(name), "");
+        optional(self.send(delete).await).map(|_| ())
+    }
+
     /// Sends a write, within the term.
     pub(crate) async fn send(&self, call: Call) -> Result<berth_hub::Answer, CallError> {
         let within = match &self.term {
@@ -218,6 +143,104 @@ impl Store {
     fn path(&self, name: &str) -> String {
         format!("/api/v1/namespaces/{}/secrets/{name}", self.namespace)
     }
+}
+
+// === impl Store ===
+
+impl Store {
+    pub(crate) fn new(secrets: Secrets, secret: &str) -> Self {
+        Self {
+            secrets,
+            secret: secret.to_owned(),
+            pending: pending_name(secret),
+        }
+    }
+
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    pub(crate) fn api(&self) -> &HubApi {
+        &self.secrets.api
+    }
+
+    /// The row that selects the Secret.
+    pub(crate) fn watched_secret(&self) -> Watched<Stored> {
+        let kind = GroupVersionResource::new("", "v1", "secrets");
+        let read = |item: &Item<'_>| item.parse().map(Stored::of);
+        Watched::new("secrets", kind, read)
+            .within(self.secrets.namespace.as_str())
+            .named(&self.secret)
+    }
+
+    /// Reads the Secret.
+    pub(crate) async fn secret(&self) -> Result<Option<Stored>, CallError> {
+        self.secrets.read(&self.secret).await
+    }
+
+    /// Reads the request that is under way. `None`: there is no such Secret, or it has no key that can be read.
+    pub(crate) async fn pending(&self) -> Result<Option<Pending>, CallError> {
+        let stored = self.secrets.read(&self.pending).await?;
+        Ok(stored.and_then(Pending::of))
+    }
+
+    /// Reads the names that an interrupted registration uses.
+    pub(crate) fn names_of(pending: Option<&Pending>) -> (Option<&str>, Option<&str>) {
+        let name = |key| pending.and_then(|it| held::name(&it.stored.data, key));
+        (name(held::CLUSTER_NAME), name(held::AGENT_NAME))
+    }
+
+    /// Keeps a request that is about to be made.
+    pub(crate) async fn keep(
+        &self,
+        key: ClientKey,
+        number: u32,
+        asked: &Asked,
+        before: Option<&Pending>,
+    ) -> Result<Pending, CallError> {
+        let mut data = asked.names();
+        data.extend([
+            (held::PRIVATE_KEY.to_owned(), key.to_pem().into_bytes()),
+            (NUMBER.to_owned(), number.to_string().into_bytes()),
+        ]);
+        if asked.addon.is_some() {
+            data.insert(MARK.to_owned(), asked.mark().into_bytes());
+        }
+        let name = &self.pending;
+        let before = before.map(|it| &it.stored);
+        let stored = match self.secrets.write(name, before, data.clone()).await {
+            // One without a key that can be read is there.
+            Err(error) if error.is_conflict() => {
+                let before = self.secrets.read(name).await?;
+                self.secrets.write(name, before.as_ref(), data).await?
+            }
+            written => written?,
+        };
+        Ok(Pending {
+            key,
+            number,
+            stored,
+        })
+    }
+
+    /// Writes the Secret. Fails with a conflict if it is no longer as `before`.
+    pub(crate) async fn save(
+        &self,
+        before: Option<&Stored>,
+        data: SecretData,
+    ) -> Result<Stored, CallError> {
+        self.secrets.write(&self.secret, before, data).await
+    }
+
+    /// Deletes the request that was under way.
+    pub(crate) async fn forget(&self) -> Result<(), CallError> {
+        self.secrets.delete(&self.pending).await
+    }
+}
+
+/// The name of the Secret with the key of a request that is not answered yet, beside the one for the certificate.
+pub(crate) fn pending_name(secret: &str) -> String {
+    format!("{secret}-pending")
 }
 
 // === impl Stored ===
@@ -257,6 +280,11 @@ impl Pending {
             number,
             stored,
         })
+    }
+
+    /// Returns true if the request is for this signer and subject. The cluster's own never change.
+    pub(crate) fn is_for(&self, asked: &Asked) -> bool {
+        asked.addon.is_none() || held::name(&self.stored.data, MARK) == Some(&asked.mark())
     }
 
     pub(crate) fn attempt(&self) -> Attempt {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use berth_agent::Settings;
+use berth_agent_core::addons::Driver;
 use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
 use berth_lease::LeaseParams;
@@ -32,6 +33,9 @@ const ANNOTATIONS: &str = "agent.open-cluster-management.io";
 /// The shortest lifetime of a certificate that Kubernetes' signers issue by default, in seconds.
 const SHORTEST: i32 = 3600;
 
+/// The shortest lifetime of a token that Kubernetes issues, in seconds.
+const SHORTEST_TOKEN: i64 = 600;
+
 const EXAMPLES: &str = "\
 Examples:
   # In a pod of the managed cluster, as OCM's operator starts it
@@ -52,7 +56,7 @@ After the loss of the Lease, it exits with code 0.";
 
 /// Register this cluster with a hub, and report it
 ///
-/// Does the work of OCM's registration agent: asks the hub for a certificate and renews it, renews the cluster's Lease, and reports its health, version, resources and claims. It never stops because the hub is away or the cluster is not accepted: it waits, and says what it waits for.
+/// Does the work of OCM's registration agent: asks the hub for a certificate and renews it, renews the cluster's Lease, and reports its health, version, resources and claims. It registers the cluster's add-ons, and reports whether they work. It never stops because the hub is away or the cluster is not accepted: it waits, and says what it waits for.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
@@ -98,6 +102,12 @@ pub(crate) struct Args {
     /// Lifetime of the certificate to ask for, in seconds; at least 3600 [default: the hub's signer decides]
     #[arg(long, value_name = "SECONDS")]
     client_cert_expiration_seconds: Option<i32>,
+    /// How add-ons are registered with the hub's API server: by certificates (csr), or by tokens of service accounts (token)
+    #[arg(long, value_name = "DRIVER", default_value = "csr")]
+    addon_kubeclient_registration_auth: String,
+    /// Lifetime of the tokens of add-ons to ask for, in seconds; at least 600
+    #[arg(long, value_name = "SECONDS", default_value_t = 31_536_000)]
+    addon_token_expiration_seconds: i64,
     /// Interval of the health checks of the cluster's API server
     #[arg(long, value_name = "DURATION", default_value = "1m")]
     cluster_healthcheck_period: SignedDuration,
@@ -107,7 +117,7 @@ pub(crate) struct Args {
     /// Suffixes of reserved names of ClusterClaims, which the limit does not concern (repeatable, or separated by commas)
     #[arg(long, value_name = "SUFFIXES", value_delimiter = ',')]
     reserved_cluster_claim_suffixes: Vec<String>,
-    /// Feature gates, as Gate=true,Gate=false: ClusterClaim (on), ClusterProperty (off)
+    /// Feature gates, as Gate=true,Gate=false: AddonManagement (on), ClusterClaim (on), ClusterProperty (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     /// Address of /healthz, /readyz and /metrics, over TLS; the port may be 'auto' for any free port.
@@ -203,6 +213,7 @@ impl Args {
                 "--client-cert-expiration-seconds: {seconds} is less than {SHORTEST}, the shortest lifetime that OCM's hubs accept"
             );
         }
+        let driver = self.addon_driver()?;
         let identity = berth_lease::identity();
         Ok(Given {
             election: self.election.params(&namespace, LEASE, &identity)?,
@@ -227,10 +238,27 @@ impl Args {
                 },
                 cluster_claims: gates.cluster_claim,
                 cluster_properties: gates.cluster_property,
+                addons: gates.addon_management.then_some(driver),
                 instance: pod_name().unwrap_or(identity),
             },
             warnings,
         })
+    }
+
+    fn addon_driver(&self) -> anyhow::Result<Driver> {
+        let seconds = self.addon_token_expiration_seconds;
+        let is_allowed = seconds >= SHORTEST_TOKEN;
+        ensure!(
+            is_allowed || self.addon_kubeclient_registration_auth != "token",
+            "--addon-token-expiration-seconds: {seconds} is less than {SHORTEST_TOKEN}, the shortest lifetime that Kubernetes allows"
+        );
+        match self.addon_kubeclient_registration_auth.as_str() {
+            "" | "csr" => Ok(Driver::Csr),
+            "token" => Ok(Driver::Token { seconds }),
+            driver => bail!(
+                "--addon-kubeclient-registration-auth: unknown driver {driver:?}; the drivers are csr and token"
+            ),
+        }
     }
 
     fn wish(&self, warnings: &mut Vec<String>) -> anyhow::Result<Wish> {

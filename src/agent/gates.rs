@@ -11,12 +11,13 @@ const WITHOUT_EFFECT: [&str; 5] = [
     "V1beta1CSRAPICompatibility",
 ];
 
-/// Gates of OCM's agent that are not supported yet, and whether OCM's agent has them on.
-const NOT_SUPPORTED: [(&str, bool); 2] = [("AddonManagement", true), ("MultipleHubs", false)];
+/// A gate of OCM's agent that is not supported yet. OCM's agent has it off.
+const NOT_SUPPORTED: &str = "MultipleHubs";
 
 /// The feature gates of the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Gates {
+    pub(super) addon_management: bool,
     pub(super) cluster_claim: bool,
     pub(super) cluster_property: bool,
     /// Warnings for the log.
@@ -30,6 +31,7 @@ impl Gates {
     /// A value is not `Gate=true` or `Gate=false` of a known gate.
     pub(super) fn parse(values: &[String]) -> anyhow::Result<Self> {
         let mut gates = Self {
+            addon_management: true,
             cluster_claim: true,
             cluster_property: false,
             warnings: Vec::new(),
@@ -37,17 +39,18 @@ impl Gates {
         for pair in pairs(values) {
             let (gate, on) = pair?;
             match gate {
+                "AddonManagement" => gates.addon_management = on,
                 "ClusterClaim" => gates.cluster_claim = on,
                 "ClusterProperty" => gates.cluster_property = on,
                 gate if WITHOUT_EFFECT.contains(&gate) => {}
-                gate if NOT_SUPPORTED.iter().any(|(name, _)| *name == gate) => {
+                NOT_SUPPORTED => {
                     if on {
                         let warning = format!("feature gate {gate} is not supported and stays off");
                         gates.warnings.push(warning);
                     }
                 }
                 gate => anyhow::bail!(
-                    "--feature-gates: unknown gate {gate:?}; the gates of the agent are ClusterClaim and ClusterProperty"
+                    "--feature-gates: unknown gate {gate:?}; the gates of the agent are AddonManagement, ClusterClaim and ClusterProperty"
                 ),
             }
         }
@@ -59,10 +62,11 @@ impl Gates {
 mod tests {
     use super::*;
 
-    fn parse(values: &[&str]) -> Result<(bool, bool, usize), String> {
+    fn parse(values: &[&str]) -> Result<(bool, bool, bool, usize), String> {
         let values: Vec<_> = values.iter().map(ToString::to_string).collect();
         let gates = Gates::parse(&values).map_err(|error| error.to_string())?;
         Ok((
+            gates.addon_management,
             gates.cluster_claim,
             gates.cluster_property,
             gates.warnings.len(),
@@ -72,22 +76,26 @@ mod tests {
     #[test]
     fn gates_are_those_of_ocms_agent() {
         for (values, expected) in [
-            (&[][..], (true, false, 0)),
+            (&[][..], (true, true, false, 0)),
             (
                 &["ClusterClaim=false,ClusterProperty=true"],
-                (false, true, 0),
+                (true, false, true, 0),
             ),
             (
                 &["ClusterProperty=true", "ClusterProperty=false"],
-                (true, false, 0),
+                (true, true, false, 0),
             ),
             (
                 &["V1beta1CSRAPICompatibility=true,RawFeedbackJsonString=true"],
-                (true, false, 0),
+                (true, true, false, 0),
             ),
             (
                 &["AddonManagement=true,MultipleHubs=false"],
-                (true, false, 1),
+                (true, true, false, 0),
+            ),
+            (
+                &["AddonManagement=false,MultipleHubs=true"],
+                (false, true, false, 1),
             ),
         ] {
             assert_eq!(parse(values), Ok(expected), "{values:?}");

@@ -22,15 +22,11 @@ pub(super) struct Refused {
     /// Only csr is supported.
     #[arg(long, hide = true)]
     registration_auth: Option<String>,
-    #[arg(long, hide = true)]
-    addon_kubeclient_registration_auth: Option<String>,
 }
 
 /// Flags of OCM's agent that are accepted and ignored.
 #[derive(Debug, clap::Args)]
 pub(super) struct WithoutEffect {
-    #[arg(long, hide = true)]
-    addon_token_expiration_seconds: Option<String>,
     #[arg(long, hide = true)]
     bootstrap_kubeconfig_secret: Option<String>,
     #[arg(long, hide = true)]

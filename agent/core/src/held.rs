@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use berth_certs::client::{ClientCertificate, ClientKey};
 use jiff::Timestamp;
 
-use crate::identity::Identity;
+use crate::asked::Asked;
 use crate::registration::{Fault, Held};
 use crate::rotation::Validity;
 
@@ -35,13 +35,15 @@ pub struct Judged {
     pub held: Held,
     /// SHA-256 of the public key of the private key, if that can be read.
     pub key: Option<[u8; 32]>,
+    /// When the certificate begins, if it can be read.
+    pub not_before: Option<Timestamp>,
     /// When the certificate ends, if it can be read.
     pub not_after: Option<Timestamp>,
 }
 
-/// Judges the certificate in the Secret, as the certificate of this agent.
+/// Judges the certificate in the Secret, as the one that is asked for.
 #[must_use]
-pub fn judge(data: &SecretData, identity: &Identity, now: Timestamp) -> Judged {
+pub fn judge(data: &SecretData, asked: &Asked, now: Timestamp) -> Judged {
     let key = data.get(PRIVATE_KEY).map(|pem| ClientKey::from_pem(pem));
     let key = key.map(|key| key.ok().map(|key| key.fingerprint()));
     let certificate = data
@@ -51,6 +53,7 @@ pub fn judge(data: &SecretData, identity: &Identity, now: Timestamp) -> Judged {
         return Judged {
             held: Held::Unusable(Fault::Missing),
             key: key.flatten(),
+            not_before: None,
             not_after: None,
         };
     };
@@ -58,12 +61,14 @@ pub fn judge(data: &SecretData, identity: &Identity, now: Timestamp) -> Judged {
         return Judged {
             held: Held::Unusable(Fault::Unreadable),
             key,
+            not_before: None,
             not_after: None,
         };
     };
     Judged {
-        held: standing(&certificate, key, identity, now),
+        held: standing(&certificate, key, asked, now),
         key,
+        not_before: Some(certificate.not_before),
         not_after: Some(certificate.not_after),
     }
 }
@@ -72,7 +77,7 @@ pub fn judge(data: &SecretData, identity: &Identity, now: Timestamp) -> Judged {
 pub(crate) fn standing(
     certificate: &ClientCertificate,
     key: Option<[u8; 32]>,
-    identity: &Identity,
+    asked: &Asked,
     now: Timestamp,
 ) -> Held {
     match key {
@@ -80,7 +85,7 @@ pub(crate) fn standing(
         Some(key) if key != certificate.key => return Held::Unusable(Fault::OtherKey),
         Some(_) => {}
     }
-    if !identity.is_subject(&certificate.common_name, &certificate.organizations) {
+    if !asked.subject.is_of(certificate) {
         return Held::Unusable(Fault::OtherSubject);
     }
     let validity = Validity {
@@ -91,18 +96,23 @@ pub(crate) fn standing(
 }
 
 /// Returns the data of the Secret with this certificate and key, and with everything else that the agent keeps there. Unknown keys stay.
+///
+/// `kubeconfig`: for a Secret that has one.
 #[must_use]
 pub fn filled(
     stored: &SecretData,
-    identity: &Identity,
+    asked: &Asked,
     kubeconfig: &str,
     pair: Option<(&[u8], &ClientKey)>,
 ) -> SecretData {
     let mut data = stored.clone();
     let mut set = |key: &str, value: &[u8]| data.insert(key.to_owned(), value.to_vec());
-    set(KUBECONFIG, kubeconfig.as_bytes());
-    set(CLUSTER_NAME, identity.cluster.as_bytes());
-    set(AGENT_NAME, identity.agent.as_bytes());
+    if asked.has_kubeconfig {
+        set(KUBECONFIG, kubeconfig.as_bytes());
+    }
+    for (key, name) in asked.names() {
+        set(&key, &name);
+    }
     if let Some((certificate, key)) = pair {
         set(CERTIFICATE, certificate);
         set(PRIVATE_KEY, key.to_pem().as_bytes());

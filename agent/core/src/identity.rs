@@ -64,17 +64,6 @@ impl Identity {
             agents::ALL.to_owned(),
         ]
     }
-
-    /// Returns true if a certificate with this subject is the agent's.
-    #[must_use]
-    pub fn is_subject<S: AsRef<str>>(&self, common_name: &str, organizations: &[S]) -> bool {
-        let mut groups: Vec<&str> = organizations.iter().map(AsRef::as_ref).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        let mut own = self.groups();
-        own.sort_unstable();
-        common_name == self.user() && groups == own
-    }
 }
 
 impl std::error::Error for InvalidIdentity {}
@@ -106,29 +95,7 @@ mod tests {
             "system:open-cluster-management:managed-clusters",
         ];
         assert_eq!(identity.groups(), groups);
-        let [one, all] = groups;
         let user = identity.user();
-        for (common_name, organizations, expected) in [
-            (user.as_str(), vec![one, all], true),
-            (&user, vec![all, one], true),
-            (&user, vec![all, one, all], true),
-            (&user, vec![one], false),
-            (&user, vec![one, all, "system:masters"], false),
-            (&user, vec![], false),
-            (
-                "system:open-cluster-management:c1:a2",
-                vec![one, all],
-                false,
-            ),
-            (
-                "system:open-cluster-management:c1:a1:",
-                vec![one, all],
-                false,
-            ),
-        ] {
-            let is_own = identity.is_subject(common_name, &organizations);
-            assert_eq!(is_own, expected, "{common_name} {organizations:?}");
-        }
         assert_eq!(agents::cluster_of(&user), Some("c1"));
     }
 

@@ -8,6 +8,8 @@
 //! formats, conditions with their reasons and messages. Where OCM loses or misreports something, the documentation of the
 //! function says so.
 
+pub mod addons;
+pub mod asked;
 pub mod availability;
 pub mod claims;
 pub mod cluster;

@@ -1,4 +1,4 @@
-//! Registration: how the agent gets its certificate from the hub, the first one and each next one.
+//! Registration: how the agent gets a certificate from the hub, the first one and each next one, for itself and for add-ons.
 //!
 //! [`decide`] takes what is known and says what to do next. It is asked again whenever something has changed, and at the time that it
 //! names. Everything that it needs later is kept on the cluster before the hub is asked: the key, and the number of the attempt, from
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::identity::Identity;
+use crate::asked::Asked;
 use crate::rotation::Standing;
 
 pub use waiting::Waiting;
@@ -35,13 +35,13 @@ pub const MOST_PENDING: usize = 10;
 /// What is known. All of it is read from the cluster and from the hub; nothing is kept between two decisions.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
-    /// Who the agent is.
-    pub identity: &'a Identity,
-    /// The certificate in the hub Secret.
+    /// What is asked for.
+    pub asked: &'a Asked,
+    /// The certificate in the Secret.
     pub held: Held,
     /// SHA-256 of its public key, if the key is there.
     pub held_key: Option<[u8; 32]>,
-    /// The kubeconfig and the names in the hub Secret are those that the agent would write.
+    /// The kubeconfig and the names in the Secret are those that the agent would write.
     pub is_current: bool,
     /// Since when the hub refuses this certificate with 401.
     pub refused_since: Option<Timestamp>,
@@ -49,9 +49,9 @@ pub struct Facts<'a> {
     pub attempt: Option<Attempt>,
     /// What the hub knows of the attempt's CSR.
     pub request: Request,
-    /// The pending CSRs with the agent's own user name in them, without that of the attempt.
+    /// The pending CSRs with the user name that is asked for in them, without that of the attempt.
     pub others_pending: usize,
-    /// The ManagedCluster on the hub.
+    /// The ManagedCluster on the hub. It exists for add-ons.
     pub cluster: ClusterOnHub,
 }
 
@@ -231,8 +231,9 @@ pub fn decide(facts: &Facts<'_>, now: Timestamp) -> Decision {
             }
             return decision;
         }
-        Need::Renewal => Credentials::Hub,
-        Need::Bootstrap(_) => Credentials::Bootstrap,
+        Need::Bootstrap(_) if facts.asked.addon.is_none() => Credentials::Bootstrap,
+        // The agent asks for its add-ons.
+        Need::Bootstrap(_) | Need::Renewal => Credentials::Hub,
     };
     let is_saved = |attempt: &Attempt| facts.held_key == Some(attempt.key);
     if facts.attempt.as_ref().is_some_and(is_saved) {
@@ -282,11 +283,12 @@ fn after(time: Timestamp, pause: Duration) -> Timestamp {
 impl Attempt {
     /// Returns the name of the CSR. It follows from the key, so asking twice makes one; and it is never cut, unlike a generated one.
     #[must_use]
-    pub fn csr_name(&self, cluster: &str) -> String {
+    pub fn csr_name(&self, asked: &Asked) -> String {
         let key: String = self.key[..8].iter().map(|it| format!("{it:02x}")).collect();
+        let prefix = asked.prefix();
         match self.number {
-            0 => format!("{cluster}-{key}"),
-            number => format!("{cluster}-{key}-{number}"),
+            0 => format!("{prefix}{key}"),
+            number => format!("{prefix}{key}-{number}"),
         }
     }
 }
@@ -325,8 +327,7 @@ impl Decision {
             });
             return;
         };
-        let csr = attempt.csr_name(&facts.identity.cluster);
-        let cluster = facts.identity.cluster.clone();
+        let csr = attempt.csr_name(facts.asked);
         match &facts.request {
             Request::Unknown => {}
             Request::Absent if facts.others_pending >= MOST_PENDING => self.waits(
@@ -336,8 +337,11 @@ impl Decision {
                 Some(after(now, FIRST_PAUSE)),
             ),
             Request::Absent => self.steps.push(Step::Ask { name: csr, with }),
-            Request::Pending => self.waits(Waiting::Approval { csr, cluster }, None),
-            Request::Unsigned => self.waits(Waiting::Signature { csr }, None),
+            Request::Pending => self.waits(Waiting::approval(csr, facts.asked), None),
+            Request::Unsigned => {
+                let signer = facts.asked.signer.clone();
+                self.waits(Waiting::Signature { csr, signer }, None);
+            }
             Request::Issued => self.steps.push(Step::Save),
             Request::IssuedWrongly { why, at } => {
                 let waiting = Waiting::WrongCertificate { csr, why: *why };

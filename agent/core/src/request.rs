@@ -4,20 +4,16 @@
 pub(crate) mod tests;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use berth_api::labels;
 use berth_certs::client::{ClientCertificate, ClientKey, Wanted};
 use berth_certs::issue::IssueError;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::asked::Asked;
 use crate::held;
-use crate::identity::Identity;
 use crate::registration::{Fault, Held, Request};
 use crate::rotation::Standing;
-
-/// The signer of client certificates for the API server.
-pub const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
 /// A CertificateSigningRequest, as far as the agent reads it.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -44,39 +40,36 @@ struct Condition {
 
 /// Returns the object to create.
 ///
-/// `expiration_seconds`: the wanted lifetime of the certificate; `None` leaves it to the signer.
-///
 /// # Errors
 /// The request cannot be signed.
-pub fn body(
-    name: &str,
-    identity: &Identity,
-    key: &ClientKey,
-    expiration_seconds: Option<i32>,
-) -> Result<Value, IssueError> {
-    let [cluster, all] = identity.groups();
+pub fn body(name: &str, asked: &Asked, key: &ClientKey) -> Result<Value, IssueError> {
     let pem = key.request(&Wanted {
-        common_name: &identity.user(),
-        organizations: &[&cluster, &all],
-        ..Wanted::default()
+        common_name: &asked.subject.user,
+        organizations: &references(&asked.subject.groups),
+        units: &references(&asked.subject.units),
+        dns_names: &references(&asked.subject.dns_names),
     })?;
     let mut body = json!({
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
         "metadata": {
             "name": name,
-            "labels": {labels::CLUSTER_NAME: identity.cluster},
+            "labels": asked.labels(),
         },
         "spec": {
             "request": BASE64_STANDARD.encode(pem),
-            "signerName": SIGNER,
+            "signerName": asked.signer,
             "usages": ["digital signature", "key encipherment", "client auth"],
         },
     });
-    if let Some(seconds) = expiration_seconds {
+    if let Some(seconds) = asked.expiration_seconds {
         body["spec"]["expirationSeconds"] = json!(seconds);
     }
     Ok(body)
+}
+
+fn references(texts: &[String]) -> Vec<&str> {
+    texts.iter().map(String::as_str).collect()
 }
 
 // === impl StoredRequest ===
@@ -84,7 +77,7 @@ pub fn body(
 impl StoredRequest {
     /// Judges the hub's answer to the request that was made with this key.
     #[must_use]
-    pub fn judge(&self, identity: &Identity, key: &ClientKey, now: Timestamp) -> Request {
+    pub fn judge(&self, asked: &Asked, key: &ClientKey, now: Timestamp) -> Request {
         let condition = |type_: &str| self.status.conditions.iter().find(|it| it.r#type == type_);
         let message = |it: &Condition| it.message.clone().unwrap_or_default();
         let at = |it: &Condition| it.time().unwrap_or(now);
@@ -106,7 +99,7 @@ impl StoredRequest {
         let Some(chain) = self.certificate() else {
             return Request::Unsigned;
         };
-        match fault(&chain, identity, key, now) {
+        match fault(&chain, asked, key, now) {
             None => Request::Issued,
             Some(why) => Request::IssuedWrongly {
                 why,
@@ -129,11 +122,11 @@ impl StoredRequest {
 }
 
 /// Returns why the certificate cannot be used.
-fn fault(chain: &[u8], identity: &Identity, key: &ClientKey, now: Timestamp) -> Option<Fault> {
+fn fault(chain: &[u8], asked: &Asked, key: &ClientKey, now: Timestamp) -> Option<Fault> {
     let Ok(certificate) = ClientCertificate::from_pem(chain) else {
         return Some(Fault::Unreadable);
     };
-    match held::standing(&certificate, Some(key.fingerprint()), identity, now) {
+    match held::standing(&certificate, Some(key.fingerprint()), asked, now) {
         Held::Unusable(fault) => Some(fault),
         Held::Certificate(Standing::Expired) => Some(Fault::Expired),
         // One that is not valid yet will be: the clocks differ.

@@ -59,6 +59,17 @@ impl Validity {
     }
 }
 
+/// Returns OCM's message about a certificate that was renewed, with times as Go writes them.
+#[must_use]
+pub fn rotated(not_before: Timestamp, not_after: Timestamp) -> String {
+    let go = |time: Timestamp| time.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string();
+    format!(
+        "client certificate rotated starting from {} to {}",
+        go(not_before),
+        go(not_after)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -1,5 +1,6 @@
 //! `berth agent`: the built binary, on a managed cluster, with a hub on which our reconcilers run.
 
+mod addons;
 mod joining;
 mod keeping;
 mod reporting;

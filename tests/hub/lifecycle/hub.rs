@@ -570,7 +570,11 @@ fn crd(group: &str, version: &str, kind: &str) -> Value {
                     "type": "object",
                     "properties": {
                         "spec": any,
-                        "status": {"type": "object", "properties": {"conditions": conditions}},
+                        "status": {
+                            "type": "object",
+                            "properties": {"conditions": conditions},
+                            "x-kubernetes-preserve-unknown-fields": true,
+                        },
                     },
                 }},
             }],

@@ -3,6 +3,7 @@ use std::time::Duration;
 use berth_certs::issue::Authority;
 
 use super::*;
+use crate::identity::Identity;
 use crate::rotation::Standing;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -11,14 +12,14 @@ fn at(hours: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + hours * 3600).unwrap()
 }
 
-fn identity() -> Identity {
-    Identity::new("c1", "a1").unwrap()
+fn wanted(agent: &str) -> Asked {
+    Asked::of_cluster(&Identity::new("c1", agent).unwrap(), None)
 }
 
-/// A certificate for this identity and key, valid for a day from `at(0)`.
-fn certificate(identity: &Identity, key: &ClientKey) -> Vec<u8> {
+/// A certificate with this subject and key, valid for a day from `at(0)`.
+fn certificate(asked: &Asked, key: &ClientKey) -> Vec<u8> {
     let authority = Authority::new("hub", 10 * DAY, at(-24)).unwrap();
-    let request = crate::request::body("n", identity, key, None).unwrap();
+    let request = crate::request::body("n", asked, key).unwrap();
     let pem = crate::request::tests::pem_of(&request);
     let issued = crate::request::tests::sign(&authority, &pem, DAY, at(0));
     issued.into_bytes()
@@ -31,14 +32,13 @@ fn secret(pairs: Vec<(&str, Vec<u8>)>) -> SecretData {
 
 #[test]
 fn a_secret_is_judged_by_its_certificate_and_key() {
-    let identity = identity();
-    let other = Identity::new("c1", "a2").unwrap();
+    let (asked, other) = (wanted("a1"), wanted("a2"));
     let (key, other_key) = (
         ClientKey::generate().unwrap(),
         ClientKey::generate().unwrap(),
     );
     let pem = key.to_pem().into_bytes();
-    let own = certificate(&identity, &key);
+    let own = certificate(&asked, &key);
     let unusable = Held::Unusable;
     for (sentence, data, hours, expected) in [
         ("empty", vec![], 1, unusable(Fault::Missing)),
@@ -109,11 +109,11 @@ fn a_secret_is_judged_by_its_certificate_and_key() {
             Held::Certificate(Standing::Expired),
         ),
     ] {
-        let judged = judge(&secret(data), &identity, at(hours));
+        let judged = judge(&secret(data), &asked, at(hours));
         assert_eq!(judged.held, expected, "{sentence}");
     }
     let data = secret(vec![(CERTIFICATE, own), (PRIVATE_KEY, pem)]);
-    let judged = judge(&data, &identity, at(1));
+    let judged = judge(&data, &asked, at(1));
     assert!(
         matches!(judged.held, Held::Certificate(Standing::Fresh { .. })),
         "{judged:?}"
@@ -129,7 +129,7 @@ fn a_written_secret_has_ocms_keys_and_keeps_unknown_ones() {
         ("other", b"x".to_vec()),
         (KUBECONFIG, b"old".to_vec()),
     ]);
-    let data = filled(&stored, &identity(), "new", Some((b"chain", &key)));
+    let data = filled(&stored, &wanted("a1"), "new", Some((b"chain", &key)));
     let keys: Vec<_> = data.keys().map(String::as_str).collect();
     assert_eq!(
         keys,
@@ -146,5 +146,25 @@ fn a_written_secret_has_ocms_keys_and_keeps_unknown_ones() {
     assert_eq!(data[CERTIFICATE], b"chain");
     assert_eq!(name(&data, CLUSTER_NAME), Some("c1"));
     assert_eq!(name(&data, AGENT_NAME), Some("a1"));
-    assert_eq!(filled(&data, &identity(), "new", None), data);
+    assert_eq!(filled(&data, &wanted("a1"), "new", None), data);
+}
+
+#[test]
+fn an_add_ons_secret_has_no_more_than_ocms() {
+    let key = ClientKey::generate().unwrap();
+    let mut asked = Asked {
+        agent: None,
+        addon: Some("x".to_owned()),
+        ..wanted("a1")
+    };
+    let keys = |asked: &Asked| -> Vec<String> {
+        let data = filled(&SecretData::new(), asked, "k", Some((b"chain", &key)));
+        data.into_keys().collect()
+    };
+    assert_eq!(
+        keys(&asked),
+        ["cluster-name", "kubeconfig", "tls.crt", "tls.key"]
+    );
+    asked.has_kubeconfig = false;
+    assert_eq!(keys(&asked), ["cluster-name", "tls.crt", "tls.key"]);
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::identity::Identity;
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).unwrap()
@@ -15,14 +16,22 @@ const KEY: [u8; 32] = [0xab; 32];
 
 const CSR: &str = "c1-abababababababab";
 
-fn identity() -> Identity {
-    Identity::new("c1", "a1").unwrap()
+fn wanted() -> Asked {
+    Asked::of_cluster(&Identity::new("c1", "a1").unwrap(), None)
+}
+
+/// What an add-on of the same cluster asks for.
+fn wanted_by_addon() -> Asked {
+    Asked {
+        addon: Some("x".to_owned()),
+        ..wanted()
+    }
 }
 
 /// Nothing is there yet.
-fn nothing(identity: &Identity) -> Facts<'_> {
+fn nothing(asked: &Asked) -> Facts<'_> {
     Facts {
-        identity,
+        asked,
         held: Held::Unusable(Fault::Missing),
         held_key: None,
         is_current: true,
@@ -89,11 +98,11 @@ fn a_certificate_is_needed_without_one_that_the_hub_takes() {
             Need::Nothing { renew_at: None },
         ),
     ] {
-        let identity = identity();
+        let wanted = wanted();
         let facts = Facts {
             held,
             refused_since: refused_since.map(at),
-            ..nothing(&identity)
+            ..nothing(&wanted)
         };
         let decision = decide(&facts, at(NOW));
         assert_eq!(decision.need, need, "{held:?} {refused_since:?}");
@@ -213,11 +222,11 @@ fn each_answer_of_the_hub_has_a_next_step() {
             Some(NOW + 600),
         ),
     ] {
-        let identity = identity();
+        let wanted = wanted();
         let facts = Facts {
             attempt: attempt_,
             request,
-            ..nothing(&identity)
+            ..nothing(&wanted)
         };
         let decision = decide(&facts, at(NOW));
         assert_eq!(decision.steps, steps, "{sentence}");
@@ -229,14 +238,14 @@ fn each_answer_of_the_hub_has_a_next_step() {
 
 #[test]
 fn a_renewal_asks_with_the_certificate_and_leaves_the_cluster_alone() {
-    let identity = identity();
+    let wanted = wanted();
     let facts = Facts {
         held: Held::Certificate(Standing::Due),
         held_key: Some([1; 32]),
         attempt: attempt(0),
         request: Request::Absent,
         cluster: ClusterOnHub::Absent,
-        ..nothing(&identity)
+        ..nothing(&wanted)
     };
     assert_eq!(decide(&facts, at(NOW)).steps, ask(Credentials::Hub));
 }
@@ -260,11 +269,11 @@ fn another_url_is_written_beside_a_good_certificate() {
         (Held::Certificate(Standing::Expired), keep(0, true)),
         (Held::Unusable(Fault::OtherSubject), keep(0, true)),
     ] {
-        let identity = identity();
+        let wanted = wanted();
         let facts = Facts {
             held,
             is_current: false,
-            ..nothing(&identity)
+            ..nothing(&wanted)
         };
         assert_eq!(decide(&facts, at(NOW)).steps, steps, "{held:?}");
     }
@@ -272,7 +281,7 @@ fn another_url_is_written_beside_a_good_certificate() {
 
 #[test]
 fn an_attempt_is_forgotten_once_its_certificate_is_saved() {
-    let identity = identity();
+    let wanted = wanted();
     let fresh = Standing::Fresh {
         renew_at: at(NOW + 1),
     };
@@ -288,7 +297,7 @@ fn an_attempt_is_forgotten_once_its_certificate_is_saved() {
             held_key: Some(held_key),
             attempt: attempt(3),
             request: Request::Issued,
-            ..nothing(&identity)
+            ..nothing(&wanted)
         };
         let decision = decide(&facts, at(NOW));
         assert_eq!(decision.steps, [Step::Forget], "{held:?}");
@@ -312,12 +321,12 @@ fn the_cluster_is_asked_for_until_the_hub_has_it() {
         (refused(0, 9), false, Some(360)),
         (refused(-999, 1), false, Some(120)),
     ] {
-        let identity = identity();
+        let wanted = wanted();
         let facts = Facts {
             cluster: cluster.clone(),
             attempt: attempt(0),
             request: Request::Pending,
-            ..nothing(&identity)
+            ..nothing(&wanted)
         };
         let decision = decide(&facts, at(NOW));
         let is_step = decision.steps.contains(&Step::CreateCluster);
@@ -335,13 +344,13 @@ fn the_cluster_is_asked_for_until_the_hub_has_it() {
 
 #[test]
 fn only_the_agents_own_pending_requests_stop_it() {
-    let identity = identity();
+    let own = wanted();
     for (others_pending, is_asked) in [(0, true), (9, true), (10, false)] {
         let facts = Facts {
             attempt: attempt(0),
             request: Request::Absent,
             others_pending,
-            ..nothing(&identity)
+            ..nothing(&own)
         };
         let decision = decide(&facts, at(NOW));
         assert_eq!(!decision.steps.is_empty(), is_asked, "{others_pending}");
@@ -353,10 +362,49 @@ fn only_the_agents_own_pending_requests_stop_it() {
 #[test]
 fn the_name_of_a_request_follows_from_key_and_number_and_is_never_cut() {
     let cluster = "c".repeat(63);
-    let name = |number| Attempt { key: KEY, number }.csr_name(&cluster);
+    let wanted = Asked {
+        cluster: cluster.clone(),
+        ..wanted()
+    };
+    let name = |number| Attempt { key: KEY, number }.csr_name(&wanted);
     assert_eq!(name(0), format!("{cluster}-abababababababab"));
     assert_eq!(name(7), format!("{cluster}-abababababababab-7"));
     assert!(berth_api::names::is_dns1123_subdomain(&name(u32::MAX)));
+}
+
+#[test]
+fn the_agent_asks_for_its_add_ons_with_its_own_certificate() {
+    let wanted = wanted_by_addon();
+    let held = Held::Unusable(Fault::Missing);
+    for (request, steps) in [
+        (
+            Request::Absent,
+            vec![Step::Ask {
+                name: "addon-c1-x-abababababababab".to_owned(),
+                with: Credentials::Hub,
+            }],
+        ),
+        (Request::Pending, vec![]),
+        (Request::Issued, vec![Step::Save]),
+    ] {
+        let facts = Facts {
+            held,
+            attempt: attempt(0),
+            request: request.clone(),
+            // Nothing is to be done about the ManagedCluster.
+            ..nothing(&wanted)
+        };
+        let decision = decide(&facts, at(NOW));
+        assert_eq!(decision.steps, steps, "{request:?}");
+        if let Some(waiting) = decision.waiting {
+            let said = waiting.to_string();
+            assert!(said.contains("check the manager of add-on x"), "{said}");
+        }
+    }
+    let signer = "example.com/s".to_owned();
+    let csr = CSR.to_owned();
+    let said = Waiting::Signature { csr, signer }.to_string();
+    assert!(said.ends_with("check the signer example.com/s"), "{said}");
 }
 
 #[test]
@@ -391,7 +439,7 @@ fn what_the_agent_waits_for_is_said_with_the_remedy() {
 
 /// A hub, a cluster's Secrets and an agent's steps, without I/O.
 struct Model {
-    identity: Identity,
+    wanted: Asked,
     now: i64,
     held: Option<([u8; 32], i64)>,
     /// The hub Secret has the URL of the bootstrap kubeconfig.
@@ -410,7 +458,7 @@ const VALID: i64 = 10_000;
 impl Model {
     fn new() -> Self {
         Self {
-            identity: identity(),
+            wanted: wanted(),
             now: NOW,
             held: None,
             is_current: true,
@@ -433,10 +481,10 @@ impl Model {
     }
 
     fn decide(&self) -> Decision {
-        let name = self.attempt.as_ref().map(|it| it.csr_name("c1"));
+        let name = self.attempt.as_ref().map(|it| it.csr_name(&self.wanted));
         let request = self.csrs.iter().find(|it| Some(&it.0) == name.as_ref());
         let facts = Facts {
-            identity: &self.identity,
+            asked: &self.wanted,
             held: match self.held {
                 Some((_, issued)) => Held::Certificate(self.standing(issued)),
                 None => Held::Unusable(Fault::Missing),
@@ -480,7 +528,7 @@ impl Model {
                 }
                 Step::Save => {
                     let attempt = self.attempt.as_ref().expect("it was issued");
-                    let name = attempt.csr_name("c1");
+                    let name = attempt.csr_name(&self.wanted);
                     let issued = self.csrs.iter().find(|it| it.0 == name).map(|it| it.1);
                     self.held = issued.map(|issued| (attempt.key, issued));
                     self.is_current = true;

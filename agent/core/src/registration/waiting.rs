@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Fault;
+use crate::asked::{API_SERVER, Asked};
 
 /// What the agent waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,10 +20,19 @@ pub enum Waiting {
         /// The name of the cluster.
         cluster: String,
     },
+    /// The hub's part of the add-on has to approve the CSR.
+    AddonApproval {
+        /// The name of the CSR.
+        csr: String,
+        /// The name of the add-on.
+        addon: String,
+    },
     /// The CSR is approved, and the hub's signer has to sign it.
     Signature {
         /// The name of the CSR.
         csr: String,
+        /// The name of the signer.
+        signer: String,
     },
     /// The CSR is denied. The agent asks again later.
     Denied {
@@ -55,12 +65,25 @@ pub enum Waiting {
 // === impl Waiting ===
 
 impl Waiting {
+    pub(super) fn approval(csr: String, asked: &Asked) -> Self {
+        match &asked.addon {
+            None => Self::Approval {
+                csr,
+                cluster: asked.cluster.clone(),
+            },
+            Some(addon) => Self::AddonApproval {
+                csr,
+                addon: addon.clone(),
+            },
+        }
+    }
+
     /// Returns the reason, for conditions, Events and metrics.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
             Self::ClusterRefused { .. } => "ManagedClusterRefused",
-            Self::Approval { .. } => "CSRPending",
+            Self::Approval { .. } | Self::AddonApproval { .. } => "CSRPending",
             Self::Signature { .. } => "CSRUnsigned",
             Self::Denied { .. } => "CSRDenied",
             Self::Failed { .. } => "CSRFailed",
@@ -84,10 +107,18 @@ impl fmt::Display for Waiting {
                 f,
                 "CertificateSigningRequest {csr} is not approved: on the hub, run `berth accept {cluster}`"
             ),
-            Self::Signature { csr } => write!(
+            Self::AddonApproval { csr, addon } => write!(
+                f,
+                "CertificateSigningRequest {csr} is not approved: on the hub, check the manager of add-on {addon}, which approves it"
+            ),
+            Self::Signature { csr, signer } if signer == API_SERVER => write!(
                 f,
                 "CertificateSigningRequest {csr} is approved, but not signed: on the hub, check kube-controller-manager, which signs \
-                 for kubernetes.io/kube-apiserver-client"
+                 for {API_SERVER}"
+            ),
+            Self::Signature { csr, signer } => write!(
+                f,
+                "CertificateSigningRequest {csr} is approved, but not signed: on the hub, check the signer {signer}"
             ),
             Self::Denied { csr, message } => write!(
                 f,

@@ -4,6 +4,7 @@ use berth_certs::csr::{Csr, Usage};
 use berth_certs::issue::Authority;
 
 use super::*;
+use crate::identity::Identity;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -31,8 +32,8 @@ pub(crate) fn sign(authority: &Authority, pem: &str, validity: Duration, now: Ti
 #[test]
 fn the_request_is_that_of_ocms_agent_but_for_its_name() {
     let key = ClientKey::generate().unwrap();
-    let identity = Identity::new("c1", "a1").unwrap();
-    let made = body("c1-ab", &identity, &key, None).unwrap();
+    let wanted = |seconds| Asked::of_cluster(&Identity::new("c1", "a1").unwrap(), seconds);
+    let made = body("c1-ab", &wanted(None), &key).unwrap();
     assert_eq!(
         made["metadata"],
         json!({
@@ -49,7 +50,7 @@ fn the_request_is_that_of_ocms_agent_but_for_its_name() {
         json!(["digital signature", "key encipherment", "client auth"])
     );
     assert_eq!(made["spec"].get("expirationSeconds"), None);
-    let made = body("c1-ab", &identity, &key, Some(3600)).unwrap();
+    let made = body("c1-ab", &wanted(Some(3600)), &key).unwrap();
     assert_eq!(made["spec"]["expirationSeconds"], 3600);
 }
 
@@ -59,11 +60,11 @@ fn each_answer_of_the_hub_is_judged() {
         ClientKey::generate().unwrap(),
         ClientKey::generate().unwrap(),
     );
-    let identity = Identity::new("c1", "a1").unwrap();
-    let other = Identity::new("c1", "a2").unwrap();
+    let wanted = |agent| Asked::of_cluster(&Identity::new("c1", agent).unwrap(), None);
+    let (asked, other) = (wanted("a1"), wanted("a2"));
     let authority = Authority::new("hub", 10 * DAY, at(-48)).unwrap();
-    let signed = |identity: &Identity, key: &ClientKey, from: i64| {
-        let pem = pem_of(&body("n", identity, key, None).unwrap());
+    let signed = |asked: &Asked, key: &ClientKey, from: i64| {
+        let pem = pem_of(&body("n", asked, key).unwrap());
         BASE64_STANDARD.encode(sign(&authority, &pem, DAY, at(from)))
     };
     let condition = |type_: &str| {
@@ -82,24 +83,20 @@ fn each_answer_of_the_hub_is_judged() {
             Request::Unsigned,
         ),
         ("empty", approved(String::new()), Request::Unsigned),
-        (
-            "issued",
-            approved(signed(&identity, &key, 0)),
-            Request::Issued,
-        ),
+        ("issued", approved(signed(&asked, &key, 0)), Request::Issued),
         (
             "issued by an early clock",
-            approved(signed(&identity, &key, 5)),
+            approved(signed(&asked, &key, 5)),
             Request::Issued,
         ),
         (
             "expired",
-            approved(signed(&identity, &key, -30)),
+            approved(signed(&asked, &key, -30)),
             wrongly(Fault::Expired),
         ),
         (
             "another key",
-            approved(signed(&identity, &other_key, 0)),
+            approved(signed(&asked, &other_key, 0)),
             wrongly(Fault::OtherKey),
         ),
         (
@@ -130,6 +127,6 @@ fn each_answer_of_the_hub_is_judged() {
         ),
     ] {
         let stored: StoredRequest = serde_json::from_value(stored).unwrap();
-        assert_eq!(stored.judge(&identity, &key, at(0)), expected, "{sentence}");
+        assert_eq!(stored.judge(&asked, &key, at(0)), expected, "{sentence}");
     }
 }

@@ -1,0 +1,224 @@
+//! Registration of add-ons by tokens: the add-on uses a token of a service account in the cluster's namespace on the hub.
+//!
+//! The hub's part of the add-on creates the account and the right to ask for its tokens, and says so in a condition.
+
+use std::time::Duration;
+
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
+use berth_api::conditions::TRUE;
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+
+use super::fact::Addon;
+use crate::held::{self, SecretData};
+
+/// The key of the token in the Secret.
+pub const TOKEN: &str = "token";
+
+/// The condition of an add-on whose account is ready.
+const INFRASTRUCTURE: &str = "TokenInfrastructureReady";
+
+/// A token of an add-on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Token {
+    /// The name of the service account.
+    pub account: String,
+    /// The uid of the account. `None`: the hub has not created it yet.
+    pub uid: Option<String>,
+    /// The lifetime to ask for, in seconds.
+    pub seconds: i64,
+}
+
+/// Whether a token can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The next one is due.
+    Due,
+    /// It is good.
+    Fresh {
+        /// When the next one is due.
+        renew_at: Timestamp,
+        /// When it ends.
+        expires: Timestamp,
+    },
+}
+
+/// The claims of a token, as far as the agent reads them.
+#[derive(Deserialize)]
+struct Claims {
+    iat: i64,
+    exp: i64,
+    #[serde(rename = "kubernetes.io")]
+    kubernetes: Kubernetes,
+}
+
+#[derive(Deserialize)]
+struct Kubernetes {
+    serviceaccount: Account,
+}
+
+#[derive(Deserialize)]
+struct Account {
+    uid: String,
+}
+
+/// Returns the name of the service account of an add-on.
+#[must_use]
+pub fn account(addon: &str) -> String {
+    format!("{addon}-agent")
+}
+
+/// Returns the user name of the service account of an add-on.
+#[must_use]
+pub fn user(cluster: &str, addon: &str) -> String {
+    format!("system:serviceaccount:{cluster}:{}", account(addon))
+}
+
+/// Returns the uid of the service account, once the hub says that it is ready: `... (UID: <uid>) ...`.
+#[must_use]
+pub fn uid(addon: &Addon) -> Option<String> {
+    let is_ready = |type_: &str, status: &str| type_ == INFRASTRUCTURE && status == TRUE;
+    let mut conditions = addon.conditions.iter();
+    let ready = conditions.find(|it| is_ready(&it.type_, &it.status))?;
+    let (_, rest) = ready.message.split_once("(UID: ")?;
+    let (uid, _) = rest.split_once(')')?;
+    (!uid.is_empty()).then(|| uid.to_owned())
+}
+
+/// Judges a token by its claims. It is due with a fifth of its lifetime left, and if it is of another account with the same name.
+///
+/// `uid`: of the account; `None` if it is not known now.
+#[must_use]
+pub fn judge(token: &[u8], uid: Option<&str>, now: Timestamp) -> Standing {
+    let Some(claims) = claims(token) else {
+        return Standing::Due;
+    };
+    let time = |seconds| Timestamp::from_second(seconds).ok();
+    let (Some(issued), Some(expires)) = (time(claims.iat), time(claims.exp)) else {
+        return Standing::Due;
+    };
+    let is_of_another = uid.is_some_and(|uid| uid != claims.kubernetes.serviceaccount.uid);
+    let total = expires.duration_since(issued).max(SignedDuration::ZERO);
+    let left = Duration::try_from(total / 5).unwrap_or_default();
+    let renew_at = expires.checked_sub(left).unwrap_or(issued);
+    if is_of_another || now >= renew_at {
+        return Standing::Due;
+    }
+    Standing::Fresh { renew_at, expires }
+}
+
+/// Returns the kubeconfig that uses the token beside it, made of the agent's own.
+#[must_use]
+pub fn kubeconfig(own: &str) -> String {
+    own.replace(
+        "    client-certificate: tls.crt\n    client-key: tls.key\n",
+        "    tokenFile: token\n",
+    )
+}
+
+/// Returns the data of the Secret with this token. Unknown keys stay.
+#[must_use]
+pub fn filled(stored: &SecretData, cluster: &str, kubeconfig: &str, token: &[u8]) -> SecretData {
+    let mut data = stored.clone();
+    for (key, value) in [
+        (held::CLUSTER_NAME, cluster.as_bytes()),
+        (held::KUBECONFIG, kubeconfig.as_bytes()),
+        (TOKEN, token),
+    ] {
+        data.insert(key.to_owned(), value.to_vec());
+    }
+    data
+}
+
+fn claims(token: &[u8]) -> Option<Claims> {
+    let payload = token.split(|byte| *byte == b'.').nth(1)?;
+    let json = BASE64_URL_SAFE_NO_PAD.decode(payload).ok()?;
+    serde_json::from_slice(&json).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::kubeconfig::HubEndpoint;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn token(claims: &Value) -> Vec<u8> {
+        let payload = BASE64_URL_SAFE_NO_PAD.encode(claims.to_string());
+        format!("head.{payload}.signature").into_bytes()
+    }
+
+    #[test]
+    fn a_token_is_renewed_with_a_fifth_of_its_lifetime_left() {
+        let good = token(&json!({
+            "iat": 1000, "exp": 2000, "kubernetes.io": {"serviceaccount": {"name": "x", "uid": "1"}},
+        }));
+        let fresh = Standing::Fresh {
+            renew_at: at(1800),
+            expires: at(2000),
+        };
+        for (sentence, token, uid, now, expected) in [
+            ("fresh", &good[..], Some("1"), 1799, fresh),
+            ("nobody knows the account", &good, None, 1799, fresh),
+            ("a fifth is left", &good, Some("1"), 1800, Standing::Due),
+            ("expired", &good, None, 3000, Standing::Due),
+            ("another account", &good, Some("2"), 1001, Standing::Due),
+            ("nothing", b"", None, 1001, Standing::Due),
+            ("not a token", b"a.b.c", None, 1001, Standing::Due),
+            ("no claims", &token(&json!({})), None, 1001, Standing::Due),
+        ] {
+            assert_eq!(judge(token, uid, at(now)), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn the_uid_is_in_the_message_of_the_condition() {
+        for (type_, status, message, expected) in [
+            (
+                INFRASTRUCTURE,
+                TRUE,
+                "account c1/x-agent (UID: 7) is ready",
+                Some("7"),
+            ),
+            (INFRASTRUCTURE, "False", "account (UID: 7)", None),
+            (INFRASTRUCTURE, TRUE, "account is ready", None),
+            (INFRASTRUCTURE, TRUE, "account (UID: )", None),
+            ("Other", TRUE, "(UID: 7)", None),
+        ] {
+            let addon = Addon {
+                conditions: vec![Condition {
+                    type_: type_.to_owned(),
+                    status: status.to_owned(),
+                    reason: String::new(),
+                    message: message.to_owned(),
+                    last_transition_time: Time(at(0)),
+                    observed_generation: None,
+                }],
+                ..Addon::default()
+            };
+            assert_eq!(
+                uid(&addon).as_deref(),
+                expected,
+                "{type_} {status} {message}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_kubeconfig_names_the_token() {
+        let own = HubEndpoint {
+            server: "https://h".to_owned(),
+            ..HubEndpoint::default()
+        };
+        let text = kubeconfig(&own.kubeconfig().unwrap());
+        assert!(text.ends_with("  user:\n    tokenFile: token\n"), "{text}");
+        let data = filled(&SecretData::new(), "c1", &text, b"t");
+        let keys: Vec<_> = data.keys().collect();
+        assert_eq!(keys, ["cluster-name", "kubeconfig", "token"]);
+    }
+}

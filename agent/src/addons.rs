@@ -1,0 +1,158 @@
+//! Add-ons of the cluster: the agent gets their certificates and tokens from the hub, and reports whether they work.
+//!
+//! # Guarantees
+//! - Nothing is deleted before the hub has listed the add-ons of the cluster. What the agent made for an add-on is deleted with it, also
+//!   if the agent was down meanwhile; and not while the add-on is being deleted.
+//! - An install namespace that does not exist yet is waited for.
+//! - Nothing is written when nothing has changed. Leases of add-ons are watched.
+
+mod lease;
+mod registration;
+mod reporter;
+mod supervisor;
+mod token;
+mod world;
+
+use std::sync::Arc;
+
+use berth_agent_core::addons::fact::Addon;
+use berth_agent_core::registered::HubStanding;
+use berth_api::GroupVersionResource;
+use berth_hub::{Access, HubApi};
+use berth_lease::Term;
+use berth_reconcile::{
+    Ended, Engine, Item, Keep, Metrics, Settings as EngineSettings, Watched, Work,
+};
+use tokio_util::sync::CancellationToken;
+
+use self::supervisor::Supervisor;
+use self::world::{Addons, Kind};
+use crate::Clusters;
+use crate::events;
+use crate::registration::Connection;
+use crate::settings::Settings;
+use crate::standing::Standing;
+
+/// The API group of add-ons.
+const GROUP: &str = "addon.open-cluster-management.io";
+
+/// The resource of add-ons.
+const RESOURCE: &str = "managedclusteraddons";
+
+/// What the add-ons of a cluster with a certificate need.
+pub(crate) struct AddonManagement<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) clusters: &'a Clusters,
+    pub(crate) term: Option<Term>,
+    pub(crate) metrics: Metrics,
+    pub(crate) standing: Standing,
+}
+
+impl AddonManagement<'_> {
+    /// Runs over this connection until `stop`. Does nothing before the hub manages the cluster.
+    ///
+    /// # Errors
+    /// A task that should run forever ended.
+    pub(crate) async fn run(
+        self,
+        connection: &Connection,
+        stop: CancellationToken,
+    ) -> Result<(), Ended> {
+        let Self {
+            settings,
+            clusters,
+            term,
+            metrics,
+            standing,
+        } = self;
+        let Some(driver) = settings.addons else {
+            return std::future::pending().await;
+        };
+        let is_managed = |hub: &HubStanding| *hub == HubStanding::Managed;
+        let mut states = standing.subscribe();
+        if states.wait_for(|it| is_managed(&it.hub)).await.is_err() {
+            return std::future::pending().await;
+        }
+        let access = Access::of_server(Some(settings.folder.join("kubeconfig")));
+        let Ok(hub) = HubApi::connect(&access).await else {
+            // The rest of the agent has logged it. The registration writes another kubeconfig.
+            return std::future::pending().await;
+        };
+        let cluster = connection.identity.cluster.as_str();
+        let (world, wanted) = Addons::new(cluster, settings.expiration_seconds, driver);
+        let engine = Engine::new(
+            world,
+            vec![(hub.clone(), None)],
+            EngineSettings {
+                controller: events::CONTROLLER,
+                instance: &settings.instance,
+                manager: "berth-agent",
+                term: term.clone(),
+            },
+            metrics,
+        );
+        let work = Arc::clone(engine.work());
+        work.watch(Kind, row(cluster));
+        let supervisor = Supervisor::new(
+            settings,
+            clusters,
+            term,
+            hub,
+            connection.kubeconfig.clone(),
+            Arc::clone(&work),
+        );
+        let follow_standing = async {
+            loop {
+                let now = is_managed(&states.borrow_and_update().hub);
+                work.change(|world, wakes| world.is_managed(now, wakes));
+                if states.changed().await.is_err() {
+                    return std::future::pending().await;
+                }
+            }
+        };
+        tokio::select! {
+            ended = engine.run(stop.child_token()) => ended,
+            () = supervisor.run(wanted) => Ok(()),
+            () = follow_standing => Ok(()),
+        }
+    }
+}
+
+/// The add-ons of the cluster. A hub need not have any.
+fn row(cluster: &str) -> Watched<Addon> {
+    let kind = GroupVersionResource::new(GROUP, "v1beta1", RESOURCE);
+    Watched::new(RESOURCE, kind, read)
+        .or_version("v1alpha1")
+        .within(cluster)
+        .optional()
+}
+
+fn read(item: &Item<'_>) -> Result<Addon, serde_json::Error> {
+    let keep = Keep::Fields(&[
+        ("apiVersion", Keep::Whole),
+        (
+            "metadata",
+            Keep::Fields(&[
+                ("name", Keep::Whole),
+                ("uid", Keep::Whole),
+                ("resourceVersion", Keep::Whole),
+                ("deletionTimestamp", Keep::Whole),
+                ("annotations", Keep::Whole),
+            ]),
+        ),
+        ("spec", Keep::Fields(&[("installNamespace", Keep::Whole)])),
+        (
+            "status",
+            Keep::Fields(&[
+                ("namespace", Keep::Whole),
+                ("registrations", Keep::Whole),
+                ("kubeClientDriver", Keep::Whole),
+                ("healthCheck", Keep::Whole),
+                ("conditions", Keep::Whole),
+            ]),
+        ),
+    ]);
+    Addon::read(&item.trimmed(&keep)?)
+}
+
+type AddonWork = Work<Addons>;
