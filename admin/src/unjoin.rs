@@ -21,6 +21,8 @@ use crate::join::place::klusterlet;
 
 /// The Secret with a request in progress.
 const PENDING_SECRET: &str = "hub-kubeconfig-secret-pending";
+/// The Secret with the names of the Secrets that the agent has made for add-ons.
+const ADDONS_SECRET: &str = "hub-kubeconfig-secret-addons";
 /// The Lease that elects the agent.
 const LEASE: &str = "registration-agent-lock";
 /// The label of a namespace that `berth join` created.
@@ -168,11 +170,15 @@ fn parts() -> Vec<Value> {
         })
     };
     let mut parts = of(&files::AGENT, "Deployment");
-    parts.extend(of(&files::AGENT_ROLE, "RoleBinding"));
+    for role in [&files::AGENT_ROLE, &files::AGENT_ADDONS] {
+        parts.extend(of(role, "RoleBinding"));
+    }
     parts.extend(of(&files::AGENT_CLUSTER_ROLE, "ClusterRoleBinding"));
-    parts.extend(of(&files::AGENT_ROLE, "Role"));
+    for role in [&files::AGENT_ROLE, &files::AGENT_ADDONS] {
+        parts.extend(of(role, "Role"));
+    }
     parts.extend(of(&files::AGENT_CLUSTER_ROLE, "ClusterRole"));
-    for secret in [BOOTSTRAP_SECRET, HUB_SECRET, PENDING_SECRET] {
+    for secret in [BOOTSTRAP_SECRET, HUB_SECRET, PENDING_SECRET, ADDONS_SECRET] {
         parts.push(named("v1", "Secret", secret));
     }
     parts.push(named("coordination.k8s.io/v1", "Lease", LEASE));
@@ -250,12 +256,15 @@ mod tests {
             [
                 "deployment/berth-agent",
                 "rolebinding/berth-agent",
+                "rolebinding/berth-agent-addons",
                 "clusterrolebinding/open-cluster-management:berth-agent",
                 "role/berth-agent",
+                "role/berth-agent-addons",
                 "clusterrole/open-cluster-management:berth-agent",
                 "secret/bootstrap-hub-kubeconfig",
                 "secret/hub-kubeconfig-secret",
                 "secret/hub-kubeconfig-secret-pending",
+                "secret/hub-kubeconfig-secret-addons",
                 "lease/registration-agent-lock",
                 "serviceaccount/berth-agent",
             ]

@@ -30,10 +30,12 @@ use berth_hub::HubApi;
 use berth_lease::Term;
 use berth_reconcile::{Ended, Metrics};
 use tokio::sync::watch;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::addons::AddonManagement;
+use crate::failed::UNTOLD;
 use crate::joined::Joined;
 use crate::registration::{Registered, Registration};
 use crate::store::{Secrets, Store};
@@ -120,26 +122,37 @@ pub async fn run(
         () = lost => Ok(()),
         ended = joined => ended,
         () = registration.run() => Ok(()),
-        () = log_changes(standing) => Ok(()),
+        () = tell_changes(&store, settings, standing) => Ok(()),
     }
 }
 
-/// Logs how the hub sees the cluster, whenever that changes. Never ends.
-async fn log_changes(standing: &Standing) {
+/// Logs how the hub sees the cluster, and reports what lasts and is not good by an Event, whenever that changes. Never ends.
+async fn tell_changes(store: &Store, settings: &Settings, standing: &Standing) {
     let mut states = standing.subscribe();
-    let mut logged = "";
+    let mut told = "";
     loop {
         let state = states.borrow_and_update().clone();
-        // The registration logs its own waits.
-        if state.waiting.is_none() && state.hub.reason() != logged {
-            logged = state.hub.reason();
-            match state.wait() {
-                None => info!(cluster = state.cluster, "the cluster is managed by the hub"),
-                Some(_) if state.hub == HubStanding::Unknown => {}
-                Some(wait) => warn!(reason = wait.reason, "waiting: {wait}"),
-            }
+        // The registration reports its own waits.
+        let is_news = state.waiting.is_none() && state.hub.reason() != told;
+        let wait = state
+            .wait()
+            .filter(|_| is_news && state.hub != HubStanding::Unknown);
+        if is_news && state.hub == HubStanding::Managed {
+            told = state.hub.reason();
+            info!(cluster = state.cluster, "the cluster is managed by the hub");
         }
-        if states.changed().await.is_err() {
+        let changed = tokio::select! {
+            changed = states.changed() => changed,
+            () = sleep(UNTOLD), if wait.is_some() => {
+                if let Some(wait) = wait {
+                    told = wait.reason;
+                    warn!(reason = wait.reason, "waiting: {wait}");
+                    events::tell(store, settings, &wait).await;
+                }
+                continue;
+            }
+        };
+        if changed.is_err() {
             return std::future::pending().await;
         }
     }

@@ -231,7 +231,7 @@ impl<'a> Registration<'a> {
                 Held::Unusable(_) | Held::Certificate(Age::Expired)
             ) || self.refused_since.is_some()
             {
-                self.look_for_cluster(&hub.api, &identity).await;
+                self.look_for_cluster(&hub.api, &identity).await?;
             }
             let decision = self.decision(&asked, &judged, &hub.kubeconfig, now);
             if decision.steps.is_empty() {

@@ -59,6 +59,7 @@ manifests! {
     AGENT_ACCOUNT = "agent/service-account.yaml";
     AGENT_ROLE = "agent/role.yaml";
     AGENT_CLUSTER_ROLE = "agent/cluster-role.yaml";
+    AGENT_ADDONS = "agent/addons.yaml";
     AGENT = "agent/deployment.yaml";
 
     AUTO_APPROVAL_ROLE = "overlays/auto-approval/role.yaml";
@@ -86,12 +87,13 @@ pub const BOOTSTRAP: [Manifest; 4] = [
 ];
 
 /// The agent on a managed cluster, in the order in which it is applied.
-pub const AGENT_PARTS: [Manifest; 6] = [
+pub const AGENT_PARTS: [Manifest; 7] = [
     CRD_CLAIMS,
     AGENT_NAMESPACE,
     AGENT_ACCOUNT,
     AGENT_ROLE,
     AGENT_CLUSTER_ROLE,
+    AGENT_ADDONS,
     AGENT,
 ];
 

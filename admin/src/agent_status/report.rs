@@ -1,5 +1,6 @@
 //! What the facts say, for one screen.
 
+use berth_agent_core::asked::Asked;
 use berth_agent_core::held;
 use berth_agent_core::identity::Identity;
 use berth_agent_core::registered::HubStanding;
@@ -159,7 +160,7 @@ fn certificate(facts: &Facts, now: Timestamp) -> (String, bool) {
         Ok(identity) => identity,
         Err(error) => return (format!("cannot be judged: {error}"), false),
     };
-    let judged = held::judge(secret, &identity, now);
+    let judged = held::judge(secret, &Asked::of_cluster(&identity, None), now);
     let until = judged
         .not_after
         .map(|it| it.to_string())

@@ -20,9 +20,9 @@ fn now() -> Timestamp {
 
 /// A hub Secret with a certificate of ten hours.
 fn secret() -> SecretData {
-    let identity = Identity::new("c1", "a1").unwrap();
+    let asked = Asked::of_cluster(&Identity::new("c1", "a1").unwrap(), None);
     let key = ClientKey::generate().unwrap();
-    let request = berth_agent_core::request::body("n", &identity, &key, None).unwrap();
+    let request = berth_agent_core::request::body("n", &asked, &key).unwrap();
     let pem = request["spec"]["request"].as_str().unwrap();
     let pem = base64::Engine::decode(&base64::prelude::BASE64_STANDARD, pem).unwrap();
     let authority = Authority::new("hub", 100 * HOUR, now()).unwrap();
@@ -32,7 +32,7 @@ fn secret() -> SecretData {
         .unwrap();
     held::filled(
         &SecretData::new(),
-        &identity,
+        &asked,
         "",
         Some((chain.as_bytes(), &key)),
     )

@@ -144,17 +144,20 @@ mod tests {
                 "RoleBinding",
                 "ClusterRole",
                 "ClusterRoleBinding",
+                "Namespace",
+                "Role",
+                "RoleBinding",
                 "Secret",
                 "Deployment",
             ]
         );
-        let deployment = &objects[8];
+        let deployment = &objects[11];
         assert_eq!(cluster_in(deployment), Some("c1"));
         let container = &deployment["spec"]["template"]["spec"]["containers"][0];
         assert_eq!(image_in(deployment), Some("registry.example.com/berth:v1"));
         let args = container["args"].as_array().unwrap();
         assert_eq!(args.last().unwrap(), "--feature-gates=ClusterProperty=true");
-        let data = BASE64_STANDARD.decode(objects[7]["data"]["kubeconfig"].as_str().unwrap());
+        let data = BASE64_STANDARD.decode(objects[10]["data"]["kubeconfig"].as_str().unwrap());
         let written: Value = serde_saphyr::from_slice(&data.unwrap()).unwrap();
         assert_eq!(written, kubeconfig);
         let read: Vec<Value> = serde_saphyr::from_multiple(&yaml(&objects).unwrap()).unwrap();

@@ -24,17 +24,19 @@ impl Registration<'_> {
         hub: &Hub,
     ) -> Result<(), Failed> {
         match step {
-            Step::CreateCluster => {
-                self.create_cluster(&hub.api, &asked.cluster).await;
-                Ok(())
-            }
+            Step::CreateCluster => self.create_cluster(&hub.api, &asked.cluster).await,
             Step::Keep {
                 number,
                 with_new_key,
             } => self.exchange.keep(asked, number, with_new_key).await,
             Step::Ask { name, with } => {
                 let api = self.api(with).await?;
-                self.exchange.ask(asked, &name, &api).await
+                let done = self.exchange.ask(asked, &name, &api).await;
+                // With its own certificate the agent may only lack its role, which the hub is about to create.
+                done.map_err(|failed| Failed {
+                    is_refusal: failed.is_refusal && with == Credentials::Bootstrap,
+                    ..failed
+                })
             }
             Step::Rewrite => self.rewrite(asked, hub).await,
             Step::Save => self.save(asked, hub).await,
@@ -70,24 +72,32 @@ impl Registration<'_> {
     }
 
     /// Finds out whether the hub has the ManagedCluster, now and then.
-    pub(super) async fn look_for_cluster(&mut self, api: &HubApi, identity: &Identity) {
-        let is_due = |at: Instant| at.elapsed() >= CLUSTER_AGAIN;
-        let is_unknown = self.cluster == ClusterOnHub::Unknown;
-        let is_absent = self.cluster == ClusterOnHub::Absent;
-        let is_refused = matches!(self.cluster, ClusterOnHub::Refused { .. });
-        if is_absent || is_refused || !is_unknown && !self.cluster_asked.is_none_or(is_due) {
-            return;
+    pub(super) async fn look_for_cluster(
+        &mut self,
+        api: &HubApi,
+        identity: &Identity,
+    ) -> Result<(), Failed> {
+        let is_due = match &self.cluster {
+            ClusterOnHub::Unknown => true,
+            ClusterOnHub::Present => self
+                .cluster_asked
+                .is_none_or(|at| at.elapsed() >= CLUSTER_AGAIN),
+            ClusterOnHub::Absent | ClusterOnHub::Refused { .. } => false,
+        };
+        if !is_due {
+            return Ok(());
         }
-        self.cluster_asked = Some(Instant::now());
         let read = Call::get(format!("{CLUSTERS}/{}", identity.cluster));
         self.cluster = match api.call(read).await {
             Ok(_) => ClusterOnHub::Present,
             Err(error) if error.is_absent() => ClusterOnHub::Absent,
-            Err(error) => self.refused_cluster(&error),
+            Err(error) => self.refused_cluster(&error)?,
         };
+        self.cluster_asked = Some(Instant::now());
+        Ok(())
     }
 
-    async fn create_cluster(&mut self, api: &HubApi, cluster: &str) {
+    async fn create_cluster(&mut self, api: &HubApi, cluster: &str) -> Result<(), Failed> {
         let body = self.settings.wish.body(cluster);
         let create = Call::post(CLUSTERS, body.to_string());
         self.cluster = match api.call(create).await {
@@ -96,21 +106,25 @@ impl Registration<'_> {
                 ClusterOnHub::Present
             }
             Err(error) if error.is_conflict() => ClusterOnHub::Present,
-            Err(error) => self.refused_cluster(&error),
+            Err(error) => self.refused_cluster(&error)?,
         };
+        Ok(())
     }
 
-    /// A refusal by the hub, and also one by the network: both are retried after a pause that grows.
-    fn refused_cluster(&self, error: &CallError) -> ClusterOnHub {
+    /// A refusal is tried again after minutes. The failure of a hub that is away, or busy, is one of the step.
+    fn refused_cluster(&self, error: &CallError) -> Result<ClusterOnHub, Failed> {
+        if error.may_pass() {
+            return Err(Failed::on_hub(error));
+        }
         let times = match &self.cluster {
             ClusterOnHub::Refused { times, .. } => times.saturating_add(1),
             _ => 0,
         };
-        ClusterOnHub::Refused {
+        Ok(ClusterOnHub::Refused {
             message: error.to_string(),
             at: Timestamp::now(),
             times,
-        }
+        })
     }
 
     async fn rewrite(&mut self, asked: &Asked, hub: &Hub) -> Result<(), Failed> {

@@ -67,6 +67,7 @@ impl Agent {
                 claims: ClaimSettings::default(),
                 cluster_claims: true,
                 cluster_properties: false,
+                addons: None,
                 instance: "berth-demo".to_owned(),
             },
             clusters: Clusters {

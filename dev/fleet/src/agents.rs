@@ -214,6 +214,7 @@ impl Agent {
             claims: ClaimSettings::default(),
             cluster_claims: true,
             cluster_properties: false,
+            addons: None,
             instance: name.clone(),
         };
         let cluster = Arc::new(ManagedCluster::new(&name, common.nodes));

@@ -42,7 +42,7 @@ fn the_agent_may_do_no_more_than_it_has_to() {
     assert_eq!(
         lines(role.rules),
         [
-            "/secrets hub-kubeconfig-secret,hub-kubeconfig-secret-pending: get,list,watch,update,patch,delete",
+            "/secrets hub-kubeconfig-secret,hub-kubeconfig-secret-pending,hub-kubeconfig-secret-addons: get,list,watch,update,patch,delete",
             "/secrets : create",
             "coordination.k8s.io/leases registration-agent-lock: get,update",
             "coordination.k8s.io/leases : create",
@@ -57,6 +57,14 @@ fn the_agent_may_do_no_more_than_it_has_to() {
             "cluster.open-cluster-management.io/clusterclaims : get,list,watch",
             "about.k8s.io/clusterproperties : get,list,watch",
             "/namespaces : get,list,watch,create,update,patch",
+        ]
+    );
+    let role: Role = object(files::AGENT_ADDONS.path, "Role");
+    assert_eq!(
+        lines(role.rules),
+        [
+            "/secrets : get,list,watch,create,patch,delete",
+            "coordination.k8s.io/leases : list,watch",
         ]
     );
 }
@@ -77,12 +85,13 @@ fn a_bootstrap_token_may_ask_for_acceptance_and_a_certificate() {
 
 #[test]
 fn accounts_bindings_and_roles_name_each_other() {
-    for (parts, account, of) in [
-        (&files::AGENT_PARTS[..], "berth-agent", NAMESPACE),
+    for (parts, account, of, count) in [
+        (&files::AGENT_PARTS[..], "berth-agent", NAMESPACE, 3),
         (
             &files::BOOTSTRAP[..],
             "agent-registration-bootstrap",
             "open-cluster-management",
+            2,
         ),
     ] {
         let objects: Vec<Value> = parts.iter().flat_map(|it| read(it.path)).collect();
@@ -97,7 +106,7 @@ fn accounts_bindings_and_roles_name_each_other() {
             .iter()
             .filter(|it| it["roleRef"].is_object())
             .collect();
-        assert_eq!(bindings.len(), 2);
+        assert_eq!(bindings.len(), count);
         for binding in bindings {
             let role = &binding["roleRef"];
             assert!(has(role["kind"].as_str().expect("a kind"), &role["name"]));
