@@ -39,7 +39,7 @@ fn kustomizations_build_the_objects() {
         ("manifests/overlays/client-certificates", 30),
         ("manifests/monitoring", 10),
         ("manifests/bootstrap", 5),
-        ("manifests/agent", 8),
+        ("manifests/agent", 11),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
