@@ -22,8 +22,9 @@ Examples:
   ln -s $(command -v berth) /usr/local/bin/kubectl-berth
   ln -s $(command -v berth) /usr/local/bin/kubectl_complete-berth";
 
-/// The registration hub of Open Cluster Management: an admission gate that decides which clusters a hub accepts, which sets
-/// they join, and where sets are bound; and a controller that manages clusters from acceptance to removal.
+/// The registration of Open Cluster Management, for both halves of a fleet. On the hub: an admission gate that decides which
+/// clusters a hub accepts, which sets they join, and where sets are bound; and a controller that manages clusters from acceptance
+/// to removal. On a managed cluster: the agent that registers and reports it.
 #[derive(Debug, Parser)]
 #[command(
     name = "berth",
