@@ -16,6 +16,9 @@ use berth_testkit::cluster::{Cluster, Output, Person, Private, collection_of, fr
 use berth_testkit::eventually;
 use berth_testkit::transcript::words;
 
+/// The number of objects that `berth join` applies.
+const OBJECTS: usize = 12;
+
 const NAMESPACE: &str = "/api/v1/namespaces/open-cluster-management-agent";
 
 /// A cluster that no agent was installed on, and its admin.

@@ -379,6 +379,12 @@ impl World for Report {
         }
     }
 
+    fn regained_sight(&mut self, kind: Kind, _: Now, _: &mut Wakes<Self>) {
+        if kind == Kind::Cluster {
+            self.judge_hub();
+        }
+    }
+
     fn pause(key: &Key) -> Duration {
         match key {
             Key::Status => PAUSE,

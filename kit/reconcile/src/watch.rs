@@ -74,6 +74,9 @@ pub(crate) trait Reports {
 
     /// A list or a watch failed, and is begun again after a pause.
     fn interrupted(&mut self, error: &WatchError);
+
+    /// The API server has begun to answer a watch: the first one after a list, or one that goes on.
+    fn resumed(&mut self) {}
 }
 
 /// A list or a watch failed.
@@ -285,6 +288,7 @@ impl<R: Reports> Follower<'_, R> {
         );
         let ends = Instant::now() + WATCH + GRACE;
         let mut chunks = self.begin(path).await?;
+        self.reports.resumed();
         let mut lines = Lines::new(LARGEST);
         let mut outcome = Ok(());
         while let Ok(Some(chunk)) = timeout_at(ends, chunks.next()).await {

@@ -89,6 +89,9 @@ pub trait World: Sized + Send + 'static {
     ) {
     }
 
+    /// Notes that the watch of this kind goes on after it had failed. What it had reported still holds.
+    fn regained_sight(&mut self, _kind: Self::Kind, _now: Now, _wakes: &mut Wakes<Self>) {}
+
     /// The API server of a write: its place among those that the controller was given.
     fn server(_write: &Write) -> usize {
         0

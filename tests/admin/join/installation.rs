@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::accept::{cluster_path, is_accepted, joins};
 use crate::house::{CLUSTERS, House};
-use crate::join::{Managed, NAMESPACE, Printed, SHORT, cluster_name, with_object};
+use crate::join::{Managed, NAMESPACE, OBJECTS, Printed, SHORT, cluster_name, with_object};
 use berth_testkit::cluster::{Credentials, Person};
 use berth_testkit::csr::Csr;
 
@@ -35,7 +35,7 @@ async fn the_printed_command_installs_the_agent_once_and_again() {
     // First without a change.
     let output = managed.types(&format!("{line} --dry-run")).await;
     let manifests: Vec<Value> = serde_saphyr::from_multiple(output.ok()).unwrap();
-    assert_eq!(manifests.len(), 9);
+    assert_eq!(manifests.len(), OBJECTS);
     assert!(
         output
             .stderr
@@ -209,7 +209,7 @@ async fn manifests_are_written_for_a_git_repository_without_a_cluster() {
     );
     let text = std::fs::read_to_string(&file).unwrap();
     let manifests: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
-    assert_eq!(manifests.len(), 9);
+    assert_eq!(manifests.len(), OBJECTS);
     let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
     // A file that exists stays.

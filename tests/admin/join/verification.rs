@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::house::House;
 use crate::join::front::{Front, authority, key_of};
-use crate::join::{Printed, cluster_name};
+use crate::join::{OBJECTS, Printed, cluster_name};
 use berth_testkit::berth;
 use berth_testkit::cluster::{Output, finish, fresh};
 
@@ -111,7 +111,7 @@ async fn a_ca_is_fetched_from_the_hub_if_its_key_is_known() {
     let front = Front::start(&hub, &hub).await;
     let output = join(&front.url, TOKEN, &["--ca-hash", &key_of(&hub)]).await;
     let manifests: Vec<Value> = serde_saphyr::from_multiple(output.ok()).unwrap();
-    assert_eq!(manifests.len(), 9);
+    assert_eq!(manifests.len(), OBJECTS);
     let words = format!(
         "the hub at {} is verified by its CA with the key {}\n",
         front.url,

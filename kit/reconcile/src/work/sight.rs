@@ -17,8 +17,10 @@ struct RowReports<'a, W: World> {
     watched: &'a Watched<W::Fact>,
     /// An unreadable object was logged.
     has_logged: bool,
-    /// The failure that was logged last, until a list succeeds.
+    /// The failure that was logged last, until a list or a watch succeeds.
     logged: Option<WatchError>,
+    /// The world knows that the watch failed, and not yet that it goes on.
+    is_lost: bool,
 }
 
 impl<W: World> Work<W> {
@@ -31,6 +33,7 @@ impl<W: World> Work<W> {
             watched: &row.watched,
             has_logged: false,
             logged: None,
+            is_lost: false,
         };
         follow(api, &row.watched, &row.list_anew, &mut reports).await
     }
@@ -135,6 +138,7 @@ impl<W: World> Reports for RowReports<'_, W> {
     fn listed(&mut self, version: Option<u64>) {
         self.work.listed(self.kind, version);
         self.logged = None;
+        self.is_lost = false;
         tracing::debug!(resource = self.watched.name, "listed");
     }
 
@@ -162,6 +166,7 @@ impl<W: World> Reports for RowReports<'_, W> {
     fn interrupted(&mut self, error: &WatchError) {
         let resource = self.watched.name;
         self.work.lost_sight(self.kind, resource, error);
+        self.is_lost = true;
         let is_expected = error.then == Then::NextVersion && self.watched.optional;
         // Once: an agent that is not accepted yet may wait for days.
         if is_expected || self.logged.as_ref() == Some(error) {
@@ -169,6 +174,15 @@ impl<W: World> Reports for RowReports<'_, W> {
         } else {
             tracing::warn!(resource, %error, "a watch failed and is begun anew");
             self.logged = Some(error.clone());
+        }
+    }
+
+    fn resumed(&mut self) {
+        self.logged = None;
+        if std::mem::take(&mut self.is_lost) {
+            self.work.update(|state, wakes| {
+                state.world.regained_sight(self.kind, now(), wakes);
+            });
         }
     }
 }
