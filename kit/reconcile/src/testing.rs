@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::engine::{Engine, Settings};
 use crate::metrics::Metrics;
 use crate::object::Meta;
+use crate::watch::WatchError;
 use crate::watched::Watched;
 use crate::work::Work;
 use crate::world::{Lane, Sight, Wakes, World};
@@ -29,6 +30,8 @@ pub(crate) struct Values {
     pub(crate) values: BTreeMap<(u8, String), String>,
     pub(crate) wanted: String,
     pub(crate) unreadable: usize,
+    /// Failed watches by their code, and 0 for one that goes on.
+    pub(crate) sights: Vec<u16>,
 }
 
 impl World for Values {
@@ -61,6 +64,14 @@ impl World for Values {
 
     fn unreadable(&mut self, _: u8, _: &Meta, _: &serde_json::Error) {
         self.unreadable += 1;
+    }
+
+    fn lost_sight(&mut self, _: u8, error: &WatchError, _: Now, _: &mut Wakes<Self>) {
+        self.sights.push(error.code);
+    }
+
+    fn regained_sight(&mut self, _: u8, _: Now, _: &mut Wakes<Self>) {
+        self.sights.push(0);
     }
 
     fn decide(&self, key: &Self::Key, _: Now) -> Plan {

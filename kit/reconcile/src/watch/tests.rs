@@ -210,6 +210,24 @@ async fn a_server_without_an_optional_kind_is_asked_for_both_versions_ever_more_
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_world_learns_that_a_watch_failed_and_that_it_goes_on() {
+    let (_, work) = followed(values("g"), |count, _| {
+        Some(match count {
+            0 => (403, status(403, "Forbidden", "")),
+            // A list says itself that it succeeded.
+            1 => (200, list(7, &[object("a", 5, "x")], "")),
+            2 => (401, status(401, "Unauthorized", "")),
+            3 => (500, status(500, "InternalError", "")),
+            4 => (200, String::new()),
+            5 => (200, String::new()),
+            _ => return None,
+        })
+    })
+    .await;
+    assert_eq!(work.world().sights[..4], [403, 401, 500, 0]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_list_is_read_page_by_page_and_one_page_may_fail() {
     let (asked, work) = followed(values("g"), |count, _| {
         Some(match count {
