@@ -76,6 +76,7 @@ pub(crate) fn run() -> ExitCode {
     };
     let (result, failure) = match cli.command {
         Command::Admin(command) => (command.run(), 1),
+        Command::Agent(args) if args.is_command() => (agent::run(&args), 1),
         _ if cli.hub.any() => {
             let why = "--kubeconfig, --context, --as, --as-group and --request-timeout before the command work only with \
                        the commands of hub admins; write the flags of this command after it";

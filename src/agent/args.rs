@@ -168,6 +168,11 @@ pub(super) struct Given {
 // === impl Args ===
 
 impl Args {
+    /// Returns true for a command about an agent that runs, instead of the agent itself.
+    pub(crate) fn is_command(&self) -> bool {
+        self.command.is_some()
+    }
+
     /// Returns the settings of this process. `temporary`: a folder that goes with the process.
     ///
     /// # Errors

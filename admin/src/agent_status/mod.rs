@@ -70,7 +70,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Some(Format::Yaml) => print_one_yaml(&mut out, &serde_json::to_value(&report)?)?,
         None => {
             for (what, text) in report.rows() {
-                writeln!(out, "{:<13}{}", format!("{what}:"), plain(text))?;
+                writeln!(out, "{:<14}{}", format!("{what}:"), plain(text))?;
             }
             if let Some(remedy) = &report.remedy {
                 writeln!(out, "\nTo do: {}", plain(remedy))?;

@@ -60,7 +60,7 @@ impl Report {
         };
         if let Some(why) = &facts.stopped {
             report.remedy = Some(format!("see why the agent does not run: {why}"));
-        } else if facts.secret.is_none() && !facts.has_bootstrap {
+        } else if facts.secret.is_none() && !facts.has_bootstrap && facts.warning.is_none() {
             report.remedy = Some(format!(
                 "this cluster has not joined a hub: there is no Secret {}/{BOOTSTRAP_SECRET}; on the hub, run `berth get token`, and \
                  here the command that it prints",

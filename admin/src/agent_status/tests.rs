@@ -111,6 +111,16 @@ fn each_state_names_its_remedy() {
             "pod a: ErrImagePull",
         ),
         (
+            "it waits, and its bootstrap kubeconfig is elsewhere",
+            Facts {
+                has_bootstrap: false,
+                warning: Some(warning.clone()),
+                ..facts()
+            },
+            false,
+            "berth accept c1",
+        ),
+        (
             "it waits",
             Facts {
                 warning: Some(warning.clone()),

@@ -88,7 +88,7 @@ async fn a_cluster_joins_as_with_ocms_agent() {
     let (code, text) = world.status();
     assert_eq!(code, 0, "{text}");
     assert!(
-        text.contains("Hub says:    accepted, joined, available; Lease renewed "),
+        text.contains("Hub says:     accepted, joined, available; Lease renewed "),
         "{text}"
     );
     drop(agent);
