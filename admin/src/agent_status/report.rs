@@ -77,6 +77,9 @@ impl Report {
             report.waits_for = Some(format!("{} ({at} ago): {}", warning.reason, warning.note));
             report.remedy.get_or_insert_with(|| warning.note.clone());
         }
+        if !report.is_managed && report.remedy.is_none() {
+            report.remedy.clone_from(&report.hub_says);
+        }
         report
     }
 
@@ -103,8 +106,11 @@ impl Report {
         };
         let message = standing.message(own).to_string();
         let Ok(Some(stored)) = &hub.cluster else {
-            self.hub_says = Some(message.clone());
-            self.remedy.get_or_insert(message);
+            // The agent then asks for another certificate, and its own warning says what that waits for.
+            if standing != HubStanding::Refused {
+                self.remedy.get_or_insert_with(|| message.clone());
+            }
+            self.hub_says = Some(message);
             return;
         };
         let available = stored.condition(cluster::AVAILABLE);

@@ -76,6 +76,14 @@ fn seen(cluster: Result<Option<Cluster>, crate::failure::CommandError>) -> Facts
     }
 }
 
+fn unauthorized() -> crate::failure::CommandError {
+    let status = kube::core::response::Status {
+        code: 401,
+        ..Default::default()
+    };
+    crate::failure::CommandError::Api(Box::new(status))
+}
+
 #[test]
 fn each_state_names_its_remedy() {
     let refused = crate::failure::CommandError::Refused("no route".to_owned());
@@ -132,11 +140,26 @@ fn each_state_names_its_remedy() {
         (
             "managed",
             Facts {
-                warning: Some(warning),
+                warning: Some(warning.clone()),
                 ..seen(cluster(true, &all))
             },
             true,
             "",
+        ),
+        (
+            "its certificate is refused, and it asks for another",
+            Facts {
+                warning: Some(warning),
+                ..seen(Err(unauthorized()))
+            },
+            false,
+            "berth accept c1",
+        ),
+        (
+            "its certificate is refused",
+            seen(Err(unauthorized())),
+            false,
+            "the hub refuses the certificate",
         ),
         (
             "denied",
