@@ -1,4 +1,4 @@
-//! What the agent is told at its start.
+//! The settings of the agent.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use berth_agent_core::addons::Driver;
 use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
 
-/// What the agent is told at its start.
+/// The settings of the agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The name of the cluster. `None`: the one in the hub Secret, else a new UUID.

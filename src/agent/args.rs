@@ -331,7 +331,7 @@ impl Args {
     }
 }
 
-/// An empty value is none: OCM's operator always gives the flag.
+/// Ignores an empty value, because OCM's operator always sets the flag.
 fn given(value: Option<&String>) -> Option<String> {
     value.filter(|it| !it.is_empty()).cloned()
 }

@@ -7,7 +7,7 @@
 //! - Nothing is changed before all checks have passed: the hub accepts the token, the cluster has no other agent, and has not joined
 //!   under another name.
 //! - `--dry-run` and `--output-manifests` change nothing.
-//! - To run it again is no error: what is as it should be stays as it is.
+//! - It can be run again: objects that are as they should be stay unchanged.
 
 mod args;
 pub(crate) mod authority;

@@ -67,7 +67,7 @@ pub enum Held {
 /// Why the certificate in the hub Secret cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// There is none.
+    /// The certificate or the key does not exist.
     Missing,
     /// The certificate or the key cannot be read.
     Unreadable,
@@ -165,7 +165,7 @@ pub enum Need {
     },
     /// It is good, and the next one is due.
     Renewal,
-    /// There is none, for this reason.
+    /// The agent has no certificate that it can use, for this reason.
     Bootstrap(Fault),
 }
 
@@ -174,7 +174,7 @@ pub enum Need {
 pub enum Step {
     /// Create the ManagedCluster, with the bootstrap credentials.
     CreateCluster,
-    /// Keep this attempt on the cluster, with a new key if there is none.
+    /// Keep this attempt on the cluster.
     Keep {
         /// [`Attempt::number`].
         number: u32,
