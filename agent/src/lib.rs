@@ -24,6 +24,7 @@ mod request;
 mod settings;
 mod standing;
 mod store;
+mod told;
 
 use berth_agent_core::registered::HubStanding;
 use berth_hub::HubApi;

@@ -28,11 +28,12 @@ use tracing::{info, warn};
 use crate::bootstrap::{self, Bootstrap};
 use crate::events;
 use crate::exchange::Exchange;
-use crate::failed::{Failed, PAUSES, UNTOLD};
+use crate::failed::{Failed, PAUSES};
 use crate::folder::Folder;
 use crate::settings::Settings;
 use crate::standing::{Standing, State, Wait};
 use crate::store::{Store, Stored};
+use crate::told::{Tell, Told};
 
 /// How often the hub is asked whether the ManagedCluster exists, while the agent has no certificate.
 const CLUSTER_AGAIN: Duration = Duration::from_secs(300);
@@ -81,14 +82,7 @@ pub(crate) struct Registration<'a> {
     backoff: Backoff,
     /// When a step that failed is tried again.
     trouble: Option<Instant>,
-    told: Option<Told>,
-}
-
-/// A wait, and whether it was logged.
-struct Told {
-    reason: &'static str,
-    since: Instant,
-    is_told: bool,
+    told: Told,
 }
 
 /// The Secret as the watch reports it.
@@ -119,7 +113,7 @@ impl<'a> Registration<'a> {
             own: None,
             backoff: Backoff::new(PAUSES.0, PAUSES.1),
             trouble: None,
-            told: None,
+            told: Told::default(),
         }
     }
 
@@ -462,24 +456,16 @@ impl<'a> Registration<'a> {
     async fn waits_for(&mut self, waiting: Option<Wait>) -> Option<Instant> {
         self.standing.waits(waiting.clone());
         let Some(wait) = waiting else {
-            if self.told.take().is_some_and(|it| it.is_told) {
+            if self.told.ends() {
                 info!("the registration is complete");
             }
             return None;
         };
-        let told = match &mut self.told {
-            Some(told) if told.reason == wait.reason => told,
-            told => told.insert(Told {
-                reason: wait.reason,
-                since: Instant::now(),
-                is_told: false,
-            }),
-        };
-        let due = told.since + UNTOLD;
-        if told.is_told || Instant::now() < due {
-            return (!told.is_told).then_some(due);
+        match self.told.waits(wait.reason) {
+            Tell::Later(at) => return Some(at),
+            Tell::Done => return None,
+            Tell::Now => {}
         }
-        told.is_told = true;
         warn!(reason = wait.reason, "waiting: {}", wait.message);
         events::tell(self.exchange.store, self.settings, &wait).await;
         None

@@ -11,8 +11,9 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::AddonWork;
-use crate::failed::{Failed, PAUSES, UNTOLD};
+use crate::failed::{Failed, PAUSES};
 use crate::standing::Wait;
+use crate::told::{Tell, Told};
 
 /// Reports how a registration stands.
 pub(super) struct Reporter<'a> {
@@ -21,7 +22,7 @@ pub(super) struct Reporter<'a> {
     backoff: Backoff,
     /// The step that failed last.
     trouble: Option<Trouble>,
-    told: Option<Told>,
+    told: Told,
 }
 
 /// A step that failed, until it is tried again.
@@ -33,13 +34,6 @@ struct Trouble {
     rotation: Rotation,
 }
 
-/// A wait, and whether it was reported.
-struct Told {
-    reason: &'static str,
-    since: Instant,
-    is_told: bool,
-}
-
 // === impl Reporter ===
 
 impl<'a> Reporter<'a> {
@@ -49,7 +43,7 @@ impl<'a> Reporter<'a> {
             work,
             backoff: Backoff::new(PAUSES.0, PAUSES.1),
             trouble: None,
-            told: None,
+            told: Told::default(),
         }
     }
 
@@ -94,21 +88,13 @@ impl<'a> Reporter<'a> {
 
     /// Logs and reports a wait that lasts. Returns when to call this again, for one that has just begun.
     pub(super) fn waits(&mut self, wait: &Wait, rotation: Rotation) -> Option<Instant> {
-        let told = match &mut self.told {
-            Some(told) if told.reason == wait.reason => told,
-            told => told.insert(Told {
-                reason: wait.reason,
-                since: Instant::now(),
-                is_told: false,
-            }),
-        };
-        let due = told.since + UNTOLD;
-        if !told.is_told && Instant::now() < due {
-            return Some(due);
-        }
-        if !std::mem::replace(&mut told.is_told, true) {
-            let addon = &self.of.addon;
-            warn!(addon, reason = wait.reason, "an add-on waits: {wait}");
+        match self.told.waits(wait.reason) {
+            Tell::Later(at) => return Some(at),
+            Tell::Done => {}
+            Tell::Now => {
+                let addon = &self.of.addon;
+                warn!(addon, reason = wait.reason, "an add-on waits: {wait}");
+            }
         }
         self.report(rotation);
         None
@@ -116,7 +102,7 @@ impl<'a> Reporter<'a> {
 
     /// Reports that everything is there.
     pub(super) fn is_good(&mut self, rotation: Rotation) {
-        self.told = None;
+        self.told.ends();
         self.report(rotation);
     }
 
