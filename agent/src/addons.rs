@@ -18,7 +18,7 @@ use std::sync::Arc;
 use berth_agent_core::addons::fact::Addon;
 use berth_agent_core::registered::HubStanding;
 use berth_api::GroupVersionResource;
-use berth_hub::{Access, HubApi};
+use berth_hub::HubApi;
 use berth_lease::Term;
 use berth_reconcile::{
     Ended, Engine, Item, Keep, Metrics, Settings as EngineSettings, Watched, Work,
@@ -42,6 +42,8 @@ const RESOURCE: &str = "managedclusteraddons";
 /// What the add-ons of a cluster with a certificate need.
 pub(crate) struct AddonManagement<'a> {
     pub(crate) settings: &'a Settings,
+    /// The hub, with the agent's certificate.
+    pub(crate) hub: HubApi,
     pub(crate) clusters: &'a Clusters,
     pub(crate) term: Option<Term>,
     pub(crate) metrics: Metrics,
@@ -60,6 +62,7 @@ impl AddonManagement<'_> {
     ) -> Result<(), Ended> {
         let Self {
             settings,
+            hub,
             clusters,
             term,
             metrics,
@@ -73,11 +76,6 @@ impl AddonManagement<'_> {
         if states.wait_for(|it| is_managed(&it.hub)).await.is_err() {
             return std::future::pending().await;
         }
-        let access = Access::of_server(Some(settings.folder.join("kubeconfig")));
-        let Ok(hub) = HubApi::connect(&access).await else {
-            // The rest of the agent has logged it. The registration writes another kubeconfig.
-            return std::future::pending().await;
-        };
         let cluster = connection.identity.cluster.as_str();
         let (world, wanted) = Addons::new(cluster, settings.expiration_seconds, driver);
         let engine = Engine::new(

@@ -13,7 +13,7 @@ mod world;
 use std::sync::Arc;
 
 use berth_api::{GroupVersionResource, groups};
-use berth_hub::{Access, HubApi};
+use berth_hub::HubApi;
 use berth_lease::Term;
 use berth_reconcile::{Ended, Engine, Item, Metrics, Settings as EngineSettings, Watched};
 use tokio::sync::watch;
@@ -34,6 +34,8 @@ const MANAGED: usize = 1;
 /// What the agent of a cluster with a certificate needs.
 pub(crate) struct Joined<'a> {
     pub(crate) settings: &'a Settings,
+    /// The hub, with the agent's certificate.
+    pub(crate) hub: HubApi,
     pub(crate) managed: &'a HubApi,
     pub(crate) term: Option<Term>,
     pub(crate) metrics: Metrics,
@@ -54,6 +56,7 @@ impl Joined<'_> {
     ) -> Result<(), Ended> {
         let Self {
             settings,
+            hub,
             managed,
             term,
             metrics,
@@ -61,19 +64,6 @@ impl Joined<'_> {
             standing,
             registered,
         } = self;
-        let access = Access::of_server(Some(settings.folder.join("kubeconfig")));
-        let hub = match HubApi::connect(&access).await {
-            Ok(hub) => hub,
-            Err(error) => {
-                tracing::warn!(%error, "the kubeconfig for the hub cannot be used");
-                standing.hub(berth_agent_core::registered::HubStanding::Away(
-                    error.to_string(),
-                ));
-                // Until the registration has written another one.
-                stop.cancelled().await;
-                return Ok(());
-            }
-        };
         let cluster = connection.identity.cluster.as_str();
         let (report, lease) = Report::new(settings, connection, standing.clone());
         let label = report.label().to_owned();

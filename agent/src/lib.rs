@@ -27,7 +27,7 @@ mod store;
 mod told;
 
 use berth_agent_core::registered::HubStanding;
-use berth_hub::HubApi;
+use berth_hub::{Access, HubApi};
 use berth_lease::Term;
 use berth_reconcile::{Ended, Metrics};
 use tokio::sync::watch;
@@ -87,8 +87,23 @@ pub async fn run(
                 }
                 continue;
             };
+            let is_other = |it: &Registered| it.connection.as_ref() != Some(&connection);
+            let access = Access::of_server(Some(settings.folder.join("kubeconfig")));
+            let hub = match HubApi::connect(&access).await {
+                Ok(hub) => hub,
+                Err(error) => {
+                    warn!(%error, "the kubeconfig for the hub cannot be used");
+                    standing.hub(HubStanding::Away(error.to_string()));
+                    // Until the registration has written another one.
+                    if registered.wait_for(is_other).await.is_err() {
+                        return Ok(());
+                    }
+                    continue;
+                }
+            };
             let joined = Joined {
                 settings,
+                hub: hub.clone(),
                 managed: &clusters.managed,
                 term: term.clone(),
                 metrics: metrics.clone(),
@@ -98,13 +113,14 @@ pub async fn run(
             };
             let addons = AddonManagement {
                 settings,
+                hub,
                 clusters,
                 term: term.clone(),
                 metrics: metrics.clone(),
                 standing: standing.clone(),
             };
             let end = CancellationToken::new();
-            let other = registered.wait_for(|it| it.connection.as_ref() != Some(&connection));
+            let other = registered.wait_for(is_other);
             tokio::select! {
                 ended = joined.run(&connection, end.clone()) => ended?,
                 ended = addons.run(&connection, end.clone()) => ended?,
