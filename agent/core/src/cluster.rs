@@ -125,6 +125,12 @@ impl Cluster {
         self.has(cluster::HUB_ACCEPTED, TRUE)
     }
 
+    /// Returns true if the hub has decided whether to accept the cluster: a new one waits for that.
+    #[must_use]
+    pub fn was_decided(&self) -> bool {
+        self.condition(cluster::HUB_ACCEPTED).is_some()
+    }
+
     /// Returns true if the hub says that the clocks of hub and cluster differ.
     #[must_use]
     pub fn is_clock_off(&self) -> bool {

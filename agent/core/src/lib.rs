@@ -14,6 +14,7 @@ pub mod availability;
 pub mod claims;
 pub mod cluster;
 pub mod held;
+pub mod hubs;
 pub mod identity;
 pub mod kubeconfig;
 pub mod lease;
