@@ -6,6 +6,7 @@
 //! - The key and the name of a request are stored before the hub is asked, so that a killed agent goes on with the same request.
 //! - A step that failed is tried again after a pause that grows to a minute, and after two minutes if the hub refused it.
 
+mod publish;
 mod steps;
 
 use std::time::Duration;
@@ -25,7 +26,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
-use crate::bootstrap::{self, Bootstrap};
+use crate::bootstrap::Bootstrap;
 use crate::events;
 use crate::exchange::Exchange;
 use crate::failed::{Failed, PAUSES};
@@ -268,110 +269,6 @@ impl<'a> Registration<'a> {
         self.standing.is_for(&identity.cluster);
         self.identity = Some(identity.clone());
         Ok(identity)
-    }
-
-    /// Judges the hub Secret. One that was lost, or spoilt, counts as due for renewal while the folder has a good certificate.
-    fn judged(&self, asked: &Asked, now: Timestamp) -> Judged {
-        let empty = held::SecretData::new();
-        let stored = self.exchange.stored();
-        let judged = held::judge(stored.map_or(&empty, |it| &it.data), asked, now);
-        if !matches!(judged.held, Held::Unusable(_)) {
-            return judged;
-        }
-        let remembered = held::judge(&self.memory, asked, now);
-        match remembered.held {
-            Held::Certificate(Age::Fresh { .. } | Age::Due) => Judged {
-                held: Held::Certificate(Age::Due),
-                ..remembered
-            },
-            _ => judged,
-        }
-    }
-
-    /// Takes a good Secret into use: writes the folder, and tells the rest of the agent.
-    fn publish(
-        &mut self,
-        identity: &Identity,
-        asked: &Asked,
-        judged: &Judged,
-        hub: &bootstrap::Hub,
-    ) {
-        self.standing.certificate_ends(judged.not_after);
-        if matches!(
-            judged.held,
-            Held::Unusable(_) | Held::Certificate(Age::Expired)
-        ) {
-            // Without a certificate there is nothing to call the hub with.
-            self.connected(None);
-            return;
-        }
-        let stored = self.exchange.stored();
-        let good = stored.filter(|it| {
-            !matches!(
-                held::judge(&it.data, asked, Timestamp::now()).held,
-                Held::Unusable(_)
-            )
-        });
-        if let Some(stored) = good {
-            self.memory = stored.data.clone();
-        }
-        let kubeconfig = self
-            .memory
-            .get(held::KUBECONFIG)
-            .cloned()
-            .unwrap_or_default();
-        let connection = Connection {
-            identity: identity.clone(),
-            kubeconfig: String::from_utf8_lossy(&kubeconfig).into_owned(),
-            url: hub.endpoint.server.clone(),
-        };
-        if let Err(error) = self.folder.write(&self.memory) {
-            warn!(%error, "the files of the hub Secret cannot be written");
-            return;
-        }
-        self.connected(Some(connection));
-    }
-
-    /// Goes on with a good certificate while the bootstrap kubeconfig cannot be read.
-    fn connect_with_memory(&mut self, identity: &Identity, asked: &Asked) {
-        if self.tell.borrow().connection.is_some() {
-            return;
-        }
-        let judged = self.judged(asked, Timestamp::now());
-        if matches!(
-            judged.held,
-            Held::Unusable(_) | Held::Certificate(Age::Expired)
-        ) {
-            return;
-        }
-        if let Some(stored) = self.exchange.stored() {
-            self.memory = stored.data.clone();
-        }
-        if self.folder.write(&self.memory).is_err() {
-            return;
-        }
-        let path = self.folder.kubeconfig();
-        if let Ok(endpoint) = berth_hub::endpoint(&path, "--hub-kubeconfig-dir") {
-            let kubeconfig = self
-                .memory
-                .get(held::KUBECONFIG)
-                .cloned()
-                .unwrap_or_default();
-            self.standing.certificate_ends(judged.not_after);
-            self.connected(Some(Connection {
-                identity: identity.clone(),
-                kubeconfig: String::from_utf8_lossy(&kubeconfig).into_owned(),
-                url: endpoint.server,
-            }));
-        }
-    }
-
-    fn connected(&self, connection: Option<Connection>) {
-        self.tell.send_if_modified(|it| {
-            let differs = it.connection != connection;
-            it.connection = connection;
-            differs
-        });
     }
 
     fn decision(
