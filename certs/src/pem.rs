@@ -237,6 +237,11 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     sum
 }
 
+/// Returns these bytes in lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Returns the first and last moment of validity, inclusive. Times beyond the range of jiff (X.509's `99991231235959Z` for
 /// "never") become the last time of jiff.
 pub(crate) fn validity(certificate: &X509Certificate<'_>) -> (Timestamp, Timestamp) {

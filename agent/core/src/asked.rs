@@ -2,7 +2,7 @@
 
 use berth_api::labels;
 use berth_certs::client::ClientCertificate;
-use berth_certs::pem::sha256;
+use berth_certs::pem::{hex, sha256};
 use serde_json::{Value, json};
 
 use crate::held::{self, SecretData};
@@ -120,8 +120,7 @@ impl Asked {
             sorted(&subject.groups),
             sorted(&subject.units)
         ]);
-        let digest = sha256(text.to_string().as_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&sha256(text.to_string().as_bytes()))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Keys and contents are those of OCM's agent, byte for byte, so that either agent goes on with the other's Secret.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 

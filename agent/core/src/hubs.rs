@@ -6,9 +6,13 @@
 //! Follows OCM's agent in what makes a hub usable, and in that the order of the hubs counts. OCM's restarts to choose again, does not
 //! remember why it left a hub, gives up one where the cluster waits for acceptance, and never comes back by itself.
 //!
+//! The agent chooses again every few seconds.
+//!
 //! # Guarantees
 //! - The agent goes to no hub that did not just say that it can be used.
 //! - It leaves a hub that manages it only for one that accepts the cluster and whose certificate it still has, so that no person is needed.
+
+pub mod kept;
 
 #[cfg(test)]
 mod tests;
@@ -18,12 +22,24 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::cluster::Cluster;
+use crate::registered::HubStanding;
 
 /// How long an answer of another hub counts, while the agent needs a hub.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// How long it counts otherwise.
 const LOOK_AT_REST: Duration = Duration::from_secs(5 * 60);
+
+/// What a registration waits for that does not get on.
+const LOST: [&str; 7] = [
+    "BootstrapCredentialsRefused",
+    "BootstrapKubeconfigUnusable",
+    "CSRDenied",
+    "CSRFailed",
+    "HubAway",
+    "ManagedClusterRefused",
+    "RequestRefused",
+];
 
 /// The longest time before a hub that was left is preferred again.
 const LONGEST_AWAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -78,6 +94,13 @@ pub enum Contact {
     Lost(Timestamp),
 }
 
+/// Notes how the agent stands with its hub.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Touch {
+    lost_since: Option<Timestamp>,
+    was_managed: bool,
+}
+
 /// What is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
@@ -96,8 +119,8 @@ pub struct Facts<'a> {
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Stay; choose again at this time.
-    Stay(Option<Timestamp>),
+    /// Stay.
+    Stay,
     /// Ask these hubs, and choose again.
     Look(Vec<usize>),
     /// Go to this hub.
@@ -110,9 +133,8 @@ pub fn choose(facts: &Facts<'_>, now: Timestamp) -> Choice {
     let spread = facts.spread.clamp(0.0, 1.0);
     let (needs_another, period) = match (facts.current, facts.contact) {
         (Some(_), Contact::Lost(since)) => {
-            let leave = after(since, facts.timeout.mul_f64(1.0 + 0.2 * spread));
-            if now < leave {
-                return Choice::Stay(Some(leave));
+            if now < after(since, facts.timeout.mul_f64(1.0 + 0.2 * spread)) {
+                return Choice::Stay;
             }
             (true, LOOK)
         }
@@ -147,16 +169,45 @@ pub fn choose(facts: &Facts<'_>, now: Timestamp) -> Choice {
         Sight::Open => needs_another,
         Sight::Unknown | Sight::Unusable(_) | Sight::Denied => false,
     };
-    if let Some(to) = others.iter().copied().find(is_usable) {
-        return Choice::Go(to);
+    match others.into_iter().find(is_usable) {
+        Some(to) => Choice::Go(to),
+        None => Choice::Stay,
     }
-    let looked = others.iter().filter_map(|at| facts.hubs[*at].looked);
-    let again = looked.map(|looked| after(looked, period)).min();
-    Choice::Stay(again.or_else(|| (!needs_another).then(|| after(now, period))))
 }
 
 fn after(time: Timestamp, pause: Duration) -> Timestamp {
     time.saturating_add(pause).unwrap_or(Timestamp::MAX)
+}
+
+// === impl Touch ===
+
+impl Touch {
+    /// Notes how the hub sees the cluster, and what the registration waits for: a reason, as in Events.
+    pub fn see(&mut self, hub: &HubStanding, waits_for: Option<&str>, now: Timestamp) -> Contact {
+        let is_lost = match hub {
+            HubStanding::Managed | HubStanding::ClockOff | HubStanding::TwoAgents => {
+                *self = Self {
+                    lost_since: None,
+                    was_managed: true,
+                };
+                return Contact::Managed;
+            }
+            HubStanding::Denied => return Contact::Denied,
+            HubStanding::Away(_)
+            | HubStanding::Refused
+            | HubStanding::Absent
+            | HubStanding::Deleting => true,
+            // A hub that deletes the cluster takes the agent's rights.
+            HubStanding::NotAccepted | HubStanding::NotSetUp => self.was_managed,
+            // Nothing is known for a moment when a connection begins.
+            HubStanding::Unknown => match waits_for {
+                Some(reason) => LOST.contains(&reason),
+                None => self.lost_since.is_some(),
+            },
+        };
+        self.lost_since = is_lost.then(|| self.lost_since.unwrap_or(now).min(now));
+        self.lost_since.map_or(Contact::Waiting, Contact::Lost)
+    }
 }
 
 // === impl Sight ===

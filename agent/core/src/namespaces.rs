@@ -12,6 +12,7 @@ use berth_api::cluster::ClusterSetManagedNamespaceConfig;
 use berth_api::conditions::{FALSE, TRUE, with_condition};
 use berth_api::plan::{Action, Target, Write};
 use berth_api::{GroupVersionResource, Now};
+use berth_certs::pem::hex;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::json;
 
@@ -35,11 +36,7 @@ pub type Labelled = BTreeMap<String, String>;
 /// Returns the key of the label for the hub with this digest: the SHA-256 of its URL, as the bootstrap kubeconfig has it.
 #[must_use]
 pub fn label(digest_of_url: &[u8; 32]) -> String {
-    let digits: String = digest_of_url
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("{LABEL}{}", &digits[..LONGEST_NAME])
+    format!("{LABEL}{}", &hex(digest_of_url)[..LONGEST_NAME])
 }
 
 /// Returns the part of a hub's URL that its label is made of: a URL with a path loses query and fragment.

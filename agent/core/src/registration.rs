@@ -13,6 +13,7 @@ mod tests;
 
 use std::time::Duration;
 
+use berth_certs::pem::hex;
 use jiff::Timestamp;
 
 use crate::asked::Asked;
@@ -73,6 +74,8 @@ pub enum Fault {
     Unreadable,
     /// It is for another cluster, or another agent.
     OtherSubject,
+    /// It is for another hub.
+    OtherHub,
     /// The key belongs to another certificate.
     OtherKey,
     /// It has expired.
@@ -284,7 +287,7 @@ impl Attempt {
     /// Returns the name of the CSR. It follows from the key, so asking twice makes one; and it is never cut, unlike a generated one.
     #[must_use]
     pub fn csr_name(&self, asked: &Asked) -> String {
-        let key: String = self.key[..8].iter().map(|it| format!("{it:02x}")).collect();
+        let key = hex(&self.key[..8]);
         let prefix = asked.prefix();
         match self.number {
             0 => format!("{prefix}{key}"),

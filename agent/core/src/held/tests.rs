@@ -8,16 +8,16 @@ use crate::rotation::Standing;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-fn at(hours: i64) -> Timestamp {
+pub(crate) fn at(hours: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + hours * 3600).unwrap()
 }
 
-fn wanted(agent: &str) -> Asked {
+pub(crate) fn wanted(agent: &str) -> Asked {
     Asked::of_cluster(&Identity::new("c1", agent).unwrap(), None)
 }
 
 /// A certificate with this subject and key, valid for a day from `at(0)`.
-fn certificate(asked: &Asked, key: &ClientKey) -> Vec<u8> {
+pub(crate) fn certificate(asked: &Asked, key: &ClientKey) -> Vec<u8> {
     let authority = Authority::new("hub", 10 * DAY, at(-24)).unwrap();
     let request = crate::request::body("n", asked, key).unwrap();
     let pem = crate::request::tests::pem_of(&request);

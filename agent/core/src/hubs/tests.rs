@@ -69,10 +69,7 @@ fn the_first_hub_is_the_first_that_can_be_used() {
         (vec![seen(away()), seen(Sight::Open)], Choice::Go(1)),
         (vec![seen(Sight::Denied), seen(Sight::Open)], Choice::Go(1)),
         (vec![seen(away()), unseen()], Choice::Look(vec![1])),
-        (
-            vec![seen(away()), seen(Sight::Denied)],
-            Choice::Stay(Some(at(NOW + 60))),
-        ),
+        (vec![seen(away()), seen(Sight::Denied)], Choice::Stay),
     ] {
         assert_eq!(chosen(None, Contact::Waiting, &hubs), expected, "{hubs:?}");
     }
@@ -90,16 +87,8 @@ fn a_hub_is_left_when_it_denies_the_cluster_or_is_lost_for_long() {
             Choice::Look(vec![1]),
         ),
         // Nobody else can be used: it is asked again.
-        (
-            Contact::Denied,
-            vec![open(), seen(away())],
-            Choice::Stay(Some(at(NOW + 60))),
-        ),
-        (
-            lost(599),
-            vec![open(), open()],
-            Choice::Stay(Some(at(NOW + 1))),
-        ),
+        (Contact::Denied, vec![open(), seen(away())], Choice::Stay),
+        (lost(599), vec![open(), open()], Choice::Stay),
         (lost(600), vec![open(), open()], Choice::Go(1)),
         (
             lost(600),
@@ -107,11 +96,7 @@ fn a_hub_is_left_when_it_denies_the_cluster_or_is_lost_for_long() {
             Choice::Go(2),
         ),
         // A clock that was set back.
-        (
-            lost(-60),
-            vec![open(), open()],
-            Choice::Stay(Some(at(NOW + 660))),
-        ),
+        (lost(-60), vec![open(), open()], Choice::Stay),
     ] {
         assert_eq!(
             chosen(Some(0), contact, &hubs),
@@ -124,7 +109,7 @@ fn a_hub_is_left_when_it_denies_the_cluster_or_is_lost_for_long() {
 #[test]
 fn a_hub_where_the_cluster_waits_is_left_only_for_one_that_knows_it() {
     let hubs = [seen(Sight::Open), seen(Sight::Accepted)];
-    let stay = Choice::Stay(Some(at(NOW + 300)));
+    let stay = Choice::Stay;
     assert_eq!(chosen(Some(0), Contact::Waiting, &hubs), stay);
     let hubs = [seen(Sight::Open), left(Sight::Accepted, 60, 1)];
     assert_eq!(chosen(Some(0), Contact::Waiting, &hubs), Choice::Go(1));
@@ -142,25 +127,19 @@ fn a_preferred_hub_that_is_back_is_preferred_again() {
         ),
         (
             vec![left(Sight::Accepted, 1199, 1), seen(away())],
-            Choice::Stay(Some(at(NOW + 300))),
+            Choice::Stay,
         ),
         (
             vec![left(Sight::Accepted, 2399, 2), seen(away())],
-            Choice::Stay(Some(at(NOW + 300))),
+            Choice::Stay,
         ),
         (
             vec![left(Sight::Accepted, 86_400, 40), seen(away())],
             Choice::Go(0),
         ),
         // Registration there might wait for a person.
-        (
-            vec![left(Sight::Open, 9999, 1), seen(away())],
-            Choice::Stay(Some(at(NOW + 300))),
-        ),
-        (
-            vec![seen(Sight::Accepted), seen(away())],
-            Choice::Stay(Some(at(NOW + 300))),
-        ),
+        (vec![left(Sight::Open, 9999, 1), seen(away())], Choice::Stay),
+        (vec![seen(Sight::Accepted), seen(away())], Choice::Stay),
     ] {
         assert_eq!(
             chosen(Some(1), Contact::Managed, &hubs),
@@ -170,7 +149,7 @@ fn a_preferred_hub_that_is_back_is_preferred_again() {
     }
     // One that is less preferred is not.
     let hubs = [seen(away()), left(Sight::Accepted, 9999, 1)];
-    let stay = Choice::Stay(Some(at(NOW + 300)));
+    let stay = Choice::Stay;
     assert_eq!(chosen(Some(0), Contact::Managed, &hubs), stay);
 }
 
@@ -194,6 +173,61 @@ fn a_managed_cluster_says_how_its_hub_decided() {
         (Some(cluster(false, Some("True"))), Sight::Denied),
     ] {
         assert_eq!(Sight::of(cluster.as_ref()), expected, "{cluster:?}");
+    }
+}
+
+#[test]
+fn a_hub_is_lost_while_nothing_gets_on_there() {
+    let away = || HubStanding::Away("refused".to_owned());
+    let lost = Contact::Lost(at(NOW));
+    for (history, expected) in [
+        (vec![(HubStanding::Unknown, None)], Contact::Waiting),
+        (
+            vec![(HubStanding::Unknown, Some("CSRPending"))],
+            Contact::Waiting,
+        ),
+        (vec![(HubStanding::Unknown, Some("HubAway"))], lost),
+        (vec![(HubStanding::NotAccepted, None)], Contact::Waiting),
+        (
+            vec![
+                (HubStanding::Managed, None),
+                (HubStanding::NotAccepted, None),
+            ],
+            Contact::Lost(at(NOW + 1)),
+        ),
+        (
+            vec![
+                (HubStanding::Managed, None),
+                (HubStanding::Denied, None),
+                (HubStanding::Denied, None),
+            ],
+            Contact::Denied,
+        ),
+        // A connection that begins proves nothing.
+        (
+            vec![(away(), None), (HubStanding::Unknown, None), (away(), None)],
+            lost,
+        ),
+        (
+            vec![
+                (away(), None),
+                (HubStanding::Unknown, Some("CSRPending")),
+                (away(), None),
+            ],
+            Contact::Lost(at(NOW + 2)),
+        ),
+        (
+            vec![(away(), None), (HubStanding::ClockOff, None)],
+            Contact::Managed,
+        ),
+    ] {
+        let mut touch = Touch::default();
+        let mut seen = Contact::Waiting;
+        for (seconds, (hub, waits_for)) in history.iter().enumerate() {
+            let now = at(NOW + i64::try_from(seconds).unwrap());
+            seen = touch.see(hub, *waits_for, now);
+        }
+        assert_eq!(seen, expected, "{history:?}");
     }
 }
 
@@ -266,10 +300,16 @@ proptest! {
                 let facts = Facts { hubs: &hubs, ..facts };
                 prop_assert!(!matches!(choose(&facts, at(NOW)), Choice::Look(_)));
             }
-            Choice::Stay(again) => {
-                if let Some(again) = again {
-                    prop_assert!(again > at(NOW));
-                }
+            Choice::Stay => {
+                let lost_for_long = matches!(
+                    contact,
+                    Contact::Denied | Contact::Lost(_)
+                ) && !matches!(contact, Contact::Lost(since) if since > at(NOW - 720));
+                let is_usable = |(at_, hub): (usize, &Candidate)| {
+                    Some(at_) != current && matches!(hub.sight, Sight::Open | Sight::Accepted)
+                };
+                let may_go = hubs.iter().enumerate().any(is_usable);
+                prop_assert!(!(may_go && (current.is_none() || lost_for_long)));
             }
         }
     }

@@ -150,6 +150,7 @@ impl fmt::Display for Fault {
             Self::Missing => "does not exist",
             Self::Unreadable => "cannot be read",
             Self::OtherSubject => "is for another cluster or agent",
+            Self::OtherHub => "is for another hub",
             Self::OtherKey => "does not belong to the key",
             Self::Expired => "has expired",
             Self::Refused => "is refused by the hub",
