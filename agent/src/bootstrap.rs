@@ -15,13 +15,12 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// How often a file is read that cannot be used: a user may be about to write it.
 const PERIOD_UNUSABLE: Duration = Duration::from_secs(1);
 
-/// The flag that names the file, for messages.
-const FLAG: &str = "--bootstrap-kubeconfig";
-
 /// The bootstrap kubeconfig, as it was last read.
 #[derive(Debug)]
 pub(crate) struct Bootstrap {
     path: PathBuf,
+    /// The flag that names the file, for messages.
+    flag: &'static str,
     /// The content that was read.
     content: Option<Vec<u8>>,
     /// What it says, or why it cannot be used.
@@ -41,11 +40,12 @@ pub(crate) struct Hub {
 // === impl Bootstrap ===
 
 impl Bootstrap {
-    pub(crate) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf, flag: &'static str) -> Self {
         Self {
-            read: Err(format!("{FLAG} {} has not been read yet", path.display())),
+            read: Err(format!("{flag} {} has not been read yet", path.display())),
             content: None,
             path,
+            flag,
         }
     }
 
@@ -64,10 +64,10 @@ impl Bootstrap {
 
     /// Reads the file. Returns true if its content has changed.
     pub(crate) async fn refresh(&mut self) -> bool {
-        let path = self.path.clone();
+        let (path, flag) = (self.path.clone(), self.flag);
         let read = spawn_blocking(move || {
             let content = std::fs::read(&path).ok();
-            (content, endpoint(&path))
+            (content, endpoint(&path, flag))
         });
         let (content, endpoint) = match read.await {
             Ok(read) => read,
@@ -87,12 +87,12 @@ impl Bootstrap {
 
     async fn connect(&self, endpoint: HubEndpoint) -> Result<Hub, String> {
         let kubeconfig = (endpoint.kubeconfig())
-            .map_err(|error| format!("{FLAG} {}: {error}", self.path.display()))?;
+            .map_err(|error| format!("{} {}: {error}", self.flag, self.path.display()))?;
         let access = Access::of_server(Some(self.path.clone()));
         // The error names the file by another flag.
         let api = HubApi::connect(&access).await.map_err(|error| {
             let error = error.to_string();
-            error.replacen("--kubeconfig", FLAG, 1)
+            error.replacen("--kubeconfig", self.flag, 1)
         })?;
         Ok(Hub {
             endpoint,
@@ -102,8 +102,8 @@ impl Bootstrap {
     }
 }
 
-fn endpoint(path: &Path) -> Result<HubEndpoint, String> {
-    let read = berth_hub::endpoint(path, FLAG).map_err(|error| error.to_string())?;
+fn endpoint(path: &Path, flag: &str) -> Result<HubEndpoint, String> {
+    let read = berth_hub::endpoint(path, flag).map_err(|error| error.to_string())?;
     Ok(HubEndpoint {
         cluster: read.cluster,
         server: read.server,

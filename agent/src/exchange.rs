@@ -245,6 +245,12 @@ impl<'a> Exchange<'a> {
         Ok(certificate.ok().map(|it| (it, with)))
     }
 
+    /// Drops what another hub said.
+    pub(crate) fn leave_hub(&mut self) {
+        self.followed = None;
+        self.others_pending = (0, Instant::now());
+    }
+
     pub(crate) async fn forget(&mut self) -> Result<(), Failed> {
         let forgotten = self.store.forget().await;
         forgotten.map_err(|error| Failed::here(&error))?;

@@ -17,6 +17,7 @@ mod events;
 mod exchange;
 mod failed;
 mod folder;
+mod hubs;
 mod joined;
 mod metrics;
 mod registration;
@@ -87,6 +88,8 @@ pub async fn run(
                 }
                 continue;
             };
+            // What another hub said counts no more.
+            standing.hub(HubStanding::Unknown);
             let is_other = |it: &Registered| it.connection.as_ref() != Some(&connection);
             let access = Access::of_server(Some(settings.folder.join("kubeconfig")));
             let hub = match HubApi::connect(&access).await {

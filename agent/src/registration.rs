@@ -7,6 +7,7 @@
 //! - A step that failed is tried again after a pause that grows to a minute, and after two minutes if the hub refused it.
 
 mod publish;
+mod several;
 mod steps;
 
 use std::time::Duration;
@@ -26,15 +27,19 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
-use crate::bootstrap::Bootstrap;
+use self::several::Several;
 use crate::events;
 use crate::exchange::Exchange;
 use crate::failed::{Failed, PAUSES};
 use crate::folder::Folder;
+use crate::hubs::Hubs;
 use crate::settings::Settings;
 use crate::standing::{Standing, State, Wait};
 use crate::store::{Store, Stored};
 use crate::told::{Tell, Told};
+
+/// The ManagedClusters of a hub.
+pub(crate) const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 
 /// How often the hub is asked whether the ManagedCluster exists, while the agent has no certificate.
 const CLUSTER_AGAIN: Duration = Duration::from_secs(300);
@@ -71,7 +76,9 @@ pub(crate) struct Registration<'a> {
     folder: Folder,
     standing: Standing,
     tell: watch::Sender<Registered>,
-    bootstrap: Bootstrap,
+    hubs: Hubs,
+    /// With several hubs.
+    several: Option<Several>,
     identity: Option<Identity>,
     /// The last good content of the hub Secret, which is also in the folder.
     memory: held::SecretData,
@@ -100,7 +107,8 @@ impl<'a> Registration<'a> {
     ) -> Self {
         let folder = Folder::new(settings.folder.clone());
         Self {
-            bootstrap: Bootstrap::new(settings.bootstrap.clone()),
+            several: Several::new(settings.bootstraps.len()),
+            hubs: Hubs::new(&settings.bootstraps),
             memory: folder.read(),
             settings,
             exchange: Exchange::new(store),
@@ -132,7 +140,7 @@ impl<'a> Registration<'a> {
             loop {
                 self.note_refusal(standings.borrow_and_update().hub == HubStanding::Refused);
                 let until = self.round(seen.take()).await;
-                let latest = Instant::now() + self.bootstrap.period();
+                let latest = Instant::now() + self.hubs.period();
                 let until = until.map_or(latest, |it| it.min(latest));
                 tokio::select! {
                     _ = secrets.changed() => seen = secrets.borrow_and_update().clone(),
@@ -150,7 +158,11 @@ impl<'a> Registration<'a> {
 
     /// Reads, decides and acts once. Returns when to look again.
     async fn round(&mut self, seen: SecretSeen) -> Option<Instant> {
-        let is_new_file = self.bootstrap.refresh().await;
+        let new_files = self.hubs.refresh().await;
+        let is_new_file = new_files.contains(&self.hubs.current());
+        if let Some(several) = &mut self.several {
+            several.forget_looks(&new_files);
+        }
         let is_new_secret = match seen {
             Some(seen) => self.see_secret(seen).await,
             None => false,
@@ -160,7 +172,8 @@ impl<'a> Registration<'a> {
             self.cluster = ClusterOnHub::Unknown;
             self.cluster_asked = None;
         }
-        if is_new_file || is_new_secret {
+        let chosen = self.choose_hub().await;
+        if !new_files.is_empty() || is_new_secret || matches!(chosen, Ok(true)) {
             self.trouble = None;
         }
         if let Some(until) = self.trouble
@@ -170,7 +183,11 @@ impl<'a> Registration<'a> {
             let tell = self.waits_for(wait).await;
             return Some(tell.map_or(until, |tell| tell.min(until)));
         }
-        match self.decide_and_act().await {
+        let done = match chosen {
+            Ok(_) => self.decide_and_act().await,
+            Err(failed) => Err(failed),
+        };
+        match done {
             Ok(again) => {
                 self.trouble = None;
                 self.backoff.reset();
@@ -208,7 +225,7 @@ impl<'a> Registration<'a> {
             self.exchange.read_pending().await?;
             let identity = self.identify()?;
             let asked = Asked::of_cluster(&identity, self.settings.expiration_seconds);
-            let hub = match self.bootstrap.hub() {
+            let hub = match self.hubs.hub() {
                 Ok(hub) => hub.clone(),
                 Err(why) => {
                     // The certificate may be good: the agent goes on with it.
@@ -281,7 +298,7 @@ impl<'a> Registration<'a> {
         let stored = self.exchange.stored();
         // A Secret without a certificate is written with the next one.
         let is_current = stored.is_none_or(|it| {
-            matches!(held::judge(&it.data, asked, now).held, Held::Unusable(_))
+            matches!(self.judge(&it.data, asked, now).held, Held::Unusable(_))
                 || held::filled(&it.data, asked, kubeconfig, None) == it.data
         });
         let facts = Facts {

@@ -20,8 +20,10 @@ pub struct Settings {
     pub hub_secret: String,
     /// The folder that gets the content of this Secret.
     pub folder: PathBuf,
-    /// The bootstrap kubeconfig.
-    pub bootstrap: PathBuf,
+    /// The bootstrap kubeconfigs: of the hub, or of several hubs, the preferred ones first. Not empty.
+    pub bootstraps: Vec<PathBuf>,
+    /// With several hubs: how long one may not manage the cluster before the agent goes to another.
+    pub hub_timeout: Duration,
     /// The ManagedCluster that the agent creates.
     pub wish: Wish,
     /// The lifetime of certificates to ask for. `None` leaves it to the signer.

@@ -36,6 +36,9 @@ const SHORTEST: i32 = 3600;
 /// The shortest lifetime of a token that Kubernetes issues, in seconds.
 const SHORTEST_TOKEN: i64 = 600;
 
+/// Upper bound on the hubs of one cluster. All of them are asked at once.
+const MOST_HUBS: usize = 16;
+
 const EXAMPLES: &str = "\
 Examples:
   # In a pod of the managed cluster, as OCM's operator starts it
@@ -46,6 +49,9 @@ Examples:
 
   # On a laptop: the kubeconfig of the managed cluster, and one for the hub
   berth agent --kubeconfig ~/.kube/c1 --bootstrap-kubeconfig hub.kubeconfig --cluster-name c1
+
+  # Two hubs: the cluster belongs to the first, and goes to the second when the first is lost for ten minutes
+  berth agent --cluster-name c1 --feature-gates MultipleHubs=true --bootstrap-kubeconfigs a.kubeconfig --bootstrap-kubeconfigs b.kubeconfig
 
 The agent asks the hub for a certificate. A hub admin accepts the cluster: berth accept c1
 
@@ -74,8 +80,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(super) spoke_kubeconfig: Option<PathBuf>,
     /// Kubeconfig of the hub for the first request; its credentials need no more rights than manifests/bootstrap grants
-    #[arg(long, value_name = "FILE", required = true)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "bootstrap_kubeconfigs"
+    )]
     bootstrap_kubeconfig: Option<PathBuf>,
+    /// The same of several hubs, the preferred ones first (repeatable; needs --feature-gates=MultipleHubs=true).
+    /// The cluster belongs to one hub at a time
+    #[arg(long, value_name = "FILE")]
+    bootstrap_kubeconfigs: Vec<PathBuf>,
+    /// With several hubs: how long one may not manage the cluster before the agent goes to another, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    hub_connection_timeout_seconds: u32,
     /// Name of the cluster on the hub [default: the one that it registered with before, else a new UUID]
     #[arg(long, value_name = "NAME", alias = "spoke-cluster-name")]
     cluster_name: Option<String>,
@@ -117,7 +134,7 @@ pub(crate) struct Args {
     /// Suffixes of reserved names of ClusterClaims, which the limit does not concern (repeatable, or separated by commas)
     #[arg(long, value_name = "SUFFIXES", value_delimiter = ',')]
     reserved_cluster_claim_suffixes: Vec<String>,
-    /// Feature gates, as Gate=true,Gate=false: AddonManagement (on), ClusterClaim (on), ClusterProperty (off)
+    /// Feature gates, as Gate=true,Gate=false: AddonManagement (on), ClusterClaim (on), ClusterProperty (off), MultipleHubs (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     /// Address of /healthz, /readyz and /metrics, over TLS; the port may be 'auto' for any free port.
@@ -180,8 +197,8 @@ impl Args {
     pub(super) fn settings(&self, temporary: &Path) -> anyhow::Result<Given> {
         self.refused.check()?;
         let gates = Gates::parse(&self.feature_gates)?;
-        let mut warnings = gates.warnings.clone();
-        warnings.extend(self.ignored.warnings());
+        let mut warnings = self.ignored.warnings();
+        let bootstraps = self.bootstraps(gates)?;
         let in_pod = pod_namespace();
         let folder = match (&self.hub_kubeconfig_dir, &in_pod) {
             (Some(folder), _) => folder.clone(),
@@ -228,8 +245,8 @@ impl Args {
                 namespace,
                 hub_secret: self.hub_kubeconfig_secret.clone(),
                 folder,
-                // Required, but for a command.
-                bootstrap: self.bootstrap_kubeconfig.clone().unwrap_or_default(),
+                bootstraps,
+                hub_timeout: Duration::from_secs(self.hub_connection_timeout_seconds.into()),
                 wish: self.wish(&mut warnings)?,
                 expiration_seconds: self.client_cert_expiration_seconds.filter(|it| *it != 0),
                 probe_period: period,
@@ -248,6 +265,30 @@ impl Args {
             },
             warnings,
         })
+    }
+
+    /// The bootstrap kubeconfigs; with the gate, those of several hubs.
+    fn bootstraps(&self, gates: Gates) -> anyhow::Result<Vec<PathBuf>> {
+        let several = &self.bootstrap_kubeconfigs;
+        if gates.multiple_hubs {
+            // OCM's words.
+            ensure!(
+                several.len() >= 2,
+                "--bootstrap-kubeconfigs: expect at least 2 bootstrap kubeconfigs, because of --feature-gates=MultipleHubs=true"
+            );
+            ensure!(
+                several.len() <= MOST_HUBS,
+                "--bootstrap-kubeconfigs: {} hubs are more than {MOST_HUBS}",
+                several.len()
+            );
+            return Ok(several.clone());
+        }
+        ensure!(
+            several.is_empty(),
+            "--bootstrap-kubeconfigs: needs --feature-gates=MultipleHubs=true; for one hub, use --bootstrap-kubeconfig"
+        );
+        // Required, but for a command.
+        Ok(vec![self.bootstrap_kubeconfig.clone().unwrap_or_default()])
     }
 
     fn addon_driver(&self) -> anyhow::Result<Driver> {

@@ -11,17 +11,13 @@ const WITHOUT_EFFECT: [&str; 5] = [
     "V1beta1CSRAPICompatibility",
 ];
 
-/// A gate of OCM's agent that is not supported yet. OCM's agent has it off.
-const NOT_SUPPORTED: &str = "MultipleHubs";
-
 /// The feature gates of the agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gates {
     pub(super) addon_management: bool,
     pub(super) cluster_claim: bool,
     pub(super) cluster_property: bool,
-    /// Warnings for the log.
-    pub(super) warnings: Vec<String>,
+    pub(super) multiple_hubs: bool,
 }
 
 impl Gates {
@@ -34,7 +30,7 @@ impl Gates {
             addon_management: true,
             cluster_claim: true,
             cluster_property: false,
-            warnings: Vec::new(),
+            multiple_hubs: false,
         };
         for pair in pairs(values) {
             let (gate, on) = pair?;
@@ -42,15 +38,10 @@ impl Gates {
                 "AddonManagement" => gates.addon_management = on,
                 "ClusterClaim" => gates.cluster_claim = on,
                 "ClusterProperty" => gates.cluster_property = on,
+                "MultipleHubs" => gates.multiple_hubs = on,
                 gate if WITHOUT_EFFECT.contains(&gate) => {}
-                NOT_SUPPORTED => {
-                    if on {
-                        let warning = format!("feature gate {gate} is not supported and stays off");
-                        gates.warnings.push(warning);
-                    }
-                }
                 gate => anyhow::bail!(
-                    "--feature-gates: unknown gate {gate:?}; the gates of the agent are AddonManagement, ClusterClaim and ClusterProperty"
+                    "--feature-gates: unknown gate {gate:?}; the gates of the agent are AddonManagement, ClusterClaim, ClusterProperty and MultipleHubs"
                 ),
             }
         }
@@ -62,40 +53,40 @@ impl Gates {
 mod tests {
     use super::*;
 
-    fn parse(values: &[&str]) -> Result<(bool, bool, bool, usize), String> {
+    fn parse(values: &[&str]) -> Result<(bool, bool, bool, bool), String> {
         let values: Vec<_> = values.iter().map(ToString::to_string).collect();
         let gates = Gates::parse(&values).map_err(|error| error.to_string())?;
         Ok((
             gates.addon_management,
             gates.cluster_claim,
             gates.cluster_property,
-            gates.warnings.len(),
+            gates.multiple_hubs,
         ))
     }
 
     #[test]
     fn gates_are_those_of_ocms_agent() {
         for (values, expected) in [
-            (&[][..], (true, true, false, 0)),
+            (&[][..], (true, true, false, false)),
             (
                 &["ClusterClaim=false,ClusterProperty=true"],
-                (true, false, true, 0),
+                (true, false, true, false),
             ),
             (
                 &["ClusterProperty=true", "ClusterProperty=false"],
-                (true, true, false, 0),
+                (true, true, false, false),
             ),
             (
                 &["V1beta1CSRAPICompatibility=true,RawFeedbackJsonString=true"],
-                (true, true, false, 0),
+                (true, true, false, false),
             ),
             (
                 &["AddonManagement=true,MultipleHubs=false"],
-                (true, true, false, 0),
+                (true, true, false, false),
             ),
             (
                 &["AddonManagement=false,MultipleHubs=true"],
-                (false, true, false, 1),
+                (false, true, false, true),
             ),
         ] {
             assert_eq!(parse(values), Ok(expected), "{values:?}");

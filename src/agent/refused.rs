@@ -17,8 +17,6 @@ pub(super) struct Refused {
     grpc_bootstrap_config: Option<String>,
     #[arg(long, hide = true)]
     grpc_config: Option<String>,
-    #[arg(long, hide = true)]
-    bootstrap_kubeconfigs: Vec<String>,
     /// Only csr is supported.
     #[arg(long, hide = true)]
     registration_auth: Option<String>,
@@ -31,8 +29,6 @@ pub(super) struct WithoutEffect {
     bootstrap_kubeconfig_secret: Option<String>,
     #[arg(long, hide = true)]
     config: Option<String>,
-    #[arg(long, hide = true)]
-    hub_connection_timeout_seconds: Option<String>,
     #[arg(long, hide = true)]
     hub_kube_api_burst: Option<String>,
     #[arg(long, hide = true)]
@@ -66,11 +62,6 @@ impl Refused {
                 );
             }
         }
-        if !self.bootstrap_kubeconfigs.is_empty() {
-            bail!(
-                "--bootstrap-kubeconfigs: several hubs are not supported; name one hub by --bootstrap-kubeconfig"
-            );
-        }
         if let Some(driver) = self.registration_auth.as_deref()
             && !matches!(driver, "" | "csr")
         {
@@ -83,12 +74,6 @@ impl Refused {
 impl WithoutEffect {
     /// Returns warnings about ignored flags. Those that the operator always sets are ignored silently.
     pub(super) fn warnings(&self) -> Vec<String> {
-        ignored_flags(&[
-            ("config", self.config.is_some()),
-            (
-                "hub-connection-timeout-seconds",
-                self.hub_connection_timeout_seconds.is_some(),
-            ),
-        ])
+        ignored_flags(&[("config", self.config.is_some())])
     }
 }

@@ -86,8 +86,8 @@ pub struct Left {
 pub enum Contact {
     /// The hub manages the cluster.
     Managed,
-    /// The hub answers, and the agent waits for a person there.
-    Waiting,
+    /// The hub answers, and the agent waits for a person there, since this time.
+    Waiting(Timestamp),
     /// The hub does not accept the cluster any more.
     Denied,
     /// The hub does not answer, or refuses the agent, since this time.
@@ -98,6 +98,7 @@ pub enum Contact {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Touch {
     lost_since: Option<Timestamp>,
+    waits_since: Option<Timestamp>,
     was_managed: bool,
 }
 
@@ -110,7 +111,7 @@ pub struct Facts<'a> {
     pub contact: Contact,
     /// All hubs, the preferred ones first.
     pub hubs: &'a [Candidate],
-    /// How long a hub may be lost.
+    /// How long a hub may not manage the cluster.
     pub timeout: Duration,
     /// From 0 to 1, drawn once per process: agents of one hub do not all leave it at the same time.
     pub spread: f64,
@@ -132,14 +133,13 @@ pub enum Choice {
 pub fn choose(facts: &Facts<'_>, now: Timestamp) -> Choice {
     let spread = facts.spread.clamp(0.0, 1.0);
     let (needs_another, period) = match (facts.current, facts.contact) {
-        (Some(_), Contact::Lost(since)) => {
-            if now < after(since, facts.timeout.mul_f64(1.0 + 0.2 * spread)) {
-                return Choice::Stay;
-            }
-            (true, LOOK)
+        (Some(_), Contact::Lost(since) | Contact::Waiting(since))
+            if now < after(since, facts.timeout.mul_f64(1.0 + 0.2 * spread)) =>
+        {
+            return Choice::Stay;
         }
-        (None, _) | (Some(_), Contact::Denied) => (true, LOOK),
-        (Some(_), Contact::Managed | Contact::Waiting) => (false, LOOK_AT_REST),
+        (None, _) | (Some(_), Contact::Denied | Contact::Lost(_)) => (true, LOOK),
+        (Some(_), Contact::Managed | Contact::Waiting(_)) => (false, LOOK_AT_REST),
     };
     let period = period.mul_f64(1.0 + 0.5 * spread);
     let may_count = |at: usize, hub: &Candidate| match (facts.current, facts.contact) {
@@ -148,7 +148,7 @@ pub fn choose(facts: &Facts<'_>, now: Timestamp) -> Choice {
         (Some(current), Contact::Managed) => {
             at < current && hub.has_certificate && hub.left.is_none_or(|it| it.is_over(facts, now))
         }
-        (Some(_), Contact::Waiting) => hub.has_certificate,
+        (Some(_), Contact::Waiting(_)) => hub.has_certificate,
         (Some(_), Contact::Denied | Contact::Lost(_)) => true,
     };
     let others: Vec<usize> = (facts.hubs.iter().enumerate())
@@ -187,8 +187,8 @@ impl Touch {
         let is_lost = match hub {
             HubStanding::Managed | HubStanding::ClockOff | HubStanding::TwoAgents => {
                 *self = Self {
-                    lost_since: None,
                     was_managed: true,
+                    ..Self::default()
                 };
                 return Contact::Managed;
             }
@@ -205,8 +205,11 @@ impl Touch {
                 None => self.lost_since.is_some(),
             },
         };
-        self.lost_since = is_lost.then(|| self.lost_since.unwrap_or(now).min(now));
-        self.lost_since.map_or(Contact::Waiting, Contact::Lost)
+        let begin = |since: Option<Timestamp>| since.unwrap_or(now).min(now);
+        self.lost_since = is_lost.then(|| begin(self.lost_since));
+        self.waits_since = (!is_lost).then(|| begin(self.waits_since));
+        let waits = Contact::Waiting(self.waits_since.unwrap_or(now));
+        self.lost_since.map_or(waits, Contact::Lost)
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
+
 /// Where the hub is, as the current context of a bootstrap kubeconfig says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HubEndpoint {
@@ -73,6 +75,18 @@ impl HubEndpoint {
                  client-key: tls.key\n"
         ))
     }
+}
+
+/// Returns this kubeconfig with the pair in it, instead of the names of its files. The agent keeps it in memory.
+#[must_use]
+pub fn with_pair(kubeconfig: &str, certificate: &[u8], key: &[u8]) -> String {
+    let field = |name: &str, pem: &[u8]| format!("{name}-data: {}", BASE64_STANDARD.encode(pem));
+    kubeconfig
+        .replace(
+            "client-certificate: tls.crt",
+            &field("client-certificate", certificate),
+        )
+        .replace("client-key: tls.key", &field("client-key", key))
 }
 
 impl std::error::Error for ControlCharacter {}

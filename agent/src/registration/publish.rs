@@ -3,7 +3,7 @@
 use berth_agent_core::asked::Asked;
 use berth_agent_core::held::{self, Judged};
 use berth_agent_core::identity::Identity;
-use berth_agent_core::registration::Held;
+use berth_agent_core::registration::{Fault, Held};
 use berth_agent_core::rotation::Standing as Age;
 use jiff::Timestamp;
 use tracing::warn;
@@ -12,15 +12,31 @@ use super::{Connection, Registration};
 use crate::bootstrap::Hub;
 
 impl Registration<'_> {
+    /// Judges the content of a hub Secret, for the hub that is chosen.
+    pub(super) fn judge(&self, data: &held::SecretData, asked: &Asked, now: Timestamp) -> Judged {
+        let judged = held::judge(data, asked, now);
+        let chosen = self.hubs.hub().map(|hub| &hub.endpoint.server);
+        let is_for_other = self.several.is_some()
+            && matches!(judged.held, Held::Certificate(_))
+            && chosen.is_ok_and(|chosen| server_of(data).as_ref() != Some(chosen));
+        if is_for_other {
+            return Judged {
+                held: Held::Unusable(Fault::OtherHub),
+                ..judged
+            };
+        }
+        judged
+    }
+
     /// Judges the hub Secret. One that was lost, or spoilt, counts as due for renewal while the folder has a good certificate.
     pub(super) fn judged(&self, asked: &Asked, now: Timestamp) -> Judged {
         let empty = held::SecretData::new();
         let stored = self.exchange.stored();
-        let judged = held::judge(stored.map_or(&empty, |it| &it.data), asked, now);
+        let judged = self.judge(stored.map_or(&empty, |it| &it.data), asked, now);
         if !matches!(judged.held, Held::Unusable(_)) {
             return judged;
         }
-        let remembered = held::judge(&self.memory, asked, now);
+        let remembered = self.judge(&self.memory, asked, now);
         match remembered.held {
             Held::Certificate(Age::Fresh { .. } | Age::Due) => Judged {
                 held: Held::Certificate(Age::Due),
@@ -50,7 +66,7 @@ impl Registration<'_> {
         let stored = self.exchange.stored();
         let good = stored.filter(|it| {
             !matches!(
-                held::judge(&it.data, asked, Timestamp::now()).held,
+                self.judge(&it.data, asked, Timestamp::now()).held,
                 Held::Unusable(_)
             )
         });
@@ -108,11 +124,18 @@ impl Registration<'_> {
         }
     }
 
-    fn connected(&self, connection: Option<Connection>) {
+    pub(super) fn connected(&self, connection: Option<Connection>) {
         self.tell.send_if_modified(|it| {
             let differs = it.connection != connection;
             it.connection = connection;
             differs
         });
     }
+}
+
+/// The URL of the hub in the kubeconfig of a hub Secret.
+pub(super) fn server_of(data: &held::SecretData) -> Option<String> {
+    let text = held::name(data, held::KUBECONFIG)?;
+    let endpoint = berth_hub::endpoint_in(text, "the hub Secret").ok()?;
+    Some(endpoint.server)
 }

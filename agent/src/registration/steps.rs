@@ -9,11 +9,9 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::{CLUSTER_AGAIN, Registration};
+use super::{CLUSTER_AGAIN, CLUSTERS, Registration};
 use crate::bootstrap::Hub;
 use crate::failed::Failed;
-
-const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 
 impl Registration<'_> {
     /// Carries out a step.
@@ -47,7 +45,7 @@ impl Registration<'_> {
     /// The connections with these credentials.
     pub(super) async fn api(&mut self, with: Credentials) -> Result<HubApi, Failed> {
         if with == Credentials::Bootstrap {
-            let hub = self.bootstrap.hub();
+            let hub = self.hubs.hub();
             let hub =
                 hub.map_err(|why| Failed::of("BootstrapKubeconfigUnusable", why.to_owned()))?;
             return Ok(hub.api.clone());

@@ -104,13 +104,26 @@ pub fn server_address(access: &Access) -> Result<ServerAddress, ConnectError> {
 /// # Errors
 /// The file cannot be read, is not a kubeconfig, or its current context names no server.
 pub fn endpoint(path: &Path, name: &str) -> Result<Endpoint, ConnectError> {
-    let source_name = || format!("{name} {}", path.display());
+    let source_name = format!("{name} {}", path.display());
+    match std::fs::read_to_string(path) {
+        Ok(text) => endpoint_in(&text, &source_name),
+        Err(error) => Err(ConnectError::Kubeconfig {
+            source_name,
+            why: error.to_string(),
+        }),
+    }
+}
+
+/// Reads the API server that a kubeconfig in memory names. `source_name`: for the error.
+///
+/// # Errors
+/// It is not a kubeconfig, or its current context names no server.
+pub fn endpoint_in(text: &str, source_name: &str) -> Result<Endpoint, ConnectError> {
     let wrong = |why: String| ConnectError::Kubeconfig {
-        source_name: source_name(),
+        source_name: source_name.to_owned(),
         why,
     };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let kubeconfig = Kubeconfig::from_yaml(&text).map_err(|error| wrong(words(&error)))?;
+    let kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| wrong(words(&error)))?;
     let access = Access::of_server(None);
     let context = chosen(&kubeconfig, &access).map_err(|error| match error {
         ConnectError::NoCurrentContext { .. } => wrong("it has no current context".to_owned()),

@@ -39,4 +39,6 @@ pub use call::{
     APPLY_PATCH, Asked, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, Resource,
 };
 pub use error::{CallError, Cause, Details, Refusal, causes, optional};
-pub use kubeconfig::{Authorities, Endpoint, ServerAddress, contexts, endpoint, server_address};
+pub use kubeconfig::{
+    Authorities, Endpoint, ServerAddress, contexts, endpoint, endpoint_in, server_address,
+};

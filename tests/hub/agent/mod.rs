@@ -4,4 +4,5 @@ mod addons;
 mod joining;
 mod keeping;
 mod reporting;
+mod several;
 mod world;

@@ -1,5 +1,6 @@
 //! A hub, a managed cluster, and the names of one agent.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 
 use base64::Engine;
@@ -18,8 +19,8 @@ pub const CLAIMS: &str =
     "manifests/crds/agent/cluster.open-cluster-management.io_clusterclaims.yaml";
 
 /// A hub, a managed cluster, and the names of one agent.
-pub struct World {
-    pub hub: HubWithReconcilers<&'static Cluster>,
+pub struct World<C = &'static Cluster> {
+    pub hub: HubWithReconcilers<C>,
     /// An admin of the managed cluster.
     pub managed: Person,
     /// The name of the cluster on the hub.
@@ -73,6 +74,24 @@ impl World {
         world
     }
 
+    /// The same managed cluster at another hub, with a bootstrap kubeconfig of its own.
+    pub async fn at<C: Deref<Target = Cluster>>(&self, hub: HubWithReconcilers<C>) -> World<C> {
+        let files = TempDir::new().unwrap();
+        let world = World {
+            hub,
+            managed: self.managed.clone(),
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
+            bootstrap: files.path().join("bootstrap"),
+            files,
+        };
+        let user = world.bootstrap_user(true).await;
+        world.write_bootstrap(&user, |text| text);
+        world
+    }
+}
+
+impl<C: Deref<Target = Cluster>> World<C> {
     /// A user with the rights of a bootstrap token; or without that to create ManagedClusters.
     pub async fn bootstrap_user(&self, may_create: bool) -> Person {
         let user = self.hub.cluster.user(&fresh("bootstrap"), &[]).await;

@@ -43,6 +43,10 @@ fn left(sight: Sight, ago: i64, times: u32) -> Candidate {
     }
 }
 
+fn waiting(ago: i64) -> Contact {
+    Contact::Waiting(at(NOW - ago))
+}
+
 fn away() -> Sight {
     Sight::Unusable("away".to_owned())
 }
@@ -71,7 +75,7 @@ fn the_first_hub_is_the_first_that_can_be_used() {
         (vec![seen(away()), unseen()], Choice::Look(vec![1])),
         (vec![seen(away()), seen(Sight::Denied)], Choice::Stay),
     ] {
-        assert_eq!(chosen(None, Contact::Waiting, &hubs), expected, "{hubs:?}");
+        assert_eq!(chosen(None, waiting(0), &hubs), expected, "{hubs:?}");
     }
 }
 
@@ -109,12 +113,13 @@ fn a_hub_is_left_when_it_denies_the_cluster_or_is_lost_for_long() {
 #[test]
 fn a_hub_where_the_cluster_waits_is_left_only_for_one_that_knows_it() {
     let hubs = [seen(Sight::Open), seen(Sight::Accepted)];
-    let stay = Choice::Stay;
-    assert_eq!(chosen(Some(0), Contact::Waiting, &hubs), stay);
+    assert_eq!(chosen(Some(0), waiting(600), &hubs), Choice::Stay);
     let hubs = [seen(Sight::Open), left(Sight::Accepted, 60, 1)];
-    assert_eq!(chosen(Some(0), Contact::Waiting, &hubs), Choice::Go(1));
+    assert_eq!(chosen(Some(0), waiting(600), &hubs), Choice::Go(1));
+    // The agent has just come.
+    assert_eq!(chosen(Some(0), waiting(599), &hubs), Choice::Stay);
     let hubs = [seen(Sight::Open), left(Sight::Open, 60, 1)];
-    assert_eq!(chosen(Some(0), Contact::Waiting, &hubs), stay);
+    assert_eq!(chosen(Some(0), waiting(600), &hubs), Choice::Stay);
 }
 
 #[test]
@@ -181,13 +186,10 @@ fn a_hub_is_lost_while_nothing_gets_on_there() {
     let away = || HubStanding::Away("refused".to_owned());
     let lost = Contact::Lost(at(NOW));
     for (history, expected) in [
-        (vec![(HubStanding::Unknown, None)], Contact::Waiting),
-        (
-            vec![(HubStanding::Unknown, Some("CSRPending"))],
-            Contact::Waiting,
-        ),
+        (vec![(HubStanding::Unknown, None)], waiting(0)),
+        (vec![(HubStanding::Unknown, Some("CSRPending"))], waiting(0)),
         (vec![(HubStanding::Unknown, Some("HubAway"))], lost),
-        (vec![(HubStanding::NotAccepted, None)], Contact::Waiting),
+        (vec![(HubStanding::NotAccepted, None)], waiting(0)),
         (
             vec![
                 (HubStanding::Managed, None),
@@ -222,7 +224,7 @@ fn a_hub_is_lost_while_nothing_gets_on_there() {
         ),
     ] {
         let mut touch = Touch::default();
-        let mut seen = Contact::Waiting;
+        let mut seen = waiting(0);
         for (seconds, (hub, waits_for)) in history.iter().enumerate() {
             let now = at(NOW + i64::try_from(seconds).unwrap());
             seen = touch.see(hub, *waits_for, now);
@@ -244,7 +246,7 @@ fn sights() -> impl Strategy<Value = Sight> {
 fn contacts() -> impl Strategy<Value = Contact> {
     prop_oneof![
         Just(Contact::Managed),
-        Just(Contact::Waiting),
+        (-2000_i64..2000).prop_map(waiting),
         Just(Contact::Denied),
         (-2000_i64..2000).prop_map(|ago| Contact::Lost(at(NOW - ago))),
     ]

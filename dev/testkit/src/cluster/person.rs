@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::{Cluster, fresh};
 
 /// A user, with a `kube` client that belongs to the runtime of the test, and a kubeconfig for programs.
+#[derive(Clone)]
 pub struct Person {
     /// The user name.
     pub user: String,
