@@ -161,7 +161,7 @@ impl KeeperArgs {
             name: webhook.name.to_owned(),
         });
         let settings = Settings {
-            identity: berth_lease::identity(),
+            identity: berth_lease::identity(None).name().to_owned(),
             registrations: registrations.collect(),
             policy,
         };

@@ -24,6 +24,11 @@ pub(crate) fn pod_name() -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
+/// Returns the UID of the pod, if the manifest sets it.
+pub(crate) fn pod_uid() -> Option<String> {
+    std::env::var("POD_UID").ok().filter(|uid| !uid.is_empty())
+}
+
 /// Returns the default namespace of the hub's components: the one that this runs in, or OCM's.
 pub(crate) fn install_namespace() -> String {
     pod_namespace().unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned())

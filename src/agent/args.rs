@@ -14,7 +14,7 @@ use jiff::SignedDuration;
 
 use super::gates::Gates;
 use super::refused::{Refused, WithoutEffect};
-use crate::common::{LogArgs, TlsArgs, pod_name, pod_namespace};
+use crate::common::{LogArgs, TlsArgs, pod_name, pod_namespace, pod_uid};
 use crate::leading::{ElectionArgs, ElectionTimes};
 use crate::ports::Address;
 
@@ -236,7 +236,7 @@ impl Args {
             );
         }
         let driver = self.addon_driver()?;
-        let identity = berth_lease::identity();
+        let identity = berth_lease::identity(pod_uid().as_deref());
         Ok(Given {
             election: self.election.params(&namespace, LEASE, &identity)?,
             agent: Settings {
@@ -261,7 +261,7 @@ impl Args {
                 cluster_claims: gates.cluster_claim,
                 cluster_properties: gates.cluster_property,
                 addons: gates.addon_management.then_some(driver),
-                instance: pod_name().unwrap_or(identity),
+                instance: pod_name().unwrap_or_else(|| identity.name().to_owned()),
             },
             warnings,
         })

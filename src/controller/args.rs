@@ -7,7 +7,7 @@ use berth_lifecycle::engine::Limit;
 use berth_lifecycle_core::config::{Config, Gates};
 
 use super::lists;
-use crate::common::{ignored_flags, install_namespace, pod_name};
+use crate::common::{ignored_flags, install_namespace, pod_name, pod_uid};
 use crate::leading::{ElectionArgs, ElectionTimes};
 use crate::ports::Address;
 
@@ -127,7 +127,7 @@ impl LifecycleArgs {
         gates: Gates,
         reserved_prefixes: ReservedPrefixes,
     ) -> anyhow::Result<Settings> {
-        let identity = berth_lease::identity();
+        let identity = berth_lease::identity(pod_uid().as_deref());
         let mut warnings = self.ignored.warnings();
         for driver in lists::entries(&self.enabled_registration_drivers) {
             if driver != "csr" {
@@ -163,7 +163,7 @@ impl LifecycleArgs {
         Ok(Settings {
             listen: self.listen,
             election: self.election.params(&namespace, LEASE, &identity)?,
-            instance: pod_name().unwrap_or(identity),
+            instance: pod_name().unwrap_or_else(|| identity.name().to_owned()),
             config: Config {
                 namespace,
                 reserved_prefixes,

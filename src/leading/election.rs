@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use anyhow::Context;
-use berth_lease::LeaseParams;
+use berth_lease::{Identity, LeaseParams};
 use jiff::SignedDuration;
 
 /// The flags of the leader election. The times are the defaults of a component, see [`ElectionTimes`].
@@ -54,7 +54,7 @@ impl<T: ElectionTimes> ElectionArgs<T> {
         &self,
         namespace: &str,
         lease: &str,
-        identity: &str,
+        identity: &Identity,
     ) -> anyhow::Result<Option<LeaseParams>> {
         if self.disable_leader_election {
             return Ok(None);
@@ -63,7 +63,7 @@ impl<T: ElectionTimes> ElectionArgs<T> {
             lease_duration: positive("lease-duration", self.leader_election_lease_duration)?,
             renew_deadline: positive("renew-deadline", self.leader_election_renew_deadline)?,
             retry_period: positive("retry-period", self.leader_election_retry_period)?,
-            ..LeaseParams::new(namespace, lease, identity)
+            ..LeaseParams::new(namespace, lease, identity.clone())
         };
         params
             .validate()

@@ -43,13 +43,25 @@ impl Controller {
         Self::with_kubeconfig(&kubeconfig, flags)
     }
 
+    /// Starts it as a container of the pod with this UID, with these flags.
+    pub async fn in_pod(cluster: &Cluster, uid: &str, flags: &[&str]) -> Self {
+        let kubeconfig = shipped::controller(cluster).await.kubeconfig;
+        let mut command = Self::command(&kubeconfig, flags);
+        command.env("POD_UID", uid);
+        Self::run(command)
+    }
+
     /// Starts it with this kubeconfig, and these flags.
     pub fn with_kubeconfig(kubeconfig: &Path, flags: &[&str]) -> Self {
+        Self::run(Self::command(kubeconfig, flags))
+    }
+
+    fn command(kubeconfig: &Path, flags: &[&str]) -> Command {
         let mut command = berth(&["controller", "--kubeconfig", kubeconfig.to_str().unwrap()]);
         command
             .args(["--listen", "127.0.0.1:auto", "--log-format", "json"])
             .args(flags);
-        Self::run(command)
+        command
     }
 
     fn run(command: Command) -> Self {

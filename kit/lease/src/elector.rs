@@ -102,7 +102,8 @@ impl Elector {
                 params.namespace
             ),
             me: Candidate {
-                identity: params.identity.clone(),
+                identity: params.identity.name().to_owned(),
+                is_of_pod: params.identity.is_of_pod(),
                 acquired: None,
                 leading: false,
                 lease_duration: params.lease_duration,

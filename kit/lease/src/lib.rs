@@ -33,5 +33,5 @@ mod term;
 mod testing;
 
 pub use leading::{LeadingError, Phase, WhenLost, while_leading};
-pub use params::{InvalidParams, LeaseParams, identity};
+pub use params::{Identity, InvalidParams, LeaseParams, identity};
 pub use term::Term;

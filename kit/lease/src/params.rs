@@ -13,8 +13,8 @@ pub struct LeaseParams {
     pub namespace: String,
     /// The Lease's name.
     pub name: String,
-    /// The name of this process. No other process has it. [`identity`] makes one.
-    pub identity: String,
+    /// The name of this process. No other process that is alive has it. [`identity`] makes one.
+    pub identity: Identity,
     /// For how long other processes respect an unchanged record. A Lease stores whole seconds: parts are rounded up.
     pub lease_duration: Duration,
     /// For how long this process leads without a renewal.
@@ -57,10 +57,51 @@ pub enum InvalidParams {
     },
 }
 
-/// A name that no other process has: the host's name and a random part, as OCM's controllers use.
-pub fn identity() -> String {
+/// The name of a process in the Lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    name: String,
+    /// It is that of a pod: another process with it was killed, and this one is its successor.
+    is_of_pod: bool,
+}
+
+/// The identity of this process: the host's name and, as OCM's controllers use, a random part.
+///
+/// `pod_uid`: of the pod that this runs in, if no other container of that pod stands for election. The Lease of a container that was
+/// killed is then taken over by the next one without waiting for its end.
+pub fn identity(pod_uid: Option<&str>) -> Identity {
     let host = rustix::system::uname();
-    format!("{}_{}", host.nodename().to_string_lossy(), Uuid::new_v4())
+    let host = host.nodename().to_string_lossy();
+    match pod_uid {
+        Some(uid) => Identity {
+            name: format!("{host}_{uid}"),
+            is_of_pod: true,
+        },
+        None => format!("{host}_{}", Uuid::new_v4()).into(),
+    }
+}
+
+// === impl Identity ===
+
+impl Identity {
+    /// The text in the Lease.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn is_of_pod(&self) -> bool {
+        self.is_of_pod
+    }
+}
+
+/// A name that no other process ever has.
+impl<T: Into<String>> From<T> for Identity {
+    fn from(name: T) -> Self {
+        Self {
+            name: name.into(),
+            is_of_pod: false,
+        }
+    }
 }
 
 // === impl LeaseParams ===
@@ -70,7 +111,7 @@ impl LeaseParams {
     pub fn new(
         namespace: impl Into<String>,
         name: impl Into<String>,
-        identity: impl Into<String>,
+        identity: impl Into<Identity>,
     ) -> Self {
         Self {
             namespace: namespace.into(),
@@ -90,7 +131,7 @@ impl LeaseParams {
         for (what, value) in [
             ("namespace", &self.namespace),
             ("name", &self.name),
-            ("identity", &self.identity),
+            ("identity", &self.identity.name),
         ] {
             if value.is_empty() {
                 return Err(InvalidParams::Empty(what));
@@ -203,7 +244,7 @@ mod tests {
             ),
             (
                 LeaseParams {
-                    identity: String::new(),
+                    identity: "".into(),
                     ..good.clone()
                 },
                 "the identity must not be empty",
@@ -215,11 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_is_the_hosts_name_and_something_random() {
-        let (one, two) = (identity(), identity());
+    fn an_identity_is_the_hosts_name_and_something_random_or_the_pods() {
+        let (one, two) = (identity(None), identity(None));
         assert_ne!(one, two);
-        let (host, random) = one.rsplit_once('_').unwrap();
+        let (host, random) = one.name().rsplit_once('_').unwrap();
         assert_eq!(host, rustix::system::uname().nodename().to_string_lossy());
-        assert!(Uuid::parse_str(random).is_ok(), "{one}");
+        assert!(Uuid::parse_str(random).is_ok(), "{one:?}");
+        let pod = identity(Some("u1"));
+        assert_eq!(pod.name(), format!("{host}_u1"));
+        assert!(pod.is_of_pod() && !one.is_of_pod());
     }
 }

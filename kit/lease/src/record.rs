@@ -52,6 +52,8 @@ pub(crate) struct Observation {
 pub(crate) struct Candidate {
     /// The value for holderIdentity.
     pub(crate) identity: String,
+    /// The identity is that of our pod. Another process with it was killed.
+    pub(crate) is_of_pod: bool,
     /// The acquireTime that we last wrote, or tried to write. A record with this and our identity is ours. A record with our
     /// identity alone belongs to another process, which may be alive.
     pub(crate) acquired: Option<String>,
@@ -99,7 +101,9 @@ pub(crate) fn decide(seen: Option<&Observation>, me: &Candidate, now: Instant) -
             free => Action::Wait(free),
         },
         Version::At(_) if mine => Action::Renew,
-        Version::At(_) if record.holder.is_empty() => Action::Acquire,
+        Version::At(_) if record.holder.is_empty() || record.is_of_predecessor(me) => {
+            Action::Acquire
+        }
         Version::At(_) => match later(seen.since, record.patience(me)) {
             free if now >= free => Action::Acquire,
             free => Action::Wait(free),
@@ -194,6 +198,12 @@ impl Record {
             (Some(theirs), Some(ours)) if self.holder == me.identity => is_same_time(theirs, ours),
             _ => false,
         }
+    }
+
+    /// Returns true if the container of our pod before this one has written the record. Only a process that has just started
+    /// believes that: later, the other one would be its successor.
+    fn is_of_predecessor(&self, me: &Candidate) -> bool {
+        me.is_of_pod && me.acquired.is_none() && self.holder == me.identity
     }
 
     /// How long the record has to be seen unchanged before it expires. Without a valid duration it is ours.

@@ -87,14 +87,14 @@ impl FakeLeaseApi {
         let shutdown = CancellationToken::new();
         let identity = params.identity.clone();
         let (claims, task) = spawn(
-            self.client_through(&identity, fault.clone()),
+            self.client_through(identity.name(), fault.clone()),
             params,
             shutdown.clone(),
         )
         .unwrap();
         let writing = Arc::new(Mutex::new(false));
         self.state().electors.push(Watched {
-            identity,
+            identity: identity.name().to_owned(),
             claims: claims.clone(),
             writing: writing.clone(),
         });

@@ -405,6 +405,24 @@ async fn leaders_that_are_killed_are_followed_by_another() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_container_that_was_killed_is_followed_by_the_next_one_of_its_pod_at_once() {
+    let hub = HubWithReconcilers::private_without_reconcilers().await;
+    // OCM's agents use these. The Lease ends long after the test has lost its patience.
+    let flags = [
+        "--leader-election-lease-duration=137s",
+        "--leader-election-renew-deadline=107s",
+        "--leader-election-retry-period=26s",
+    ];
+    let mut first = Controller::in_pod(&hub.cluster, "u1", &flags).await;
+    first.leads();
+    first.signal("KILL");
+    first.ended().await;
+    let mut second = Controller::in_pod(&hub.cluster, "u1", &flags).await;
+    second.leads();
+    assert!(holder(&hub.admin).await.ends_with("_u1"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leaders_that_are_told_to_stop_hand_over_at_once() {
     led(2, async |hub, replicas, order| {
         for _ in 0..2 {

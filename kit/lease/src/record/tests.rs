@@ -10,6 +10,7 @@ const ACQUIRED: &str = "2025-12-31T23:00:00.000000Z";
 fn me() -> Candidate {
     Candidate {
         identity: "me".to_owned(),
+        is_of_pod: false,
         acquired: Some(ACQUIRED.to_owned()),
         leading: false,
         lease_duration: Duration::from_secs(15),
@@ -231,6 +232,44 @@ fn what_was_seen_decides() {
             at(),
             Candidate {
                 acquired: None,
+                ..me()
+            },
+            0,
+            Does::Wait(15),
+        ),
+        (
+            "the name of our pod before we ever wrote",
+            Some(held_by("me", 15)),
+            at(),
+            Candidate {
+                acquired: None,
+                is_of_pod: true,
+                ..me()
+            },
+            0,
+            Does::Acquire,
+        ),
+        (
+            "the name of our pod in a record that is not ours any more",
+            Some(Record {
+                acquire_time: Some(RENEWED.to_owned()),
+                ..held_by("me", 15)
+            }),
+            at(),
+            Candidate {
+                is_of_pod: true,
+                ..me()
+            },
+            0,
+            Does::Wait(15),
+        ),
+        (
+            "another pod's name",
+            Some(held_by("them", 15)),
+            at(),
+            Candidate {
+                acquired: None,
+                is_of_pod: true,
                 ..me()
             },
             0,
