@@ -4,6 +4,8 @@ mod args;
 mod gates;
 mod refused;
 mod terminate;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 
