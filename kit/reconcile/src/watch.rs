@@ -7,7 +7,7 @@
 //! - A list that is not answered within 30 s, or is silent for that long, is requested again; so is the beginning of a watch.
 //!   A watch that fails is resumed where it ended, after a pause. A watch whose beginning the API server has forgotten (410),
 //!   or whose API server has gone back in time, begins anew with a list.
-//! - Pauses grow from 0.2 s to 10 s (60 s for kinds that an API server need not have), also when watches succeed and end at
+//! - Pauses grow from 50 ms to 10 s (60 s for kinds that an API server need not have), also when watches succeed and end at
 //!   once.
 
 use std::convert::Infallible;
@@ -26,7 +26,7 @@ use crate::watched::{Watched, encoded};
 use crate::writer::{LARGEST, Shell};
 
 /// The first pause after a failure.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
