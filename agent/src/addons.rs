@@ -6,6 +6,7 @@
 //! - An install namespace that does not exist yet is waited for.
 //! - Nothing is written when nothing has changed. Leases of add-ons are watched.
 
+mod kept;
 mod lease;
 mod registration;
 mod reporter;

@@ -1,127 +1,39 @@
 //! A registration of an add-on: reads what is known, decides ([`berth_agent_core::registration`]), carries out the steps, and waits for
 //! the next change. It is the cluster's own registration with another subject, and with the agent's certificate for all calls.
 
-use std::convert::Infallible;
 use std::time::Duration;
 
 use berth_agent_core::addons::status::Rotation;
-use berth_agent_core::addons::wanted::Registration;
 use berth_agent_core::held::{self, Judged};
 use berth_agent_core::registration::{
     ClusterOnHub, Credentials, Decision, Facts, Held, Need, Step, decide,
 };
 use berth_hub::HubApi;
-use berth_reconcile::{WatchError, follow_one};
 use jiff::Timestamp;
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 use tracing::info;
 
-use super::AddonWork;
-use super::reporter::{Reporter, appears};
+use super::kept::Outcome;
+use super::reporter::Reporter;
 use crate::exchange::Exchange;
 use crate::failed::Failed;
 use crate::standing::Wait;
-use crate::store::{Store, Stored};
 
-/// The longest time between two decisions.
-const AGAIN: Duration = Duration::from_secs(3600);
-
-/// A registration of an add-on, while it is kept.
-pub(super) struct Keeper<'a> {
-    of: &'a Registration,
-    exchange: Exchange<'a>,
-    hub: &'a HubApi,
-    kubeconfig: &'a str,
-    reporter: Reporter<'a>,
+/// A certificate of an add-on, and what is needed to keep it.
+pub(super) struct Certificate<'k, 'a> {
+    pub(super) reporter: &'k mut Reporter<'a>,
+    pub(super) exchange: &'k mut Exchange<'a>,
+    pub(super) hub: &'a HubApi,
+    /// The agent's own.
+    pub(super) kubeconfig: &'a str,
 }
 
-type SecretSeen = Option<Result<Option<Stored>, WatchError>>;
+// === impl Certificate ===
 
-/// A failed step, and what it means for the add-on.
-type Outcome<T> = Result<T, (Failed, Rotation)>;
-
-// === impl Keeper ===
-
-impl<'a> Keeper<'a> {
-    pub(super) fn new(
-        of: &'a Registration,
-        store: &'a Store,
-        hub: &'a HubApi,
-        kubeconfig: &'a str,
-        work: &'a AddonWork,
-    ) -> Self {
-        Self {
-            of,
-            exchange: Exchange::new(store),
-            hub,
-            kubeconfig,
-            reporter: Reporter::new(of, work),
-        }
-    }
-
-    /// Runs until it is dropped.
-    pub(super) async fn run(mut self) -> Infallible {
-        let (sender, mut secrets) = watch::channel::<SecretSeen>(None);
-        let store = self.exchange.store;
-        let row = store.watched_secret();
-        let follow = follow_one(store.api(), &row, |seen| {
-            sender.send_replace(Some(seen));
-        });
-        let namespace = self.of.place.namespace.as_str();
-        let work = async {
-            let mut seen = None;
-            loop {
-                let until = self.round(seen.take()).await;
-                let until = until.unwrap_or_else(|| Instant::now() + AGAIN);
-                let is_homeless = self.reporter.is_homeless();
-                tokio::select! {
-                    _ = secrets.changed() => seen = secrets.borrow_and_update().clone(),
-                    () = self.exchange.answered() => {}
-                    () = appears(store.api(), namespace), if is_homeless => self.reporter.try_again(),
-                    () = sleep_until(until) => {}
-                }
-            }
-        };
-        tokio::select! {
-            never = follow => never,
-            never = work => never,
-        }
-    }
-
-    /// Reads, decides and acts once. Returns when to look again.
-    async fn round(&mut self, seen: SecretSeen) -> Option<Instant> {
-        let seen = match seen {
-            Some(seen) => self.exchange.see_secret(seen).await,
-            None => Ok(false),
-        };
-        match seen {
-            Ok(true) => self.reporter.try_again(),
-            Ok(false) => {}
-            Err(error) => {
-                let wait = Wait {
-                    reason: "SecretUnreadable",
-                    message: format!("Secret {} cannot be read: {error}", self.of.secret),
-                };
-                let rotation = Rotation::failed(&wait);
-                return self.reporter.waits(&wait, rotation);
-            }
-        }
-        if let Some(until) = self.reporter.in_trouble() {
-            return Some(until);
-        }
-        match self.decide_and_act().await {
-            Ok(again) => {
-                self.reporter.succeeded();
-                again
-            }
-            Err((failed, rotation)) => Some(self.reporter.failed(failed, rotation)),
-        }
-    }
-
+impl Certificate<'_, '_> {
     /// Decides until nothing is due now. Returns when to look again.
-    async fn decide_and_act(&mut self) -> Outcome<Option<Instant>> {
-        let asked = &self.of.asked;
+    pub(super) async fn decide_and_act(&mut self) -> Outcome<Option<Instant>> {
+        let asked = &self.reporter.of.asked;
         // Each step changes what the next decision is made of. More than these would be a circle.
         for _ in 0..16 {
             if self.exchange.secret.is_none() {
@@ -162,7 +74,7 @@ impl<'a> Keeper<'a> {
     }
 
     async fn carry_out(&mut self, step: Step) -> Outcome<()> {
-        let asked = &self.of.asked;
+        let asked = &self.reporter.of.asked;
         match step {
             // Without one there are no add-ons.
             Step::CreateCluster => Ok(()),
@@ -189,8 +101,8 @@ impl<'a> Keeper<'a> {
                 let saved = saved.map_err(|failed| of(self.reporter.homeless(failed)))?;
                 if let Some((certificate, _)) = saved {
                     info!(
-                        addon = self.of.addon,
-                        secret = self.of.secret,
+                        addon = self.reporter.of.addon,
+                        secret = self.reporter.of.secret,
                         not_after = %certificate.not_after,
                         "the certificate of an add-on is saved"
                     );

@@ -14,8 +14,7 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
-use super::registration::Keeper;
-use super::token::TokenKeeper;
+use super::kept::Keeper;
 use super::world::Wanted;
 use super::{AddonWork, lease};
 use crate::Clusters;
@@ -236,18 +235,8 @@ impl<'a> Supervisor<'a> {
                 let store = Store::new(self.secrets(&of.place), &of.secret);
                 let (hub, kubeconfig) = (self.hub.clone(), Arc::clone(&self.kubeconfig));
                 self.tasks.spawn(async move {
-                    let never = match &of.token {
-                        None => {
-                            let keeper = Keeper::new(&of, &store, &hub, &kubeconfig, &work);
-                            keeper.run().await
-                        }
-                        Some(token) => {
-                            let keeper =
-                                TokenKeeper::new(&of, token, &store, &hub, &kubeconfig, &work);
-                            keeper.run().await
-                        }
-                    };
-                    match never {}
+                    let keeper = Keeper::new(&of, &store, &hub, &kubeconfig, &work);
+                    match keeper.run().await {}
                 })
             }
             Task::Lease(addon, place) => {
