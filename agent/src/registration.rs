@@ -249,14 +249,18 @@ impl<'a> Registration<'a> {
         let stored = self.exchange.stored();
         let stored = |key| stored.and_then(|it| held::name(&it.data, key));
         let (pending_cluster, pending_agent) = Store::names_of(self.exchange.pending());
+        // The folder outlives a Secret that was deleted while the agent was down, and its certificate is for these names.
+        let remembered = |key| held::name(&self.memory, key);
         let settings = self.settings;
         let cluster = (settings.cluster_name.as_deref())
             .or_else(|| stored(held::CLUSTER_NAME))
             .or(pending_cluster)
+            .or_else(|| remembered(held::CLUSTER_NAME))
             .map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned);
         let agent = (settings.agent_name.as_deref())
             .or_else(|| stored(held::AGENT_NAME))
             .or(pending_agent)
+            .or_else(|| remembered(held::AGENT_NAME))
             .map_or_else(new_agent_name, str::to_owned);
         let identity = Identity::new(cluster, agent)
             .map_err(|error| Failed::of("InvalidName", error.to_string()))?;
@@ -305,16 +309,7 @@ impl<'a> Registration<'a> {
             self.connected(None);
             return;
         }
-        let stored = self.exchange.stored();
-        let good = stored.filter(|it| {
-            !matches!(
-                held::judge(&it.data, asked, Timestamp::now()).held,
-                Held::Unusable(_)
-            )
-        });
-        if let Some(stored) = good {
-            self.memory = stored.data.clone();
-        }
+        self.remember(asked);
         let kubeconfig = self
             .memory
             .get(held::KUBECONFIG)
@@ -344,9 +339,7 @@ impl<'a> Registration<'a> {
         ) {
             return;
         }
-        if let Some(stored) = self.exchange.stored() {
-            self.memory = stored.data.clone();
-        }
+        self.remember(asked);
         if self.folder.write(&self.memory).is_err() {
             return;
         }
@@ -363,6 +356,18 @@ impl<'a> Registration<'a> {
                 kubeconfig: String::from_utf8_lossy(&kubeconfig).into_owned(),
                 url: endpoint.server,
             }));
+        }
+    }
+
+    /// Remembers the Secret, unless it cannot be used: then the files in the folder may be better.
+    fn remember(&mut self, asked: &Asked) {
+        if let Some(stored) = self.exchange.stored()
+            && !matches!(
+                held::judge(&stored.data, asked, Timestamp::now()).held,
+                Held::Unusable(_)
+            )
+        {
+            self.memory = stored.data.clone();
         }
     }
 
