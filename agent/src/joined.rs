@@ -6,6 +6,7 @@
 
 mod facts;
 mod lease;
+mod left_out;
 mod probe;
 mod work;
 mod world;
