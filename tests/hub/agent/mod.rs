@@ -3,5 +3,6 @@
 mod addons;
 mod joining;
 mod keeping;
+mod outages;
 mod reporting;
 mod world;

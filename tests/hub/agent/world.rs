@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 use berth_testkit::cluster::{Cluster, Person, fresh, rule};
 use berth_testkit::{Agent, berth, eventually, when};
 
-use crate::lifecycle::hub::{CLUSTERS, CSRS, HubWithReconcilers, cluster_path};
+use crate::lifecycle::hub::{CLUSTERS, CSRS, HubWithReconcilers, cluster_path, lease_path};
 
 /// The CRD of ClusterClaims, which a managed cluster has.
 pub const CLAIMS: &str =
@@ -100,6 +100,14 @@ impl World {
     pub fn write_bootstrap(&self, user: &Person, change: impl FnOnce(String) -> String) {
         let text = std::fs::read_to_string(&user.kubeconfig).unwrap();
         std::fs::write(&self.bootstrap, change(text)).unwrap();
+    }
+
+    /// Changes the bootstrap kubeconfig.
+    pub fn change_bootstrap(&self, change: impl FnOnce(&mut Value)) {
+        let text = std::fs::read(&self.bootstrap).unwrap();
+        let mut config = serde_json::from_slice(&text).unwrap();
+        change(&mut config);
+        std::fs::write(&self.bootstrap, config.to_string()).unwrap();
     }
 
     /// Starts the agent. Its files are in the same folder each time, as in a pod whose container restarts.
@@ -196,6 +204,31 @@ impl World {
             )
             .await;
         agent
+    }
+
+    /// The hub wants the Lease renewed in this period, in seconds.
+    pub async fn lease_lasts(&self, seconds: u32) {
+        let spec = json!({"spec": {"leaseDurationSeconds": seconds}});
+        self.hub.patch(&self.cluster(), spec).await;
+    }
+
+    /// Waits for a renewal of the Lease that begins now.
+    pub async fn renews(&self) {
+        let time = |lease: &Value| lease["spec"]["renewTime"].clone();
+        let path = lease_path(&self.name);
+        let before = time(&self.hub.get(&path).await.body);
+        let is_renewed = |it: &Value| time(it) != before;
+        self.hub.once(&path, "renewed", is_renewed).await;
+    }
+
+    /// Someone writes these texts into the hub Secret, under these keys.
+    pub async fn put_into_secret(&self, data: &[(&str, String)]) {
+        let encode =
+            |(key, text): &(&str, String)| ((*key).to_owned(), json!(STANDARD.encode(text)));
+        let data: Value = Value::Object(data.iter().map(encode).collect());
+        let path = self.secret("hub-kubeconfig-secret");
+        let merged = self.managed.merge(&path, &json!({ "data": data })).await;
+        assert_eq!(merged.unwrap().code, 200);
     }
 
     /// The exit code and the output of `berth agent status`.
