@@ -2,6 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -19,13 +21,7 @@ pub struct Agent {
 impl Agent {
     /// Starts it on the cluster of one kubeconfig, for the hub of the other, with these flags. It does not elect a leader.
     pub fn start(kubeconfig: &Path, bootstrap: &Path, flags: &[&str]) -> Self {
-        let mut command = berth(&["agent", "--kubeconfig", kubeconfig.to_str().unwrap()]);
-        command
-            .args(["--bootstrap-kubeconfig", bootstrap.to_str().unwrap()])
-            .args(["--listen", "127.0.0.1:auto", "--log-format", "json"])
-            .arg("--disable-leader-election")
-            .args(flags);
-        let mut process = Logged::start(command);
+        let mut process = Logged::start(Self::command(kubeconfig, bootstrap, flags));
         let watched = Watched::new(&process.child);
         let serving = process.logged(|line| line["message"] == "serving");
         Self {
@@ -33,6 +29,23 @@ impl Agent {
             _watched: watched,
             port: port(&serving["agent"]),
         }
+    }
+
+    /// Starts it likewise, and kills it after this time, whatever it does then.
+    pub async fn killed_after(time: Duration, kubeconfig: &Path, bootstrap: &Path, flags: &[&str]) {
+        let process = Logged::start(Self::command(kubeconfig, bootstrap, flags));
+        let _watched = Watched::new(&process.child);
+        tokio::time::sleep(time).await;
+    }
+
+    fn command(kubeconfig: &Path, bootstrap: &Path, flags: &[&str]) -> Command {
+        let mut command = berth(&["agent", "--kubeconfig", kubeconfig.to_str().unwrap()]);
+        command
+            .args(["--bootstrap-kubeconfig", bootstrap.to_str().unwrap()])
+            .args(["--listen", "127.0.0.1:auto", "--log-format", "json"])
+            .arg("--disable-leader-election")
+            .args(flags);
+        command
     }
 
     /// Waits until it has logged that it waits for this reason, and returns the message.

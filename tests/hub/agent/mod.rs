@@ -3,6 +3,7 @@
 mod addons;
 mod joining;
 mod keeping;
+mod kills;
 mod outages;
 mod reporting;
 mod world;

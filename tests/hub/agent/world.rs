@@ -1,6 +1,7 @@
 //! A hub, a managed cluster, and the names of one agent.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -28,7 +29,9 @@ pub struct World {
     pub namespace: String,
     /// The bootstrap kubeconfig, which the agent reads again and again.
     pub bootstrap: PathBuf,
-    files: TempDir,
+    /// The folder that the agent writes.
+    folder: PathBuf,
+    _files: TempDir,
 }
 
 impl World {
@@ -66,7 +69,8 @@ impl World {
             name,
             namespace,
             bootstrap,
-            files,
+            folder: files.path().join("hub-kubeconfig"),
+            _files: files,
         };
         let user = world.bootstrap_user(true).await;
         world.write_bootstrap(&user, |text| text);
@@ -112,17 +116,31 @@ impl World {
 
     /// Starts the agent. Its files are in the same folder each time, as in a pod whose container restarts.
     pub fn agent(&self, flags: &[&str]) -> Agent {
-        let folder = self.files.path().join("hub-kubeconfig");
-        let mut all = vec![
+        let (managed, bootstrap) = (&self.managed.kubeconfig, &self.bootstrap);
+        Agent::start(managed, bootstrap, &[&self.flags()[..], flags].concat())
+    }
+
+    /// Starts the agent, and kills it after this time.
+    pub async fn killed_in(&self, time: Duration) {
+        let (managed, bootstrap) = (&self.managed.kubeconfig, &self.bootstrap);
+        Agent::killed_after(time, managed, bootstrap, &self.flags()).await;
+    }
+
+    fn flags(&self) -> [&str; 6] {
+        let folder = self.folder.to_str().unwrap();
+        [
             "--cluster-name",
             &self.name,
             "--namespace",
             &self.namespace,
             "--hub-kubeconfig-dir",
-            folder.to_str().unwrap(),
-        ];
-        all.extend(flags);
-        Agent::start(&self.managed.kubeconfig, &self.bootstrap, &all)
+            folder,
+        ]
+    }
+
+    /// The pod of the agent is deleted: its folder is empty in the next one.
+    pub fn lose_folder(&self) {
+        std::fs::remove_dir_all(&self.folder).unwrap();
     }
 
     /// Starts the agent, and kills it when its log has this many lines.
@@ -138,7 +156,7 @@ impl World {
 
     /// A file that the agent has written.
     pub fn file(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.files.path().join("hub-kubeconfig").join(name)).unwrap()
+        std::fs::read(self.folder.join(name)).unwrap()
     }
 
     /// The path of the ManagedCluster.
