@@ -35,6 +35,7 @@ pub(crate) enum Seen {
 pub(crate) struct Followed {
     pub(crate) name: String,
     pub(crate) with: Credentials,
+    pub(crate) api: HubApi,
     seen: watch::Sender<Seen>,
     changes: watch::Receiver<Seen>,
     task: JoinHandle<()>,
@@ -51,9 +52,9 @@ impl Followed {
             item.parse::<StoredRequest>()
         })
         .named(&name);
-        let sender = seen.clone();
+        let (sender, followed_at) = (seen.clone(), api.clone());
         let task = tokio::spawn(async move {
-            let told = follow_one(&api, &row, |found| {
+            let told = follow_one(&followed_at, &row, |found| {
                 let _ = sender.send(match found {
                     Ok(Some(stored)) => Seen::Stored(Arc::new(stored)),
                     Ok(None) => Seen::Absent,
@@ -65,6 +66,7 @@ impl Followed {
         Self {
             name,
             with,
+            api,
             seen,
             changes,
             task,
