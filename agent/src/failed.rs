@@ -45,12 +45,7 @@ impl Failed {
 
     /// A call to the hub.
     pub(crate) fn on_hub(error: &CallError) -> Self {
-        let reason = match error.code() {
-            401 => "BootstrapCredentialsRefused",
-            403 => "RequestRefused",
-            _ => "HubAway",
-        };
-        Self::of_call(reason, "the hub", error)
+        Self::of_call(reason_on_hub(error.code()), "the hub", error)
     }
 
     /// Returns how long to wait before the step is tried again.
@@ -74,5 +69,14 @@ impl Failed {
             is_absent: error.code() == 404,
             retry_after: error.retry_after(),
         }
+    }
+}
+
+/// The reason to wait after the hub has answered the bootstrap credentials with this code; 0: it has not.
+pub(crate) fn reason_on_hub(code: u16) -> &'static str {
+    match code {
+        401 => "BootstrapCredentialsRefused",
+        403 => "RequestRefused",
+        _ => "HubAway",
     }
 }

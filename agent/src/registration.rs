@@ -28,7 +28,7 @@ use tracing::{info, warn};
 use crate::bootstrap::{self, Bootstrap};
 use crate::events;
 use crate::exchange::Exchange;
-use crate::failed::{Failed, PAUSES};
+use crate::failed::{Failed, PAUSES, reason_on_hub};
 use crate::folder::Folder;
 use crate::settings::Settings;
 use crate::standing::{Standing, State, Wait};
@@ -223,7 +223,7 @@ impl<'a> Registration<'a> {
             if matches!(
                 judged.held,
                 Held::Unusable(_) | Held::Certificate(Age::Expired)
-            ) || self.refused_since.is_some()
+            ) || self.is_refused_for_good(now)
             {
                 self.look_for_cluster(&hub.api, &identity).await?;
             }
@@ -409,9 +409,7 @@ impl<'a> Registration<'a> {
     /// Follows the request under way, with the credentials that are due.
     async fn follow(&mut self, asked: &Asked, judged: &Judged) -> Result<(), Failed> {
         let is_good = matches!(judged.held, Held::Certificate(it) if it != Age::Expired);
-        let is_refused =
-            (self.refused_since).is_some_and(|since| is_refused_for_good(since, Timestamp::now()));
-        let with = match is_good && !is_refused {
+        let with = match is_good && !self.is_refused_for_good(Timestamp::now()) {
             true => Credentials::Hub,
             false => Credentials::Bootstrap,
         };
@@ -450,7 +448,7 @@ impl<'a> Registration<'a> {
     fn unseen_request(&self) -> Option<Wait> {
         let (name, error) = self.exchange.unseen_request()?;
         Some(Wait {
-            reason: "HubAway",
+            reason: reason_on_hub(error.code),
             message: format!("CertificateSigningRequest {name} cannot be read: {error}"),
         })
     }
@@ -480,7 +478,13 @@ impl<'a> Registration<'a> {
     fn note_refusal(&mut self, is_refused: bool) {
         if is_refused != self.refused_since.is_some() {
             self.refused_since = is_refused.then(Timestamp::now);
+            // A step that failed may no longer be due.
+            self.trouble = None;
         }
+    }
+
+    fn is_refused_for_good(&self, now: Timestamp) -> bool {
+        (self.refused_since).is_some_and(|since| is_refused_for_good(since, now))
     }
 
     fn rotated(&self, succeeded: bool, message: String) {
