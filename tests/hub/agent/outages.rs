@@ -2,15 +2,10 @@
 
 use serde_json::json;
 
-use berth_certs::client::ClientKey;
-use berth_certs::csr::{Csr, Usage};
-use berth_certs::issue::Authority;
 use berth_testkit::cluster::Cluster;
-use berth_testkit::csr::{groups_of, user_of};
 use berth_testkit::{PATIENCE, eventually_within, when};
-use jiff::Timestamp;
 
-use super::world::{World, text};
+use super::world::{World, signed_by_another_hub, text};
 use crate::faults::line::{Line, State};
 use crate::lifecycle::hub::{AVAILABLE, condition};
 
@@ -116,23 +111,4 @@ async fn the_hub_refuses_the_certificate() {
     assert_ne!(text(&secret, "tls.crt"), foreign[0].1);
     assert_eq!(text(&secret, "agent-name"), "a1");
     world.forgets().await;
-}
-
-/// A certificate and its key, for this agent, by a CA that the hub does not know.
-fn signed_by_another_hub(cluster: &str, agent: &str) -> [(&'static str, String); 2] {
-    let hour = std::time::Duration::from_secs(3600);
-    let now = Timestamp::now();
-    let key = ClientKey::generate().unwrap();
-    let groups = groups_of(cluster);
-    let wanted = berth_certs::client::Wanted {
-        common_name: &user_of(cluster, agent),
-        organizations: &groups.each_ref().map(String::as_str),
-        ..Default::default()
-    };
-    let request = key.request(&wanted).unwrap();
-    let authority = Authority::new("another hub", 2 * hour, now).unwrap();
-    let csr = Csr::from_pem(request.as_bytes()).unwrap();
-    let usages = [Usage::DigitalSignature, Usage::ClientAuth];
-    let signed = authority.sign(&csr, &usages, hour, now).unwrap();
-    [("tls.crt", signed), ("tls.key", key.to_pem())]
 }

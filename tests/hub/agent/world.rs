@@ -5,11 +5,16 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use berth_certs::client::{ClientKey, Wanted};
+use berth_certs::csr::{Csr, Usage};
+use berth_certs::issue::Authority;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 use berth_testkit::cluster::{Cluster, Person, fresh, rule};
+use berth_testkit::csr::{groups_of, user_of};
 use berth_testkit::{Agent, berth, eventually, when};
 
 use crate::lifecycle::hub::{CLUSTERS, CSRS, HubWithReconcilers, cluster_path, lease_path};
@@ -224,17 +229,23 @@ impl World {
         agent
     }
 
-    /// The hub wants the Lease renewed in this period, in seconds.
+    /// The hub wants the Lease renewed in this period, in seconds. The agent renews it at once.
     pub async fn lease_lasts(&self, seconds: u32) {
         let spec = json!({"spec": {"leaseDurationSeconds": seconds}});
-        self.hub.patch(&self.cluster(), spec).await;
+        self.renews_after(self.hub.patch(&self.cluster(), spec))
+            .await;
     }
 
     /// Waits for a renewal of the Lease that begins now.
     pub async fn renews(&self) {
+        self.renews_after(async {}).await;
+    }
+
+    async fn renews_after<T>(&self, change: impl Future<Output = T>) {
         let time = |lease: &Value| lease["spec"]["renewTime"].clone();
         let path = lease_path(&self.name);
         let before = time(&self.hub.get(&path).await.body);
+        change.await;
         let is_renewed = |it: &Value| time(it) != before;
         self.hub.once(&path, "renewed", is_renewed).await;
     }
@@ -325,4 +336,23 @@ impl World {
 pub fn text(secret: &Value, key: &str) -> String {
     let encoded = secret["data"][key].as_str().unwrap_or_default();
     String::from_utf8(STANDARD.decode(encoded).unwrap()).unwrap()
+}
+
+/// A certificate and its key, for this agent, by a CA that the hub does not know.
+pub fn signed_by_another_hub(cluster: &str, agent: &str) -> [(&'static str, String); 2] {
+    let hour = Duration::from_secs(3600);
+    let now = Timestamp::now();
+    let key = ClientKey::generate().unwrap();
+    let groups = groups_of(cluster);
+    let wanted = Wanted {
+        common_name: &user_of(cluster, agent),
+        organizations: &groups.each_ref().map(String::as_str),
+        ..Default::default()
+    };
+    let request = key.request(&wanted).unwrap();
+    let authority = Authority::new("another hub", 2 * hour, now).unwrap();
+    let csr = Csr::from_pem(request.as_bytes()).unwrap();
+    let usages = [Usage::DigitalSignature, Usage::ClientAuth];
+    let signed = authority.sign(&csr, &usages, hour, now).unwrap();
+    [("tls.crt", signed), ("tls.key", key.to_pem())]
 }
