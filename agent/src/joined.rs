@@ -11,6 +11,10 @@ mod probe;
 mod work;
 mod world;
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests;
+
 use std::sync::Arc;
 
 use berth_api::{GroupVersionResource, groups};
