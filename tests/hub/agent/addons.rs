@@ -1,5 +1,7 @@
 //! Certificates and health of add-ons.
 
+mod changes;
+
 use std::time::Duration;
 
 use base64::Engine;

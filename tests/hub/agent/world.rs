@@ -55,6 +55,24 @@ impl World {
         Self::in_a_namespace_of(managed).await
     }
 
+    /// The managed cluster is this one, which has no CRDs of claims and properties.
+    pub async fn without_claims(managed: &Cluster) -> Self {
+        let admin = managed.admin().await;
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        for name in [
+            "clusterclaims.cluster.open-cluster-management.io",
+            "clusterproperties.about.k8s.io",
+        ] {
+            let path = format!("{definitions}/{name}");
+            // Another test may have used it before.
+            eventually(&format!("the end of {name}"), async || {
+                when(admin.delete(&path).await.unwrap(), |it| it.code == 404)
+            })
+            .await;
+        }
+        Self::in_a_namespace_of(managed).await
+    }
+
     async fn in_a_namespace_of(managed: &Cluster) -> Self {
         let hub = HubWithReconcilers::shared().await;
         let managed = managed.admin().await;
