@@ -49,8 +49,8 @@ impl Agent {
     }
 
     /// Waits until it has logged that it waits for this reason, and returns the message.
-    pub fn waits(&mut self, reason: &str) -> String {
-        let line = self.logged(|line| line["reason"] == reason);
+    pub async fn waits(&mut self, reason: &str) -> String {
+        let line = self.logs(|line| line["reason"] == reason).await;
         let Value::String(message) = &line["message"] else {
             panic!("{line}")
         };
@@ -58,8 +58,9 @@ impl Agent {
     }
 
     /// Waits until it has logged that the hub manages the cluster.
-    pub fn is_managed(&mut self) {
-        self.logged(|line| line["message"] == "the cluster is managed by the hub");
+    pub async fn is_managed(&mut self) {
+        self.logs(|line| line["message"] == "the cluster is managed by the hub")
+            .await;
     }
 }
 

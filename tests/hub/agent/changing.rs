@@ -24,38 +24,18 @@ async fn another_name_of_the_cluster_registers_it_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_name_of_the_hub_in_the_bootstrap_kubeconfig_needs_no_certificate() {
-    let world = World::new().await;
-    let agent = world.joined(&[]).await;
-    let before = world.hub_secret().await;
-    world.change_bootstrap(|it| {
-        it["clusters"][0]["name"] = json!("renamed");
-        it["contexts"][0]["context"]["cluster"] = json!("renamed");
-    });
-    let path = world.secret("hub-kubeconfig-secret");
-    let after = world
-        .on_managed(&path, "the other name", |it| {
-            text(it, "kubeconfig").contains("    cluster: renamed\n")
-        })
-        .await;
-    assert_eq!(after["data"]["tls.crt"], before["data"]["tls.crt"]);
-    world.lease_lasts(1).await;
-    world.renews().await;
-    assert_eq!(world.csrs().await.len(), 1);
-    drop(agent);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_was_deleted_and_is_restored_is_taken_up() {
     let world = World::new().await;
     let mut agent = world.joined(&[]).await;
     world.hub.delete(&world.cluster()).await;
     world.hub.gone(&world.cluster()).await;
-    agent.logged(|line| {
-        ["ManagedClusterAbsent", "ManagedClusterNotAccepted"]
-            .iter()
-            .any(|reason| line["reason"] == *reason)
-    });
+    agent
+        .logs(|line| {
+            ["ManagedClusterAbsent", "ManagedClusterNotAccepted"]
+                .iter()
+                .any(|reason| line["reason"] == *reason)
+        })
+        .await;
     let accepted = json!({"hubAcceptsClient": true, "leaseDurationSeconds": 1});
     world.hub.cluster(&world.name, accepted).await;
     world
@@ -78,7 +58,7 @@ async fn a_cluster_whose_clock_was_off_is_reported_again() {
         .hub
         .condition(&world.name, CLOCK_SYNCED, "False", out_of_sync)
         .await;
-    let waiting = agent.waits("ClockOutOfSync");
+    let waiting = agent.waits("ClockOutOfSync").await;
     assert!(waiting.contains("check the time service"), "{waiting}");
     // Nothing is reported until the clocks agree: by another renewal.
     let forgotten = json!({"status": {"version": null}});

@@ -35,7 +35,7 @@ async fn whenever_it_is_killed_the_agent_asks_for_no_more_than_it_needs() {
     world.accept(true).await;
     world.killed_often().await;
     let mut agent = world.agent(&[]);
-    agent.is_managed();
+    agent.is_managed().await;
     assert_eq!(world.csrs().await.len(), 1);
     world.forgets().await;
     drop(agent);
@@ -51,7 +51,7 @@ async fn whenever_it_is_killed_the_agent_asks_for_no_more_than_it_needs() {
         world.killed_in(life).await;
     }
     let mut agent = world.agent(&[]);
-    agent.is_managed();
+    agent.is_managed().await;
     world.forgets().await;
     let after = world.hub_secret().await;
     assert_eq!(text(&after, "agent-name"), text(&before, "agent-name"));

@@ -1,12 +1,14 @@
 //! `berth agent`: the built binary, on a managed cluster, with a hub on which our reconcilers run.
 
+// Its name makes it the first, as it takes the longest.
+mod absences;
+
 mod addons;
 mod bootstrapping;
 mod changing;
 mod joining;
 mod keeping;
 mod kills;
-mod outages;
 mod proxies;
 mod reporting;
 mod spoilt;

@@ -92,7 +92,7 @@ async fn tunnel<S: AsyncRead + AsyncWrite + Unpin>(
 /// A cluster joins, and is managed, through the proxy alone.
 async fn joins_through(world: &World, proxy: &Proxy) {
     let agent = world.joined(&[]).await;
-    world.renews().await;
+    world.lease_lasts(1).await;
     let kubeconfig = text(&world.hub_secret().await, "kubeconfig");
     let named = format!("    proxy-url: {}\n", proxy.url);
     assert!(kubeconfig.contains(&named), "{kubeconfig}");

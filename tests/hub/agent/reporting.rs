@@ -101,7 +101,7 @@ async fn kinds_that_are_not_served_yet_are_reported_once_they_are() {
         .reported("the change", |it| claims(it) == ["a=property", "b=2"])
         .await;
     let is_told = |line: &Value| line["claim"] == "large";
-    agent.logged(is_told);
+    agent.logs(is_told).await;
     assert_eq!(agent.log().iter().filter(|it| is_told(it)).count(), 1);
     for path in [paths, CLAIMS] {
         for name in ["a", "b", "large"] {

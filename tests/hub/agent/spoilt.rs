@@ -33,17 +33,21 @@ async fn a_spoilt_secret_is_renewed_while_the_folder_has_a_good_certificate() {
     {
         world.put_into_secret(&spoilt).await;
         let mut agent = world.agent(&[]);
-        agent.logged(|line| line["message"] == "the certificate for the hub is saved");
-        agent.is_managed();
+        agent
+            .logs(|line| line["message"] == "the certificate for the hub is saved")
+            .await;
+        agent.is_managed().await;
         assert_eq!(renewals(&world).await, times + 1, "{spoilt:?}");
         world.forgets().await;
     }
     // The same while it runs.
     let mut agent = world.agent(&[]);
-    agent.is_managed();
+    agent.is_managed().await;
     let key = ("tls.key", String::new());
     world.put_into_secret(&[key]).await;
-    agent.logged(|line| line["message"] == "the certificate for the hub is saved");
+    agent
+        .logs(|line| line["message"] == "the certificate for the hub is saved")
+        .await;
     world.forgets().await;
     let after = world.hub_secret().await;
     for key in ["agent-name", "cluster-name", "kubeconfig"] {
@@ -64,7 +68,7 @@ async fn a_spoilt_secret_without_the_folder_leads_back_to_the_bootstrap_kubeconf
     let mut agent = world.agent(&[]);
     let csr = world.pending().await;
     world.decide(&csr, "Approved").await;
-    agent.is_managed();
+    agent.is_managed().await;
     world.forgets().await;
     let after = world.hub_secret().await;
     assert_eq!(after["data"]["agent-name"], before["data"]["agent-name"]);

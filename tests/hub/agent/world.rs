@@ -235,7 +235,7 @@ impl World {
         let csr = self.pending().await;
         self.decide(&csr, "Approved").await;
         self.accept(true).await;
-        agent.is_managed();
+        agent.is_managed().await;
         self.hub
             .condition(
                 &self.name,

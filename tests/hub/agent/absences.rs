@@ -11,7 +11,7 @@ use crate::lifecycle::hub::{AVAILABLE, condition};
 
 /// They run at the same time, because each of them waits for long.
 #[tokio::test(flavor = "multi_thread")]
-async fn outages_of_a_minute_end_without_help() {
+async fn absences_of_a_minute_end_without_help() {
     tokio::join!(
         the_managed_cluster_goes_away(),
         the_hub_goes_away(),
@@ -65,10 +65,10 @@ async fn the_hub_goes_away() {
     world.lease_lasts(2).await;
     let secret = world.hub_secret().await;
     line.is(State::Down);
-    agent.waits("HubAway");
+    agent.waits("HubAway").await;
     drop(agent);
     let mut agent = world.agent(&[]);
-    let waiting = agent.waits("HubAway");
+    let waiting = agent.waits("HubAway").await;
     assert!(waiting.contains("the hub does not answer"), "{waiting}");
     // Its five periods pass.
     let lapsed = "ManagedClusterLeaseUpdateStopped";
@@ -77,7 +77,7 @@ async fn the_hub_goes_away() {
         .condition(&world.name, AVAILABLE, "Unknown", lapsed)
         .await;
     line.is(State::Up);
-    agent.is_managed();
+    agent.is_managed().await;
     world
         .hub
         .condition(&world.name, AVAILABLE, "True", "ManagedClusterAvailable")
@@ -94,7 +94,7 @@ async fn the_hub_refuses_the_certificate() {
     let foreign = signed_by_another_hub(&world.name, "a1");
     world.put_into_secret(&foreign).await;
     let mut agent = world.agent(&[]);
-    let waiting = agent.waits("CertificateRefused");
+    let waiting = agent.waits("CertificateRefused").await;
     assert!(
         waiting.contains("with the bootstrap kubeconfig"),
         "{waiting}"
