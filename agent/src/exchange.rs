@@ -103,14 +103,15 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Follows the request under way, with these credentials.
+    /// Follows the request under way, with these credentials, at this API server.
     pub(crate) fn follow(&mut self, asked: &Asked, with: Credentials, api: &HubApi) {
         let Some(attempt) = self.attempt() else {
             self.followed = None;
             return;
         };
         let name = attempt.csr_name(asked);
-        let is_followed = |it: &Followed| it.name == name && it.with == with;
+        let is_followed =
+            |it: &Followed| it.name == name && it.with == with && it.api.is_clone_of(api);
         if !self.followed.as_ref().is_some_and(is_followed) {
             self.followed = Some(Followed::start(api.clone(), name, with));
         }

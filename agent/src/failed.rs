@@ -45,12 +45,7 @@ impl Failed {
 
     /// A call to the hub.
     pub(crate) fn on_hub(error: &CallError) -> Self {
-        let reason = match error.code() {
-            401 => "BootstrapCredentialsRefused",
-            403 => "RequestRefused",
-            _ => "HubAway",
-        };
-        Self::of_call(reason, "the hub", error)
+        Self::of_call(reason_on_hub(error.code()), "the hub", error)
     }
 
     /// Returns how long to wait before the step is tried again.
@@ -73,6 +68,57 @@ impl Failed {
             is_refusal: matches!(error.code(), 401 | 403),
             is_absent: error.code() == 404,
             retry_after: error.retry_after(),
+        }
+    }
+}
+
+/// The reason to wait after the hub has answered the bootstrap credentials with this code; 0: it has not.
+pub(crate) fn reason_on_hub(code: u16) -> &'static str {
+    match code {
+        401 => "BootstrapCredentialsRefused",
+        403 => "RequestRefused",
+        _ => "HubAway",
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    /// The pauses of an hour in which each step fails so.
+    fn hour_of(is_refusal: bool, retry_after: Option<Duration>) -> Vec<Duration> {
+        let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
+        let (mut pauses, mut passed) = (Vec::new(), Duration::ZERO);
+        while passed < Duration::from_secs(3600) {
+            let failed = Failed {
+                is_refusal,
+                retry_after,
+                ..Failed::of("HubAway", String::new())
+            };
+            let pause = failed.pause(&mut backoff);
+            passed += pause;
+            pauses.push(pause);
+        }
+        pauses
+    }
+
+    #[test]
+    fn a_registration_that_fails_for_an_hour_is_tried_seldom_and_at_uneven_times() {
+        let seconds = Duration::from_secs;
+        for (sentence, is_refusal, retry_after, most) in [
+            ("the hub is away, or answers 5xx", false, None, 130),
+            ("it answers 429", false, Some(seconds(1)), 130),
+            ("it asks for more patience", false, Some(seconds(300)), 12),
+            ("it answers 403", true, None, 41),
+        ] {
+            let pauses = hour_of(is_refusal, retry_after);
+            assert!(pauses.len() <= most, "{sentence}: {}", pauses.len());
+            let late = &pauses[pauses.len() / 2..];
+            let (shortest, longest) = (late.iter().min().unwrap(), late.iter().max().unwrap());
+            assert!(longest <= &seconds(300), "{sentence}: {longest:?}");
+            let is_asked = retry_after.is_some_and(|asked| asked == *longest);
+            assert!(is_asked || longest > shortest, "{sentence}: {longest:?}");
         }
     }
 }

@@ -8,7 +8,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use berth_agent_core::held::{CERTIFICATE, KUBECONFIG, PRIVATE_KEY, SecretData};
+use berth_agent_core::held::{
+    AGENT_NAME, CERTIFICATE, CLUSTER_NAME, KUBECONFIG, PRIVATE_KEY, SecretData,
+};
 
 /// The folder.
 #[derive(Clone, Debug)]
@@ -37,10 +39,16 @@ impl Folder {
     /// Reads the files that a Secret would have. Files that cannot be read are left out.
     pub(crate) fn read(&self) -> SecretData {
         let read = |name: &str| Some((name.to_owned(), fs::read(self.0.join(name)).ok()?));
-        [CERTIFICATE, PRIVATE_KEY, KUBECONFIG]
-            .into_iter()
-            .filter_map(read)
-            .collect()
+        [
+            CERTIFICATE,
+            PRIVATE_KEY,
+            KUBECONFIG,
+            CLUSTER_NAME,
+            AGENT_NAME,
+        ]
+        .into_iter()
+        .filter_map(read)
+        .collect()
     }
 
     /// Writes a file for each key whose content differs. Other files stay.

@@ -6,9 +6,14 @@
 
 mod facts;
 mod lease;
+mod left_out;
 mod probe;
 mod work;
 mod world;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests;
 
 use std::sync::Arc;
 

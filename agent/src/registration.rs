@@ -30,7 +30,7 @@ use tracing::{info, warn};
 use self::several::Several;
 use crate::events;
 use crate::exchange::Exchange;
-use crate::failed::{Failed, PAUSES};
+use crate::failed::{Failed, PAUSES, reason_on_hub};
 use crate::folder::Folder;
 use crate::hubs::Hubs;
 use crate::settings::Settings;
@@ -241,7 +241,7 @@ impl<'a> Registration<'a> {
             if matches!(
                 judged.held,
                 Held::Unusable(_) | Held::Certificate(Age::Expired)
-            ) || self.refused_since.is_some()
+            ) || self.is_refused_for_good(now)
             {
                 self.look_for_cluster(&hub.api, &identity).await?;
             }
@@ -267,14 +267,18 @@ impl<'a> Registration<'a> {
         let stored = self.exchange.stored();
         let stored = |key| stored.and_then(|it| held::name(&it.data, key));
         let (pending_cluster, pending_agent) = Store::names_of(self.exchange.pending());
+        // The folder outlives a Secret that was deleted while the agent was down, and its certificate is for these names.
+        let remembered = |key| held::name(&self.memory, key);
         let settings = self.settings;
         let cluster = (settings.cluster_name.as_deref())
             .or_else(|| stored(held::CLUSTER_NAME))
             .or(pending_cluster)
+            .or_else(|| remembered(held::CLUSTER_NAME))
             .map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned);
         let agent = (settings.agent_name.as_deref())
             .or_else(|| stored(held::AGENT_NAME))
             .or(pending_agent)
+            .or_else(|| remembered(held::AGENT_NAME))
             .map_or_else(new_agent_name, str::to_owned);
         let identity = Identity::new(cluster, agent)
             .map_err(|error| Failed::of("InvalidName", error.to_string()))?;
@@ -318,9 +322,7 @@ impl<'a> Registration<'a> {
     /// Follows the request under way, with the credentials that are due.
     async fn follow(&mut self, asked: &Asked, judged: &Judged) -> Result<(), Failed> {
         let is_good = matches!(judged.held, Held::Certificate(it) if it != Age::Expired);
-        let is_refused =
-            (self.refused_since).is_some_and(|since| is_refused_for_good(since, Timestamp::now()));
-        let with = match is_good && !is_refused {
+        let with = match is_good && !self.is_refused_for_good(Timestamp::now()) {
             true => Credentials::Hub,
             false => Credentials::Bootstrap,
         };
@@ -359,7 +361,7 @@ impl<'a> Registration<'a> {
     fn unseen_request(&self) -> Option<Wait> {
         let (name, error) = self.exchange.unseen_request()?;
         Some(Wait {
-            reason: "HubAway",
+            reason: reason_on_hub(error.code),
             message: format!("CertificateSigningRequest {name} cannot be read: {error}"),
         })
     }
@@ -389,7 +391,13 @@ impl<'a> Registration<'a> {
     fn note_refusal(&mut self, is_refused: bool) {
         if is_refused != self.refused_since.is_some() {
             self.refused_since = is_refused.then(Timestamp::now);
+            // A step that failed may no longer be due.
+            self.trouble = None;
         }
+    }
+
+    fn is_refused_for_good(&self, now: Timestamp) -> bool {
+        (self.refused_since).is_some_and(|since| is_refused_for_good(since, now))
     }
 
     fn rotated(&self, succeeded: bool, message: String) {

@@ -35,6 +35,7 @@ pub(crate) enum Seen {
 pub(crate) struct Followed {
     pub(crate) name: String,
     pub(crate) with: Credentials,
+    pub(crate) api: HubApi,
     seen: watch::Sender<Seen>,
     changes: watch::Receiver<Seen>,
     task: JoinHandle<()>,
@@ -51,9 +52,9 @@ impl Followed {
             item.parse::<StoredRequest>()
         })
         .named(&name);
-        let sender = seen.clone();
+        let (sender, followed_at) = (seen.clone(), api.clone());
         let task = tokio::spawn(async move {
-            let told = follow_one(&api, &row, |found| {
+            let told = follow_one(&followed_at, &row, |found| {
                 let _ = sender.send(match found {
                     Ok(Some(stored)) => Seen::Stored(Arc::new(stored)),
                     Ok(None) => Seen::Absent,
@@ -65,6 +66,7 @@ impl Followed {
         Self {
             name,
             with,
+            api,
             seen,
             changes,
             task,
@@ -82,9 +84,9 @@ impl Followed {
         self.seen.borrow().clone()
     }
 
-    /// Notes the hub's answer to the creation, which the watch may report later.
+    /// Notes the hub's response to the creation, unless the watch has reported the request already.
     pub(crate) fn created(&self, stored: StoredRequest) {
-        self.seen.send_replace(Seen::Stored(Arc::new(stored)));
+        self.seen.send_if_modified(|seen| seen.is_created(stored));
     }
 }
 
@@ -97,6 +99,17 @@ impl Drop for Followed {
 // === impl Seen ===
 
 impl Seen {
+    /// Takes the response to the creation. Returns true if that is news.
+    ///
+    /// A hub that approves by itself may have signed before its response is read: what the watch has reported is as new or newer.
+    fn is_created(&mut self, stored: StoredRequest) -> bool {
+        if matches!(self, Self::Stored(_)) {
+            return false;
+        }
+        *self = Self::Stored(Arc::new(stored));
+        true
+    }
+
     /// Judges the request that was made with this key.
     pub(crate) fn judge(&self, asked: &Asked, key: &ClientKey, now: Timestamp) -> Request {
         match self {
@@ -170,4 +183,32 @@ struct Spec {
 #[serde(default)]
 struct Status {
     conditions: Vec<serde::de::IgnoredAny>,
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_agent_core::identity::Identity;
+    use serde_json::json;
+
+    use super::*;
+
+    fn judged(seen: &Seen) -> Request {
+        let asked = Asked::of_cluster(&Identity::new("c1", "a1").unwrap(), None);
+        seen.judge(&asked, &ClientKey::generate().unwrap(), Timestamp::now())
+    }
+
+    #[test]
+    fn the_response_to_the_creation_does_not_hide_what_the_watch_has_reported() {
+        let new = || StoredRequest::default();
+        let approved = json!({"status": {"conditions": [{"type": "Approved", "status": "True"}]}});
+        let approved = Arc::new(serde_json::from_value(approved).unwrap());
+        for (mut seen, is_news, expected) in [
+            (Seen::Unknown, true, Request::Pending),
+            (Seen::Absent, true, Request::Pending),
+            (Seen::Stored(approved), false, Request::Unsigned),
+        ] {
+            assert_eq!(seen.is_created(new()), is_news);
+            assert_eq!(judged(&seen), expected);
+        }
+    }
 }

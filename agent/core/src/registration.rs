@@ -228,7 +228,8 @@ pub fn decide(facts: &Facts<'_>, now: Timestamp) -> Decision {
     }
     let with = match need {
         Need::Nothing { renew_at } => {
-            decision.again = renew_at;
+            let for_good = facts.refused_since.map(|since| after(since, REFUSED));
+            decision.again = renew_at.into_iter().chain(for_good).min();
             if facts.attempt.is_some() {
                 decision.steps.push(Step::Forget);
             }

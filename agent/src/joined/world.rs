@@ -21,6 +21,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use tokio::sync::watch;
 
 use super::facts::{Claim, Fact, Kind};
+use super::left_out::LeftOut;
 use super::{HUB, MANAGED, work};
 use crate::registration::{Connection, Rotated};
 use crate::settings::Settings;
@@ -73,6 +74,7 @@ pub(crate) struct Report {
     /// Sums and claims, made of the facts before a decision. `None`: the facts have changed.
     resources: Option<Resources>,
     chosen: Option<Claims>,
+    left_out: LeftOut,
 }
 
 // === impl Report ===
@@ -106,6 +108,7 @@ impl Report {
             is_one_of_two: false,
             resources: None,
             chosen: None,
+            left_out: LeftOut::default(),
         };
         (report, period)
     }
@@ -185,27 +188,12 @@ impl Report {
     pub(crate) fn refresh(&mut self) {
         if self.resources.is_none() {
             let resources = resources::sum(self.nodes.values());
-            if !resources.unreadable.is_empty() {
-                tracing::warn!(resources = ?resources.unreadable, "some nodes report amounts that cannot be read; they do not count");
-            }
+            self.left_out.amounts(&resources.unreadable);
             self.resources = Some(resources);
         }
         if self.chosen.is_none() {
             let chosen = self.choose();
-            for (name, why) in &chosen.invalid {
-                tracing::warn!(
-                    claim = name,
-                    why,
-                    "the hub does not allow this claim; it is not reported"
-                );
-            }
-            if !chosen.over_maximum.is_empty() {
-                tracing::warn!(
-                    count = chosen.over_maximum.len(),
-                    first = chosen.over_maximum[0],
-                    "there are more custom claims than --max-custom-cluster-claims; the last ones by name are not reported"
-                );
-            }
+            self.left_out.claims(&chosen);
             self.chosen = Some(chosen);
         }
     }

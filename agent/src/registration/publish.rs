@@ -55,73 +55,55 @@ impl Registration<'_> {
         hub: &Hub,
     ) {
         self.standing.certificate_ends(judged.not_after);
-        if matches!(
-            judged.held,
-            Held::Unusable(_) | Held::Certificate(Age::Expired)
-        ) {
+        if is_gone(judged) {
             // Without a certificate there is nothing to call the hub with.
             self.connected(None);
             return;
         }
-        let stored = self.exchange.stored();
-        let good = stored.filter(|it| {
-            !matches!(
-                self.judge(&it.data, asked, Timestamp::now()).held,
-                Held::Unusable(_)
-            )
-        });
-        if let Some(stored) = good {
-            self.memory = stored.data.clone();
+        self.remember(asked);
+        match self.folder.write(&self.memory) {
+            Ok(()) => self.connected_to(identity, hub.endpoint.server.clone()),
+            Err(error) => warn!(%error, "the files of the hub Secret cannot be written"),
         }
-        let kubeconfig = self
-            .memory
-            .get(held::KUBECONFIG)
-            .cloned()
-            .unwrap_or_default();
-        let connection = Connection {
-            identity: identity.clone(),
-            kubeconfig: String::from_utf8_lossy(&kubeconfig).into_owned(),
-            url: hub.endpoint.server.clone(),
-        };
-        if let Err(error) = self.folder.write(&self.memory) {
-            warn!(%error, "the files of the hub Secret cannot be written");
-            return;
-        }
-        self.connected(Some(connection));
     }
 
     /// Goes on with a good certificate while the bootstrap kubeconfig cannot be read.
     pub(super) fn connect_with_memory(&mut self, identity: &Identity, asked: &Asked) {
-        if self.tell.borrow().connection.is_some() {
-            return;
-        }
         let judged = self.judged(asked, Timestamp::now());
-        if matches!(
-            judged.held,
-            Held::Unusable(_) | Held::Certificate(Age::Expired)
-        ) {
+        if self.tell.borrow().connection.is_some() || is_gone(&judged) {
             return;
         }
-        if let Some(stored) = self.exchange.stored() {
-            self.memory = stored.data.clone();
-        }
-        if self.folder.write(&self.memory).is_err() {
-            return;
-        }
-        let path = self.folder.kubeconfig();
-        if let Ok(endpoint) = berth_hub::endpoint(&path, "--hub-kubeconfig-dir") {
-            let kubeconfig = self
-                .memory
-                .get(held::KUBECONFIG)
-                .cloned()
-                .unwrap_or_default();
+        self.remember(asked);
+        if self.folder.write(&self.memory).is_ok()
+            && let Some(server) = server_of(&self.memory)
+        {
             self.standing.certificate_ends(judged.not_after);
-            self.connected(Some(Connection {
-                identity: identity.clone(),
-                kubeconfig: String::from_utf8_lossy(&kubeconfig).into_owned(),
-                url: endpoint.server,
-            }));
+            self.connected_to(identity, server);
         }
+    }
+
+    /// Remembers the Secret, unless it cannot be used: then the files in the folder may be better.
+    fn remember(&mut self, asked: &Asked) {
+        let usable = self.exchange.stored().filter(|stored| {
+            let judged = self.judge(&stored.data, asked, Timestamp::now());
+            !matches!(judged.held, Held::Unusable(_))
+        });
+        if let Some(data) = usable.map(|stored| stored.data.clone()) {
+            self.memory = data;
+        }
+    }
+
+    /// The hub at this URL can be called with what is remembered.
+    fn connected_to(&self, identity: &Identity, url: String) {
+        let kubeconfig = self
+            .memory
+            .get(held::KUBECONFIG)
+            .map_or(&[][..], Vec::as_slice);
+        self.connected(Some(Connection {
+            identity: identity.clone(),
+            kubeconfig: String::from_utf8_lossy(kubeconfig).into_owned(),
+            url,
+        }));
     }
 
     pub(super) fn connected(&self, connection: Option<Connection>) {
@@ -131,6 +113,13 @@ impl Registration<'_> {
             differs
         });
     }
+}
+
+fn is_gone(judged: &Judged) -> bool {
+    matches!(
+        judged.held,
+        Held::Unusable(_) | Held::Certificate(Age::Expired)
+    )
 }
 
 /// The URL of the hub in the kubeconfig of a hub Secret.

@@ -109,9 +109,10 @@ impl Registration<'_> {
         Ok(())
     }
 
-    /// A refusal is tried again after minutes. The failure of a hub that is away, or busy, is one of the step.
+    /// A refusal is tried again after minutes. A hub that is away or busy fails the step, and so do credentials that it does not know:
+    /// nothing else would succeed with them.
     fn refused_cluster(&self, error: &CallError) -> Result<ClusterOnHub, Failed> {
-        if error.may_pass() {
+        if error.may_pass() || error.code() == 401 {
             return Err(Failed::on_hub(error));
         }
         let times = match &self.cluster {

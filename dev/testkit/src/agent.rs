@@ -2,6 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -19,13 +21,7 @@ pub struct Agent {
 impl Agent {
     /// Starts it on the cluster of one kubeconfig, for the hub of the other, with these flags. It does not elect a leader.
     pub fn start(kubeconfig: &Path, bootstrap: &Path, flags: &[&str]) -> Self {
-        let mut command = berth(&["agent", "--kubeconfig", kubeconfig.to_str().unwrap()]);
-        command
-            .args(["--bootstrap-kubeconfig", bootstrap.to_str().unwrap()])
-            .args(["--listen", "127.0.0.1:auto", "--log-format", "json"])
-            .arg("--disable-leader-election")
-            .args(flags);
-        let mut process = Logged::start(command);
+        let mut process = Logged::start(Self::command(kubeconfig, bootstrap, flags));
         let watched = Watched::new(&process.child);
         let serving = process.logged(|line| line["message"] == "serving");
         Self {
@@ -35,9 +31,26 @@ impl Agent {
         }
     }
 
+    /// Starts it likewise, and kills it after this time, whatever it does then.
+    pub async fn killed_after(time: Duration, kubeconfig: &Path, bootstrap: &Path, flags: &[&str]) {
+        let process = Logged::start(Self::command(kubeconfig, bootstrap, flags));
+        let _watched = Watched::new(&process.child);
+        tokio::time::sleep(time).await;
+    }
+
+    fn command(kubeconfig: &Path, bootstrap: &Path, flags: &[&str]) -> Command {
+        let mut command = berth(&["agent", "--kubeconfig", kubeconfig.to_str().unwrap()]);
+        command
+            .args(["--bootstrap-kubeconfig", bootstrap.to_str().unwrap()])
+            .args(["--listen", "127.0.0.1:auto", "--log-format", "json"])
+            .arg("--disable-leader-election")
+            .args(flags);
+        command
+    }
+
     /// Waits until it has logged that it waits for this reason, and returns the message.
-    pub fn waits(&mut self, reason: &str) -> String {
-        let line = self.logged(|line| line["reason"] == reason);
+    pub async fn waits(&mut self, reason: &str) -> String {
+        let line = self.logs(|line| line["reason"] == reason).await;
         let Value::String(message) = &line["message"] else {
             panic!("{line}")
         };
@@ -45,8 +58,9 @@ impl Agent {
     }
 
     /// Waits until it has logged that the hub manages the cluster.
-    pub fn is_managed(&mut self) {
-        self.logged(|line| line["message"] == "the cluster is managed by the hub");
+    pub async fn is_managed(&mut self) {
+        self.logs(|line| line["message"] == "the cluster is managed by the hub")
+            .await;
     }
 }
 

@@ -46,18 +46,26 @@ impl Logged {
     /// Waits for a line of the log that satisfies the condition, and returns the first one.
     #[track_caller]
     pub fn logged(&mut self, is: impl Fn(&Value) -> bool) -> Value {
-        eventually_blocking("a line in the log", || {
-            if let Some(line) = self.log.lock().unwrap().iter().find(|line| is(line)) {
-                return Ok(line.clone());
-            }
-            // Its last lines may not be read yet.
-            if self.reader.is_finished()
-                && let Some(status) = self.child.try_wait().unwrap()
-            {
-                panic!("it ended, {status}: {:?}", self.log.lock().unwrap());
-            }
-            Err(self.log())
-        })
+        eventually_blocking("a line in the log", || self.line(&is))
+    }
+
+    /// As [`logged`](Self::logged), without blocking the thread.
+    pub async fn logs(&mut self, is: impl Fn(&Value) -> bool) -> Value {
+        eventually("a line in the log", async || self.line(&is)).await
+    }
+
+    /// The first line that satisfies the condition, or the whole log.
+    fn line(&mut self, is: impl Fn(&Value) -> bool) -> Result<Value, Vec<Value>> {
+        if let Some(line) = self.log.lock().unwrap().iter().find(|line| is(line)) {
+            return Ok(line.clone());
+        }
+        // Its last lines may not be read yet.
+        if self.reader.is_finished()
+            && let Some(status) = self.child.try_wait().unwrap()
+        {
+            panic!("it ended, {status}: {:?}", self.log.lock().unwrap());
+        }
+        Err(self.log())
     }
 
     /// All lines of the log so far.

@@ -94,6 +94,11 @@ impl HubApi {
         }))
     }
 
+    /// Returns true for a clone of this: it shares its connections.
+    pub fn is_clone_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The server's URL without path and secrets, to be shown. Empty for a service of [`HubApi::new`].
     pub fn server(&self) -> &str {
         &self.0.server

@@ -57,7 +57,7 @@ async fn a_cluster_joins_and_leaves() {
     accepted.ok();
     let words = format!("managed cluster {name} has joined the hub");
     assert!(output.ok().contains(&words), "{output:?}");
-    agent.is_managed();
+    agent.is_managed().await;
     let secret = managed.get("secrets/hub-kubeconfig-secret").await;
     assert!(secret["data"]["tls.crt"].is_string(), "{secret}");
     assert!(

@@ -1,5 +1,7 @@
 //! Certificates and health of add-ons.
 
+mod changes;
+
 use std::time::Duration;
 
 use base64::Engine;
@@ -226,7 +228,7 @@ async fn an_add_on_gets_its_certificates_and_loses_them_with_its_end() {
     drop(agent);
     let before = world.csrs().await.len();
     let mut agent = world.agent(&[]);
-    agent.is_managed();
+    agent.is_managed().await;
     world.hub.delete(&addon).await;
     let none = json!({"status": {"registrations": null}});
     world.hub.patch(&format!("{addon}/status"), none).await;
@@ -297,7 +299,9 @@ async fn another_subject_gets_another_certificate() {
         })
         .await;
     assert_ne!(third["data"]["tls.key"], first["data"]["tls.key"]);
-    agent.logged(|line| line["message"] == "the certificate of an add-on is saved");
+    agent
+        .logs(|line| line["message"] == "the certificate of an add-on is saved")
+        .await;
 
     // Without an end of the finalizer it is gone at once.
     world.hub.release(&addon).await;

@@ -111,7 +111,7 @@ async fn a_killed_agent_goes_on_with_the_same_request() {
     }
     world.accept(true).await;
     let mut agent = world.agent(&[]);
-    agent.is_managed();
+    agent.is_managed().await;
     let csrs = world.csrs().await;
     assert_eq!(csrs.len(), 1, "{csrs:#?}");
     world.forgets().await;
@@ -126,7 +126,7 @@ async fn an_answer_that_came_while_the_agent_was_away_is_taken_up() {
     world.decide(&csr, "Approved").await;
     world.accept(true).await;
     let mut agent = world.agent(&[]);
-    agent.is_managed();
+    agent.is_managed().await;
     assert_eq!(world.csrs().await.len(), 1);
 }
 
@@ -134,7 +134,7 @@ async fn an_answer_that_came_while_the_agent_was_away_is_taken_up() {
 async fn what_the_agent_waits_for_is_said_where_users_look() {
     let world = World::new().await;
     let mut agent = world.agent(&[]);
-    let waiting = agent.waits("CSRPending");
+    let waiting = agent.waits("CSRPending").await;
     let remedy = format!("on the hub, run `berth accept {}`", world.name);
     assert!(waiting.ends_with(&remedy), "{waiting}");
     let note = world.event("CSRPending").await;
@@ -163,7 +163,7 @@ async fn what_the_agent_waits_for_is_said_where_users_look() {
 
     let csr = world.pending().await;
     world.decide(&csr, "Denied").await;
-    let denied = agent.waits("CSRDenied");
+    let denied = agent.waits("CSRDenied").await;
     assert!(denied.contains("is denied (by the test)"), "{denied}");
     world.event("CSRDenied").await;
 
@@ -172,58 +172,4 @@ async fn what_the_agent_waits_for_is_said_where_users_look() {
     world.hub.delete(&path).await;
     let again = world.pending().await;
     assert_eq!(again["metadata"]["name"], csr["metadata"]["name"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_refused_cluster_is_said_in_the_words_of_the_hub() {
-    let world = World::new().await;
-    let user = world.bootstrap_user(false).await;
-    world.write_bootstrap(&user, |text| text);
-    let mut agent = world.agent(&[]);
-    let refused = agent.waits("ManagedClusterRefused");
-    assert!(
-        refused.contains("cannot create resource \"managedclusters\""),
-        "{refused}"
-    );
-    // The CSR does not wait for it.
-    world.pending().await;
-    assert!(!world.exists().await);
-
-    // With other credentials the agent tries again at once.
-    let user = world.bootstrap_user(true).await;
-    world.write_bootstrap(&user, |text| text);
-    world.reported("created", |_| true).await;
-    drop(agent);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_bootstrap_kubeconfig_that_cannot_be_used_is_waited_for() {
-    let world = World::new().await;
-    let good = std::fs::read_to_string(&world.bootstrap).unwrap();
-    let token = "a-secret-token";
-    for (content, words) in [
-        (String::new(), "has no current context"),
-        (good[..good.len() / 2].to_owned(), "it is no kubeconfig"),
-        (
-            format!("{{\"users\": [{{\"name\": \"me\", \"user\": {{\"token\": \"{token}\""),
-            "it is no kubeconfig",
-        ),
-        (good.replace("\"server\"", "\"other\""), "has no server"),
-    ] {
-        std::fs::write(&world.bootstrap, &content).unwrap();
-        let mut agent = world.agent(&[]);
-        let waiting = agent.waits("BootstrapKubeconfigUnusable");
-        assert!(waiting.contains(words), "{waiting}");
-        assert!(
-            waiting.contains(world.bootstrap.to_str().unwrap()),
-            "{waiting}"
-        );
-        assert!(!format!("{:?}", agent.log()).contains(token));
-    }
-    std::fs::remove_file(&world.bootstrap).unwrap();
-    let mut agent = world.agent(&[]);
-    let waiting = agent.waits("BootstrapKubeconfigUnusable");
-    assert!(waiting.contains("No such file"), "{waiting}");
-    std::fs::write(&world.bootstrap, good).unwrap();
-    world.pending().await;
 }

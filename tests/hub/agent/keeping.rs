@@ -73,7 +73,7 @@ async fn a_restart_asks_for_nothing_and_writes_nothing() {
     );
     let lease = world.hub.get(&lease_path(&world.name)).await.body;
     let mut agent = world.agent(&[]);
-    agent.is_managed();
+    agent.is_managed().await;
     world
         .hub
         .once(&lease_path(&world.name), "renewed", |it| {
@@ -89,49 +89,11 @@ async fn a_restart_asks_for_nothing_and_writes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_address_of_the_hub_is_tried_with_the_same_certificate() {
-    let world = World::new().await;
-    let mut agent = world.joined(&[]).await;
-    let before = world.hub_secret().await;
-    let old = std::fs::read_to_string(&world.bootstrap).unwrap();
-    assert!(old.contains("https://127.0.0.1:"), "{old}");
-    std::fs::write(
-        &world.bootstrap,
-        old.replace("https://127.0.0.1:", "https://localhost:"),
-    )
-    .unwrap();
-    let path = world.secret("hub-kubeconfig-secret");
-    let after = world
-        .on_managed(&path, "the new URL", |it| {
-            text(it, "kubeconfig").contains("https://localhost:")
-        })
-        .await;
-    for key in ["tls.crt", "tls.key", "agent-name", "cluster-name"] {
-        assert_eq!(after["data"][key], before["data"][key], "{key}");
-    }
-    let managed = agent.log().len();
-    agent.logged(|line| {
-        line["message"]
-            .as_str()
-            .is_some_and(|it| it.contains("has changed: the certificate is tried there"))
-    });
-    // It goes on over the new address.
-    let lease = world.hub.get(&lease_path(&world.name)).await.body;
-    world
-        .hub
-        .once(&lease_path(&world.name), "renewed", |it| {
-            it["spec"]["renewTime"] != lease["spec"]["renewTime"]
-        })
-        .await;
-    assert_eq!(world.csrs().await.len(), 1, "{managed}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_denied_cluster_is_waited_for_and_a_deleted_one_is_not_created_again() {
     let world = World::new().await;
     let mut agent = world.joined(&[]).await;
     world.accept(false).await;
-    agent.waits("ManagedClusterDenied");
+    agent.waits("ManagedClusterDenied").await;
     let denied = "HubClusterAdminDenied";
     world
         .hub
@@ -147,11 +109,13 @@ async fn a_denied_cluster_is_waited_for_and_a_deleted_one_is_not_created_again()
         .await;
     world.hub.delete(&world.cluster()).await;
     world.hub.gone(&world.cluster()).await;
-    agent.logged(|line| {
-        ["ManagedClusterAbsent", "ManagedClusterNotAccepted"]
-            .iter()
-            .any(|reason| line["reason"] == *reason)
-    });
+    agent
+        .logs(|line| {
+            ["ManagedClusterAbsent", "ManagedClusterNotAccepted"]
+                .iter()
+                .any(|reason| line["reason"] == *reason)
+        })
+        .await;
     assert!(!world.exists().await);
     assert_eq!(world.csrs().await.len(), 1);
 }
@@ -183,7 +147,7 @@ async fn two_agents_of_one_name_are_noticed() {
         .unwrap();
     assert_eq!(created.code, 201, "{created:?}");
     let second = other.agent(&[]);
-    let words = agent.waits("TwoAgents");
+    let words = agent.waits("TwoAgents").await;
     assert!(words.contains("another agent renews the Lease"), "{words}");
     drop(second);
 }

@@ -27,6 +27,89 @@ fn node(name: &str, cpu: &str) -> Value {
     })
 }
 
+/// The claims in the status of a ManagedCluster, each as `name=value`.
+fn claims(cluster: &Value) -> Vec<String> {
+    let claims = cluster["status"]["clusterClaims"].as_array();
+    let shown = |it: &Value| {
+        format!(
+            "{}={}",
+            it["name"].as_str().unwrap(),
+            it["value"].as_str().unwrap()
+        )
+    };
+    claims.into_iter().flatten().map(shown).collect()
+}
+
+/// The CRD of ClusterProperties. Its values have no maximum, as in the CRD of the Kubernetes SIG.
+fn properties() -> Value {
+    let value = json!({"type": "object", "properties": {"value": {"type": "string"}}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": "clusterproperties.about.k8s.io",
+            "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements"},
+        },
+        "spec": {
+            "group": "about.k8s.io",
+            "names": {"kind": "ClusterProperty", "plural": "clusterproperties"},
+            "scope": "Cluster",
+            "versions": [{
+                "name": "v1beta1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": value}}},
+            }],
+        },
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kinds_that_are_not_served_yet_are_reported_once_they_are() {
+    let managed = Cluster::private().await;
+    let world = World::without_claims(&managed).await;
+    let admin = &world.managed;
+    let gate = "--feature-gates=ClusterProperty=true";
+    let mut agent = world.joined(&[gate]).await;
+    let cluster = world
+        .reported("a version", |it| !it["status"]["version"].is_null())
+        .await;
+    assert_eq!(claims(&cluster), [""; 0]);
+    managed.apply_manifests(&[super::world::CLAIMS]).await;
+    managed.apply(&[properties()]).await;
+    let property = |name: &str, value: &str| {
+        json!({
+            "apiVersion": "about.k8s.io/v1beta1", "kind": "ClusterProperty",
+            "metadata": {"name": name}, "spec": {"value": value},
+        })
+    };
+    let paths = "/apis/about.k8s.io/v1beta1/clusterproperties";
+    // One that the hub would refuse leaves itself out only.
+    let large = "x".repeat(1 << 20);
+    for (name, value) in [("a", "property"), ("large", &large)] {
+        let created = admin.post(paths, &property(name, value)).await.unwrap();
+        assert_eq!(created.code, 201, "{created:?}");
+    }
+    for (name, value) in [("a", "claim"), ("b", "1")] {
+        admin.post(CLAIMS, &claim(name, value)).await.unwrap().ok();
+    }
+    world
+        .reported("both", |it| claims(it) == ["a=property", "b=1"])
+        .await;
+    let other = json!({"spec": {"value": "2"}});
+    let changed = admin.merge(&format!("{CLAIMS}/b"), &other).await.unwrap();
+    assert_eq!(changed.code, 200, "{changed:?}");
+    world
+        .reported("the change", |it| claims(it) == ["a=property", "b=2"])
+        .await;
+    let is_told = |line: &Value| line["claim"] == "large";
+    agent.logs(is_told).await;
+    assert_eq!(agent.log().iter().filter(|it| is_told(it)).count(), 1);
+    for path in [paths, CLAIMS] {
+        for name in ["a", "b", "large"] {
+            admin.delete(&format!("{path}/{name}")).await.unwrap();
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_and_claims_are_reported_as_they_change() {
     let managed = Cluster::private().await;
@@ -43,21 +126,14 @@ async fn nodes_and_claims_are_reported_as_they_change() {
             .unwrap()
             .ok();
     }
+    // A node that has just come reports nothing yet.
+    let empty = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n3"}});
+    let created = admin.post("/api/v1/nodes", &empty).await.unwrap();
+    assert_eq!(created.code, 201, "{created:?}");
     for (name, value) in [("id.k8s.io", "1"), ("b", "2"), ("a", "3"), ("c", "4")] {
         admin.post(CLAIMS, &claim(name, value)).await.unwrap().ok();
     }
     let agent = world.joined(&["--max-custom-cluster-claims=2"]).await;
-    let claims = |it: &Value| -> Vec<String> {
-        let claims = it["status"]["clusterClaims"].as_array();
-        let shown = |it: &Value| {
-            format!(
-                "{}={}",
-                it["name"].as_str().unwrap(),
-                it["value"].as_str().unwrap()
-            )
-        };
-        claims.into_iter().flatten().map(shown).collect()
-    };
     let cluster = world
         .reported("claims", |it| claims(it) == ["id.k8s.io=1", "a=3", "b=2"])
         .await;
@@ -86,7 +162,7 @@ async fn nodes_and_claims_are_reported_as_they_change() {
             it["status"]["allocatable"] == json!({"cpu": "2"})
         })
         .await;
-    for name in ["n1", "n2"] {
+    for name in ["n1", "n2", "n3"] {
         admin
             .delete(&format!("/api/v1/nodes/{name}"))
             .await

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use serde_json::json;
 
 use super::world::World;
+use crate::faults::line::{Line, State};
 use crate::lifecycle::hub::{AVAILABLE, HubWithReconcilers, config};
 use berth_testkit::cluster::Private;
 use berth_testkit::{Agent, eventually};
@@ -15,12 +14,6 @@ use berth_testkit::{Agent, eventually};
 struct Two {
     first: World,
     second: World<Private>,
-}
-
-/// A way to a hub that can be cut.
-struct Line {
-    port: u16,
-    _connections: JoinSet<()>,
 }
 
 impl Two {
@@ -74,29 +67,6 @@ impl Two {
     }
 }
 
-impl Line {
-    /// Opens a way to this port, at any port or at this one.
-    async fn open(to: u16, at: u16) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", at)).await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let mut connections = JoinSet::new();
-        connections.spawn(async move {
-            let mut open = JoinSet::new();
-            loop {
-                let (mut from, _) = listener.accept().await.unwrap();
-                open.spawn(async move {
-                    let mut to = TcpStream::connect(("127.0.0.1", to)).await?;
-                    copy_bidirectional(&mut from, &mut to).await
-                });
-            }
-        });
-        Self {
-            port,
-            _connections: connections,
-        }
-    }
-}
-
 /// The URL of the hub.
 fn server(kubeconfig: &Path) -> String {
     berth_hub::endpoint(kubeconfig, "").unwrap().server
@@ -109,7 +79,7 @@ async fn a_denied_cluster_goes_to_the_next_hub_and_returns_without_a_person() {
     let csr = two.first.pending().await;
     two.first.decide(&csr, "Approved").await;
     two.first.accept(true).await;
-    agent.is_managed();
+    agent.is_managed().await;
     assert!(two.second.csrs().await.is_empty());
     two.first.accept(false).await;
     let told = two.first.event("HubChanged").await;
@@ -140,33 +110,23 @@ async fn a_denied_cluster_goes_to_the_next_hub_and_returns_without_a_person() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hub_that_is_away_for_too_long_is_left_and_taken_up_again() {
     let two = Two::new().await;
-    let direct = server(&two.first.bootstrap);
-    let port: u16 = direct
-        .rsplit(':')
-        .next()
-        .unwrap()
-        .trim_matches('"')
-        .parse()
-        .unwrap();
-    let line = Line::open(port, 0).await;
-    let at = line.port;
-    let text = std::fs::read_to_string(&two.first.bootstrap).unwrap();
-    let text = text.replace(&format!(":{port}"), &format!(":{at}"));
-    std::fs::write(&two.first.bootstrap, text).unwrap();
+    let line = Line::to(two.first.hub.cluster).await;
+    two.first
+        .change_bootstrap(|it| it["clusters"][0]["cluster"]["server"] = json!(line.url));
     let flags = ["--hub-connection-timeout-seconds=1"];
     let mut agent = two.agent(&flags);
     let csr = two.first.pending().await;
     two.first.decide(&csr, "Approved").await;
     two.first.accept(true).await;
-    agent.is_managed();
-    drop(line);
+    agent.is_managed().await;
+    line.is(State::Down);
     // It asks the second, and nobody answers there.
     let pending = two.second.pending().await;
     let secret = two.first.hub_secret().await;
     drop(agent);
-    let _line = Line::open(port, at).await;
+    line.is(State::Up);
     let mut agent = two.agent(&flags);
-    agent.is_managed();
+    agent.is_managed().await;
     assert_eq!(two.first.hub_secret().await["data"], secret["data"]);
     assert_eq!(two.first.csrs().await.len(), 1);
     let csrs = two.second.csrs().await;
@@ -182,7 +142,7 @@ async fn without_a_hub_that_can_be_used_the_agent_says_why_and_waits() {
     let text = std::fs::read_to_string(&two.second.bootstrap).unwrap();
     std::fs::write(&two.second.bootstrap, "clusters: [").unwrap();
     let mut agent = two.agent(&[]);
-    let words = agent.waits("NoUsableHub");
+    let words = agent.waits("NoUsableHub").await;
     for part in [
         "the bootstrap user may not create managedclusters: grant it the rights of manifests/bootstrap",
         "--bootstrap-kubeconfigs",

@@ -2,17 +2,23 @@
 
 use std::ops::Deref;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use berth_certs::client::{ClientKey, Wanted};
+use berth_certs::csr::{Csr, Usage};
+use berth_certs::issue::Authority;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 use berth_testkit::cluster::{Cluster, Person, fresh, rule};
+use berth_testkit::csr::{groups_of, user_of};
 use berth_testkit::{Agent, berth, eventually, when};
 
-use crate::lifecycle::hub::{CLUSTERS, CSRS, HubWithReconcilers, cluster_path};
+use crate::lifecycle::hub::{CLUSTERS, CSRS, HubWithReconcilers, cluster_path, lease_path};
 
 /// The CRD of ClusterClaims, which a managed cluster has.
 pub const CLAIMS: &str =
@@ -29,7 +35,9 @@ pub struct World<C = &'static Cluster> {
     pub namespace: String,
     /// The bootstrap kubeconfig, which the agent reads again and again.
     pub bootstrap: PathBuf,
-    files: TempDir,
+    /// The folder that the agent writes.
+    folder: PathBuf,
+    _files: TempDir,
 }
 
 impl World {
@@ -45,6 +53,24 @@ impl World {
     /// The managed cluster is this one.
     pub async fn on(managed: &Cluster) -> Self {
         managed.apply_manifests(&[CLAIMS]).await;
+        Self::in_a_namespace_of(managed).await
+    }
+
+    /// The managed cluster is this one, which has no CRDs of claims and properties.
+    pub async fn without_claims(managed: &Cluster) -> Self {
+        let admin = managed.admin().await;
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        for name in [
+            "clusterclaims.cluster.open-cluster-management.io",
+            "clusterproperties.about.k8s.io",
+        ] {
+            let path = format!("{definitions}/{name}");
+            // Another test may have used it before.
+            eventually(&format!("the end of {name}"), async || {
+                when(admin.delete(&path).await.unwrap(), |it| it.code == 404)
+            })
+            .await;
+        }
         Self::in_a_namespace_of(managed).await
     }
 
@@ -67,7 +93,8 @@ impl World {
             name,
             namespace,
             bootstrap,
-            files,
+            folder: files.path().join("hub-kubeconfig"),
+            _files: files,
         };
         let user = world.bootstrap_user(true).await;
         world.write_bootstrap(&user, |text| text);
@@ -83,7 +110,8 @@ impl World {
             name: self.name.clone(),
             namespace: self.namespace.clone(),
             bootstrap: files.path().join("bootstrap"),
-            files,
+            folder: self.folder.clone(),
+            _files: files,
         };
         let user = world.bootstrap_user(true).await;
         world.write_bootstrap(&user, |text| text);
@@ -121,19 +149,41 @@ impl<C: Deref<Target = Cluster>> World<C> {
         std::fs::write(&self.bootstrap, change(text)).unwrap();
     }
 
+    /// Changes the bootstrap kubeconfig.
+    pub fn change_bootstrap(&self, change: impl FnOnce(&mut Value)) {
+        let text = std::fs::read(&self.bootstrap).unwrap();
+        let mut config = serde_json::from_slice(&text).unwrap();
+        change(&mut config);
+        std::fs::write(&self.bootstrap, config.to_string()).unwrap();
+    }
+
     /// Starts the agent. Its files are in the same folder each time, as in a pod whose container restarts.
     pub fn agent(&self, flags: &[&str]) -> Agent {
-        let folder = self.files.path().join("hub-kubeconfig");
-        let mut all = vec![
+        let (managed, bootstrap) = (&self.managed.kubeconfig, &self.bootstrap);
+        Agent::start(managed, bootstrap, &[&self.flags()[..], flags].concat())
+    }
+
+    /// Starts the agent, and kills it after this time.
+    pub async fn killed_in(&self, time: Duration) {
+        let (managed, bootstrap) = (&self.managed.kubeconfig, &self.bootstrap);
+        Agent::killed_after(time, managed, bootstrap, &self.flags()).await;
+    }
+
+    fn flags(&self) -> [&str; 6] {
+        let folder = self.folder.to_str().unwrap();
+        [
             "--cluster-name",
             &self.name,
             "--namespace",
             &self.namespace,
             "--hub-kubeconfig-dir",
-            folder.to_str().unwrap(),
-        ];
-        all.extend(flags);
-        Agent::start(&self.managed.kubeconfig, &self.bootstrap, &all)
+            folder,
+        ]
+    }
+
+    /// The pod of the agent is deleted: its folder is empty in the next one.
+    pub fn lose_folder(&self) {
+        std::fs::remove_dir_all(&self.folder).unwrap();
     }
 
     /// Starts the agent, and kills it when its log has this many lines.
@@ -149,7 +199,7 @@ impl<C: Deref<Target = Cluster>> World<C> {
 
     /// A file that the agent has written.
     pub fn file(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.files.path().join("hub-kubeconfig").join(name)).unwrap()
+        std::fs::read(self.folder.join(name)).unwrap()
     }
 
     /// The path of the ManagedCluster.
@@ -205,7 +255,7 @@ impl<C: Deref<Target = Cluster>> World<C> {
         let csr = self.pending().await;
         self.decide(&csr, "Approved").await;
         self.accept(true).await;
-        agent.is_managed();
+        agent.is_managed().await;
         self.hub
             .condition(
                 &self.name,
@@ -215,6 +265,37 @@ impl<C: Deref<Target = Cluster>> World<C> {
             )
             .await;
         agent
+    }
+
+    /// The hub wants the Lease renewed in this period, in seconds. The agent renews it at once.
+    pub async fn lease_lasts(&self, seconds: u32) {
+        let spec = json!({"spec": {"leaseDurationSeconds": seconds}});
+        self.renews_after(self.hub.patch(&self.cluster(), spec))
+            .await;
+    }
+
+    /// Waits for a renewal of the Lease that begins now.
+    pub async fn renews(&self) {
+        self.renews_after(async {}).await;
+    }
+
+    async fn renews_after<T>(&self, change: impl Future<Output = T>) {
+        let time = |lease: &Value| lease["spec"]["renewTime"].clone();
+        let path = lease_path(&self.name);
+        let before = time(&self.hub.get(&path).await.body);
+        change.await;
+        let is_renewed = |it: &Value| time(it) != before;
+        self.hub.once(&path, "renewed", is_renewed).await;
+    }
+
+    /// Someone writes these texts into the hub Secret, under these keys.
+    pub async fn put_into_secret(&self, data: &[(&str, String)]) {
+        let encode =
+            |(key, text): &(&str, String)| ((*key).to_owned(), json!(STANDARD.encode(text)));
+        let data: Value = Value::Object(data.iter().map(encode).collect());
+        let path = self.secret("hub-kubeconfig-secret");
+        let merged = self.managed.merge(&path, &json!({ "data": data })).await;
+        assert_eq!(merged.unwrap().code, 200);
     }
 
     /// The exit code and the output of `berth agent status`.
@@ -293,4 +374,23 @@ impl<C: Deref<Target = Cluster>> World<C> {
 pub fn text(secret: &Value, key: &str) -> String {
     let encoded = secret["data"][key].as_str().unwrap_or_default();
     String::from_utf8(STANDARD.decode(encoded).unwrap()).unwrap()
+}
+
+/// A certificate and its key, for this agent, by a CA that the hub does not know.
+pub fn signed_by_another_hub(cluster: &str, agent: &str) -> [(&'static str, String); 2] {
+    let hour = Duration::from_secs(3600);
+    let now = Timestamp::now();
+    let key = ClientKey::generate().unwrap();
+    let groups = groups_of(cluster);
+    let wanted = Wanted {
+        common_name: &user_of(cluster, agent),
+        organizations: &groups.each_ref().map(String::as_str),
+        ..Default::default()
+    };
+    let request = key.request(&wanted).unwrap();
+    let authority = Authority::new("another hub", 2 * hour, now).unwrap();
+    let csr = Csr::from_pem(request.as_bytes()).unwrap();
+    let usages = [Usage::DigitalSignature, Usage::ClientAuth];
+    let signed = authority.sign(&csr, &usages, hour, now).unwrap();
+    [("tls.crt", signed), ("tls.key", key.to_pem())]
 }

@@ -12,7 +12,7 @@ use crate::faults::tally::Report;
 use berth_testkit::balancer::Balancer;
 use berth_testkit::cluster::{Cluster, Private};
 use berth_testkit::eventually_within;
-use berth_testkit::guarded::{RunningGate, install};
+use berth_testkit::guarded::{RunningGate, gates_kubeconfig, install};
 
 /// The timeout of callers.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -85,15 +85,16 @@ async fn at_work() -> (Private, Line, Load, Vec<RunningGate>) {
     install(&hub).await;
     calls::grant(&hub).await;
     let line = Line::to(&hub).await;
+    let kubeconfig = line.kubeconfig(&gates_kubeconfig(&hub).await);
     let balancer = Balancer::start().await;
     let certs = TempDir::new().unwrap();
-    let first = RunningGate::run(line.kubeconfig(), certs, &["--self-signed"]);
+    let first = RunningGate::run(&kubeconfig, certs, &["--self-signed"]);
     let copy = TempDir::new().unwrap();
     for file in ["ca.crt", "tls.crt", "tls.key"] {
         std::fs::copy(first.certs.path().join(file), copy.path().join(file)).unwrap();
     }
     let trust = trusting(&first.ca_pem());
-    let second = RunningGate::run(line.kubeconfig(), copy, &[]);
+    let second = RunningGate::run(&kubeconfig, copy, &[]);
     for gate in [&first, &second] {
         balancer.add(gate);
     }

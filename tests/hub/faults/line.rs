@@ -1,4 +1,4 @@
-//! The network between gates and their hub. It forwards bytes; or it closes and refuses connections, as while a hub
+//! The network between a process and its API server. It forwards bytes; or it closes and refuses connections, as while a hub
 //! restarts; or it forwards nothing and keeps connections open.
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,7 +11,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use berth_testkit::cluster::Cluster;
-use berth_testkit::guarded::gates_kubeconfig;
 
 /// The state of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +24,9 @@ pub enum State {
 
 /// Serves until the runtime of the test ends.
 pub struct Line {
+    /// The URL of the API server at the other end.
+    pub url: String,
     state: watch::Sender<State>,
-    kubeconfig: PathBuf,
 }
 
 impl Line {
@@ -37,19 +37,20 @@ impl Line {
         let port = hub.url().rsplit_once(':').unwrap().1.parse().unwrap();
         let hub_address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         tokio::spawn(accept(listener, hub_address, state.subscribe()));
-        // The new kubeconfig is beside the original one, and is deleted with the hub.
-        let direct = gates_kubeconfig(hub).await;
-        let text = std::fs::read(&direct).unwrap();
-        let mut config: Value = serde_json::from_slice(&text).unwrap();
-        config["clusters"][0]["cluster"]["server"] = format!("https://{here}").into();
-        let kubeconfig = direct.with_extension("line");
-        std::fs::write(&kubeconfig, config.to_string()).unwrap();
-        Self { state, kubeconfig }
+        Self {
+            url: format!("https://{here}"),
+            state,
+        }
     }
 
-    /// The kubeconfig of a gate whose hub is at the other end.
-    pub fn kubeconfig(&self) -> &Path {
-        &self.kubeconfig
+    /// A copy of a kubeconfig, whose server is at the other end. It is beside the original one.
+    pub fn kubeconfig(&self, direct: &Path) -> PathBuf {
+        let text = std::fs::read(direct).unwrap();
+        let mut config: Value = serde_json::from_slice(&text).unwrap();
+        config["clusters"][0]["cluster"]["server"] = self.url.as_str().into();
+        let kubeconfig = direct.with_extension("line");
+        std::fs::write(&kubeconfig, config.to_string()).unwrap();
+        kubeconfig
     }
 
     pub fn is(&self, state: State) {

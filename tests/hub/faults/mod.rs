@@ -10,7 +10,7 @@
 
 mod calls;
 mod length;
-mod line;
+pub mod line;
 mod load;
 mod replicas;
 mod served;

@@ -118,8 +118,10 @@ fn asked(
     wanted: &fact::Registration,
 ) -> Asked {
     let group = format!("{}cluster:{cluster}:addon:{addon}", agents::PREFIX);
+    let account = token::user(cluster, addon);
     let user = match wanted.user.as_str() {
-        "" => format!("{group}:agent:{addon}"),
+        // The account was written there by an agent that used tokens.
+        user if user.is_empty() || user == account => format!("{group}:agent:{addon}"),
         user => user.to_owned(),
     };
     let groups = match &wanted.signer {
@@ -232,6 +234,16 @@ mod tests {
             assert_eq!(asked.subject.groups, ["g"]);
             assert_eq!(asked.subject.units, ["o"]);
         }
+    }
+
+    #[test]
+    fn the_account_of_a_token_is_no_subject_of_a_certificate() {
+        let token = fact::Registration {
+            user: token::user("c1", "x"),
+            ..fact::Registration::default()
+        };
+        let default = asked("c1", None, "x", &fact::Registration::default());
+        assert_eq!(asked("c1", None, "x", &token), default);
     }
 
     #[test]

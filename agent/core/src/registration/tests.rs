@@ -112,6 +112,35 @@ fn a_certificate_is_needed_without_one_that_the_hub_takes() {
 }
 
 #[test]
+fn the_next_look_at_a_good_certificate_is_at_its_renewal_or_at_the_end_of_patience() {
+    let fresh = |seconds| {
+        Held::Certificate(Standing::Fresh {
+            renew_at: at(NOW + seconds),
+        })
+    };
+    for (held, refused_since, again) in [
+        (fresh(100), None, Some(NOW + 100)),
+        (fresh(100), Some(NOW - 20), Some(NOW + 40)),
+        (fresh(30), Some(NOW - 20), Some(NOW + 30)),
+        (Held::Certificate(Standing::NotYetValid), None, None),
+        (
+            Held::Certificate(Standing::NotYetValid),
+            Some(NOW),
+            Some(NOW + 60),
+        ),
+    ] {
+        let wanted = wanted();
+        let facts = Facts {
+            held,
+            refused_since: refused_since.map(at),
+            ..nothing(&wanted)
+        };
+        let decision = decide(&facts, at(NOW));
+        assert_eq!(decision.again, again.map(at), "{held:?} {refused_since:?}");
+    }
+}
+
+#[test]
 fn each_answer_of_the_hub_has_a_next_step() {
     let denied = |at_: i64| Request::Denied {
         message: "no".to_owned(),
