@@ -124,35 +124,31 @@ fn alerts_and_dashboard_speak_of_metrics_that_there_are() {
 #[test]
 fn alerts_fire_when_they_should_and_only_then() {
     for (rule, tests) in RULES {
-        fire_as(rule, tests);
-    }
-}
-
-/// Checks the rules of a file with promtool, and their tests.
-fn fire_as(rule: &str, tests: &str) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let rule = read(rule).remove(0);
-    let groups = serde_json::json!({"groups": rule["spec"]["groups"]});
-    // JSON is YAML.
-    fs::write(folder.path().join("rules.yaml"), groups.to_string()).expect("it can be written");
-    fs::write(folder.path().join("alerts.test.yaml"), text(tests)).expect("it can be written");
-    let promtool = Command::new("promtool")
-        .args(["test", "rules", "alerts.test.yaml"])
-        .current_dir(folder.path())
-        .output();
-    match promtool {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            eprintln!("SKIPPED: no promtool on PATH, the alerts were not tried");
-        }
-        output => {
-            let output = output.expect("promtool can be started");
-            let (said, complained) = (&output.stdout, &output.stderr);
-            assert!(
-                output.status.success(),
-                "{}{}",
-                String::from_utf8_lossy(said),
-                String::from_utf8_lossy(complained)
-            );
+        let folder = tempfile::tempdir().expect("a folder");
+        let groups = serde_json::json!({"groups": read(rule).remove(0)["spec"]["groups"]});
+        let write = |name: &str, text: String| {
+            fs::write(folder.path().join(name), text).expect("it can be written");
+        };
+        // JSON is YAML.
+        write("rules.yaml", groups.to_string());
+        write("alerts.test.yaml", text(tests));
+        let promtool = Command::new("promtool")
+            .args(["test", "rules", "alerts.test.yaml"])
+            .current_dir(folder.path())
+            .output();
+        match promtool {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                eprintln!("SKIPPED: no promtool on PATH, the alerts were not tried");
+            }
+            output => {
+                let output = output.expect("promtool can be started");
+                assert!(
+                    output.status.success(),
+                    "{tests}: {}{}",
+                    String::from_utf8_lossy(&output.stdout),
+                    String::from_utf8_lossy(&output.stderr)
+                );
+            }
         }
     }
 }
