@@ -19,6 +19,7 @@ pub struct Counts {
 struct Gauges {
     standing: Standing,
     waiting: IntGaugeVec,
+    not_before: Gauge,
     not_after: Gauge,
 }
 
@@ -73,6 +74,10 @@ impl Gauges {
                 ),
                 &["reason"],
             )?,
+            not_before: Gauge::new(
+                "berth_agent_certificate_not_before_timestamp_seconds",
+                "When the certificate for the hub begins; 0: there is none",
+            )?,
             not_after: Gauge::new(
                 "berth_agent_certificate_not_after_timestamp_seconds",
                 "When the certificate for the hub ends; 0: there is none",
@@ -83,7 +88,12 @@ impl Gauges {
 
 impl Collector for Gauges {
     fn desc(&self) -> Vec<&Desc> {
-        [self.waiting.desc(), self.not_after.desc()].concat()
+        [
+            self.waiting.desc(),
+            self.not_before.desc(),
+            self.not_after.desc(),
+        ]
+        .concat()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
@@ -93,8 +103,14 @@ impl Collector for Gauges {
             .map_or(HubStanding::Managed.reason(), |it| it.reason);
         self.waiting.reset();
         self.waiting.with_label_values(&[reason]).set(1);
+        self.not_before.set(state.not_before.map_or(0.0, seconds));
         self.not_after.set(state.not_after.map_or(0.0, seconds));
-        [self.waiting.collect(), self.not_after.collect()].concat()
+        [
+            self.waiting.collect(),
+            self.not_before.collect(),
+            self.not_after.collect(),
+        ]
+        .concat()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use berth_agent_core::held::Judged;
 use berth_agent_core::registered::HubStanding;
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -19,6 +20,8 @@ pub struct State {
     pub waiting: Option<Wait>,
     /// How the hub sees the cluster.
     pub hub: HubStanding,
+    /// When the certificate begins.
+    pub not_before: Option<Timestamp>,
     /// When the certificate ends.
     pub not_after: Option<Timestamp>,
 }
@@ -42,6 +45,7 @@ impl Standing {
             cluster: None,
             waiting: None,
             hub: HubStanding::Unknown,
+            not_before: None,
             not_after: None,
         }))
     }
@@ -66,8 +70,11 @@ impl Standing {
         self.change(|state| state.waiting = waiting);
     }
 
-    pub(crate) fn certificate_ends(&self, at: Option<Timestamp>) {
-        self.change(|state| state.not_after = at);
+    pub(crate) fn certificate(&self, judged: &Judged) {
+        self.change(|state| {
+            state.not_before = judged.not_before;
+            state.not_after = judged.not_after;
+        });
     }
 
     pub(crate) fn hub(&self, hub: HubStanding) {

@@ -73,6 +73,12 @@ manifests! {
     MONITORING_SCRAPER = "monitoring/scraper.yaml";
     MONITORING_SERVICE_MONITOR = "monitoring/service-monitor.yaml";
     MONITORING_SERVICE = "monitoring/service.yaml";
+
+    AGENT_MONITORING_REVIEWS = "agent-monitoring/reviews.yaml";
+    AGENT_MONITORING_RULE = "agent-monitoring/prometheus-rule.yaml";
+    AGENT_MONITORING_SCRAPER = "agent-monitoring/scraper.yaml";
+    AGENT_MONITORING_SERVICE_MONITOR = "agent-monitoring/service-monitor.yaml";
+    AGENT_MONITORING_SERVICE = "agent-monitoring/service.yaml";
 }
 
 /// The CRDs of a hub.

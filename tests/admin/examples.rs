@@ -1,25 +1,10 @@
 //! The examples in `--help` run in a shell as they are printed.
 
-use std::process::Command;
-
 use serde_json::json;
 
 use crate::house::House;
-use berth_testkit::cluster::{Output, Person, finish, kubectl_is_there};
-
-/// A line, in a shell in which `berth` and kubectl speak to this person's hub.
-async fn typed(person: &Person, line: &str) -> Output {
-    let berth = berth_testkit::program().parent().unwrap();
-    let path = std::env::var("PATH").unwrap();
-    let mut shell = Command::new("sh");
-    for (name, value) in person.kubectl_command(&[]).get_envs() {
-        shell.envs(value.map(|value| (name, value)));
-    }
-    shell
-        .args(["-c", line])
-        .env("PATH", format!("{}:{path}", berth.display()));
-    finish(shell, "").await
-}
+use crate::shell::shell;
+use berth_testkit::cluster::{finish, kubectl_is_there};
 
 #[tokio::test]
 async fn the_examples_of_sets_and_rights_work() {
@@ -60,7 +45,8 @@ async fn the_examples_of_sets_and_rights_work() {
             .filter_map(|line| line.strip_prefix("  berth "));
         let mut played = Vec::new();
         for example in examples {
-            let output = typed(&house.admin, &format!("berth {example}")).await;
+            let line = shell(&house.admin, &[], &format!("berth {example}"));
+            let output = finish(line, "").await;
             let said = format!("{}{}", output.stdout, output.stderr);
             assert!(
                 !said.contains("No clusters found"),

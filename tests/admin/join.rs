@@ -19,7 +19,7 @@ use berth_testkit::transcript::words;
 /// The number of objects that `berth join` applies.
 const OBJECTS: usize = 12;
 
-const NAMESPACE: &str = "/api/v1/namespaces/open-cluster-management-agent";
+pub const NAMESPACE: &str = "/api/v1/namespaces/open-cluster-management-agent";
 
 /// A cluster that no agent was installed on, and its admin.
 pub struct Managed {

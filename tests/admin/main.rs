@@ -9,6 +9,7 @@
 )]
 
 mod house;
+mod shell;
 mod terminal;
 
 mod accept;

@@ -1,164 +1,204 @@
-//! OCM's documentation of cluster sets
-//! (<https://open-cluster-management.io/docs/concepts/cluster-inventory/managedclusterset/>), with `berth` in place of
-//! `clusteradm`, and no other change. Its trees connect each line to its parent, where OCM draws the last one wrong.
+//! OCM's documentation, with `berth` in place of `clusteradm`: a cluster joins a hub, reports to it and leaves it.
+//!
+//! The commands are those of a section of README, which is read here: README prints what was run.
 
-use std::ops::Deref;
+mod node;
+mod page;
+mod sets;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
 
-use crate::house::{CLUSTERS, House, SETS};
-use berth_testkit::cluster::Cluster;
+use self::node::Node;
+use self::page::{Step, steps};
+use crate::house::House;
+use crate::shell::shell;
+use berth_testkit::cluster::{Cluster, Output, Person, finish, kubectl_is_there};
+use berth_testkit::{eventually, repository, when};
 
-/// Waits until the hub has counted the members of a set: it does so a moment after it has changed.
-async fn counted<C: Deref<Target = Cluster>>(house: &House<C>, set: &str, message: &str) {
-    house
-        .once(&format!("{SETS}/{set}"), message, |object| {
-            let conditions = object["status"]["conditions"].as_array();
-            let mut conditions = conditions.into_iter().flatten();
-            conditions.any(|it| it["type"] == "ClusterSetEmpty" && it["message"] == message)
-        })
-        .await;
+const SECTION: &str = "From joining to leaving";
+
+/// The commands of OCM's pages, in their order. README may add flags to them. A cluster is called `cluster1` on each page.
+const DOCUMENTED: [&str; 13] = [
+    // docs/getting-started/installation/register-a-cluster/
+    "clusteradm join --hub-token <your token data> --hub-apiserver <your hub cluster endpoint> --wait --cluster-name \"cluster1\" \
+     --context ${CTX_MANAGED_CLUSTER}",
+    "kubectl get csr -w --context ${CTX_HUB_CLUSTER} | grep cluster1",
+    "clusteradm accept --clusters cluster1 --context ${CTX_HUB_CLUSTER}",
+    "kubectl get managedcluster --context ${CTX_HUB_CLUSTER}",
+    "kubectl get lease -n cluster1 --context ${CTX_HUB_CLUSTER}",
+    // docs/concepts/cluster-inventory/managedclusterset/
+    "clusteradm create clusterset example-clusterset",
+    "clusteradm clusterset set example-clusterset --clusters cluster1",
+    "clusteradm clusterset bind example-clusterset --namespace default",
+    "clusteradm get clustersets",
+    // docs/concepts/cluster-inventory/managedcluster/
+    "clusteradm accept --clusters cluster1",
+    // docs/getting-started/installation/register-a-cluster/
+    "clusteradm unjoin --cluster-name \"cluster1\" --context ${CTX_MANAGED_CLUSTER}",
+    "kubectl -n open-cluster-management-agent get pod --context ${CTX_MANAGED_CLUSTER}",
+    // docs/concepts/cluster-inventory/managedcluster/
+    "kubectl delete managedcluster cluster1",
+];
+
+/// What README prints in place of the values of the flags that `berth get token` prints.
+const PRINTED: [(&str, &str); 3] = [
+    ("--hub-token", "<your token data>"),
+    ("--hub-apiserver", "<your hub cluster endpoint>"),
+    ("--ca-data", "<your hub CA>"),
+];
+
+/// Someone with a terminal for each of the two clusters.
+struct Walk<'a> {
+    admin: &'a Person,
+    node: Node<'a>,
+    variables: Vec<(String, String)>,
+    /// What stands for a placeholder.
+    values: Vec<(&'static str, String)>,
+    /// A command that waits for what happens in the other terminal.
+    waiting: Option<(Step, JoinHandle<Output>)>,
 }
 
-/// A hub that was lent before may hold clusters and sets of others, who are done.
-async fn empty<C: Deref<Target = Cluster>>(house: &House<C>) {
-    house.admin.delete(CLUSTERS).await.unwrap().ok();
-    let sets = house.admin.get(SETS).await.unwrap();
-    for set in sets.ok()["items"].as_array().unwrap() {
-        let name = set["metadata"]["name"].as_str().unwrap();
-        if !["default", "global"].contains(&name) {
-            house
-                .admin
-                .delete(&format!("{SETS}/{name}"))
-                .await
-                .unwrap()
-                .ok();
-        }
+fn section() -> Vec<Step> {
+    steps(
+        &std::fs::read_to_string(repository("README.md")).unwrap(),
+        SECTION,
+    )
+}
+
+#[test]
+fn readme_has_the_commands_of_the_documentation() {
+    let section = section();
+    let mut commands = section.iter().map(|step| step.command.as_str());
+    for documented in DOCUMENTED {
+        let ours = documented.replace("clusteradm", "berth");
+        let has_all_words = |command: &str| {
+            let mut words = command.split_whitespace();
+            ours.split_whitespace()
+                .all(|it| words.any(|word| word == it))
+        };
+        assert!(
+            commands.any(has_all_words),
+            "README lacks this command, or has it too early: {ours}"
+        );
     }
-    house
-        .once(CLUSTERS, "empty", |list| list["items"] == json!([]))
-        .await;
 }
 
 #[tokio::test]
-async fn the_documented_walk_through_runs() {
+async fn a_cluster_joins_reports_and_leaves_as_readme_says() {
+    if !kubectl_is_there() {
+        return;
+    }
     let (house, _berth) = House::private().await;
-    let (none, one) = ("No ManagedCluster selected", "1 ManagedClusters selected");
-    empty(&house).await;
-    house.managed_cluster("managed1", &[]).await;
-    house
-        .stage()
-        .plays(
-            "\
-$ berth create clusterset example-clusterset
-Clusterset example-clusterset is created
-",
-        )
-        .await;
-    counted(&house, "default", one).await;
-    counted(&house, "example-clusterset", none).await;
-    counted(&house, "global", one).await;
-    house
-        .stage()
-        .plays(
-            "\
-$ berth get clustersets
-<ManagedClusterSet>
-├── <default>
-│   ├── <BoundNamespace>
-│   ├── <Status> 1 ManagedClusters selected
-│   ├── <Clusters> [managed1]
-│   └── <ManagedNamespaces> []
-├── <example-clusterset>
-│   ├── <BoundNamespace>
-│   ├── <Status> No ManagedCluster selected
-│   ├── <Clusters> []
-│   └── <ManagedNamespaces> []
-└── <global>
-    ├── <BoundNamespace>
-    ├── <Status> 1 ManagedClusters selected
-    ├── <Clusters> [managed1]
-    └── <ManagedNamespaces> []
-$ berth clusterset set example-clusterset --clusters managed1
-Cluster managed1 is set, from ClusterSet default to Clusterset example-clusterset
-",
-        )
-        .await;
-    counted(&house, "default", none).await;
-    counted(&house, "example-clusterset", one).await;
-    house
-        .stage()
-        .plays(
-            "\
-$ berth get clustersets
-<ManagedClusterSet>
-├── <default>
-│   ├── <BoundNamespace>
-│   ├── <Status> No ManagedCluster selected
-│   ├── <Clusters> []
-│   └── <ManagedNamespaces> []
-├── <example-clusterset>
-│   ├── <BoundNamespace>
-│   ├── <Status> 1 ManagedClusters selected
-│   ├── <Clusters> [managed1]
-│   └── <ManagedNamespaces> []
-└── <global>
-    ├── <BoundNamespace>
-    ├── <Status> 1 ManagedClusters selected
-    ├── <Clusters> [managed1]
-    └── <ManagedNamespaces> []
-$ berth clusterset bind example-clusterset --namespace default
-Clusterset example-clusterset is bound to Namespace default
-$ berth get clustersets
-<ManagedClusterSet>
-├── <default>
-│   ├── <BoundNamespace>
-│   ├── <Status> No ManagedCluster selected
-│   ├── <Clusters> []
-│   └── <ManagedNamespaces> []
-├── <example-clusterset>
-│   ├── <BoundNamespace> default
-│   ├── <Status> 1 ManagedClusters selected
-│   ├── <Clusters> [managed1]
-│   └── <ManagedNamespaces> []
-└── <global>
-    ├── <BoundNamespace>
-    ├── <Status> 1 ManagedClusters selected
-    ├── <Clusters> [managed1]
-    └── <ManagedNamespaces> []
-$ berth clusterset unbind example-clusterset --namespace default
-Clusterset example-clusterset is unbound from Namespace default
-$ berth clusterset set default --clusters managed1
-Cluster managed1 is set, from ClusterSet example-clusterset to Clusterset default
-$ berth delete clusterset example-clusterset
-Clusterset example-clusterset is deleted
-",
-        )
-        .await;
-    counted(&house, "default", one).await;
-    house
-        .stage()
-        .plays(
-            "\
-$ berth get clustersets
-<ManagedClusterSet>
-├── <default>
-│   ├── <BoundNamespace>
-│   ├── <Status> 1 ManagedClusters selected
-│   ├── <Clusters> [managed1]
-│   └── <ManagedNamespaces> []
-└── <global>
-    ├── <BoundNamespace>
-    ├── <Status> 1 ManagedClusters selected
-    ├── <Clusters> [managed1]
-    └── <ManagedNamespaces> []
-",
-        )
-        .await;
-    house
-        .admin
-        .delete(&format!("{CLUSTERS}/managed1"))
-        .await
-        .unwrap()
-        .ok();
+    sets::empty(&house).await;
+    // Not a private one, too: a test has at most one of them.
+    let managed = Cluster::shared().await;
+    let folder = TempDir::new().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let contexts = [("hub", &house.admin), ("managed", &managed.admin().await)];
+    std::fs::write(&kubeconfig, of_contexts(&contexts).to_string()).unwrap();
+    let mut walk = Walk {
+        admin: &house.admin,
+        node: Node::of(managed).await,
+        variables: vec![("KUBECONFIG".to_owned(), kubeconfig.display().to_string())],
+        values: vec![
+            ("<your hub cluster context>", "hub".to_owned()),
+            ("<your managed cluster context>", "managed".to_owned()),
+        ],
+        waiting: None,
+    };
+    for step in section() {
+        walk.goes(step).await;
+    }
+    assert!(walk.waiting.is_none());
+}
+
+// === impl Walk ===
+
+impl Walk<'_> {
+    async fn goes(&mut self, mut step: Step) {
+        for (placeholder, value) in &self.values {
+            step.set(placeholder, value);
+        }
+        if let Some(variable) = step.command.strip_prefix("export ") {
+            let (name, value) = variable.split_once('=').unwrap();
+            self.variables.push((name.to_owned(), value.to_owned()));
+            return;
+        }
+        if step.command.contains("${CTX_MANAGED_CLUSTER}") {
+            self.waited().await;
+        }
+        if step.command.contains(" --wait ") {
+            let command = shell(self.admin, &self.variables, &step.command);
+            let command = tokio::spawn(async move { finish(command, "").await });
+            self.waiting = Some((step, command));
+        } else if step.command.starts_with("berth get token") {
+            let output = self.run(&step.command).await;
+            for (placeholder, value) in printed(output.ok()) {
+                step.set(placeholder, &value);
+                self.values.push((placeholder, value));
+            }
+            step.check(&output);
+        } else if step.only_reads() {
+            // It shows what other processes do, which takes them a moment. A watch would never end.
+            let command = step.command.replace(" -w ", " ");
+            let what = format!("the output that README has of {command}");
+            eventually(&what, async || {
+                self.node.look().await;
+                when(self.run(&command).await, |it| step.printed(it))
+            })
+            .await;
+        } else {
+            step.check(&self.run(&step.command).await);
+            self.node.look().await;
+        }
+    }
+
+    /// The end of the command that waits.
+    async fn waited(&mut self) {
+        if let Some((step, output)) = self.waiting.take() {
+            step.check(&output.await.unwrap());
+        }
+    }
+
+    async fn run(&self, line: &str) -> Output {
+        finish(shell(self.admin, &self.variables, line), "").await
+    }
+}
+
+/// The values of the flags in the last line that `berth get token` printed, each with its placeholder.
+fn printed(output: &str) -> Vec<(&'static str, String)> {
+    let words: Vec<&str> = output.lines().last().unwrap().split(' ').collect();
+    let value = |flag: &str| {
+        let at = words.iter().position(|word| *word == flag).unwrap();
+        words[at + 1].to_owned()
+    };
+    PRINTED
+        .iter()
+        .map(|(flag, placeholder)| (*placeholder, value(flag)))
+        .collect()
+}
+
+/// A kubeconfig with a context for each of these persons.
+fn of_contexts(persons: &[(&str, &Person)]) -> Value {
+    let mut all = json!({"apiVersion": "v1", "kind": "Config"});
+    for (name, person) in persons {
+        let own = std::fs::read(&person.kubeconfig).unwrap();
+        let own: Value = serde_json::from_slice(&own).unwrap();
+        for (list, key) in [("clusters", "cluster"), ("users", "user")] {
+            let entry = json!({"name": name, key: own[list][0][key]});
+            append(&mut all[list], entry);
+        }
+        let context = json!({"name": name, "context": {"cluster": name, "user": name}});
+        append(&mut all["contexts"], context);
+    }
+    all
+}
+
+fn append(list: &mut Value, entry: Value) {
+    match list {
+        Value::Array(list) => list.push(entry),
+        _ => *list = json!([entry]),
+    }
 }

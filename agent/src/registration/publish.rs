@@ -54,7 +54,7 @@ impl Registration<'_> {
         judged: &Judged,
         hub: &Hub,
     ) {
-        self.standing.certificate_ends(judged.not_after);
+        self.standing.certificate(judged);
         if is_gone(judged) {
             // Without a certificate there is nothing to call the hub with.
             self.connected(None);
@@ -77,7 +77,7 @@ impl Registration<'_> {
         if self.folder.write(&self.memory).is_ok()
             && let Some(server) = server_of(&self.memory)
         {
-            self.standing.certificate_ends(judged.not_after);
+            self.standing.certificate(&judged);
             self.connected_to(identity, server);
         }
     }

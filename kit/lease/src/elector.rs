@@ -387,8 +387,15 @@ impl Elector {
             return;
         }
         match timeout(self.params.request_timeout(), self.release()).await {
-            Ok(true) => info!(lease = %self.describe(), identity = %self.me.identity, "released"),
-            Ok(false) => debug!(lease = %self.describe(), "not ours any more, nothing to release"),
+            Ok(Ok(true)) => {
+                info!(lease = %self.describe(), identity = %self.me.identity, "released")
+            }
+            Ok(Ok(false)) => {
+                debug!(lease = %self.describe(), "not ours any more, nothing to release")
+            }
+            Ok(Err(error)) => {
+                warn!(lease = %self.describe(), %error, "not released: others wait until it expires")
+            }
             Err(_) => {
                 warn!(lease = %self.describe(), "not released in time: others wait until it expires")
             }
@@ -396,7 +403,10 @@ impl Elector {
     }
 
     /// Tries until the Lease is released, or found to be another's (false).
-    async fn release(&mut self) -> bool {
+    ///
+    /// # Errors
+    /// The API server refuses the credentials or the permission. An agent that is removed loses both before it stops.
+    async fn release(&mut self) -> Result<bool, LeaseFailure> {
         self.failures = 0;
         if let Some(seen) = &mut self.seen
             && !seen
@@ -422,13 +432,16 @@ impl Elector {
                 ) => {
                     let record = record.released(Timestamp::now());
                     match self.put(&record, self.deadline()).await {
-                        Ok(()) => return true,
+                        Ok(()) => return Ok(true),
                         failed => failed,
                     }
                 }
-                _ => return false,
+                _ => return Ok(false),
             };
             if let Err(failure) = result {
+                if failure.is_forbidden() {
+                    return Err(failure);
+                }
                 sleep_until(self.pause_after(&failure)).await;
             }
         }
@@ -449,6 +462,10 @@ impl LeaseFailure {
 
     fn is_throttling(&self) -> bool {
         matches!(self, Self::Refused(error) if error.code() == 429)
+    }
+
+    fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused(error) if matches!(error.code(), 401 | 403))
     }
 }
 

@@ -2,11 +2,14 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use berth_manifests::files;
 use tempfile::TempDir;
 
 use crate::accept::cluster_path;
 use crate::house::House;
 use crate::join::{Managed, NAMESPACE, Printed, cluster_name};
+use berth_testkit::process::get_with;
+use berth_testkit::shipped::token_in;
 use berth_testkit::{Agent, eventually, when};
 
 /// The agent's own permissions have to suffice: it runs as its account, with a kubeconfig in place of the pod's token.
@@ -66,6 +69,18 @@ async fn a_cluster_joins_and_leaves() {
             .await
             .is_null()
     );
+    let metrics = scraped(&managed, &agent).await;
+    for metric in [
+        "berth_agent_waiting{reason=\"Managed\"} 1\n",
+        "berth_agent_certificate_not_before_timestamp_seconds 1",
+        "berth_agent_certificate_not_after_timestamp_seconds 1",
+        "berth_agent_lease_renewals_total{result=\"success\"} ",
+        "berth_agent_lease_renewed_timestamp_seconds 1",
+        "berth_caches_primed 1\n",
+        "berth_writes_total{code=\"200\",reconciler=\"status\",resource=\"managedclusters\",verb=\"patch\"} ",
+    ] {
+        assert!(metrics.contains(metric), "{metric}: {metrics}");
+    }
     for line in agent.log() {
         let line = line.to_string();
         let lacks = line.contains("forbidden") && line.contains(&account.user);
@@ -93,4 +108,23 @@ async fn a_cluster_joins_and_leaves() {
     );
     let gone = house.admin.get(&cluster_path(&name)).await.unwrap();
     assert_eq!(gone.code, 404);
+}
+
+/// The metrics of the agent, as Prometheus reads them with `manifests/agent-monitoring`.
+async fn scraped(managed: &Managed, agent: &Agent) -> String {
+    let files = [
+        files::AGENT_MONITORING_REVIEWS,
+        files::AGENT_MONITORING_SCRAPER,
+    ];
+    let cluster = &managed.cluster;
+    cluster.apply_manifests(&files.map(|it| it.path)).await;
+    let account = cluster.service_account("open-cluster-management-agent", "berth-scraper");
+    let token = token_in(&account.await.kubeconfig);
+    // A real API server takes a moment to see new RBAC objects, and answers are cached for a moment.
+    let (_, metrics) = eventually("the right to read metrics", async || {
+        let answer = get_with(agent.port, "/metrics", Some(&token)).await;
+        when(answer, |(code, _)| *code == 200)
+    })
+    .await;
+    metrics
 }

@@ -10,16 +10,30 @@ use serde_json::Value;
 
 use crate::manifests::files::{in_repository, read};
 
-const RULE: &str = "manifests/monitoring/prometheus-rule.yaml";
-const TESTS: &str = "tests/data/alerts.test.yaml";
+/// The rules of hubs and of managed clusters, each with its tests.
+const RULES: [(&str, &str); 2] = [
+    (
+        "manifests/monitoring/prometheus-rule.yaml",
+        "tests/data/alerts.test.yaml",
+    ),
+    (
+        "manifests/agent-monitoring/prometheus-rule.yaml",
+        "tests/data/agent-alerts.test.yaml",
+    ),
+];
 
 fn text(path: &str) -> String {
     fs::read_to_string(in_repository(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The alerting rules of all groups.
+/// The alerting rules of all files.
 fn alerts() -> Vec<Value> {
-    let rule = read(RULE).remove(0);
+    RULES.iter().flat_map(|(rule, _)| alerts_of(rule)).collect()
+}
+
+/// The alerting rules of all groups of a file.
+fn alerts_of(rule: &str) -> Vec<Value> {
+    let rule = read(rule).remove(0);
     let groups = rule["spec"]["groups"].as_array().expect("groups").clone();
     groups
         .iter()
@@ -54,10 +68,12 @@ fn every_alert_has_a_remedy_and_every_remedy_an_alert() {
 
 #[test]
 fn every_alert_is_tested() {
-    let tests = text(TESTS);
-    for alert in alerts() {
-        let name = str_at(&alert, "/alert");
-        assert!(tests.contains(name), "{name}");
+    for (rule, tests) in RULES {
+        let tests = text(tests);
+        for alert in alerts_of(rule) {
+            let name = str_at(&alert, "/alert");
+            assert!(tests.contains(name), "{name}");
+        }
     }
 }
 
@@ -107,29 +123,32 @@ fn alerts_and_dashboard_speak_of_metrics_that_there_are() {
 
 #[test]
 fn alerts_fire_when_they_should_and_only_then() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let rule = read(RULE).remove(0);
-    let groups = serde_json::json!({"groups": rule["spec"]["groups"]});
-    // JSON is YAML.
-    fs::write(folder.path().join("rules.yaml"), groups.to_string()).expect("it can be written");
-    fs::write(folder.path().join("alerts.test.yaml"), text(TESTS)).expect("it can be written");
-    let promtool = Command::new("promtool")
-        .args(["test", "rules", "alerts.test.yaml"])
-        .current_dir(folder.path())
-        .output();
-    match promtool {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            eprintln!("SKIPPED: no promtool on PATH, the alerts were not tried");
-        }
-        output => {
-            let output = output.expect("promtool can be started");
-            let (said, complained) = (&output.stdout, &output.stderr);
-            assert!(
-                output.status.success(),
-                "{}{}",
-                String::from_utf8_lossy(said),
-                String::from_utf8_lossy(complained)
-            );
+    for (rule, tests) in RULES {
+        let folder = tempfile::tempdir().expect("a folder");
+        let groups = serde_json::json!({"groups": read(rule).remove(0)["spec"]["groups"]});
+        let write = |name: &str, text: String| {
+            fs::write(folder.path().join(name), text).expect("it can be written");
+        };
+        // JSON is YAML.
+        write("rules.yaml", groups.to_string());
+        write("alerts.test.yaml", text(tests));
+        let promtool = Command::new("promtool")
+            .args(["test", "rules", "alerts.test.yaml"])
+            .current_dir(folder.path())
+            .output();
+        match promtool {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                eprintln!("SKIPPED: no promtool on PATH, the alerts were not tried");
+            }
+            output => {
+                let output = output.expect("promtool can be started");
+                assert!(
+                    output.status.success(),
+                    "{tests}: {}{}",
+                    String::from_utf8_lossy(&output.stdout),
+                    String::from_utf8_lossy(&output.stderr)
+                );
+            }
         }
     }
 }

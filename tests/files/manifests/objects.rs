@@ -41,6 +41,7 @@ fn every_file_is_in_a_kustomization() {
         "manifests/monitoring",
         "manifests/bootstrap",
         "manifests/agent",
+        "manifests/agent-monitoring",
     ];
     let built: Vec<_> = roots.iter().flat_map(|root| resources(root)).collect();
     for file in yaml_files("manifests") {

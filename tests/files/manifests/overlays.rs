@@ -40,6 +40,7 @@ fn kustomizations_build_the_objects() {
         ("manifests/monitoring", 10),
         ("manifests/bootstrap", 5),
         ("manifests/agent", 11),
+        ("manifests/agent-monitoring", 9),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
@@ -300,12 +301,7 @@ fn clients_certificates_are_verified_by_the_mounted_ca() {
 }
 
 /// With a token, and the right to use it: the account, the role and the ServiceMonitor fit.
-#[test]
-fn prometheus_may_read_the_controllers_metrics() {
-    let Some(objects) = build("manifests/monitoring") else {
-        eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
-        return;
-    };
+fn assert_prometheus_reads(objects: &[Value], job: &str, service: &str) {
     let find = |kind: &str, name: &str| {
         let is_it = |it: &&Value| it["kind"] == kind && it["metadata"]["name"] == name;
         objects
@@ -313,29 +309,72 @@ fn prometheus_may_read_the_controllers_metrics() {
             .find(is_it)
             .unwrap_or_else(|| panic!("no {kind} {name}"))
     };
-    let monitor = find("ServiceMonitor", "berth-controller");
+    let monitor = find("ServiceMonitor", job);
     let endpoint = &monitor["spec"]["endpoints"][0];
     assert_eq!(endpoint["scheme"], "https");
-    assert_eq!(
-        endpoint["relabelings"][0]["replacement"],
-        "berth-controller"
-    );
+    assert_eq!(endpoint["relabelings"][0]["replacement"], job);
     let credentials = &endpoint["authorization"]["credentials"];
     let token = find("Secret", credentials["name"].as_str().unwrap_or_default());
     assert_eq!(token["type"], "kubernetes.io/service-account-token");
     let account = &token["metadata"]["annotations"]["kubernetes.io/service-account.name"];
     find("ServiceAccount", account.as_str().unwrap_or_default());
-    let rules = given(&objects, account.as_str().unwrap_or_default());
+    let rules = given(objects, account.as_str().unwrap_or_default());
     assert_eq!(
         rules,
         [r#"null {"nonResourceURLs":["/metrics"],"verbs":["get"]}"#]
     );
-    let service = find("Service", "berth-registration-controller-metrics");
+    let service = find("Service", service);
     let wanted = &monitor["spec"]["selector"]["matchLabels"]["app"];
     assert_eq!(service["metadata"]["labels"]["app"], *wanted);
-    let gates = find("ServiceMonitor", "berth");
+}
+
+#[test]
+fn prometheus_may_read_the_controllers_metrics() {
+    let Some(objects) = build("manifests/monitoring") else {
+        eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
+        return;
+    };
+    let service = "berth-registration-controller-metrics";
+    assert_prometheus_reads(&objects, "berth-controller", service);
+    let is_gates =
+        |it: &&Value| it["kind"] == "ServiceMonitor" && it["metadata"]["name"] == "berth";
+    let gates = objects.iter().find(is_gates).expect("a ServiceMonitor");
     assert_eq!(
         gates["spec"]["endpoints"][0]["relabelings"][0]["replacement"],
         "berth"
+    );
+}
+
+/// The agent's own account gets the permission to check a scraper's token, which it has only here.
+#[test]
+fn prometheus_may_read_the_agents_metrics() {
+    let folders = ["manifests/agent", "manifests/agent-monitoring"];
+    let [Some(agent), Some(objects)] = folders.map(build) else {
+        eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
+        return;
+    };
+    assert_prometheus_reads(&objects, "berth-agent", "berth-agent-metrics");
+    assert_eq!(
+        given(&objects, "berth-agent"),
+        [
+            r#"null {"apiGroups":["authentication.k8s.io"],"resources":["tokenreviews"],"verbs":["create"]}"#,
+            r#"null {"apiGroups":["authorization.k8s.io"],"resources":["subjectaccessreviews"],"verbs":["create"]}"#,
+        ]
+    );
+    let of = |objects: &[Value], kind: &str| {
+        let found = objects.iter().find(|it| it["kind"] == kind);
+        found.unwrap_or_else(|| panic!("no {kind}")).clone()
+    };
+    let (service, deployment) = (of(&objects, "Service"), of(&agent, "Deployment"));
+    let pod = &deployment["spec"]["template"];
+    let selected = service["spec"]["selector"].as_object().expect("a selector");
+    for (key, value) in selected {
+        assert_eq!(pod["metadata"]["labels"][key], *value, "{key}");
+    }
+    let port = &pod["spec"]["containers"][0]["ports"][0];
+    assert_eq!(service["spec"]["ports"][0]["targetPort"], port["name"]);
+    assert_eq!(
+        service["metadata"]["namespace"],
+        deployment["metadata"]["namespace"]
     );
 }

@@ -160,6 +160,17 @@ async fn shutdown_does_not_wait_for_a_hub_that_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn shutdown_does_not_wait_for_a_permission() {
+    for code in [401, 403] {
+        let (_hub, one, _two) = two().await;
+        one.network(Fault::Refused(code));
+        let start = Instant::now();
+        one.stop().await;
+        assert!(start.elapsed() < secs(1), "{code}: {:?}", start.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_release_survives_a_renewal_that_overtook_it() {
     let (hub, one, _two) = two().await;
     hub.edit(|lease| lease["metadata"]["labels"] = json!({"a": "label"}));
