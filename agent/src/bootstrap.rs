@@ -88,7 +88,7 @@ impl Bootstrap {
     async fn connect(&self, endpoint: HubEndpoint) -> Result<Hub, String> {
         let kubeconfig = (endpoint.kubeconfig())
             .map_err(|error| format!("{FLAG} {}: {error}", self.path.display()))?;
-        let access = Access::of_server(Some(self.path.clone()));
+        let access = Access::of_agent(Some(self.path.clone()));
         // The error names the file by another flag.
         let api = HubApi::connect(&access).await.map_err(|error| {
             let error = error.to_string();

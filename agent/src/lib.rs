@@ -88,7 +88,7 @@ pub async fn run(
                 continue;
             };
             let is_other = |it: &Registered| it.connection.as_ref() != Some(&connection);
-            let access = Access::of_server(Some(settings.folder.join("kubeconfig")));
+            let access = Access::of_agent(Some(settings.folder.join("kubeconfig")));
             let hub = match HubApi::connect(&access).await {
                 Ok(hub) => hub,
                 Err(error) => {
