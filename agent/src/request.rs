@@ -84,7 +84,7 @@ impl Followed {
 
     /// Notes the hub's answer to the creation, which the watch may report later.
     pub(crate) fn created(&self, stored: StoredRequest) {
-        self.seen.send_replace(Seen::Stored(Arc::new(stored)));
+        self.seen.send_if_modified(|seen| seen.is_created(stored));
     }
 }
 
@@ -97,6 +97,15 @@ impl Drop for Followed {
 // === impl Seen ===
 
 impl Seen {
+    /// Takes the hub's answer to the creation. Returns false if the watch was faster: then it may know the certificate already.
+    fn is_created(&mut self, stored: StoredRequest) -> bool {
+        if matches!(self, Self::Stored(_)) {
+            return false;
+        }
+        *self = Self::Stored(Arc::new(stored));
+        true
+    }
+
     /// Judges the request that was made with this key.
     pub(crate) fn judge(&self, asked: &Asked, key: &ClientKey, now: Timestamp) -> Request {
         match self {
@@ -170,4 +179,28 @@ struct Spec {
 #[serde(default)]
 struct Status {
     conditions: Vec<serde::de::IgnoredAny>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_late_answer_to_the_creation_does_not_hide_the_certificate() {
+        let stored = |status| serde_json::from_value::<StoredRequest>(json!({"status": status}));
+        let (new, issued) = (
+            json!({}),
+            json!({"certificate": BASE64_STANDARD.encode("pem")}),
+        );
+        let mut seen = Seen::Absent;
+        assert!(seen.is_created(stored(new.clone()).unwrap()));
+        let mut seen = Seen::Stored(Arc::new(stored(issued).unwrap()));
+        assert!(!seen.is_created(stored(new).unwrap()));
+        let Seen::Stored(stored) = seen else {
+            panic!("{seen:?}")
+        };
+        assert!(stored.certificate().is_some());
+    }
 }
