@@ -50,6 +50,8 @@ pub enum Sharing {
     OneEach,
     /// HTTP/2, where the API server offers it: one connection carries all calls and watches.
     All,
+    /// As [`Sharing::All`], for a few calls: the connection closes soon after the last one.
+    AllBriefly,
 }
 
 /// Why connections to an API server cannot be made.
@@ -121,6 +123,14 @@ impl Access {
     pub fn of_agent(kubeconfig: Option<PathBuf>) -> Self {
         Self {
             sharing: Sharing::All,
+            ..Self::of_server(kubeconfig)
+        }
+    }
+
+    /// The access of an agent for its first calls, with a bootstrap kubeconfig.
+    pub fn of_bootstrap(kubeconfig: Option<PathBuf>) -> Self {
+        Self {
+            sharing: Sharing::AllBriefly,
             ..Self::of_server(kubeconfig)
         }
     }

@@ -52,6 +52,9 @@ const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(10), Duration::from
 /// Idle connections are closed before the API server closes them, after 90 s: a request could meet a closing connection.
 const IDLE: Duration = Duration::from_secs(60);
 
+/// As [`IDLE`], for [`Sharing::AllBriefly`].
+const BRIEFLY: Duration = Duration::from_secs(5);
+
 /// A silent HTTP/2 connection gets a ping after this time, as client-go's do.
 const PING: Duration = Duration::from_secs(30);
 
@@ -426,12 +429,13 @@ where
     match sharing {
         Sharing::OneEach => http.pool_idle_timeout(IDLE),
         // A connection with a watch is not idle, though no call begins: it stays for the next call.
-        Sharing::All => http
-            .pool_idle_timeout(None)
-            .timer(TokioTimer::new())
-            .http2_keep_alive_interval(PING)
-            .http2_keep_alive_timeout(PONG),
+        Sharing::All => http.pool_idle_timeout(None),
+        Sharing::AllBriefly => http.pool_idle_timeout(BRIEFLY),
     };
+    // Of HTTP/2 only.
+    http.timer(TokioTimer::new())
+        .http2_keep_alive_interval(PING)
+        .http2_keep_alive_timeout(PONG);
     let http = http.build(tls(config, sharing, connector)?);
     let mut named = config.clone();
     let agent = concat!("berth/", env!("CARGO_PKG_VERSION"));
@@ -459,7 +463,9 @@ fn tls<C>(config: &Config, sharing: Sharing, connector: C) -> Result<HttpsConnec
     }
     Ok(match sharing {
         Sharing::OneEach => builder.enable_http1().wrap_connector(connector),
-        Sharing::All => builder.enable_all_versions().wrap_connector(connector),
+        Sharing::All | Sharing::AllBriefly => {
+            builder.enable_all_versions().wrap_connector(connector)
+        }
     })
 }
 
