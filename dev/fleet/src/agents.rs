@@ -188,8 +188,7 @@ impl AgentsArgs {
         if let Some(lease) = self.lease {
             hub.set_lease(self.agents, lease).await?;
         }
-        // The first reports.
-        sleep(Duration::from_secs(5)).await;
+        seen.are_well(self.agents, PATIENCE).await?;
         let join = meter.read()?;
         let join_writes = hub.version().await? - version;
         let accepted = |_, it: &seen::Since| it.accepted;

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use jiff::SignedDuration;
 use serde::Serialize;
 use tokio::time::sleep;
 
 use super::agent::{Agent, Common, all_managed};
 use super::relay::Relay;
-use super::seen::{Seen, Since};
+use super::seen::Seen;
 use super::spread::Spread;
 use crate::hub::FleetHub;
 use crate::say;
@@ -22,9 +22,6 @@ const RENEWAL: u32 = 1;
 
 /// Upper bound on how much later than at its expiry a Lease is found to be expired, and on the time of agents to come back.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A cluster that has been available for this time stays so.
-const SETTLED: Duration = Duration::from_secs(2);
 
 /// A fault of some agents. The first agents of the fleet have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,23 +142,9 @@ impl Fleet<'_> {
     }
 
     async fn are_back(&self, agents: usize) -> Result<()> {
-        let begun = Instant::now();
         let patience = PATIENCE + self.lease * GRACE;
         all_managed(&self.agents[..agents], patience).await?;
-        loop {
-            let settled = |it: &Since| it.well.filter(|at| at.elapsed() >= SETTLED);
-            let back = self.seen.count(agents, settled);
-            if back == agents {
-                return Ok(());
-            }
-            if begun.elapsed() > patience {
-                bail!(
-                    "{back} of {agents} clusters are available and without taints {} s after the fault",
-                    patience.as_secs()
-                );
-            }
-            sleep(Duration::from_millis(100)).await;
-        }
+        self.seen.are_well(agents, patience).await
     }
 }
 

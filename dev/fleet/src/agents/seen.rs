@@ -4,9 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::{Result, bail};
 use serde_json::Value;
+use tokio::time::sleep;
 
 use crate::hub::{condition, name};
+
+/// A cluster that has been available for this time stays so.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// The clusters, as a watch of the hub reports them.
 #[derive(Debug, Default)]
@@ -84,6 +89,28 @@ impl Seen {
         let all = self.lock();
         let found = (0..clusters).filter_map(|number| known(&all.get(&name(number))?.since));
         found.count()
+    }
+
+    /// Waits until the first clusters of the fleet are available and have no taints, and stay so.
+    ///
+    /// # Errors
+    /// Some are not within the patience.
+    pub(crate) async fn are_well(&self, clusters: usize, patience: Duration) -> Result<()> {
+        let begun = Instant::now();
+        let settled = |it: &Since| it.well.filter(|at| at.elapsed() >= SETTLED);
+        loop {
+            let well = self.count(clusters, settled);
+            if well == clusters {
+                return Ok(());
+            }
+            if begun.elapsed() > patience {
+                bail!(
+                    "{well} of {clusters} clusters are available and without taints after {} s",
+                    patience.as_secs()
+                );
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, History>> {
