@@ -65,17 +65,17 @@ impl Bootstrap {
     /// Reads the file. Returns true if its content has changed.
     pub(crate) async fn refresh(&mut self) -> bool {
         let (path, flag) = (self.path.clone(), self.flag);
+        let known = self.content.clone().filter(|_| self.read.is_ok());
         let read = spawn_blocking(move || {
             let content = std::fs::read(&path).ok();
-            (content, endpoint(&path, flag))
+            let is_known = content.is_some() && content == known;
+            (!is_known).then(|| (content, endpoint(&path, flag)))
         });
         let (content, endpoint) = match read.await {
-            Ok(read) => read,
+            Ok(None) => return false,
+            Ok(Some(read)) => read,
             Err(error) => (None, Err(error.to_string())),
         };
-        if content.is_some() && content == self.content && self.read.is_ok() {
-            return false;
-        }
         let has_changed = content != self.content;
         self.content = content;
         self.read = match endpoint {
@@ -88,7 +88,7 @@ impl Bootstrap {
     async fn connect(&self, endpoint: HubEndpoint) -> Result<Hub, String> {
         let kubeconfig = (endpoint.kubeconfig())
             .map_err(|error| format!("{} {}: {error}", self.flag, self.path.display()))?;
-        let access = Access::of_server(Some(self.path.clone()));
+        let access = Access::of_bootstrap(Some(self.path.clone()));
         // The error names the file by another flag.
         let api = HubApi::connect(&access).await.map_err(|error| {
             let error = error.to_string();

@@ -88,7 +88,7 @@ impl Joined<'_> {
             work.watch(kind, row);
         }
         let end = stop.child_token();
-        let keeper = lease::Keeper::new(hub, term, cluster, counts, lease);
+        let keeper = lease::Keeper::new(hub, term, cluster, counts, lease, settings.clock.clone());
         let others = async {
             tokio::select! {
                 () = probe::run(managed, settings.probe_period, &work) => {}

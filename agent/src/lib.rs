@@ -43,7 +43,7 @@ use crate::registration::{Registered, Registration};
 use crate::store::{Secrets, Store};
 
 pub use metrics::Counts;
-pub use settings::Settings;
+pub use settings::{Clock, Settings};
 pub use standing::{Standing, State, Wait};
 
 /// The API servers of an agent.
@@ -91,7 +91,7 @@ pub async fn run(
             // What another hub said counts no more.
             standing.hub(HubStanding::Unknown);
             let is_other = |it: &Registered| it.connection.as_ref() != Some(&connection);
-            let access = Access::of_server(Some(settings.folder.join("kubeconfig")));
+            let access = Access::of_agent(Some(settings.folder.join("kubeconfig")));
             let hub = match HubApi::connect(&access).await {
                 Ok(hub) => hub,
                 Err(error) => {

@@ -1,11 +1,14 @@
 //! The settings of the agent.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use berth_agent_core::addons::Driver;
 use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
+use jiff::{SignedDuration, Timestamp};
 
 /// The settings of the agent.
 #[derive(Clone, Debug)]
@@ -40,4 +43,29 @@ pub struct Settings {
     pub addons: Option<Driver>,
     /// The name of this process in Events.
     pub instance: String,
+    /// The clock by which the agent dates the cluster's Lease.
+    pub clock: Clock,
+}
+
+/// The machine's clock, or one that is off, so that a hub can be tried with it. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    /// In milliseconds.
+    off_by: Arc<AtomicI64>,
+}
+
+// === impl Clock ===
+
+impl Clock {
+    /// From now on the clock is off by this.
+    pub fn set_off(&self, by: SignedDuration) {
+        let by = i64::try_from(by.as_millis()).unwrap_or_default();
+        self.off_by.store(by, Ordering::Relaxed);
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        let by = SignedDuration::from_millis(self.off_by.load(Ordering::Relaxed));
+        let now = Timestamp::now();
+        now.saturating_add(by).unwrap_or(now)
+    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use berth_agent::Settings;
+use berth_agent::{Clock, Settings};
 use berth_agent_core::addons::Driver;
 use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
@@ -262,6 +262,7 @@ impl Args {
                 cluster_properties: gates.cluster_property,
                 addons: gates.addon_management.then_some(driver),
                 instance: pod_name().unwrap_or_else(|| identity.name().to_owned()),
+                clock: Clock::default(),
             },
             warnings,
         })

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout};
 use tracing::{debug, warn};
 
 use super::world::Report;
-use crate::Counts;
+use crate::{Clock, Counts};
 
 /// The longest time for a request.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -29,6 +29,7 @@ pub(super) struct Keeper {
     path: String,
     counts: Counts,
     period: watch::Receiver<Option<Duration>>,
+    clock: Clock,
     /// The Lease after the last renewal.
     lease: Option<Value>,
     /// Foreign renewals in a row, and the time of the last one.
@@ -45,6 +46,7 @@ impl Keeper {
         cluster: &str,
         counts: Counts,
         period: watch::Receiver<Option<Duration>>,
+        clock: Clock,
     ) -> Self {
         Self {
             hub,
@@ -54,6 +56,7 @@ impl Keeper {
             ),
             counts,
             period,
+            clock,
             lease: None,
             foreign: 0,
             last_foreign: None,
@@ -135,7 +138,7 @@ impl Keeper {
     }
 
     async fn put(&self, mut lease: Value, within: Duration) -> Result<Value, CallError> {
-        lease["spec"]["renewTime"] = json!(MicroTime(Timestamp::now()));
+        lease["spec"]["renewTime"] = json!(MicroTime(self.clock.now()));
         let call = Call::put(self.path.clone(), lease.to_string());
         let bounded = match &self.term {
             None => Some(within),

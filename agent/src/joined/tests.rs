@@ -46,6 +46,7 @@ fn settings() -> Settings {
         cluster_properties: false,
         addons: None,
         instance: "tests".to_owned(),
+        clock: crate::Clock::default(),
     }
 }
 

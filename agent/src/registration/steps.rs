@@ -62,7 +62,7 @@ impl Registration<'_> {
         {
             return Ok(api.clone());
         }
-        let access = Access::of_server(Some(self.folder.kubeconfig()));
+        let access = Access::of_agent(Some(self.folder.kubeconfig()));
         let api = HubApi::connect(&access).await;
         let api = api.map_err(|error| Failed::of("HubAway", error.to_string()))?;
         self.own = Some((connection, api.clone()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use berth_agent::{Clusters, Counts, Settings, Standing};
+use berth_agent::{Clock, Clusters, Counts, Settings, Standing};
 use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
 use berth_hub::HubApi;
@@ -70,6 +70,7 @@ impl Agent {
                 cluster_properties: false,
                 addons: None,
                 instance: "berth-demo".to_owned(),
+                clock: Clock::default(),
             },
             clusters: Clusters {
                 management: managed.clone(),

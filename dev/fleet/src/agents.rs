@@ -1,30 +1,36 @@
 //! `fleet agents`: many real agents in this process, against one hub.
 //!
 //! What an agent asks of its own cluster is answered by [`managed::ManagedCluster`], so that only the hub is loaded. The hub accepts the
-//! clusters by the gate `ManagedClusterAutoApproval` of its controller.
+//! clusters by the gate `ManagedClusterAutoApproval` of its controller. Hub and controller are processes of their own.
 
+mod agent;
+mod faults;
 mod managed;
+mod relay;
+mod report;
+mod seen;
+mod spread;
+#[cfg(test)]
+mod tests;
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use berth_agent::{Clusters, Counts, Settings, Standing};
-use berth_agent_core::claims::ClaimSettings;
-use berth_agent_core::cluster::Wish;
-use berth_agent_core::registered::HubStanding;
+use anyhow::{Result, ensure};
 use berth_reconcile::Metrics;
 use clap::Args;
+use jiff::SignedDuration;
 use prometheus::Registry;
-use serde::Serialize;
-use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 use crate::hub::FleetHub;
 use crate::{mib, process, say};
-use managed::ManagedCluster;
+use agent::{Agent, Common, all_managed};
+use faults::{Fault, Fleet};
+use relay::Relay;
+use report::{Process, Report, Usage};
+use seen::Seen;
+use spread::Spread;
 
 /// Whose requests the hub's controller approves.
 const BOOTSTRAP: &str = "fleet-bootstrap";
@@ -32,289 +38,269 @@ const BOOTSTRAP: &str = "fleet-bootstrap";
 /// The flags of a controller that does.
 pub(crate) const CONTROLLER: &str = "--feature-gates=ManagedClusterAutoApproval=true --auto-approved-csr-users=system:serviceaccount:default:fleet-bootstrap";
 
-/// Upper bound on each wait.
-const PATIENCE: Duration = Duration::from_secs(900);
+/// Upper bound on the time until all clusters are managed.
+const PATIENCE: Duration = Duration::from_secs(1800);
+
+/// The duration of a Lease that a hub chooses.
+const LEASE: u32 = 60;
 
 /// Runs many real agents in this process, against one hub
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  # What does a hub carry? A thousand agents on a devhub, at rest for five minutes
+  fleet agents --agents 1000 --for 300
+
+  # On your own hub. Its controller is the one that this tool starts, or --controller
+  fleet --kubeconfig hub.kubeconfig agents --agents 1000 --ramp 20
+
+  # A hundred agents lose the hub until it has noticed, and come back. Leases of 5 s instead of 60 s: it notices after 25 s
+  fleet agents --agents 1000 --lease 5 --cut-off 100
+
+  # As before, for ten seconds only: the hub should not notice
+  fleet agents --agents 1000 --lease 5 --cut-off 100 --fault-for 10
+
+  # The clocks of a hundred agents go ten minutes back; then a hundred agents crash
+  fleet agents --agents 1000 --lease 5 --clock-off 100 --clock-by=-600 --crash 100
+
+The faults happen one after the other, each to the first agents of the fleet. For each the tool prints when the hub has reported their
+clusters as Unknown, and has tainted them, and when they were available again after the fault had ended.")]
 pub(crate) struct AgentsArgs {
     /// Number of agents
     #[arg(long, default_value_t = 1000)]
     agents: usize,
     /// How many agents start in a second
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, value_name = "AGENTS", default_value_t = 100)]
     ramp: u32,
     /// Nodes of each cluster
     #[arg(long, default_value_t = 3)]
     nodes: usize,
-    /// How many agents crash and start anew after the rest, as after a restart of their nodes
-    #[arg(long, default_value_t = 0)]
+    /// The duration of the clusters' Leases [default: the hub's, 60]
+    #[arg(long, value_name = "SECONDS")]
+    lease: Option<u32>,
+    /// How many agents lose the hub after the rest: no byte passes, and no connection ends
+    #[arg(long, value_name = "AGENTS", default_value_t = 0)]
+    cut_off: usize,
+    /// How many agents have a wrong clock, by which they date their Leases
+    #[arg(long, value_name = "AGENTS", default_value_t = 0)]
+    clock_off: usize,
+    /// By how much those clocks are wrong
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = -600,
+        allow_negative_numbers = true
+    )]
+    clock_by: i32,
+    /// How many agents crash, and start anew without their files, as after a restart of their nodes
+    #[arg(long, value_name = "AGENTS", default_value_t = 0)]
     crash: usize,
+    /// How long each fault lasts [default: until the hub has noticed; for clocks, as long as that would take]
+    #[arg(long, value_name = "SECONDS")]
+    fault_for: Option<u64>,
 }
 
-/// The measured figures. Times are in seconds, memory in MiB.
-#[derive(Debug, Serialize)]
-struct Report {
-    agents: usize,
-    /// From the start of the first agent until the hub manages the last cluster.
-    managed_s: f64,
-    /// Of this process: agents, and devhub if the hub is one.
-    agents_cpu_s: f64,
-    resident_mib: f64,
-    /// What this process had before the first agent.
-    resident_before_mib: f64,
-    controller_cpu_s: f64,
-    controller_resident_mib: f64,
-    rest_s: u64,
-    rest_agents_cpu_s: f64,
-    rest_controller_cpu_s: f64,
-    /// All writes of the hub: renewals of Leases, if nothing else happens.
-    rest_writes: i64,
-    /// From the restart of the crashed agents until all are managed, and how many requests for certificates that took.
-    crash_s: f64,
-    crash_requests: usize,
-}
-
-/// One agent, and its cluster, which outlives it.
-struct Agent {
-    settings: Settings,
-    cluster: Arc<ManagedCluster>,
-    standing: Standing,
-    stop: CancellationToken,
-    task: JoinHandle<()>,
-}
-
-/// What all agents share.
-struct Common {
-    folder: PathBuf,
-    bootstrap: PathBuf,
-    metrics: Metrics,
-    nodes: usize,
+/// The processes beside this one.
+#[derive(Clone, Copy)]
+pub(crate) struct Others {
+    pub(crate) controller: u32,
+    pub(crate) hub: Option<u32>,
 }
 
 pub(crate) async fn measure(
     args: &AgentsArgs,
     hub: &FleetHub,
-    controller: u32,
+    others: Others,
     rest: u64,
     folder: &Path,
-    json: bool,
-) -> Result<()> {
-    let bootstrap = folder.join("bootstrap.kubeconfig");
-    hub.write_bootstrap(BOOTSTRAP, &bootstrap).await?;
-    let common = Common {
-        folder: folder.to_owned(),
-        bootstrap,
-        metrics: Metrics::new(&Registry::new())?,
-        nodes: args.nodes,
-    };
-    let own = std::process::id();
-    let cpu = |pid| process::cpu_time(pid).map(|time| time.as_secs_f64());
-    let resident = |pid| process::memory(pid).map(|memory| mib(memory.rss_kib));
-    let resident_before_mib = resident(own)?;
-
-    say("joining");
-    let (own_before, controller_before) = (cpu(own)?, cpu(controller)?);
-    let begun = Instant::now();
-    let pause = Duration::from_secs(1) / args.ramp.max(1);
-    let mut agents = Vec::with_capacity(args.agents);
-    for number in 0..args.agents {
-        agents.push(Agent::start(&common, number)?);
-        sleep(pause).await;
+) -> Result<Report> {
+    args.check()?;
+    let seen = Seen::default();
+    tokio::select! {
+        report = args.measure(hub, others, rest, folder, &seen) => report,
+        ended = hub.follow_clusters(|cluster| seen.sees(cluster, Instant::now())) => Err(ended),
     }
-    all_managed(&agents).await?;
-    let managed_s = begun.elapsed().as_secs_f64();
-    // The first reports.
-    sleep(Duration::from_secs(5)).await;
-    let (own_after, controller_after) = (cpu(own)?, cpu(controller)?);
-    let (resident_mib, controller_resident_mib) = (resident(own)?, resident(controller)?);
-
-    say("resting");
-    let version = hub.version().await?;
-    sleep(Duration::from_secs(rest)).await;
-    let rest_agents_cpu_s = cpu(own)? - own_after;
-    let rest_controller_cpu_s = cpu(controller)? - controller_after;
-    let rest_writes = hub.version().await? - version;
-
-    let requests = hub.requests().await?;
-    let begun = Instant::now();
-    if args.crash > 0 {
-        say("crashing");
-        for agent in agents.iter_mut().take(args.crash) {
-            agent.crash().await;
-        }
-        for agent in agents.iter_mut().take(args.crash) {
-            agent.restart(&common)?;
-        }
-        all_managed(&agents).await?;
-    }
-    let crash_s = begun.elapsed().as_secs_f64();
-    let crash_requests = hub.requests().await?.saturating_sub(requests);
-
-    say("cleaning up");
-    for agent in agents {
-        agent.stop.cancel();
-        agent.task.await.context("an agent failed")?;
-    }
-    hub.clean_up(args.agents).await?;
-    let report = Report {
-        agents: args.agents,
-        managed_s,
-        agents_cpu_s: own_after - own_before,
-        resident_mib,
-        resident_before_mib,
-        controller_cpu_s: controller_after - controller_before,
-        controller_resident_mib,
-        rest_s: rest,
-        rest_agents_cpu_s,
-        rest_controller_cpu_s,
-        rest_writes,
-        crash_s,
-        crash_requests,
-    };
-    report.print(args.crash, json)
 }
 
-/// Waits until the hub manages every cluster.
-async fn all_managed(agents: &[Agent]) -> Result<()> {
-    let begun = Instant::now();
-    loop {
-        let waiting = agents
-            .iter()
-            .filter(|it| it.standing.state().hub != HubStanding::Managed);
-        let Some(first) = waiting.clone().next() else {
-            return Ok(());
-        };
-        if begun.elapsed() > PATIENCE {
-            let wait = first.standing.state().wait();
-            bail!(
-                "{} clusters are not managed; the first one waits: {wait:?}",
-                waiting.count()
+// === impl AgentsArgs ===
+
+impl AgentsArgs {
+    fn check(&self) -> Result<()> {
+        for (flag, agents) in [
+            ("--cut-off", self.cut_off),
+            ("--clock-off", self.clock_off),
+            ("--crash", self.crash),
+        ] {
+            ensure!(
+                agents <= self.agents,
+                "{flag} {agents}: there are {} agents only; see --agents",
+                self.agents
             );
         }
-        sleep(Duration::from_millis(100)).await;
-    }
-}
-
-// === impl Agent ===
-
-impl Agent {
-    fn start(common: &Common, number: usize) -> Result<Self> {
-        let name = crate::hub::name(number);
-        let settings = Settings {
-            cluster_name: Some(name.clone()),
-            agent_name: None,
-            namespace: "open-cluster-management-agent".to_owned(),
-            hub_secret: "hub-kubeconfig-secret".to_owned(),
-            folder: common.folder.join(&name),
-            bootstraps: vec![common.bootstrap.clone()],
-            hub_timeout: Duration::MAX,
-            wish: Wish::default(),
-            expiration_seconds: None,
-            probe_period: Duration::from_secs(60),
-            claims: ClaimSettings::default(),
-            cluster_claims: true,
-            cluster_properties: false,
-            addons: None,
-            instance: name.clone(),
-        };
-        let cluster = Arc::new(ManagedCluster::new(&name, common.nodes));
-        let mut agent = Self {
-            settings,
-            cluster,
-            standing: Standing::new(),
-            stop: CancellationToken::new(),
-            task: tokio::spawn(async {}),
-        };
-        agent.restart(common)?;
-        Ok(agent)
-    }
-
-    /// Starts the agent on the cluster as it is.
-    fn restart(&mut self, common: &Common) -> Result<()> {
-        self.standing = Standing::new();
-        self.stop = CancellationToken::new();
-        let api = ManagedCluster::api(&self.cluster);
-        let clusters = Clusters {
-            management: api.clone(),
-            managed: api,
-        };
-        let counts = Counts::new(&Registry::new(), &self.standing)?;
-        let (settings, standing) = (self.settings.clone(), self.standing.clone());
-        let (metrics, stop) = (common.metrics.clone(), self.stop.clone());
-        self.task = tokio::spawn(async move {
-            let ended =
-                berth_agent::run(&settings, &clusters, None, metrics, counts, &standing, stop);
-            ended.await.expect("an agent runs until it is stopped");
-        });
+        ensure!(self.lease != Some(0), "--lease: at least one second");
         Ok(())
     }
 
-    /// Ends the agent at once, and removes its files, as a crash of its node does.
-    async fn crash(&mut self) {
-        self.task.abort();
-        let _ = (&mut self.task).await;
-        let _ = std::fs::remove_dir_all(&self.settings.folder);
+    async fn measure(
+        &self,
+        hub: &FleetHub,
+        others: Others,
+        rest: u64,
+        folder: &Path,
+        seen: &Seen,
+    ) -> Result<Report> {
+        let relay = match self.cut_off {
+            0 => None,
+            _ => Some(Relay::start().await?),
+        };
+        let token = hub.bootstrap_token(BOOTSTRAP).await?;
+        let direct = folder.join("bootstrap.kubeconfig");
+        hub.write_bootstrap(&token, None, &direct)?;
+        let relayed = folder.join("relayed.kubeconfig");
+        if let Some(relay) = &relay {
+            hub.write_bootstrap(&token, Some(&relay.url), &relayed)?;
+        }
+        let common = Common {
+            folder: folder.to_owned(),
+            metrics: Metrics::new(&Registry::new())?,
+            nodes: self.nodes,
+        };
+        let resident_before_mib = resident(std::process::id())?;
+
+        let own = connections()?;
+        say("joining");
+        let version = hub.version().await?;
+        let mut meter = Meter::start(others)?;
+        let begun = Instant::now();
+        let mut agents = Vec::with_capacity(self.agents);
+        for number in 0..self.agents {
+            let due = begun + Duration::from_secs(1) * u32::try_from(number)? / self.ramp.max(1);
+            tokio::time::sleep_until(due.into()).await;
+            let bootstrap = if number < self.cut_off {
+                &relayed
+            } else {
+                &direct
+            };
+            agents.push(Agent::start(&common, number, bootstrap.clone())?);
+        }
+        all_managed(&agents, PATIENCE).await?;
+        let managed_s = begun.elapsed().as_secs_f64();
+        if let Some(lease) = self.lease {
+            hub.set_lease(self.agents, lease).await?;
+        }
+        seen.are_well(self.agents, PATIENCE).await?;
+        let join = meter.read()?;
+        let join_writes = hub.version().await? - version;
+        let accepted = |_, it: &seen::Since| it.accepted;
+        let accepted_to_available = seen.times(self.agents, accepted, |it| it.available);
+        let started = |number: usize, _: &seen::Since| Some(agents[number].started);
+        let started_to_available = seen.times(self.agents, started, |it| it.available);
+
+        say("resting");
+        let (served, version) = (hub.served().await?, hub.version().await?);
+        meter.read()?;
+        sleep(Duration::from_secs(rest)).await;
+        let rest_usage = meter.read()?;
+        let connections = connections()?.saturating_sub(own);
+        let rest_writes = hub.version().await? - version;
+        let rest_requests = match (served, hub.served().await?) {
+            (Some(before), Some(after)) => Some(after - before),
+            _ => None,
+        };
+
+        let mut fleet = Fleet {
+            hub,
+            common: &common,
+            agents: &mut agents,
+            relay: relay.as_ref(),
+            seen,
+            lease: Duration::from_secs(self.lease.unwrap_or(LEASE).into()),
+            lasts: self.fault_for.map(Duration::from_secs),
+        };
+        let clock = Fault::ClockOff(SignedDuration::from_secs(self.clock_by.into()));
+        let mut faults = Vec::new();
+        for (fault, number) in [
+            (Fault::CutOff, self.cut_off),
+            (clock, self.clock_off),
+            (Fault::Crash, self.crash),
+        ] {
+            if number > 0 {
+                faults.push(fleet.suffer(fault, number).await?);
+            }
+        }
+
+        say("cleaning up");
+        for agent in agents {
+            agent.stop().await?;
+        }
+        hub.clean_up(self.agents).await?;
+        Ok(Report {
+            agents: self.agents,
+            managed_s,
+            accepted_to_available: Spread::of(accepted_to_available),
+            started_to_available: Spread::of(started_to_available),
+            join_writes,
+            join,
+            resident_before_mib,
+            rest_s: rest,
+            rest_writes,
+            rest_requests,
+            rest: rest_usage,
+            connections,
+            faults,
+        })
     }
 }
 
-// === impl Report ===
+/// Measures this process and the others.
+struct Meter {
+    others: Others,
+    before: [f64; 3],
+}
 
-impl Report {
-    fn print(&self, crashed: usize, json: bool) -> Result<()> {
-        if json {
-            println!("{}", serde_json::to_string_pretty(self)?);
-            return Ok(());
-        }
-        let rows = [
-            (
-                format!("{} agents managed", self.agents),
-                format!("{:.1} s", self.managed_s),
-            ),
-            (
-                "  CPU of this process".to_owned(),
-                format!("{:.2} s", self.agents_cpu_s),
-            ),
-            (
-                "  resident".to_owned(),
-                format!("{:.1} MiB", self.resident_mib),
-            ),
-            (
-                "  before the first agent".to_owned(),
-                format!("{:.1} MiB", self.resident_before_mib),
-            ),
-            (
-                "  CPU of the controller".to_owned(),
-                format!("{:.2} s", self.controller_cpu_s),
-            ),
-            (
-                "  resident".to_owned(),
-                format!("{:.1} MiB", self.controller_resident_mib),
-            ),
-            (
-                format!("at rest for {} s", self.rest_s),
-                format!("{} writes", self.rest_writes),
-            ),
-            (
-                "  CPU of this process".to_owned(),
-                format!("{:.2} s", self.rest_agents_cpu_s),
-            ),
-            (
-                "  CPU of the controller".to_owned(),
-                format!("{:.2} s", self.rest_controller_cpu_s),
-            ),
-            (
-                format!("{crashed} agents crashed: managed again"),
-                format!("{:.1} s", self.crash_s),
-            ),
-            (
-                "  requests for certificates".to_owned(),
-                self.crash_requests.to_string(),
-            ),
-        ];
-        for (what, figure) in rows {
-            println!("{what:<40}{figure:>14}");
-        }
-        Ok(())
+// === impl Meter ===
+
+impl Meter {
+    fn start(others: Others) -> Result<Self> {
+        let before = cpu(others)?;
+        Ok(Self { others, before })
     }
+
+    /// CPU since the last reading, and memory now.
+    fn read(&mut self) -> Result<Usage> {
+        let now = cpu(self.others)?;
+        let before = std::mem::replace(&mut self.before, now);
+        let process = |place: usize, pid| {
+            Ok::<_, anyhow::Error>(Process {
+                cpu_s: now[place] - before[place],
+                resident_mib: resident(pid)?,
+            })
+        };
+        Ok(Usage {
+            agents: process(0, std::process::id())?,
+            controller: process(1, self.others.controller)?,
+            hub: self.others.hub.map(|pid| process(2, pid)).transpose()?,
+        })
+    }
+}
+
+/// CPU of this process, of the controller, and of the hub.
+fn cpu(others: Others) -> Result<[f64; 3]> {
+    let of = |pid| process::cpu_time(pid).map(|time| time.as_secs_f64());
+    let hub = others.hub.map_or(Ok(0.0), of)?;
+    Ok([of(std::process::id())?, of(others.controller)?, hub])
+}
+
+fn resident(pid: u32) -> Result<f64> {
+    process::memory(pid).map(|memory| mib(memory.rss_kib))
+}
+
+/// The number of sockets of this process.
+fn connections() -> Result<usize> {
+    let files = std::fs::read_dir("/proc/self/fd")?.flatten();
+    let is_socket = |it: &std::fs::DirEntry| {
+        let target = std::fs::read_link(it.path());
+        target.is_ok_and(|target| target.to_string_lossy().starts_with("socket:"))
+    };
+    Ok(files.filter(is_socket).count())
 }

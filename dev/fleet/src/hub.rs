@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use berth_devhub::Options;
 use berth_manifests::files::CRDS;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Request;
@@ -15,6 +14,8 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use tokio::time::sleep;
+
+use crate::devhub::DevHubProcess;
 
 const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 
@@ -27,8 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 pub(crate) struct FleetHub {
     pub(crate) kubeconfig: PathBuf,
     client: Client,
-    /// Stops when dropped.
-    _devhub: Option<berth_devhub::DevHub>,
+    devhub: Option<DevHubProcess>,
 }
 
 impl FleetHub {
@@ -40,11 +40,7 @@ impl FleetHub {
                 std::fs::copy(given, &own).with_context(|| given.display().to_string())?;
                 None
             }
-            None => {
-                let devhub = berth_devhub::DevHub::start(Options::default()).await?;
-                std::fs::write(&own, devhub.kubeconfig("admin", &["system:masters"])?)?;
-                Some(devhub)
-            }
+            None => Some(DevHubProcess::start(&own).await?),
         };
         let config = Kubeconfig::read_from(&own)?;
         let config =
@@ -52,7 +48,7 @@ impl FleetHub {
         let hub = Self {
             client: Client::try_from(config)?,
             kubeconfig: own,
-            _devhub: devhub,
+            devhub,
         };
         if hub.get(CLUSTERS).await.is_err() {
             for manifest in CRDS {
@@ -69,8 +65,13 @@ impl FleetHub {
         Ok(hub)
     }
 
-    /// Writes a kubeconfig for a user who may register clusters: a token of a new service account.
-    pub(crate) async fn write_bootstrap(&self, name: &str, path: &Path) -> Result<()> {
+    /// The process of the hub, if this tool has started it.
+    pub(crate) fn process(&self) -> Option<u32> {
+        self.devhub.as_ref().map(DevHubProcess::id)
+    }
+
+    /// A token of a service account that may register clusters.
+    pub(crate) async fn bootstrap_token(&self, name: &str) -> Result<String> {
         let rules = json!([
             {"apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"], "verbs": ["create", "get", "list", "watch"]},
             {"apiGroups": ["cluster.open-cluster-management.io"], "resources": ["managedclusters"], "verbs": ["create", "get", "list", "watch"]},
@@ -99,20 +100,84 @@ impl FleetHub {
         let token = self
             .send("POST", &format!("{accounts}/{name}/token"), &asked)
             .await?;
+        let token = token["status"]["token"].as_str();
+        Ok(token.context("the hub returned no token")?.to_owned())
+    }
+
+    /// Writes a kubeconfig with this token, and with this HTTP proxy.
+    pub(crate) fn write_bootstrap(
+        &self,
+        token: &str,
+        proxy: Option<&str>,
+        path: &Path,
+    ) -> Result<()> {
         let mut config: Value =
             serde_saphyr::from_str(&std::fs::read_to_string(&self.kubeconfig)?)?;
         for user in config["users"].as_array_mut().into_iter().flatten() {
-            user["user"] = json!({"token": token["status"]["token"]});
+            user["user"] = json!({"token": token});
+        }
+        for cluster in config["clusters"].as_array_mut().into_iter().flatten() {
+            if let Some(proxy) = proxy {
+                cluster["cluster"]["proxy-url"] = proxy.into();
+            }
         }
         Ok(std::fs::write(path, config.to_string())?)
     }
 
     /// The number of CSRs.
     pub(crate) async fn requests(&self) -> Result<usize> {
-        let list = self
-            .get("/apis/certificates.k8s.io/v1/certificatesigningrequests")
-            .await?;
-        Ok(list["items"].as_array().map_or(0, Vec::len))
+        let path = "/apis/certificates.k8s.io/v1/certificatesigningrequests?limit=1";
+        let list = self.get(path).await?;
+        let more = list["metadata"]["remainingItemCount"].as_u64();
+        let listed = list["items"].as_array().map_or(0, Vec::len);
+        Ok(listed + usize::try_from(more.unwrap_or_default())?)
+    }
+
+    /// The number of requests that the hub has answered; `None` if it does not count them.
+    pub(crate) async fn served(&self) -> Result<Option<f64>> {
+        let request = Request::get("/metrics").body(Vec::new())?;
+        let text = self.client.request_text(request).await.unwrap_or_default();
+        Ok(sum(&text, "apiserver_request_total"))
+    }
+
+    /// Sets the duration of the clusters' Leases.
+    pub(crate) async fn set_lease(&self, clusters: usize, seconds: u32) -> Result<()> {
+        let change = &json!({"spec": {"leaseDurationSeconds": seconds}});
+        each(clusters, async |name| {
+            let path = format!("{CLUSTERS}/{name}");
+            self.send("PATCH", &path, change).await.map(drop)
+        })
+        .await
+    }
+
+    /// Passes on every cluster, and every change of one. Returns only an error.
+    pub(crate) async fn follow_clusters(&self, tell: impl Fn(&Value)) -> anyhow::Error {
+        let followed = async {
+            let mut version = self.version().await?.to_string();
+            loop {
+                let path = format!(
+                    "{CLUSTERS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion={version}"
+                );
+                let request = Request::get(path).body(Vec::new())?;
+                let mut events = self.client.request_events::<Value>(request).await?.boxed();
+                while let Some(event) = events.try_next().await? {
+                    use kube::core::WatchEvent::{Added, Bookmark, Deleted, Error, Modified};
+                    match event {
+                        Added(object) | Modified(object) => {
+                            if let Some(newer) = object["metadata"]["resourceVersion"].as_str() {
+                                newer.clone_into(&mut version);
+                            }
+                            tell(&object);
+                        }
+                        Bookmark(bookmark) => version = bookmark.metadata.resource_version,
+                        Deleted(_) => {}
+                        Error(status) => bail!("the watch of the clusters: {}", status.message),
+                    }
+                }
+            }
+        };
+        let ended: Result<()> = followed.await;
+        ended.err().unwrap_or_else(|| unreachable!("it loops"))
     }
 
     /// Waits until the controller works, that is, until it has created the default set.
@@ -484,7 +549,7 @@ async fn each(clusters: usize, work: impl AsyncFn(String) -> Result<()>) -> Resu
         .await
 }
 
-fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a str> {
+pub(crate) fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a str> {
     object["status"]["conditions"]
         .as_array()?
         .iter()
@@ -492,6 +557,32 @@ fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a str> {
         .as_str()
 }
 
+/// The sum of a metric over all labels; `None` if the text lacks it.
+fn sum(metrics: &str, name: &str) -> Option<f64> {
+    let values = metrics.lines().filter_map(|line| {
+        let rest = line.strip_prefix(name)?;
+        let is_it = rest.starts_with(['{', ' ']);
+        rest.rsplit_once(' ')
+            .filter(|_| is_it)?
+            .1
+            .parse::<f64>()
+            .ok()
+    });
+    values.reduce(|sum, value| sum + value)
+}
+
 fn is_conflict(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == 409)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_is_summed_over_its_labels() {
+        let text = "# HELP a_total x\na_total{b=\"c d\"} 2\na_total{b=\"e\"} 3\na_total_more 7\n";
+        assert_eq!(sum(text, "a_total"), Some(5.0));
+        assert_eq!(sum(text, "b_total"), None);
+    }
 }

@@ -3,7 +3,7 @@
 //! The controller: time, writes, CPU and memory until a fleet of clusters is accepted; cost when idle and while
 //! leases are renewed; the time until a silent cluster is tainted, and until the taints of a wave of available clusters are removed.
 //!
-//! The hub is devhub in this process, or that of `--kubeconfig`; the controller is `berth controller`, or any command that
+//! The hub is a devhub in a process of its own, or that of `--kubeconfig`; the controller is `berth controller`, or any command that
 //! takes a kubeconfig. Writes of all clients are counted by the hub's resourceVersion; the tool's own are subtracted.
 
 #![allow(
@@ -13,6 +13,7 @@
 )]
 
 mod agents;
+mod devhub;
 mod hub;
 #[path = "../../loadtest/src/process.rs"]
 #[allow(dead_code, reason = "shared with the load tool")]
@@ -27,7 +28,8 @@ use clap::{Parser, Subcommand};
 use serde::Serialize;
 use tokio::time::sleep;
 
-use agents::AgentsArgs;
+use agents::{AgentsArgs, Others};
+use devhub::DevHubArgs;
 use hub::FleetHub;
 
 #[derive(Parser)]
@@ -46,7 +48,7 @@ Examples:
   target/release/fleet --kubeconfig hub.kubeconfig \\
     --controller '/registration controller --kubeconfig={kubeconfig} --namespace=open-cluster-management-hub --disable-leader-election'
 
-  # A thousand real agents in one process
+  # A thousand real agents in one process: see fleet agents --help
   target/release/fleet --kubeconfig hub.kubeconfig agents --agents 1000
 
 The clusters it makes are named fleet-N and deleted in the end."
@@ -58,23 +60,30 @@ struct Args {
     #[arg(long, default_value_t = 1000)]
     clusters: usize,
     /// Kubeconfig of an admin of the hub [default: start a devhub]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Command that starts the controller; {kubeconfig} stands for the hub's
     /// [default: berth, beside this program]
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, global = true, value_name = "COMMAND")]
     controller: Option<String>,
     /// Duration of the idle measurement
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(
+        long,
+        visible_alias = "for",
+        global = true,
+        value_name = "SECONDS",
+        default_value_t = 30
+    )]
     rest: u64,
     /// Print JSON instead of a table
-    #[arg(long)]
+    #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Subcommand)]
 enum What {
     Agents(AgentsArgs),
+    Devhub(DevHubArgs),
 }
 
 /// The measured figures. Times are in seconds, memory in MiB.
@@ -130,6 +139,9 @@ async fn main() -> ExitCode {
 }
 
 async fn measure(args: &Args) -> Result<()> {
+    if let Some(What::Devhub(devhub)) = &args.what {
+        return devhub.serve().await;
+    }
     let folder = tempfile::tempdir()?;
     let hub = FleetHub::open(args.kubeconfig.as_deref(), folder.path()).await?;
     let controller = start(args, &hub.kubeconfig)?;
@@ -138,7 +150,12 @@ async fn measure(args: &Args) -> Result<()> {
     hub.wait_for_the_controller().await?;
     sleep(Duration::from_secs(2)).await;
     if let Some(What::Agents(agents)) = &args.what {
-        return agents::measure(agents, &hub, pid, args.rest, folder.path(), args.json).await;
+        let others = Others {
+            controller: pid,
+            hub: hub.process(),
+        };
+        let report = agents::measure(agents, &hub, others, args.rest, folder.path()).await?;
+        return report.print(args.json);
     }
 
     say("accepting");

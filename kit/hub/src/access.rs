@@ -19,6 +19,8 @@ pub struct Access {
     pub home: bool,
     /// Time limits of connections.
     pub timing: Timing,
+    /// How calls share connections.
+    pub sharing: Sharing,
 }
 
 /// The user to impersonate.
@@ -37,6 +39,19 @@ pub struct Timing {
     pub connect: Duration,
     /// A peer that acknowledges nothing for this time counts as gone.
     pub silence: Duration,
+}
+
+/// How calls to an API server share connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// HTTP/1.1: a connection carries one call at a time, and a watch occupies its connection. A late call takes its connection with
+    /// it, so that the next call meets another one, and perhaps another replica of the API server.
+    #[default]
+    OneEach,
+    /// HTTP/2, where the API server offers it: one connection carries all calls and watches.
+    All,
+    /// As [`Sharing::All`], for a few calls: the connection closes soon after the last one.
+    AllBriefly,
 }
 
 /// Why connections to an API server cannot be made.
@@ -100,6 +115,23 @@ impl Access {
             act_as: None,
             home: false,
             timing: Timing::SERVER,
+            sharing: Sharing::OneEach,
+        }
+    }
+
+    /// The access of an agent: that of a server, but with one connection. A hub has many agents.
+    pub fn of_agent(kubeconfig: Option<PathBuf>) -> Self {
+        Self {
+            sharing: Sharing::All,
+            ..Self::of_server(kubeconfig)
+        }
+    }
+
+    /// The access of an agent for its first calls, with a bootstrap kubeconfig.
+    pub fn of_bootstrap(kubeconfig: Option<PathBuf>) -> Self {
+        Self {
+            sharing: Sharing::AllBriefly,
+            ..Self::of_server(kubeconfig)
         }
     }
 

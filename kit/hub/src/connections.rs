@@ -6,6 +6,11 @@
 //! leave the connections as they are.
 //!
 //! Only credentials are renewed: a kubeconfig that names another server or another current context is for the next start.
+//!
+//! # One connection for all calls
+//! With [`Sharing::All`] calls and watches share one HTTP/2 connection. A call that is late leaves this connection as it is. A dead
+//! connection is found by TCP, as with HTTP/1.1, and behind a proxy by pings: after [`PING`] and [`PONG`] at most. Then all calls on
+//! it fail, and the next one opens a new connection.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -19,17 +24,20 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use http::header::USER_AGENT;
 use http::{HeaderValue, Uri};
 use hyper::rt::{Read, Write};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::Config;
 use kube::client::ConfigExt;
+use rustls::client::Resumption;
+use rustls::pki_types::ServerName;
 use tokio::time::Instant;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 use tracing::{info, warn};
 
-use crate::access::{Access, ConnectError, Timing};
+use crate::access::{Access, ConnectError, Sharing, Timing};
 use crate::answer::ResponseBody;
 use crate::api::HubService;
 use crate::error::{auth_words, causes};
@@ -43,6 +51,18 @@ const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(10), Duration::from
 
 /// Idle connections are closed before the API server closes them, after 90 s: a request could meet a closing connection.
 const IDLE: Duration = Duration::from_secs(60);
+
+/// As [`IDLE`], for [`Sharing::AllBriefly`].
+const BRIEFLY: Duration = Duration::from_secs(5);
+
+/// A silent HTTP/2 connection gets a ping after this time, as client-go's do.
+const PING: Duration = Duration::from_secs(30);
+
+/// How long the response to a ping may take.
+const PONG: Duration = Duration::from_secs(15);
+
+/// TLS sessions that are kept for the next connection: those of one server, which rustls counts as eight.
+const SESSIONS: usize = 8;
 
 /// Connections that are replaced when their credentials change.
 pub(crate) struct Connections(Arc<Inner>);
@@ -62,8 +82,15 @@ struct Inner {
 struct Source {
     from: From,
     server: Uri,
-    timing: Timing,
+    manner: Manner,
     has_plugin: bool,
+}
+
+/// Properties of connections that no kubeconfig names.
+#[derive(Clone, Copy)]
+struct Manner {
+    timing: Timing,
+    sharing: Sharing,
 }
 
 enum From {
@@ -103,7 +130,11 @@ impl Connections {
                 name,
             } = load(&access, &environment)?;
             let used = content(&files);
-            let pool = pool(&config, access.timing).map_err(|error| match error {
+            let manner = Manner {
+                timing: access.timing,
+                sharing: access.sharing,
+            };
+            let pool = pool(&config, manner).map_err(|error| match error {
                 ConnectError::Unusable { server, why } => ConnectError::Kubeconfig {
                     source_name: name,
                     why: format!("{server}: {why}"),
@@ -112,7 +143,7 @@ impl Connections {
             })?;
             let source = Source {
                 server: config.cluster_url.clone(),
-                timing: access.timing,
+                manner,
                 has_plugin: config.auth_info.exec.is_some(),
                 from: From::Kubeconfig(Access { context, ..access }),
             };
@@ -126,10 +157,11 @@ impl Connections {
         blocking(move || {
             let files: Vec<_> = files_of(&config).collect();
             let used = content(&files);
-            let pool = pool(&config, Timing::SERVER)?;
+            let manner = Manner::one_each(Timing::SERVER);
+            let pool = pool(&config, manner)?;
             let source = Source {
                 server: config.cluster_url.clone(),
-                timing: Timing::SERVER,
+                manner,
                 has_plugin: config.auth_info.exec.is_some(),
                 from: From::Config(Box::new(config)),
             };
@@ -142,7 +174,8 @@ impl Connections {
     /// Connections that are never renewed, with the time limits of a command.
     pub(crate) async fn of_kubeconfig(text: &str, name: &str) -> Result<Self, ConnectError> {
         let config = parse(text, name)?;
-        blocking(move || Ok(Self::fixed(pool(&config, Timing::COMMAND)?))).await
+        let manner = Manner::one_each(Timing::COMMAND);
+        blocking(move || Ok(Self::fixed(pool(&config, manner)?))).await
     }
 
     fn new(pool: Pool, source: Option<Source>, paths: Vec<PathBuf>, used: u64) -> Self {
@@ -183,6 +216,17 @@ impl Connections {
             .is_some_and(|source| source.has_plugin)
         {
             self.0.obtain.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+// === impl Manner ===
+
+impl Manner {
+    const fn one_each(timing: Timing) -> Self {
+        Self {
+            timing,
+            sharing: Sharing::OneEach,
         }
     }
 }
@@ -258,7 +302,7 @@ impl Source {
                 ),
             });
         }
-        Ok((pool(&config, self.timing)?, files))
+        Ok((pool(&config, self.manner)?, files))
     }
 }
 
@@ -284,7 +328,7 @@ fn content(files: &[PathBuf]) -> u64 {
 }
 
 /// Makes the connections of a configuration. Blocks: reads files, and runs exec plugins.
-fn pool(config: &Config, timing: Timing) -> Result<Pool, ConnectError> {
+fn pool(config: &Config, manner: Manner) -> Result<Pool, ConnectError> {
     let unusable = |why: String| ConnectError::Unusable {
         server: shown(&config.cluster_url),
         why,
@@ -301,7 +345,7 @@ fn pool(config: &Config, timing: Timing) -> Result<Pool, ConnectError> {
             error => causes(error),
         })
     };
-    let service = service(config, timing).map_err(|error| match error.downcast_ref() {
+    let service = service(config, manner).map_err(|error| match error.downcast_ref() {
         Some(error) => failed(error),
         None => unusable(causes(&*error)),
     })?;
@@ -311,26 +355,26 @@ fn pool(config: &Config, timing: Timing) -> Result<Pool, ConnectError> {
     })
 }
 
-fn service(config: &Config, timing: Timing) -> Result<HubService, BoxError> {
+fn service(config: &Config, manner: Manner) -> Result<HubService, BoxError> {
     let mut tcp = HttpConnector::new();
     // The TLS layer around it decides by the URL.
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(timing.connect));
+    tcp.set_connect_timeout(Some(manner.timing.connect));
     #[cfg(target_os = "linux")]
-    tcp.set_tcp_user_timeout(Some(timing.silence));
+    tcp.set_tcp_user_timeout(Some(manner.timing.silence));
     let (after, interval) = KEEPALIVE;
     tcp.set_keepalive(Some(after));
     tcp.set_keepalive_interval(Some(interval));
     tcp.set_keepalive_retries(Some(3));
     let Some(proxy) = &config.proxy_url else {
-        return over(config, tcp);
+        return over(config, manner.sharing, tcp);
     };
     match proxy.scheme_str() {
-        Some("http") => over(config, tunnel(proxy, tcp)?),
+        Some("http") => over(config, manner.sharing, tunnel(proxy, tcp)?),
         Some("https") => {
             let tls = config.rustls_https_connector_with_connector(tcp)?;
-            over(config, tunnel(proxy, tls)?)
+            over(config, manner.sharing, tunnel(proxy, tls)?)
         }
         scheme => Err(format!(
             "a proxy of scheme {} is not supported: name an HTTP proxy as proxy-url of the kubeconfig or in HTTPS_PROXY",
@@ -373,18 +417,26 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     decoded
 }
 
-fn over<C>(config: &Config, connector: C) -> Result<HubService, BoxError>
+fn over<C>(config: &Config, sharing: Sharing, connector: C) -> Result<HubService, BoxError>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Connection + Read + Write + Send + Unpin + 'static,
     C::Future: Send + 'static,
     C::Error: Into<BoxError> + 'static,
 {
-    let tls = config.rustls_https_connector_with_connector(connector)?;
-    let http = legacy::Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .build(tls);
+    let mut http = legacy::Client::builder(TokioExecutor::new());
+    http.pool_timer(TokioTimer::new());
+    match sharing {
+        Sharing::OneEach => http.pool_idle_timeout(IDLE),
+        // A connection with a watch is not idle, though no call begins: it stays for the next call.
+        Sharing::All => http.pool_idle_timeout(None),
+        Sharing::AllBriefly => http.pool_idle_timeout(BRIEFLY),
+    };
+    // Of HTTP/2 only.
+    http.timer(TokioTimer::new())
+        .http2_keep_alive_interval(PING)
+        .http2_keep_alive_timeout(PONG);
+    let http = http.build(tls(config, sharing, connector)?);
     let mut named = config.clone();
     let agent = concat!("berth/", env!("CARGO_PKG_VERSION"));
     (named.headers).push((USER_AGENT, HeaderValue::from_static(agent)));
@@ -396,6 +448,25 @@ where
         .map_err(BoxError::from)
         .service(http);
     Ok(HubService::new(service.map_err(Into::into)))
+}
+
+/// kube's TLS, with the protocols of this sharing, and without the room that rustls has for the sessions of 32 servers.
+fn tls<C>(config: &Config, sharing: Sharing, connector: C) -> Result<HttpsConnector<C>, BoxError> {
+    let mut tls = config.rustls_client_config()?;
+    tls.resumption = Resumption::in_memory_sessions(SESSIONS);
+    let mut builder = HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http();
+    if let Some(name) = &config.tls_server_name {
+        let name = ServerName::try_from(name.clone())?;
+        builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
+    Ok(match sharing {
+        Sharing::OneEach => builder.enable_http1().wrap_connector(connector),
+        Sharing::All | Sharing::AllBriefly => {
+            builder.enable_all_versions().wrap_connector(connector)
+        }
+    })
 }
 
 /// The URL without its path and the parts that may be secret.

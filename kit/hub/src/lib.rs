@@ -31,7 +31,7 @@ mod connections;
 mod error;
 mod kubeconfig;
 
-pub use access::{Access, ActAs, ConnectError, Timing};
+pub use access::{Access, ActAs, ConnectError, Sharing, Timing};
 pub use answer::{Answer, Chunks};
 pub use api::{HubApi, RequestBody};
 pub use backoff::Backoff;

@@ -42,10 +42,10 @@ pub(crate) async fn serve(tcp: TcpListener, tls: ServerConfig, app: App, stop: S
     serving.await;
 }
 
-/// The limits of a kube-apiserver, where it has any.
+/// The limits of a kube-apiserver, where it has any; it bounds no connections. A fleet of agents has one each.
 fn limits() -> Limits {
     Limits {
-        connections: 4_096,
+        connections: 20_000,
         // Go's servers accept headers of up to 1 MiB.
         http1_buffer: 1024 * 1024,
         http2_headers: 1024 * 1024,

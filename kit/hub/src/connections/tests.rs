@@ -1,5 +1,10 @@
+use std::convert::Infallible;
 use std::path::Path;
 
+use futures::StreamExt;
+use http_body_util::StreamBody;
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
@@ -8,6 +13,7 @@ use rustls::server::WebPkiClientVerifier;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::*;
@@ -32,15 +38,15 @@ impl Signer {
     }
 }
 
-/// Answers each request with the digest of the client's certificate and the Authorization header.
-async fn serve(signer: &Signer) -> u16 {
+/// TLS of a server that asks for client certificates.
+fn server_tls(signer: &Signer) -> ServerConfig {
     let (certificate, key) = signer.sign("localhost");
     let mut roots = rustls::RootCertStore::empty();
     roots.add(signer.1.der().clone()).unwrap();
     let provider = Arc::new(default_provider());
     let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::clone(&provider));
     let verifier = verifier.allow_unauthenticated().build().unwrap();
-    let config = ServerConfig::builder_with_provider(provider)
+    ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_client_cert_verifier(verifier)
@@ -48,7 +54,12 @@ async fn serve(signer: &Signer) -> u16 {
             vec![certificate.der().clone()],
             PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
         )
-        .unwrap();
+        .unwrap()
+}
+
+/// Answers each request with the digest of the client's certificate and the Authorization header.
+async fn serve(signer: &Signer) -> u16 {
+    let config = server_tls(signer);
     let listener = TcpListener::bind("localhost:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
@@ -211,6 +222,114 @@ async fn a_plugin_is_asked_again_when_its_credentials_are_not_accepted() {
     assert_eq!(error.code(), 401);
     a_period_later().await;
     hub.call(Call::get("/version")).await.unwrap();
+}
+
+/// An API server that offers HTTP/2, where each connection can be frozen: no byte passes any more, and the connection stays.
+struct Http2Server {
+    port: u16,
+    /// The connections so far.
+    connections: Arc<Mutex<Vec<watch::Sender<bool>>>>,
+}
+
+impl Http2Server {
+    /// Answers watches with a body that never ends.
+    async fn start(signer: &Signer) -> Self {
+        let mut config = server_tls(signer);
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("localhost:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connections = Arc::<Mutex<Vec<watch::Sender<bool>>>>::default();
+        let all = Arc::clone(&connections);
+        tokio::spawn(async move {
+            while let Ok((mut tcp, _)) = listener.accept().await {
+                let (freeze, mut is_frozen) = watch::channel(false);
+                all.lock().unwrap().push(freeze);
+                let (mut ours, theirs) = tokio::io::duplex(1 << 16);
+                tokio::spawn(async move {
+                    let passing = tokio::io::copy_bidirectional(&mut tcp, &mut ours);
+                    tokio::select! {
+                        _ = passing => {}
+                        _ = async { is_frozen.wait_for(|it| *it).await.is_ok() } => {
+                            std::future::pending().await
+                        }
+                    }
+                });
+                tokio::spawn(answer(acceptor.clone(), theirs));
+            }
+        });
+        Self { port, connections }
+    }
+
+    fn accepted(&self) -> usize {
+        self.connections.lock().unwrap().len()
+    }
+}
+
+async fn answer(acceptor: TlsAcceptor, io: tokio::io::DuplexStream) {
+    let tls = acceptor.accept(io).await.unwrap();
+    let service = hyper::service::service_fn(async |request: http::Request<Incoming>| {
+        assert_eq!(request.version(), http::Version::HTTP_2);
+        let events: futures::stream::BoxStream<'_, Result<_, Infallible>> =
+            if request.uri().path() == "/watch" {
+                Box::pin(futures::stream::pending())
+            } else {
+                let frame = hyper::body::Frame::data(bytes::Bytes::from_static(b"ok"));
+                Box::pin(futures::stream::iter([Ok(frame)]))
+            };
+        Ok::<_, Infallible>(http::Response::new(StreamBody::new(events)))
+    });
+    let http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+    let _ = http.serve_connection(TokioIo::new(tls), service).await;
+}
+
+/// The API server of an agent.
+async fn agents_hub(signer: &Signer, folder: &TempDir, port: u16) -> HubApi {
+    let _ = default_provider().install_default();
+    std::fs::write(folder.path().join("ca.crt"), signer.1.pem()).unwrap();
+    let path = kubeconfig(folder, port, "token: t");
+    HubApi::connect(&Access::of_agent(Some(path)))
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn an_agents_calls_and_watches_share_one_connection() {
+    let (signer, folder) = (Signer::new(), tempfile::tempdir().unwrap());
+    let server = Http2Server::start(&signer).await;
+    let hub = agents_hub(&signer, &folder, server.port).await;
+    let _watches = [
+        hub.stream(Call::get("/watch")).await.unwrap(),
+        hub.stream(Call::get("/watch")).await.unwrap(),
+    ];
+    for _ in 0..3 {
+        assert_eq!(said(&hub).await, "ok");
+    }
+    assert_eq!(server.accepted(), 1);
+}
+
+#[tokio::test]
+async fn a_dead_connection_is_given_up_though_nothing_is_sent_on_it() {
+    let (signer, folder) = (Signer::new(), tempfile::tempdir().unwrap());
+    let server = Http2Server::start(&signer).await;
+    let hub = agents_hub(&signer, &folder, server.port).await;
+    let mut watch = hub.stream(Call::get("/watch")).await.unwrap();
+    assert_eq!(said(&hub).await, "ok");
+    server.connections.lock().unwrap()[0].send_replace(true);
+    // Time passes while nothing happens.
+    tokio::time::pause();
+    let begun = Instant::now();
+    let end = tokio::time::timeout(PING * 10, watch.next()).await;
+    let end = end.expect("the connection is given up").unwrap();
+    assert!(end.is_err(), "{end:?}");
+    let silence = begun.elapsed();
+    assert!(
+        (PONG..=PING + PONG + PONG).contains(&silence),
+        "{silence:?}"
+    );
+    tokio::time::resume();
+    assert_eq!(said(&hub).await, "ok");
+    assert_eq!(server.accepted(), 2);
 }
 
 #[test]
