@@ -57,7 +57,7 @@ fn connection() -> Connection {
 }
 
 /// An API server that answers so, by method and path with query, and body: code and body. `None`: a body that never ends.
-fn server<A>(answer: A) -> HubApi
+pub(super) fn server<A>(answer: A) -> HubApi
 where
     A: Fn(&str, Value) -> Option<(u16, String)> + Clone + Send + Sync + 'static,
 {
