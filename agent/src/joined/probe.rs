@@ -71,3 +71,39 @@ async fn version(managed: &HubApi) -> Option<String> {
     }
     version.ok()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::super::tests::server;
+    use super::*;
+
+    #[tokio::test]
+    async fn livez_counts_and_healthz_where_livez_is_not_served_or_not_allowed() {
+        for (livez, healthz, expected) in [
+            (200, 500, Ok(())),
+            (404, 200, Ok(())),
+            (403, 200, Ok(())),
+            (404, 500, Err(500)),
+            (403, 403, Err(403)),
+            (500, 200, Err(500)),
+            (401, 200, Err(401)),
+            // Only 200 is good.
+            (204, 200, Err(204)),
+        ] {
+            let managed = server(move |asked, _| match asked {
+                "GET /livez" => Some((livez, "why".to_owned())),
+                "GET /healthz" => Some((healthz, "why".to_owned())),
+                _ => None,
+            });
+            let probed = match probe(&managed).await {
+                Health::Ok => Ok(()),
+                Health::Failed { code, error } => {
+                    assert!(error.contains("why"), "{error}");
+                    Err(code)
+                }
+            };
+            assert_eq!(probed, expected, "{livez} {healthz}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use berth_agent_core::addons::Driver;
 use berth_agent_core::availability::Health;
 use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::{Cluster, Wish};
@@ -22,7 +23,8 @@ use tokio::time::{Instant, timeout};
 
 use super::world::Key;
 use super::*;
-use crate::Counts;
+use crate::addons::AddonManagement;
+use crate::{Clusters, Counts};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -44,7 +46,7 @@ fn settings() -> Settings {
         claims: ClaimSettings::default(),
         cluster_claims: true,
         cluster_properties: false,
-        addons: None,
+        addons: Some(Driver::Csr),
         instance: "tests".to_owned(),
         clock: crate::Clock::default(),
     }
@@ -59,7 +61,7 @@ fn connection() -> Connection {
 }
 
 /// An API server that answers so, by method and path with query, and body: code and body. `None`: a body that never ends.
-fn server<A>(answer: A) -> HubApi
+pub(super) fn server<A>(answer: A) -> HubApi
 where
     A: Fn(&str, Value) -> Option<(u16, String)> + Clone + Send + Sync + 'static,
 {
@@ -114,16 +116,22 @@ fn accepted() -> Value {
     })
 }
 
-/// A hub that shows its cluster once, and from then on answers everything with this code.
+/// A hub that shows its cluster and the add-ons once, and from then on answers everything with this code.
 fn hub_in_trouble(code: u16, log: Log) -> HubApi {
     let is_in_trouble = Arc::new(AtomicBool::new(false));
     server(move |asked, _| {
         let path = asked.split('?').next().unwrap_or_default().to_owned();
         log.lock().unwrap().push((Instant::now(), path));
-        if is_in_trouble.swap(true, Ordering::SeqCst) {
-            return Some((code, String::new()));
+        match asked {
+            _ if is_in_trouble.load(Ordering::SeqCst) => Some((code, String::new())),
+            asked if asked.contains("watch=true") => Some((200, String::new())),
+            asked if asked.contains("/managedclusters?") => list(&[accepted()]),
+            asked if asked.contains("/managedclusteraddons?") => {
+                is_in_trouble.store(true, Ordering::SeqCst);
+                list(&[])
+            }
+            _ => Some((code, String::new())),
         }
-        list(&[accepted()])
     })
 }
 
@@ -152,18 +160,36 @@ fn hub(written: Arc<Mutex<Vec<Value>>>) -> HubApi {
 async fn run(hub: HubApi, managed: HubApi) {
     let (standing, settings, registry) = (Standing::new(), settings(), Registry::new());
     let (_tell, registered) = watch::channel(Registered::default());
+    let metrics = Metrics::new(&registry).unwrap();
     let joined = Joined {
         settings: &settings,
-        hub,
+        hub: hub.clone(),
         managed: &managed,
         term: None,
-        metrics: Metrics::new(&registry).unwrap(),
+        metrics: metrics.clone(),
         counts: Counts::new(&registry, &standing).unwrap(),
-        standing,
+        standing: standing.clone(),
         registered,
     };
+    let clusters = Clusters {
+        management: managed.clone(),
+        managed: managed.clone(),
+    };
+    let addons = AddonManagement {
+        settings: &settings,
+        hub,
+        clusters: &clusters,
+        term: None,
+        metrics,
+        standing,
+    };
     let (connection, stop) = (connection(), CancellationToken::new());
-    let run = joined.run(&connection, stop);
+    let run = async {
+        tokio::select! {
+            ended = joined.run(&connection, stop.clone()) => ended,
+            ended = addons.run(&connection, stop.clone()) => ended,
+        }
+    };
     assert!(timeout(HOUR, run).await.is_err(), "it ended");
 }
 
@@ -192,7 +218,9 @@ async fn an_hour_of_errors_costs_the_hub_few_requests_at_uneven_times() {
         let cluster = "GET /apis/cluster.open-cluster-management.io/v1/managedclusters";
         let lease = "GET /apis/coordination.k8s.io/v1/namespaces/c1/leases/managed-cluster-lease";
         let status = "PATCH /apis/cluster.open-cluster-management.io/v1/managedclusters/c1/status";
-        for path in [cluster, lease, status] {
+        let addons =
+            "GET /apis/addon.open-cluster-management.io/v1beta1/namespaces/c1/managedclusteraddons";
+        for path in [cluster, lease, status, addons] {
             let pauses = pauses(&asked, path);
             assert!(
                 (30..MOST).contains(&pauses.len()),

@@ -26,7 +26,7 @@ async fn the_managed_cluster_goes_away() {
     let managed = line.kubeconfig(&world.managed.kubeconfig);
     let agent = world
         .joined(&[
-            "--spoke-kubeconfig",
+            "--kubeconfig",
             managed.to_str().unwrap(),
             "--cluster-healthcheck-period=2s",
         ])

@@ -1,10 +1,12 @@
 //! The first certificate.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use berth_testkit::process::{get, scrape};
 
-use super::world::{World, text};
+use super::world::{World, signed_by_another_hub, text};
 use crate::lifecycle::hub::{CSRS, condition};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,4 +174,28 @@ async fn what_the_agent_waits_for_is_said_where_users_look() {
     world.hub.delete(&path).await;
     let again = world.pending().await;
     assert_eq!(again["metadata"]["name"], csr["metadata"]["name"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_for_another_agent_is_not_taken() {
+    let world = World::new().await;
+    let mut agent = world.agent(&[]);
+    let csr = world.pending().await;
+    // The signer leaves a request alone that has a certificate.
+    let path = format!("{CSRS}/{}", csr["metadata"]["name"].as_str().unwrap());
+    let [(_, certificate), _] = signed_by_another_hub("other", "a1");
+    let mut object = world.hub.get(&path).await.body;
+    object["status"]["certificate"] = json!(STANDARD.encode(certificate));
+    let answer = world
+        .hub
+        .admin
+        .put(&format!("{path}/status"), &object)
+        .await;
+    assert_eq!(answer.unwrap().code, 200);
+    world.decide(&csr, "Approved").await;
+    let waiting = agent.waits("CSRWrongCertificate").await;
+    assert!(waiting.contains("does not belong to the key"), "{waiting}");
+    let secret = world.secret("hub-kubeconfig-secret");
+    assert_eq!(world.managed.get(&secret).await.unwrap().code, 404);
+    assert_eq!(world.csrs().await.len(), 1);
 }

@@ -1,8 +1,9 @@
 //! The hub Secret is spoilt.
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::world::{World, signed_by_another_hub, text};
+use super::world::{World, signed_by_another_hub, signed_by_another_hub_at, text};
 
 /// The CSRs that agents have made with their own certificates, and need nobody to approve them.
 async fn renewals(world: &World) -> usize {
@@ -53,6 +54,23 @@ async fn a_spoilt_secret_is_renewed_while_the_folder_has_a_good_certificate() {
     for key in ["agent-name", "cluster-name", "kubeconfig"] {
         assert_eq!(after["data"][key], before["data"][key], "{key}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_certificate_leads_back_to_the_bootstrap_kubeconfig() {
+    let world = World::new().await;
+    drop(world.joined(&["--agent-id=a1"]).await);
+    world.forgets().await;
+    let yesterday = Timestamp::now() - SignedDuration::from_hours(24);
+    let expired = signed_by_another_hub_at(yesterday, &world.name, "a1");
+    world.put_into_secret(&expired).await;
+    let mut agent = world.agent(&[]);
+    let csr = world.pending().await;
+    world.decide(&csr, "Approved").await;
+    agent.is_managed().await;
+    world.forgets().await;
+    assert_eq!(world.csrs().await.len(), 2);
+    assert_eq!(text(&world.hub_secret().await, "agent-name"), "a1");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -378,8 +378,16 @@ pub fn text(secret: &Value, key: &str) -> String {
 
 /// A certificate and its key, for this agent, by a CA that the hub does not know.
 pub fn signed_by_another_hub(cluster: &str, agent: &str) -> [(&'static str, String); 2] {
+    signed_by_another_hub_at(Timestamp::now(), cluster, agent)
+}
+
+/// The same, signed at this time. It is valid for an hour.
+pub fn signed_by_another_hub_at(
+    now: Timestamp,
+    cluster: &str,
+    agent: &str,
+) -> [(&'static str, String); 2] {
     let hour = Duration::from_secs(3600);
-    let now = Timestamp::now();
     let key = ClientKey::generate().unwrap();
     let groups = groups_of(cluster);
     let wanted = Wanted {

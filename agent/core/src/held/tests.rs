@@ -39,6 +39,9 @@ fn a_secret_is_judged_by_its_certificate_and_key() {
     );
     let pem = key.to_pem().into_bytes();
     let own = certificate(&asked, &key);
+    let authority = Authority::new("hub", 10 * DAY, at(-24)).unwrap();
+    let ca = authority.certificate_pem().as_bytes();
+    let chain = [&own[..], ca].concat();
     let unusable = Held::Unusable;
     for (sentence, data, hours, expected) in [
         ("empty", vec![], 1, unusable(Fault::Missing)),
@@ -71,6 +74,27 @@ fn a_secret_is_judged_by_its_certificate_and_key() {
             ],
             1,
             unusable(Fault::Unreadable),
+        ),
+        (
+            "half a chain",
+            vec![
+                (CERTIFICATE, chain[..own.len() + ca.len() / 2].to_vec()),
+                (PRIVATE_KEY, pem.clone()),
+            ],
+            1,
+            unusable(Fault::Unreadable),
+        ),
+        (
+            "a chain without its first certificate",
+            vec![(CERTIFICATE, ca.to_vec()), (PRIVATE_KEY, pem.clone())],
+            1,
+            unusable(Fault::OtherKey),
+        ),
+        (
+            "a whole chain, due",
+            vec![(CERTIFICATE, chain.clone()), (PRIVATE_KEY, pem.clone())],
+            20,
+            Held::Certificate(Standing::Due),
         ),
         (
             "another's key",

@@ -105,6 +105,11 @@ fn each_answer_of_the_hub_is_judged() {
             wrongly(Fault::OtherSubject),
         ),
         (
+            "a chain without its first certificate",
+            approved(BASE64_STANDARD.encode(authority.certificate_pem())),
+            wrongly(Fault::OtherKey),
+        ),
+        (
             "not a certificate",
             approved("?".to_owned()),
             wrongly(Fault::Unreadable),

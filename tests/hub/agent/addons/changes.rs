@@ -1,6 +1,9 @@
 //! Add-ons whose certificate is lost, whose driver changes, or who have too many requests.
 
+use berth_testkit::cluster::Cluster;
 use berth_testkit::csr::{Asked, CSRS, Csr};
+use berth_testkit::process::once;
+use berth_testkit::{eventually, when};
 use serde_json::{Value, json};
 
 use super::{secret, text};
@@ -103,4 +106,49 @@ async fn ten_pending_requests_of_an_add_on_stop_it() {
     let ocms = "Stop creating csr since there are too many csr created already on hub";
     assert_eq!(words, ocms);
     assert_eq!(world.csrs().await.len(), 11, "one is the cluster's own");
+}
+
+/// In Hosted mode the agent runs in one cluster and manages another. Its add-ons run in either.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_certificate_of_an_add_on_is_where_its_agent_runs() {
+    let managed = Cluster::private().await;
+    let spoke = managed.admin().await;
+    let world = World::new().await;
+    let namespace = world.namespace.clone();
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+    let created = spoke.post("/api/v1/namespaces", &object).await.unwrap();
+    assert_eq!(created.code, 201, "{created:?}");
+    let kubeconfig = spoke.kubeconfig.to_str().unwrap();
+    let _agent = world.joined(&["--spoke-kubeconfig", kubeconfig]).await;
+    let addon = world
+        .addon("x", &namespace, json!([{"type": "kubeClient"}]))
+        .await;
+    let path = secret(&namespace, "x-hub-kubeconfig");
+    let has_certificate = |it: &Value| !it["data"]["tls.crt"].is_null();
+    world
+        .decide(&world.pending_of("x", KUBE).await, "Approved")
+        .await;
+    once(&spoke, &path, "a certificate", has_certificate).await;
+    assert_eq!(world.managed.get(&path).await.unwrap().code, 404);
+
+    let host = "addon.open-cluster-management.io/hosting-cluster-name";
+    let hosted = |by: Value| json!({"metadata": {"annotations": {host: by}}});
+    world.hub.patch(&addon, hosted(json!("host"))).await;
+    world
+        .decide(&world.pending_of("x", KUBE).await, "Approved")
+        .await;
+    world
+        .on_managed(&path, "a certificate", has_certificate)
+        .await;
+    eventually("the end of the other Secret", async || {
+        when(spoke.get(&path).await.unwrap(), |it| it.code == 404)
+    })
+    .await;
+
+    world.hub.patch(&addon, hosted(Value::Null)).await;
+    world
+        .decide(&world.pending_of("x", KUBE).await, "Approved")
+        .await;
+    once(&spoke, &path, "a certificate", has_certificate).await;
+    world.gone_from_managed(&path).await;
 }
