@@ -14,7 +14,6 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::json;
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -91,7 +90,7 @@ impl DevHub {
             address: options.bind,
             source,
         };
-        let tcp = TcpListener::bind(options.bind).await.map_err(bind)?;
+        let tcp = protocol::open(options.bind).map_err(bind)?;
         let address = tcp.local_addr().map_err(bind)?;
 
         let authority = Authority::new("devhub", VALIDITY, now)?;

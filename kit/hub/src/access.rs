@@ -119,9 +119,10 @@ impl Access {
         }
     }
 
-    /// The access of an agent: that of a server, but with one connection. A hub has many agents.
+    /// The access of an agent to its hub: one connection, and longer time limits than a server's. A hub has many agents.
     pub fn of_agent(kubeconfig: Option<PathBuf>) -> Self {
         Self {
+            timing: Timing::AGENT,
             sharing: Sharing::All,
             ..Self::of_server(kubeconfig)
         }
@@ -131,7 +132,7 @@ impl Access {
     pub fn of_bootstrap(kubeconfig: Option<PathBuf>) -> Self {
         Self {
             sharing: Sharing::AllBriefly,
-            ..Self::of_server(kubeconfig)
+            ..Self::of_agent(kubeconfig)
         }
     }
 
@@ -152,6 +153,12 @@ impl Timing {
     pub const SERVER: Self = Self {
         connect: Duration::from_secs(2),
         silence: Duration::from_secs(2),
+    };
+
+    /// A Lease has minutes. Behind a hub that has too much to do, an agent that gives up soon would add another handshake.
+    pub const AGENT: Self = Self {
+        connect: Duration::from_secs(10),
+        silence: Duration::from_secs(15),
     };
 
     /// A user waits, perhaps behind a slow line.

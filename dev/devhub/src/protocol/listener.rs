@@ -3,13 +3,15 @@
 //! The TLS configuration asks clients for a certificate, and accepts clients without one.
 
 use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use berth_serve::{Limits, Listener, Peer, RequestBody, Stop, Tls};
 use http::Request;
 use rustls::ServerConfig;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tower::service_fn;
 
 use crate::protocol::app::App;
@@ -19,6 +21,20 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Bytes that a client may send before the server reads them, for an HTTP/2 request and for a connection.
 const WINDOW: u32 = 1024 * 1024;
+
+/// Connections that wait until the server accepts them: a fleet of agents comes back at once.
+const BACKLOG: u32 = 4_096;
+
+/// Opens the port.
+pub(crate) fn open(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// Serves until `stop.drain` is cancelled. Requests under way are answered then, for [`GRACE`] at most.
 pub(crate) async fn serve(tcp: TcpListener, tls: ServerConfig, app: App, stop: Stop) {

@@ -28,4 +28,4 @@ mod watch;
 mod write;
 
 pub(crate) use app::App;
-pub(crate) use listener::serve;
+pub(crate) use listener::{open, serve};
