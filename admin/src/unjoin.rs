@@ -23,6 +23,8 @@ use crate::join::place::klusterlet;
 const PENDING_SECRET: &str = "hub-kubeconfig-secret-pending";
 /// The Secret with the names of the Secrets that the agent has made for add-ons.
 const ADDONS_SECRET: &str = "hub-kubeconfig-secret-addons";
+/// The Secret with the certificates for the other hubs.
+const HUBS_SECRET: &str = "hub-kubeconfig-secret-hubs";
 /// The Lease that elects the agent.
 const LEASE: &str = "registration-agent-lock";
 /// The label of a namespace that `berth join` created.
@@ -178,7 +180,13 @@ fn parts() -> Vec<Value> {
         parts.extend(of(role, "Role"));
     }
     parts.extend(of(&files::AGENT_CLUSTER_ROLE, "ClusterRole"));
-    for secret in [BOOTSTRAP_SECRET, HUB_SECRET, PENDING_SECRET, ADDONS_SECRET] {
+    for secret in [
+        BOOTSTRAP_SECRET,
+        HUB_SECRET,
+        PENDING_SECRET,
+        ADDONS_SECRET,
+        HUBS_SECRET,
+    ] {
         parts.push(named("v1", "Secret", secret));
     }
     parts.push(named("coordination.k8s.io/v1", "Lease", LEASE));
@@ -265,6 +273,7 @@ mod tests {
                 "secret/hub-kubeconfig-secret",
                 "secret/hub-kubeconfig-secret-pending",
                 "secret/hub-kubeconfig-secret-addons",
+                "secret/hub-kubeconfig-secret-hubs",
                 "lease/registration-agent-lock",
                 "serviceaccount/berth-agent",
             ]

@@ -97,7 +97,11 @@ impl fmt::Display for Message<'_> {
         let cluster = &self.cluster;
         match self.standing {
             HubStanding::Unknown => f.write_str("the hub has not answered yet"),
-            HubStanding::NotAccepted | HubStanding::Denied => write!(
+            HubStanding::NotAccepted => write!(
+                f,
+                "the hub does not accept ManagedCluster {cluster}, or it was deleted there: on the hub, run `berth accept {cluster}`"
+            ),
+            HubStanding::Denied => write!(
                 f,
                 "the hub does not accept ManagedCluster {cluster}: on the hub, run `berth accept {cluster}`"
             ),

@@ -42,7 +42,7 @@ fn the_agent_may_do_no_more_than_it_has_to() {
     assert_eq!(
         lines(role.rules),
         [
-            "/secrets hub-kubeconfig-secret,hub-kubeconfig-secret-pending,hub-kubeconfig-secret-addons: get,list,watch,update,patch,delete",
+            "/secrets hub-kubeconfig-secret,hub-kubeconfig-secret-pending,hub-kubeconfig-secret-addons,hub-kubeconfig-secret-hubs: get,list,watch,update,patch,delete",
             "/secrets : create",
             "coordination.k8s.io/leases registration-agent-lock: get,update",
             "coordination.k8s.io/leases : create",

@@ -696,11 +696,11 @@ fn assert_is_account(file: &str, account: &str, subjects: &[Subject]) {
 }
 
 #[test]
-fn events_name_the_controllers_replica() {
+fn events_and_leases_name_the_controllers_replica() {
     assert_eq!(container().env, None);
     let env = container_of(CONTROLLER).env.unwrap_or_default();
-    assert_eq!(env.len(), 1);
-    assert_eq!(env[0].name, "POD_NAME");
+    let names: Vec<_> = env.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["POD_NAME", "POD_UID"]);
 }
 
 /// OCM's operator gives the executable as the first argument, and no command: an entrypoint would get it as an argument.
