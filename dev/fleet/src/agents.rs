@@ -233,7 +233,10 @@ impl AgentsArgs {
         for agent in agents {
             agent.stop().await?;
         }
-        hub.clean_up(self.agents).await?;
+        // A devhub of this tool ends with it.
+        if others.hub.is_none() {
+            hub.clean_up(self.agents).await?;
+        }
         Ok(Report {
             agents: self.agents,
             managed_s,
