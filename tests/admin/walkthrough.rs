@@ -8,7 +8,6 @@ mod sets;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::task::JoinHandle;
 
 use self::node::Node;
 use self::page::{Step, steps};
@@ -56,8 +55,6 @@ struct Walk<'a> {
     variables: Vec<(String, String)>,
     /// What stands for a placeholder.
     values: Vec<(&'static str, String)>,
-    /// A command that waits for what happens in the other terminal.
-    waiting: Option<(Step, JoinHandle<Output>)>,
 }
 
 fn section() -> Vec<Step> {
@@ -106,12 +103,10 @@ async fn a_cluster_joins_reports_and_leaves_as_readme_says() {
             ("<your hub cluster context>", "hub".to_owned()),
             ("<your managed cluster context>", "managed".to_owned()),
         ],
-        waiting: None,
     };
     for step in section() {
         walk.goes(step).await;
     }
-    assert!(walk.waiting.is_none());
 }
 
 // === impl Walk ===
@@ -126,13 +121,10 @@ impl Walk<'_> {
             self.variables.push((name.to_owned(), value.to_owned()));
             return;
         }
-        if step.command.contains("${CTX_MANAGED_CLUSTER}") {
-            self.waited().await;
-        }
         if step.command.contains(" --wait ") {
             let command = shell(self.admin, &self.variables, &step.command);
-            let command = tokio::spawn(async move { finish(command, "").await });
-            self.waiting = Some((step, command));
+            let (output, ()) = tokio::join!(finish(command, ""), self.node.starts());
+            step.check(&output);
         } else if step.command.starts_with("berth get token") {
             let output = self.run(&step.command).await;
             for (placeholder, value) in printed(output.ok()) {
@@ -156,12 +148,6 @@ impl Walk<'_> {
     }
 
     /// The end of the command that waits.
-    async fn waited(&mut self) {
-        if let Some((step, output)) = self.waiting.take() {
-            step.check(&output.await.unwrap());
-        }
-    }
-
     async fn run(&self, line: &str) -> Output {
         finish(shell(self.admin, &self.variables, line), "").await
     }

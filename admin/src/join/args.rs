@@ -34,7 +34,7 @@ Examples:
   berth join --hub-token $TOKEN --hub-apiserver $HUB --ca-hash $HASH --cluster-name c1
 
   # The same, with an image of your own, and wait until the cluster has joined
-  berth join ... --image registry.example.com/berth:v0.1.0 --wait
+  berth join ... --image registry.example.com/berth:v0.1.0 --wait=joined
 
   # The token in a file, the CA in another one; check everything, but change nothing
   berth join --hub-token-file token --hub-apiserver $HUB --ca-file ca.crt --cluster-name c1 --dry-run
@@ -54,14 +54,14 @@ pub struct Args {
     /// Name of this cluster on the hub: a DNS label of at most 63 characters
     #[arg(long, value_name = "NAME", value_parser = cluster_name)]
     pub(super) cluster_name: String,
-    /// Wait until the agent has joined; with --wait=registered until an admin of the hub can accept the cluster
+    /// Wait until an admin of the hub can accept the cluster; with --wait=joined until the cluster has joined
     #[arg(
         long,
-        value_name = "joined|registered",
+        value_name = "registered|joined",
         value_enum,
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "joined",
+        default_missing_value = "registered",
         hide_possible_values = true
     )]
     pub(super) wait: Option<Until>,
@@ -298,9 +298,9 @@ mod tests {
     fn wait_is_a_switch_or_says_for_what() {
         for (line, until) in [
             ("", None),
-            ("--wait", Some(Until::Joined)),
-            ("--wait=true", Some(Until::Joined)),
-            ("--wait=registered", Some(Until::Registered)),
+            ("--wait", Some(Until::Registered)),
+            ("--wait=true", Some(Until::Registered)),
+            ("--wait=joined", Some(Until::Joined)),
         ] {
             let args = parsed(&format!("--hub-token t {line}")).unwrap();
             assert_eq!(args.wait, until, "{line}");

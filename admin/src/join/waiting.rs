@@ -20,10 +20,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Until {
-    /// The hub has a ManagedCluster and a CSR of the agent, so that an admin can accept it.
+    /// The hub has a ManagedCluster and a CSR of the agent, so that an admin can accept it. clusteradm waits for about that, too.
+    #[value(alias = "true")]
     Registered,
     /// The agent has joined.
-    #[value(alias = "true")]
     Joined,
 }
 

@@ -131,7 +131,10 @@ async fn a_wait_says_what_is_missing_until_the_cluster_has_joined() {
     let (printed, name) = (Printed::of(&house).await, cluster_name());
     let line = printed.command(&name);
     let output = managed
-        .types(&format!("{line} --wait --timeout {}", SHORT.as_secs()))
+        .types(&format!(
+            "{line} --wait=joined --timeout {}",
+            SHORT.as_secs()
+        ))
         .await;
     let words = format!(
         "Error: {name}: timed out after 2s, waiting for the agent to start: Deployment \
@@ -150,7 +153,7 @@ async fn a_wait_says_what_is_missing_until_the_cluster_has_joined() {
     });
     agent.post(CLUSTERS, &object).await.unwrap().ok();
     Csr::new(&name, "agent1").sent_by(&agent).await;
-    let output = managed.types(&format!("{line} --wait=registered")).await;
+    let output = managed.types(&format!("{line} --wait")).await;
     assert!(
         output.ok().ends_with(&format!(
             "managed cluster {name} waits to be accepted; on the hub: berth accept {name}\n"
@@ -164,7 +167,7 @@ async fn a_wait_says_what_is_missing_until_the_cluster_has_joined() {
         "{output:?}"
     );
 
-    let waits = format!("{line} --wait");
+    let waits = format!("{line} --wait=joined");
     let waiting = managed.types(&waits);
     let accepting = async {
         house.berth(&format!("accept {name}")).await.ok();

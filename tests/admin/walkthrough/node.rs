@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::join::NAMESPACE;
 use berth_testkit::cluster::janitor::Watched;
 use berth_testkit::cluster::{Cluster, Person};
-use berth_testkit::{Logged, berth};
+use berth_testkit::{Logged, berth, eventually};
 
 const DEPLOYMENT: &str =
     "/apis/apps/v1/namespaces/open-cluster-management-agent/deployments/berth-agent";
@@ -44,6 +44,15 @@ impl<'c> Node<'c> {
             admin: cluster.admin().await,
             pod: None,
         }
+    }
+
+    /// Waits for the Deployment, and starts the agent.
+    pub async fn starts(&mut self) {
+        eventually("the Deployment of the agent", async || {
+            self.look().await;
+            self.pod.is_some().then_some(()).ok_or("not there")
+        })
+        .await;
     }
 
     /// Starts or stops the agent if the Deployment says so.
