@@ -22,13 +22,21 @@ use crate::{Clock, Counts};
 /// The longest time for a request.
 const LONGEST: Duration = Duration::from_secs(10);
 
+/// How the Lease is to be renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pace {
+    pub(super) period: Duration,
+    /// The hub says that it was not renewed for long: now.
+    pub(super) is_silent: bool,
+}
+
 /// Renews the Lease.
 pub(super) struct Keeper {
     hub: HubApi,
     term: Option<Term>,
     path: String,
     counts: Counts,
-    period: watch::Receiver<Option<Duration>>,
+    pace: watch::Receiver<Option<Pace>>,
     clock: Clock,
     /// The Lease after the last renewal.
     lease: Option<Value>,
@@ -45,7 +53,7 @@ impl Keeper {
         term: Option<Term>,
         cluster: &str,
         counts: Counts,
-        period: watch::Receiver<Option<Duration>>,
+        pace: watch::Receiver<Option<Pace>>,
         clock: Clock,
     ) -> Self {
         Self {
@@ -55,7 +63,7 @@ impl Keeper {
                 "/apis/coordination.k8s.io/v1/namespaces/{cluster}/leases/managed-cluster-lease"
             ),
             counts,
-            period,
+            pace,
             clock,
             lease: None,
             foreign: 0,
@@ -67,12 +75,12 @@ impl Keeper {
     pub(super) async fn run(mut self, work: &Work<Report>) {
         let mut failures = 0;
         loop {
-            let period = *self.period.borrow_and_update();
-            let Some(period) = period else {
+            let pace = *self.pace.borrow_and_update();
+            let Some(Pace { period, .. }) = pace else {
                 // The next one begins with what the hub then has.
                 self.lease = None;
                 failures = 0;
-                if self.period.changed().await.is_err() {
+                if self.pace.changed().await.is_err() {
                     return std::future::pending().await;
                 }
                 continue;
@@ -98,8 +106,8 @@ impl Keeper {
                         .map_or(wait, |asked| wait.max(asked.min(period)))
                 }
             };
-            // Another period counts at once.
-            let _ = timeout(wait, self.period.changed()).await;
+            // Another pace counts at once.
+            let _ = timeout(wait, self.pace.changed()).await;
         }
     }
 
@@ -160,7 +168,7 @@ impl Keeper {
             self.last_foreign = None;
         }
         let is_one_of_two = self.foreign >= 2;
-        work.change(|world, wakes| world.is_one_of_two(is_one_of_two, wakes));
+        work.change(|world, wakes| world.renewed(is_one_of_two, wakes));
     }
 }
 

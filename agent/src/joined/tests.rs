@@ -254,10 +254,47 @@ fn of_two_agents_of_one_name_neither_reports() {
         (true, 0, HubStanding::TwoAgents),
         (false, 1, HubStanding::Managed),
     ] {
-        report.is_one_of_two(is_one_of_two, wakes);
+        report.renewed(is_one_of_two, wakes);
         let plan = report.decide(&Key::Status, now());
         assert_eq!(plan.writes.len(), writes, "{is_one_of_two}");
         assert_eq!(standing.state().hub, expected);
+    }
+}
+
+#[test]
+fn a_cluster_that_the_hub_missed_renews_its_lease_before_it_reports() {
+    let (mut report, mut pace) = Report::new(&settings(), &connection(), Standing::new());
+    let sight = Sight {
+        source: Source::Watch,
+        is_listing: false,
+        now: now(),
+    };
+    let sees = |report: &mut Report, available: &str| {
+        let mut cluster = accepted();
+        let condition = json!({"type": "ManagedClusterConditionAvailable", "status": available});
+        let conditions = cluster["status"]["conditions"].as_array_mut();
+        conditions.unwrap().push(condition);
+        let fact = Fact::Cluster(Box::new(Cluster::read(&cluster)));
+        let wakes = &mut Wakes::default();
+        report.apply(Kind::Cluster, &Meta::default(), fact, sight, wakes);
+    };
+    let writes = |report: &mut Report| report.decide(&Key::Status, now()).writes.len();
+    sees(&mut report, "True");
+    assert!(pace.has_changed().unwrap());
+    report.probed(Health::Ok, None, now(), &mut Wakes::default());
+    for _ in 0..2 {
+        pace.mark_unchanged();
+        sees(&mut report, "Unknown");
+        assert!(pace.has_changed().unwrap(), "the Lease is renewed now");
+        assert_eq!(writes(&mut report), 0);
+        pace.mark_unchanged();
+        // Something else of the cluster changes.
+        sees(&mut report, "Unknown");
+        assert_eq!(writes(&mut report), 0);
+        report.renewed(false, &mut Wakes::default());
+        assert_eq!(writes(&mut report), 1);
+        sees(&mut report, "True");
+        assert!(!pace.has_changed().unwrap(), "once is enough");
     }
 }
 

@@ -11,7 +11,7 @@ use berth_agent_core::namespaces::{self, Labelled};
 use berth_agent_core::registered::HubStanding;
 use berth_agent_core::resources::{self, Node, Resources};
 use berth_agent_core::status;
-use berth_api::conditions::{FALSE, TRUE, cluster as conditions};
+use berth_api::conditions::{FALSE, TRUE, UNKNOWN, cluster as conditions};
 use berth_api::plan::{Action, Plan, Target, Write, WriteFailure};
 use berth_api::{GroupVersionResource, Now, groups};
 use berth_certs::pem::sha256;
@@ -21,6 +21,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use tokio::sync::watch;
 
 use super::facts::{Claim, Fact, Kind};
+use super::lease::Pace;
 use super::left_out::LeftOut;
 use super::{HUB, MANAGED, work};
 use crate::registration::{Connection, Rotated};
@@ -52,8 +53,8 @@ pub(crate) struct Report {
     claim_settings: ClaimSettings,
     reports_claims: bool,
     standing: Standing,
-    /// The period of the Lease; `None` while it is not to be renewed.
-    lease: watch::Sender<Option<Duration>>,
+    /// `None` while the Lease is not to be renewed.
+    lease: watch::Sender<Option<Pace>>,
 
     cluster: Option<Cluster>,
     nodes: HashMap<Box<str>, Node>,
@@ -70,6 +71,8 @@ pub(crate) struct Report {
     rotated: Option<Condition>,
     /// Another agent renews the Lease.
     is_one_of_two: bool,
+    /// The hub says that the Lease has not been renewed, and it has not been renewed since then.
+    is_silent: bool,
 
     /// Sums and claims, made of the facts before a decision. `None`: the facts have changed.
     resources: Option<Resources>,
@@ -84,8 +87,8 @@ impl Report {
         settings: &Settings,
         connection: &Connection,
         standing: Standing,
-    ) -> (Self, watch::Receiver<Option<Duration>>) {
-        let (lease, period) = watch::channel(None);
+    ) -> (Self, watch::Receiver<Option<Pace>>) {
+        let (lease, pace) = watch::channel(None);
         let hashed = namespaces::hashed_part(&connection.url);
         let report = Self {
             identity: connection.identity.clone(),
@@ -106,11 +109,12 @@ impl Report {
             version: None,
             rotated: None,
             is_one_of_two: false,
+            is_silent: false,
             resources: None,
             chosen: None,
             left_out: LeftOut::default(),
         };
-        (report, period)
+        (report, pace)
     }
 
     /// The key of the label of managed namespaces.
@@ -166,10 +170,11 @@ impl Report {
         wakes.wake(Key::Status);
     }
 
-    /// Notes whether another agent renews the Lease.
-    pub(crate) fn is_one_of_two(&mut self, is: bool, wakes: &mut Wakes<Self>) {
-        if is != self.is_one_of_two {
-            self.is_one_of_two = is;
+    /// Notes a renewal of the Lease, and whether another agent renews it, too.
+    pub(crate) fn renewed(&mut self, is_one_of_two: bool, wakes: &mut Wakes<Self>) {
+        if is_one_of_two != self.is_one_of_two || self.is_silent {
+            self.is_one_of_two = is_one_of_two;
+            self.is_silent = false;
             self.judge_hub();
             wakes.wake(Key::Status);
         }
@@ -225,13 +230,29 @@ impl Report {
         };
         self.standing.hub(standing);
         let renews = self.cluster.as_ref().filter(|it| it.is_set_up());
-        let period = renews.map(|it| berth_agent_core::lease::period(it.lease_duration_seconds));
-        self.lease
-            .send_if_modified(|it| std::mem::replace(it, period) != period);
+        let pace = renews.map(|it| Pace {
+            period: berth_agent_core::lease::period(it.lease_duration_seconds),
+            is_silent: self.is_silent,
+        });
+        self.lease.send_if_modified(|it| {
+            let before = std::mem::replace(it, pace);
+            // After the renewal that the hub waited for, the next one has time.
+            let period = |pace: Option<Pace>| pace.map(|it| it.period);
+            before != pace
+                && (pace.is_some_and(|it| it.is_silent) || period(before) != period(pace))
+        });
+    }
+
+    /// The hub says that the Lease was not renewed for long.
+    fn is_unknown(&self) -> bool {
+        let cluster = self.cluster.as_ref();
+        cluster.is_some_and(|it| it.has(conditions::AVAILABLE, UNKNOWN))
     }
 
     fn status(&self, now: Now) -> Option<Write> {
-        let cluster = self.cluster.as_ref().filter(|_| !self.is_one_of_two)?;
+        // A report before the renewal would be taken back: the hub would see an old Lease.
+        let may_report = !self.is_one_of_two && !self.is_silent;
+        let cluster = self.cluster.as_ref().filter(|_| may_report)?;
         let health = self.health.as_ref()?;
         let mut availability = self.availability;
         let reported = cluster.condition(conditions::AVAILABLE);
@@ -288,7 +309,11 @@ impl World for Report {
         let name = object.name.as_str();
         match fact {
             Fact::Cluster(cluster) => {
+                let was_unknown = self.is_unknown();
                 self.cluster = Some(*cluster);
+                if self.is_unknown() && !was_unknown {
+                    self.is_silent = true;
+                }
                 self.judge_hub();
                 wakes.wake(Key::Namespaces);
             }
