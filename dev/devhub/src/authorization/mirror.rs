@@ -69,7 +69,7 @@ impl Mirror {
         // Taken before the events: what is committed meanwhile is for next time.
         let current = store.revision_of(&kind.storage);
         loop {
-            let Ok(events) = store.events(&kind.storage, seen, BATCH) else {
+            let Ok(events) = store.events(&kind.storage, seen, BATCH, None) else {
                 // The history does not reach back.
                 return self.read_again(state, store);
             };

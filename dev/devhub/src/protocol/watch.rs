@@ -113,15 +113,16 @@ fn begin(
     begins_with_all: bool,
 ) -> Result<Begun, Expired> {
     let store = &call.world.store;
+    let name = options.selection.fields.required("metadata.name");
+    let watch = |from| store.watch_name(&resource.storage, from, name);
     if !begins_with_all {
         let from = if asked == 0 { store.revision() } else { asked };
-        return Ok((Vec::new(), from, store.watch(&resource.storage, from)?));
+        return Ok((Vec::new(), from, watch(from)?));
     }
     let namespace = (!namespace.is_empty()).then_some(namespace);
     let matches = |object: &Object| options.selection.matches(resource, object);
     let listed = store.list(&resource.storage, namespace, &Page::default(), &matches)?;
-    let watch = store.watch(&resource.storage, listed.revision)?;
-    Ok((listed.items, listed.revision, watch))
+    Ok((listed.items, listed.revision, watch(listed.revision)?))
 }
 
 /// An answer that is over with these lines.

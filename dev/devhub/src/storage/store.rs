@@ -114,6 +114,16 @@ struct Kind {
     forgotten: u64,
     /// The revision of the latest commit; wakes the watchers.
     latest: watch::Sender<u64>,
+    /// The names that are watched alone: a fleet watches each of its objects.
+    named: HashMap<String, Named>,
+}
+
+/// A name that is watched alone.
+struct Named {
+    /// The revision of the latest commit of that name since then; wakes its watchers.
+    latest: watch::Sender<u64>,
+    /// As [`Kind::forgotten`], of this name.
+    forgotten: u64,
 }
 
 // === impl Stored ===
@@ -148,26 +158,56 @@ impl Kind {
             // Nothing of this kind happened before: every earlier revision can be had.
             forgotten: 0,
             latest: watch::Sender::new(revision),
+            named: HashMap::new(),
         }
     }
 
     fn record(&mut self, event: Event, history: usize) {
         let revision = event.revision;
+        let name = event.object.object.name();
+        match self.named.get(name) {
+            Some(named) if named.latest.receiver_count() > 0 => {
+                named.latest.send_replace(revision);
+            }
+            Some(_) => drop(self.named.remove(name)),
+            None => {}
+        }
         self.log.push_back(event);
         while self.log.len() > history {
-            if let Some(forgotten) = self.log.pop_front() {
-                self.forgotten = forgotten.revision;
+            if let Some(event) = self.log.pop_front() {
+                self.forgotten = event.revision;
+                if let Some(named) = self.named.get_mut(event.object.object.name()) {
+                    named.forgotten = event.revision;
+                }
             }
         }
         self.latest.send_replace(revision);
     }
 
-    fn check(&self, asked: u64) -> Result<(), Expired> {
-        if asked < self.forgotten {
-            return Err(Expired {
-                asked,
-                oldest: self.forgotten,
-            });
+    /// Who is woken by commits of this name, or of all.
+    fn subscribe(&mut self, name: Option<&str>) -> watch::Receiver<u64> {
+        let Some(name) = name else {
+            return self.latest.subscribe();
+        };
+        let new = || Named {
+            latest: watch::Sender::new(0),
+            forgotten: 0,
+        };
+        let named = self.named.entry(name.to_owned()).or_insert_with(new);
+        named.latest.subscribe()
+    }
+
+    /// The revision of the latest commit of this name, or of all.
+    fn latest(&self, name: Option<&str>) -> u64 {
+        let named = name.and_then(|name| self.named.get(name));
+        *named.map_or(&self.latest, |it| &it.latest).borrow()
+    }
+
+    fn check(&self, asked: u64, name: Option<&str>) -> Result<(), Expired> {
+        let named = name.and_then(|name| self.named.get(name));
+        let oldest = named.map_or(self.forgotten, |it| it.forgotten);
+        if asked < oldest {
+            return Err(Expired { asked, oldest });
         }
         Ok(())
     }
@@ -354,7 +394,7 @@ impl Store {
         let Some(kind) = state.kinds.get(storage) else {
             return Ok((Vec::new(), revision));
         };
-        kind.check(revision)?;
+        kind.check(revision, None)?;
         let first = match (&page.after, namespace) {
             (Some(place), _) => Bound::Excluded(place.clone()),
             (None, Some(namespace)) => Bound::Included((namespace.to_owned(), String::new())),
@@ -396,15 +436,29 @@ impl Store {
         storage: &StorageId,
         from: u64,
     ) -> Result<Watch, Expired> {
-        let mut state = self.state();
-        let kind = state.kind(storage);
-        kind.check(from)?;
-        let latest = kind.latest.subscribe();
-        drop(state);
-        Ok(Watch::new(Arc::clone(self), storage.clone(), from, latest))
+        self.watch_name(storage, from, None)
     }
 
-    /// Up to `limit` events of a kind after `from`, without waiting for any.
+    /// The same, of the objects with this name.
+    ///
+    /// # Errors
+    /// The history does not reach back to `from`.
+    pub(crate) fn watch_name(
+        self: &Arc<Self>,
+        storage: &StorageId,
+        from: u64,
+        name: Option<&str>,
+    ) -> Result<Watch, Expired> {
+        let mut state = self.state();
+        let kind = state.kind(storage);
+        kind.check(from, None)?;
+        let latest = kind.subscribe(name);
+        drop(state);
+        let (store, storage) = (Arc::clone(self), storage.clone());
+        Ok(Watch::new(store, storage, from, name, latest))
+    }
+
+    /// Up to `limit` events of a kind, or of a name that is watched, after `from`, without waiting for any.
     ///
     /// # Errors
     /// The history does not reach back to `from`.
@@ -413,22 +467,26 @@ impl Store {
         storage: &StorageId,
         from: u64,
         limit: usize,
+        name: Option<&str>,
     ) -> Result<Vec<Event>, Expired> {
         let state = self.state();
         let Some(kind) = state.kinds.get(storage) else {
             return Ok(Vec::new());
         };
-        kind.check(from)?;
-        Ok(kind.since(from).take(limit).cloned().collect())
+        kind.check(from, name)?;
+        let is_named = |event: &&Event| name.is_none_or(|it| it == event.object.object.name());
+        Ok(kind
+            .since(from)
+            .filter(is_named)
+            .take(limit)
+            .cloned()
+            .collect())
     }
 
     /// The revision up to which somebody who has seen everything of a kind up to `from` has seen it.
-    pub(super) fn seen(&self, storage: &StorageId, from: u64) -> u64 {
+    pub(super) fn seen(&self, storage: &StorageId, from: u64, name: Option<&str>) -> u64 {
         let state = self.state();
-        let latest = state
-            .kinds
-            .get(storage)
-            .map_or(0, |kind| *kind.latest.borrow());
+        let latest = state.kinds.get(storage).map_or(0, |kind| kind.latest(name));
         if latest > from {
             from
         } else {

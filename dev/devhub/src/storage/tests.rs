@@ -270,3 +270,36 @@ async fn a_commit_wakes_every_watcher() {
         assert_eq!(watcher.await.unwrap(), 1);
     }
 }
+
+#[tokio::test]
+async fn a_watcher_of_one_name_is_woken_by_that_name_and_misses_nothing_meanwhile() {
+    let store = store(3);
+    let first = put(&store, "a", "x", 0);
+    let mut watch = store.watch_name(&storage(), first, Some("x")).unwrap();
+    assert!(watch.next().now_or_never().is_none());
+    // The history of the kind reaches back no longer, that of the name does.
+    for data in 0..9 {
+        put(&store, "a", "y", data);
+    }
+    assert!(watch.next().now_or_never().is_none());
+    assert_eq!(watch.seen(), store.revision());
+    let waiting = tokio::spawn(async move {
+        let events = watch.next().await.unwrap();
+        (
+            events.len(),
+            events[0].object.object.name().to_owned(),
+            watch,
+        )
+    });
+    tokio::task::yield_now().await;
+    let revision = put(&store, "a", "x", 1);
+    let (count, name, mut watch) = waiting.await.unwrap();
+    assert_eq!((count, name.as_str()), (1, "x"));
+    assert_eq!(watch.seen(), revision);
+    // It falls behind.
+    for data in 2..=5 {
+        put(&store, "a", "x", data);
+    }
+    let expired = watch.next().now_or_never().unwrap().unwrap_err();
+    assert_eq!((expired.asked, expired.oldest), (revision, revision + 1));
+}

@@ -40,6 +40,8 @@ pub(crate) struct Watch {
     store: Arc<Store>,
     storage: StorageId,
     seen: u64,
+    /// Only objects with this name.
+    name: Option<String>,
     latest: watch::Receiver<u64>,
 }
 
@@ -48,12 +50,14 @@ impl Watch {
         store: Arc<Store>,
         storage: StorageId,
         from: u64,
+        name: Option<&str>,
         latest: watch::Receiver<u64>,
     ) -> Self {
         Self {
             store,
             storage,
             seen: from,
+            name: name.map(str::to_owned),
             latest,
         }
     }
@@ -66,7 +70,9 @@ impl Watch {
         loop {
             // Before the look: a commit after it wakes.
             self.latest.mark_unchanged();
-            let events = self.store.events(&self.storage, self.seen, BATCH)?;
+            let events =
+                self.store
+                    .events(&self.storage, self.seen, BATCH, self.name.as_deref())?;
             if let Some(last) = events.last() {
                 self.seen = last.revision;
                 return Ok(events);
@@ -79,6 +85,7 @@ impl Watch {
     /// The revision up to which the reader has seen everything of its kind. With nothing new for the kind this moves with
     /// the store's revision, so that a bookmark may carry it.
     pub(crate) fn seen(&self) -> u64 {
-        self.store.seen(&self.storage, self.seen)
+        let name = self.name.as_deref();
+        self.store.seen(&self.storage, self.seen, name)
     }
 }
