@@ -48,11 +48,11 @@ async fn a_cluster_joins_and_leaves() {
         hub_files.to_str().unwrap(),
     ];
     let mut agent = Agent::start(&account.kubeconfig, &bootstrap, &flags);
-    let output = managed.types(&format!("{line} --wait=registered")).await;
+    let output = managed.types(&format!("{line} --wait")).await;
     let words =
         format!("managed cluster {name} waits to be accepted; on the hub: berth accept {name}\n");
     assert!(output.ok().ends_with(&words), "{output:?}");
-    let waits = format!("{line} --wait");
+    let waits = format!("{line} --wait=joined");
     let waiting = managed.types(&waits);
     let accept = format!("accept {name} --wait");
     let accepting = house.berth(&accept);
