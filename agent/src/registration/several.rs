@@ -15,6 +15,7 @@ use tracing::{info, warn};
 use super::Registration;
 use crate::events;
 use crate::failed::Failed;
+use crate::hubs::Hubs;
 use crate::hubs::look::look;
 use crate::standing::Wait;
 use crate::store::Stored;
@@ -63,9 +64,12 @@ impl Several {
     }
 
     /// Why no hub can be used.
-    fn words(&self, servers: &[&str]) -> String {
-        let one = |(hub, server): (&Candidate, &&str)| format!("{server}: {}", hub.sight);
-        let all: Vec<_> = self.candidates.iter().zip(servers).map(one).collect();
+    fn words(&self, hubs: &Hubs) -> String {
+        let one = |(at, candidate): (usize, &Candidate)| match hubs.hub_at(at) {
+            Ok(hub) => format!("{}: {}", hub.endpoint.server, candidate.sight),
+            Err(why) => why.to_owned(),
+        };
+        let all: Vec<_> = self.candidates.iter().enumerate().map(one).collect();
         format!(
             "none of the hubs of --bootstrap-kubeconfigs can be used: {}",
             all.join("; ")
@@ -106,8 +110,7 @@ impl Registration<'_> {
             self.return_with_kept(&asked).await?;
             return Ok(has_moved);
         }
-        let servers = self.hubs.servers();
-        let words = self.several.as_ref().map(|it| it.words(&servers));
+        let words = self.several.as_ref().map(|it| it.words(&self.hubs));
         Err(Failed::of("NoUsableHub", words.unwrap_or_default()))
     }
 
