@@ -50,6 +50,12 @@ impl<'a> Exchange<'a> {
         self.secret.iter().flatten().next()
     }
 
+    /// What is in the Secret; nothing without one.
+    pub(crate) fn data(&self) -> SecretData {
+        let stored = self.stored();
+        stored.map(|it| it.data.clone()).unwrap_or_default()
+    }
+
     /// The key that is kept, if there is one.
     pub(crate) fn pending(&self) -> Option<&Pending> {
         self.pending.iter().flatten().next()

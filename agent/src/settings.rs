@@ -47,6 +47,33 @@ pub struct Settings {
     pub clock: Clock,
 }
 
+// === impl Settings ===
+
+impl Settings {
+    /// Those of an agent without flags, but for its bootstrap kubeconfig, its folder and its name in Events. It leaves add-ons alone.
+    #[must_use]
+    pub fn new(bootstrap: PathBuf, folder: PathBuf, instance: &str) -> Self {
+        Self {
+            cluster_name: None,
+            agent_name: None,
+            namespace: "open-cluster-management-agent".to_owned(),
+            hub_secret: "hub-kubeconfig-secret".to_owned(),
+            folder,
+            bootstraps: vec![bootstrap],
+            hub_timeout: Duration::from_secs(600),
+            wish: Wish::default(),
+            expiration_seconds: None,
+            probe_period: Duration::from_secs(60),
+            claims: ClaimSettings::default(),
+            cluster_claims: true,
+            cluster_properties: false,
+            addons: None,
+            instance: instance.to_owned(),
+            clock: Clock::default(),
+        }
+    }
+}
+
 /// The machine's clock, or one that is off, so that a hub can be tried with it. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use berth_agent_core::cluster::Cluster;
 use berth_agent_core::hubs::Sight;
 use berth_agent_core::kubeconfig::with_pair;
+use berth_api::groups;
 use berth_certs::client::ClientKey;
 use berth_hub::{Call, CallError, HubApi, optional};
 use serde_json::{Value, json};
@@ -17,25 +18,16 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 /// What OCM's agent checks before it registers: the bootstrap credentials may do these.
 const RIGHTS: [(&str, &str, &str); 6] = [
-    (
-        "cluster.open-cluster-management.io",
-        "managedclusters",
-        "create",
-    ),
-    (
-        "cluster.open-cluster-management.io",
-        "managedclusters",
-        "get",
-    ),
-    (
-        "certificates.k8s.io",
-        "certificatesigningrequests",
-        "create",
-    ),
-    ("certificates.k8s.io", "certificatesigningrequests", "get"),
-    ("certificates.k8s.io", "certificatesigningrequests", "list"),
-    ("certificates.k8s.io", "certificatesigningrequests", "watch"),
+    (groups::CLUSTER, groups::MANAGED_CLUSTERS, "create"),
+    (groups::CLUSTER, groups::MANAGED_CLUSTERS, "get"),
+    (CERTIFICATES, REQUESTS, "create"),
+    (CERTIFICATES, REQUESTS, "get"),
+    (CERTIFICATES, REQUESTS, "list"),
+    (CERTIFICATES, REQUESTS, "watch"),
 ];
+
+const CERTIFICATES: &str = "certificates.k8s.io";
+const REQUESTS: &str = "certificatesigningrequests";
 
 /// Asks a hub about the cluster: with the agent's own certificate, if there is one, and else with the bootstrap credentials.
 pub(crate) async fn look(hub: &Hub, cluster: &str, pair: Option<(Vec<u8>, ClientKey)>) -> Sight {

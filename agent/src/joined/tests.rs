@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use berth_agent_core::addons::Driver;
 use berth_agent_core::availability::Health;
-use berth_agent_core::claims::ClaimSettings;
-use berth_agent_core::cluster::{Cluster, Wish};
+use berth_agent_core::cluster::Cluster;
 use berth_agent_core::identity::Identity;
 use berth_agent_core::registered::HubStanding;
 use berth_hub::RequestBody;
@@ -33,22 +32,9 @@ type Log = Arc<Mutex<Vec<(Instant, String)>>>;
 
 fn settings() -> Settings {
     Settings {
-        cluster_name: None,
-        agent_name: None,
         namespace: "agent".to_owned(),
-        hub_secret: "hub-kubeconfig-secret".to_owned(),
-        folder: "/nowhere".into(),
-        bootstraps: vec!["/nowhere".into()],
-        hub_timeout: Duration::from_secs(600),
-        wish: Wish::default(),
-        expiration_seconds: None,
-        probe_period: Duration::from_secs(60),
-        claims: ClaimSettings::default(),
-        cluster_claims: true,
-        cluster_properties: false,
         addons: Some(Driver::Csr),
-        instance: "tests".to_owned(),
-        clock: crate::Clock::default(),
+        ..Settings::new("/nowhere".into(), "/nowhere".into(), "tests")
     }
 }
 

@@ -127,8 +127,7 @@ impl Registration<'_> {
         let stored = secrets.read(&name).await;
         several.kept = Some(stored.map_err(|error| Failed::here(&error))?);
         let data = several.data();
-        let secret = self.exchange.stored().map(|it| it.data.clone());
-        let secret = secret.unwrap_or_default();
+        let secret = self.exchange.data();
         let chosen = kept::chosen(&data, &secret).and_then(|it| self.hubs.with_server(it));
         let of_secret = || self.hubs.with_server(&super::publish::server_of(&secret)?);
         if let Some(at) = chosen.or_else(of_secret) {
@@ -203,8 +202,7 @@ impl Registration<'_> {
             return Ok(());
         };
         let from = several.is_chosen.then(|| self.hubs.current());
-        let secret = self.exchange.stored().map(|it| it.data.clone());
-        let secret = secret.unwrap_or_default();
+        let secret = self.exchange.data();
         let of_secret = super::publish::server_of(&secret);
         let servers = self.hubs.servers();
         let of_secret = of_secret.filter(|it| servers.contains(&it.as_str()));
@@ -264,8 +262,7 @@ impl Registration<'_> {
         let (Some(several), Ok(hub)) = (&self.several, self.hubs.hub()) else {
             return Ok(());
         };
-        let secret = self.exchange.stored().map(|it| it.data.clone());
-        let secret = secret.unwrap_or_default();
+        let secret = self.exchange.data();
         let server = &hub.endpoint.server;
         let is_chosen = kept::chosen(&several.data(), &secret) == Some(server);
         if !is_chosen || super::publish::server_of(&secret).as_ref() == Some(server) {

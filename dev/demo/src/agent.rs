@@ -3,12 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
-use berth_agent::{Clock, Clusters, Counts, Settings, Standing};
-use berth_agent_core::claims::ClaimSettings;
-use berth_agent_core::cluster::Wish;
+use berth_agent::{Clusters, Counts, Settings, Standing};
 use berth_hub::HubApi;
 use berth_reconcile::{Ended, Metrics};
 use berth_serve::{Limits, Listener, Peer, Stop, endpoints};
@@ -58,19 +55,7 @@ impl Agent {
                 cluster_name: Some(cluster.to_owned()),
                 agent_name: Some("agent".to_owned()),
                 namespace: NAMESPACE.to_owned(),
-                hub_secret: "hub-kubeconfig-secret".to_owned(),
-                folder: folder.join(cluster),
-                bootstraps: vec![bootstrap.to_owned()],
-                hub_timeout: Duration::MAX,
-                wish: Wish::default(),
-                expiration_seconds: None,
-                probe_period: Duration::from_secs(60),
-                claims: ClaimSettings::default(),
-                cluster_claims: true,
-                cluster_properties: false,
-                addons: None,
-                instance: "berth-demo".to_owned(),
-                clock: Clock::default(),
+                ..Settings::new(bootstrap.to_owned(), folder.join(cluster), "berth-demo")
             },
             clusters: Clusters {
                 management: managed.clone(),

@@ -6,8 +6,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use berth_agent::{Clock, Clusters, Counts, Settings, Standing};
-use berth_agent_core::claims::ClaimSettings;
-use berth_agent_core::cluster::Wish;
 use berth_agent_core::registered::HubStanding;
 use berth_reconcile::Metrics;
 use prometheus::Registry;
@@ -42,21 +40,7 @@ impl Agent {
         let name = crate::hub::name(number);
         let settings = Settings {
             cluster_name: Some(name.clone()),
-            agent_name: None,
-            namespace: "open-cluster-management-agent".to_owned(),
-            hub_secret: "hub-kubeconfig-secret".to_owned(),
-            folder: common.folder.join(&name),
-            bootstraps: vec![bootstrap],
-            hub_timeout: Duration::MAX,
-            wish: Wish::default(),
-            expiration_seconds: None,
-            probe_period: Duration::from_secs(60),
-            claims: ClaimSettings::default(),
-            cluster_claims: true,
-            cluster_properties: false,
-            addons: None,
-            instance: name.clone(),
-            clock: Clock::default(),
+            ..Settings::new(bootstrap, common.folder.join(&name), &name)
         };
         let cluster = Arc::new(ManagedCluster::new(&name, common.nodes));
         let mut agent = Self {
