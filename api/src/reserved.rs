@@ -7,7 +7,7 @@
 use std::fmt;
 
 /// Namespaces of Kubernetes and of the hub itself.
-const NAMESPACES: [&str; 6] = [
+pub const NAMESPACES: [&str; 6] = [
     "default",
     "kube-system",
     "kube-public",
@@ -17,13 +17,13 @@ const NAMESPACES: [&str; 6] = [
 ];
 
 /// Prefix of the namespaces of OCM's agents.
-const AGENT_NAMESPACES: &str = "open-cluster-management-agent";
+pub const AGENT_NAMESPACES: &str = "open-cluster-management-agent";
 
 /// The group of a cluster with this name would be the group of all agents, so a binding to it would bind all agents.
-const ALL_AGENTS: &str = "managed-clusters";
+pub const ALL_AGENTS: &str = "managed-clusters";
 
 /// The ClusterRole of a cluster with one of these names would be one that all agents share.
-const SHARED_ROLES: [&str; 2] = ["registration", "work"];
+pub const SHARED_ROLES: [&str; 2] = ["registration", "work"];
 
 /// Prefixes that are reserved by default, for Kubernetes and for OpenShift.
 const DEFAULT_PREFIXES: [&str; 2] = ["kube-", "openshift-"];
@@ -57,6 +57,11 @@ impl ReservedPrefixes {
     {
         let prefixes = prefixes.into_iter().map(Into::into);
         Self(prefixes.filter(|prefix| !prefix.is_empty()).collect())
+    }
+
+    /// The prefixes.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
     }
 
     /// Returns why the name is reserved, or `None` if a cluster can have it. `hub_namespace` is the namespace of the hub's own

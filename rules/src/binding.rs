@@ -29,8 +29,7 @@ impl Rules for ValidateBinding {
         let mut faults = Faults::default();
         if binds && change.name != set(change) {
             faults.add(Reason::BindingName, || {
-                "The ManagedClusterSetBinding must have the same name as the target ManagedClusterSet"
-                    .to_owned()
+                sentences::faults::BINDING_NAME.to_owned()
             });
         }
         Case::new(faults, binds, |binds: &bool| match binds {

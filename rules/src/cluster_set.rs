@@ -8,16 +8,13 @@ use berth_api::selector::Selector;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use crate::display::Quoted;
 use crate::findings::{Faults, Findings};
-use crate::object::{ClusterSelector, ClusterSet, LONGEST_LIST, MOST_VALUES};
+use crate::object::{ClusterSelector, ClusterSet, LONGEST_LIST, MOST_VALUES, SelectorSize};
+use crate::sentences::faults::{LABEL_SELECTOR, LONGEST_SET_NAME};
 use crate::{
     Answers, Case, Change, Decision, FeatureGates, Operation, Permission, Question, Reason, Rules,
     Settings, sentences,
 };
-
-/// The maximum length of a label value, in which clusters name their set.
-const LONGEST_SET_NAME: usize = 63;
 
 /// The rules of ManagedClusterSets.
 #[derive(Debug)]
@@ -64,13 +61,7 @@ impl Rules for ValidateClusterSet {
 fn faults(change: &Change<'_, ClusterSet<'_>>) -> Faults {
     let mut faults = Faults::default();
     if change.operation() == Operation::Create && change.name.len() > LONGEST_SET_NAME {
-        faults.add(Reason::SetName, || {
-            format!(
-                "metadata.name: Invalid value: {}: must be no more than {LONGEST_SET_NAME} characters, \
-                 to fit the label by which clusters name their set",
-                Quoted(change.name)
-            )
-        });
+        faults.add(Reason::SetName, || sentences::faults::set_name(change.name));
     }
     let selector = &change.new.spec.cluster_selector;
     let introduced = !selector.stays
@@ -131,29 +122,29 @@ fn selects_by_labels(selector: &ClusterSelector<'_>) -> bool {
     selector.selector_type.as_str() == "LabelSelector"
 }
 
-const PATH: &str = "spec.clusterSelector.labelSelector";
-
 fn too_long(selector: &ClusterSelector<'_>, faults: &mut Faults) {
-    for (what, number, most) in [
-        ("requirements", selector.size.requirements, LONGEST_LIST),
-        ("values", selector.size.values, MOST_VALUES),
-    ] {
-        if number > most {
-            faults.add(Reason::ListTooLong, || {
-                format!("{PATH}: Too many {what}: {number}: must have at most {most} items")
-            });
-        }
+    let SelectorSize {
+        requirements,
+        values,
+    } = selector.size;
+    if requirements > LONGEST_LIST {
+        faults.add(Reason::ListTooLong, || {
+            sentences::faults::too_many_requirements(requirements)
+        });
+    }
+    if values > MOST_VALUES {
+        faults.add(Reason::ListTooLong, || {
+            sentences::faults::too_many_values(values)
+        });
     }
 }
 
 fn selector_faults(selector: Option<&LabelSelector>, faults: &mut Faults) {
     let Some(selector) = selector else {
-        faults.add(Reason::SetSelector, || {
-            format!("{PATH}: Required value: a set of selectorType LabelSelector needs one")
-        });
+        faults.add(Reason::SetSelector, sentences::faults::no_selector);
         return;
     };
     for error in Selector::parse(selector).err().unwrap_or_default() {
-        faults.add(Reason::SetSelector, || format!("{PATH}.{error}"));
+        faults.add(Reason::SetSelector, || format!("{LABEL_SELECTOR}.{error}"));
     }
 }

@@ -27,7 +27,7 @@ mod findings;
 mod gates;
 pub mod object;
 mod question;
-mod sentences;
+pub mod sentences;
 pub mod url;
 
 pub use answers::{Answer, Answers, Namespace};
@@ -35,7 +35,7 @@ pub use binding::ValidateBinding;
 pub use case::{Case, Rules};
 pub use certificate_request::ValidateRequest;
 pub use change::{Change, Operation};
-pub use cluster::{LONGEST_LEASE, MutateCluster, ValidateCluster};
+pub use cluster::{LONGEST_LEASE, MutateCluster, OURS, ValidateCluster};
 pub use cluster_set::ValidateClusterSet;
 pub use decision::{Annotations, Decision, DecisionOutcome, Denial, Fault, Reason, Undecided};
 pub use gates::{FeatureGates, Settings};

@@ -19,9 +19,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess};
 
 pub use collection::{Entries, Items, Map, Sequence};
-pub(crate) use list::LONGEST_LIST;
+pub use list::LONGEST_LIST;
 pub use list::{Compared, List};
-pub(crate) use selector::MOST_VALUES;
+pub use selector::MOST_VALUES;
 pub use selector::SelectorSize;
 pub use shape::{FromObject, boolean, required};
 use shape::{integer, object};

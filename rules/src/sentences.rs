@@ -3,6 +3,9 @@
 //! A denial begins with OCM's exact sentence, because scripts match on it. Then it states what is missing and how to check
 //! it. The message of an open decision states that it is not a denial.
 
+pub mod faults;
+pub mod warnings;
+
 use berth_api::reserved::Reservation;
 use berth_api::{groups, labels};
 
@@ -10,7 +13,7 @@ use crate::display::{Flag, InNamespace, LastArgument, ObjectOrAll, Quoted, Shell
 use crate::{Denial, Permission, Reason, Undecided};
 
 /// The requester may not accept this cluster, or withdraw the acceptance.
-pub(crate) fn accept(user: &str, cluster: &str) -> Denial {
+pub fn accept(user: &str, cluster: &str) -> Denial {
     let sentence = format!(
         "user {} cannot update the HubAcceptsClient field",
         Quoted(user)
@@ -19,7 +22,7 @@ pub(crate) fn accept(user: &str, cluster: &str) -> Denial {
 }
 
 /// The name is reserved. The message contains no facts about the hub, so every requester may read it.
-pub(crate) fn reserved_name(cluster: &str, reservation: Reservation<'_>) -> Denial {
+pub fn reserved_name(cluster: &str, reservation: Reservation<'_>) -> Denial {
     let why = format!("the name {reservation}; register the cluster under another name");
     denial(Reason::ReservedName, "managedclusters", cluster, &why)
 }
@@ -39,7 +42,7 @@ pub(crate) fn reserved_name_unknown(
 }
 
 /// The requester may not revoke all permissions of this cluster's agent at once.
-pub(crate) fn deny_now(user: &str, cluster: &str) -> Denial {
+pub fn deny_now(user: &str, cluster: &str) -> Denial {
     let sentence = format!(
         "user {} cannot set annotation {}, which takes all rights from the cluster's agent at once",
         Quoted(user),
@@ -60,7 +63,7 @@ fn without_accept(cluster: &str, sentence: &str) -> Denial {
 }
 
 /// The requester may not change the members of this set.
-pub(crate) fn join(user: &str, set: &str) -> Denial {
+pub fn join(user: &str, set: &str) -> Denial {
     let sentence = format!(
         "user {} cannot add/remove a ManagedCluster to/from ManagedClusterSet {}",
         Quoted(user),
@@ -76,7 +79,7 @@ pub(crate) fn join(user: &str, set: &str) -> Denial {
 }
 
 /// The requester may not make a set select more clusters.
-pub(crate) fn widen(user: &str, set: &str) -> Denial {
+pub fn widen(user: &str, set: &str) -> Denial {
     let sentence = format!(
         "user {} cannot widen the selector of ManagedClusterSet {}",
         Quoted(user),
@@ -92,7 +95,7 @@ pub(crate) fn widen(user: &str, set: &str) -> Denial {
 }
 
 /// The requester may not bind this set. (OCM names the API group `apps` here.)
-pub(crate) fn bind(user: &str, set: &str) -> Denial {
+pub fn bind(user: &str, set: &str) -> Denial {
     let sentence = format!(
         "user {} is not allowed to bind cluster set {}",
         Quoted(user),
@@ -140,7 +143,7 @@ pub(crate) fn bindings_held(cluster: &str, bindings: &[String]) -> Denial {
 }
 
 /// The namespace of a binding belongs to an accepted cluster.
-pub(crate) fn cluster_namespace(set: &str, namespace: &str) -> Denial {
+pub fn cluster_namespace(set: &str, namespace: &str) -> Denial {
     let why = format!(
         "namespace {ns} belongs to the accepted ManagedCluster {ns}, whose agent works in it: \
          bind the set in another namespace; check: kubectl get managedcluster {}",
@@ -156,7 +159,7 @@ pub(crate) fn cluster_namespace(set: &str, namespace: &str) -> Denial {
 }
 
 /// An agent labels a certificate request for another cluster. `own` is the agent's cluster, if its user name contains it.
-pub(crate) fn foreign_request(user: &str, own: Option<&str>, name: &str, cluster: &str) -> Denial {
+pub fn foreign_request(user: &str, own: Option<&str>, name: &str, cluster: &str) -> Denial {
     let label = labels::CLUSTER_NAME;
     let remedy = match own {
         Some(own) => format!(

@@ -5,11 +5,12 @@ mod taints;
 mod validate;
 
 pub use mutate::MutateCluster;
+pub use taints::OURS;
 pub use validate::{LONGEST_LEASE, ValidateCluster};
 
 use crate::findings::Faults;
-use crate::object::{Cluster, LONGEST_LIST};
-use crate::{Change, Reason};
+use crate::object::Cluster;
+use crate::{Change, Reason, sentences};
 
 /// Returns true if the stored object is being deleted. The submitted object does not count: the requester could forge it.
 fn is_being_deleted(change: &Change<'_, Cluster<'_>>) -> bool {
@@ -51,7 +52,7 @@ fn lists_too_long(change: &Change<'_, Cluster<'_>>, faults: &mut Faults) {
     ] {
         if is_too_long {
             faults.add(Reason::ListTooLong, || {
-                format!("spec.{field}: Too many: {length}: must have at most {LONGEST_LIST} items")
+                sentences::faults::list_too_long(field, length)
             });
         }
     }

@@ -12,9 +12,11 @@ use serde_json::{Map, Value, json};
 use super::taints::{TimeAdded, times};
 use super::{is_being_deleted, lists_too_long, old_set};
 use crate::answers::Known;
-use crate::display::{Quoted, cut_bytes, first_of};
+use crate::display::{cut_bytes, first_of};
 use crate::findings::Faults;
 use crate::object::{Cluster, Taint};
+use crate::sentences::faults;
+use crate::sentences::warnings::{default_set_unknown, not_in_default_set};
 use crate::{
     Answers, Case, Change, Decision, FeatureGates, Permission, Question, Reason, Rules, Settings,
 };
@@ -77,18 +79,13 @@ impl Rules for MutateCluster {
             DefaultSet::Restore => decision.patch.0.push(label_default(change)),
             DefaultSet::IfPermitted => match answers.to(&join_default()) {
                 Known::Yes(_) => decision.patch.0.push(label_default(change)),
-                Known::No => decision.warnings.push(format!(
-                    "ManagedCluster {} was not put into ManagedClusterSet \"default\": \
-                     user {} may not create managedclustersets/join for it",
-                    Quoted(change.name),
-                    Quoted(change.user)
-                )),
-                Known::Unknown(why) => decision.warnings.push(format!(
-                    "ManagedCluster {} was not put into ManagedClusterSet \"default\": \
-                     cannot find out whether user {} may join it: {why}",
-                    Quoted(change.name),
-                    Quoted(change.user)
-                )),
+                Known::No => decision
+                    .warnings
+                    .push(not_in_default_set(change.name, change.user)),
+                Known::Unknown(why) => {
+                    let warning = default_set_unknown(change.name, change.user, why);
+                    decision.warnings.push(warning);
+                }
             },
         }
         decision
@@ -118,10 +115,7 @@ fn examined_times(
                 refused().map(|(_, taint)| cut_bytes(taint.key.as_str(), 253)),
                 ",",
             );
-            format!(
-                "It is not allowed to set TimeAdded of Taint {}.",
-                Quoted(&keys)
-            )
+            faults::time_added(&keys)
         });
     }
     times

@@ -11,7 +11,7 @@ use crate::object::{Taint, Text};
 
 /// A time that differs from now by at most this number of seconds counts as the gate's own, from an earlier pass over the
 /// same change.
-const OURS: u64 = 5;
+pub const OURS: u64 = 5;
 
 /// The action for a taint's `timeAdded`.
 #[derive(Clone, Debug, PartialEq, Eq)]

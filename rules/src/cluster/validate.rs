@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use berth_api::names;
 use berth_api::reserved::Reservation;
-use berth_api::{labels, names};
 use jiff::Timestamp;
 
 use super::{is_being_deleted, lists_too_long, old_set, takes_acceptance_back};
 use crate::answers::Known;
-use crate::display::Quoted;
 use crate::findings::{Faults, Findings};
 use crate::object::{ClientConfig, Cluster, List, Taint};
 use crate::{
@@ -177,12 +176,8 @@ fn kept_warning(change: &Change<'_, Cluster<'_>>, settings: &Settings) -> Option
         && change.new.spec.hub_accepts_client
         && !is_being_deleted(change);
     let reservation = settings.reservation(change.name)?;
-    (stays && reservation.is_exact()).then(|| {
-        format!(
-            "the name of ManagedCluster {} {reservation}; register the cluster under another name",
-            Quoted(change.name)
-        )
-    })
+    (stays && reservation.is_exact())
+        .then(|| sentences::warnings::reserved_name_kept(change.name, reservation))
 }
 
 /// Returns true if the change adds [`labels::DENY_NOW`] or changes its value. Every requester may remove it: a denial that
@@ -235,7 +230,7 @@ fn faults(change: &Change<'_, Cluster<'_>>) -> Faults {
         let reasons = names::dns1123_label(change.name);
         if !reasons.is_empty() {
             faults.add(Reason::ClusterName, || {
-                format!("metadata.name format is not correct: {}", reasons.join(","))
+                sentences::faults::cluster_name(&reasons.join(","))
             });
         }
     }
@@ -252,9 +247,7 @@ fn faults(change: &Change<'_, Cluster<'_>>) -> Faults {
         && old.and_then(|old| old.lease_duration_seconds) != Some(seconds)
     {
         faults.add(Reason::LeaseDuration, || {
-            format!(
-                "spec.leaseDurationSeconds: Invalid value: {seconds}: must be between 0 and {LONGEST_LEASE}"
-            )
+            sentences::faults::lease_duration(seconds)
         });
     }
     taint_faults(
@@ -277,9 +270,8 @@ fn client_config_faults(
     let ca_bundles: HashSet<_> = old.iter().map(|config| &config.ca_bundle).collect();
     for ClientConfig { url, ca_bundle } in new.iter() {
         if !urls.contains(url) && !url::is_https_with_host(url.as_str()) {
-            // OCM prints the URL in quotes without escapes. Here, all text is escaped.
             faults.add(Reason::ClientConfigUrl, || {
-                format!("url {} is invalid in client configs", Quoted(url.as_str()))
+                sentences::faults::client_config_url(url.as_str())
             });
         }
         if !ca_bundle.is_empty()
@@ -287,10 +279,7 @@ fn client_config_faults(
             && let Some(defect) = ca_bundle::defect(ca_bundle.as_str())
         {
             faults.add(Reason::ClientConfigCaBundle, || {
-                format!(
-                    "caBundle of url {} in client configs {defect}",
-                    Quoted(url.as_str())
-                )
+                sentences::faults::ca_bundle(url.as_str(), defect)
             });
         }
     }
@@ -305,14 +294,11 @@ fn taint_faults(new: &List<Taint<'_>>, old: &List<Taint<'_>>, faults: &mut Fault
         let before = stored.get(&(key, effect)).copied().unwrap_or(0);
         if key.is_empty() && before == 0 {
             faults.add(Reason::Taint, || {
-                "spec.taints: Required value: a taint must have a key".to_owned()
+                sentences::faults::TAINT_WITHOUT_KEY.to_owned()
             });
         } else if times > before.max(1) {
             faults.add(Reason::Taint, || {
-                let (key, effect) = (Quoted(key), Quoted(effect));
-                format!(
-                    "spec.taints: Duplicate value: key {key} with effect {effect}: keep one of them"
-                )
+                sentences::faults::duplicate_taint(key, effect)
             });
         }
     }
@@ -334,18 +320,10 @@ fn warnings(change: &Change<'_, Cluster<'_>>, answers: Answers<'_>, may_join: bo
     let (old, new) = sets(change);
     if old != new && !new.is_empty() {
         match set_exists(new) {
-            None => warnings.push(format!(
-                "label {} has the value {}, which is not a valid name of a ManagedClusterSet",
-                labels::CLUSTER_SET,
-                Quoted(new)
-            )),
+            None => warnings.push(sentences::warnings::impossible_set(new)),
             Some(question) => {
                 if may_join && matches!(answers.to(&question), Known::No) {
-                    warnings.push(format!(
-                        "ManagedClusterSet {} does not exist; until it does, ManagedCluster {} is in no set",
-                        Quoted(new),
-                        Quoted(change.name)
-                    ));
+                    warnings.push(sentences::warnings::missing_set(change.name, new));
                 }
             }
         }
@@ -356,11 +334,7 @@ fn warnings(change: &Change<'_, Cluster<'_>>, answers: Answers<'_>, may_join: bo
         .as_ref()
         .and_then(|old| old.metadata.labels.retired_set.as_ref());
     if retired.is_some() && retired != stored {
-        warnings.push(format!(
-            "label {} is retired and has no effect: use {}",
-            labels::RETIRED_CLUSTER_SET,
-            labels::CLUSTER_SET
-        ));
+        warnings.push(sentences::warnings::retired_label());
     }
     warnings
 }

@@ -13,7 +13,7 @@ use super::collection::{Items, Sequence};
 use super::shape::FromObject;
 
 /// The maximum number of taints, of client configs, and of requirements of a selector.
-pub(crate) const LONGEST_LIST: usize = 1_000;
+pub const LONGEST_LIST: usize = 1_000;
 
 /// A list of an object.
 #[derive(Clone, Debug)]

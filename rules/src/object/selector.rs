@@ -16,7 +16,7 @@ use super::{ClusterSelector, Text};
 use crate::display::Quoted;
 
 /// The maximum number of values of all requirements of a selector together.
-pub(crate) const MOST_VALUES: usize = 10_000;
+pub const MOST_VALUES: usize = 10_000;
 
 /// The size of a selector as submitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
