@@ -1,0 +1,109 @@
+//! What the policies cannot say, and where they say it differently.
+
+use berth_rules::Reason;
+
+/// A part of the rules that no policy covers.
+#[derive(Clone, Copy, Debug)]
+pub struct NotInCel {
+    /// The part.
+    pub what: &'static str,
+    /// Its reason, if the part is all of it.
+    pub reason: Option<Reason>,
+    /// Why CEL cannot say it, and what else covers it.
+    pub why: &'static str,
+    /// The webhook of the mode `with-webhook` covers it.
+    pub in_webhook: bool,
+}
+
+/// What no policy covers.
+pub const NOT_IN_CEL: [NotInCel; 5] = [
+    NotInCel {
+        what: "acceptance while the cluster's namespace is terminating",
+        reason: Some(Reason::NamespaceTerminating),
+        why: "a policy cannot read a namespace by a computed name; the controller gives such a cluster nothing until the namespace is gone",
+        in_webhook: true,
+    },
+    NotInCel {
+        what: "acceptance while the cluster's namespace holds ManagedClusterSetBindings",
+        reason: Some(Reason::BindingsHeld),
+        why: "a policy cannot read other objects by a computed name; the controller gives such a cluster nothing until they are deleted",
+        in_webhook: true,
+    },
+    NotInCel {
+        what: "CA bundles with a PEM block of a certificate that does not parse",
+        reason: None,
+        why: "CEL has no X.509; whoever uses the bundle finds out",
+        in_webhook: true,
+    },
+    NotInCel {
+        what: "names with a reserved prefix whose namespace is the cluster's already",
+        reason: None,
+        why: "a policy cannot read a namespace by a computed name; such a cluster stays, but cannot be accepted again",
+        in_webhook: true,
+    },
+    NotInCel {
+        what: "the warning that a ManagedClusterSet does not exist",
+        reason: None,
+        why: "a policy cannot ask if an object exists",
+        in_webhook: false,
+    },
+];
+
+/// Where the answers of policies and of the gate differ, as sentences for the documentation.
+pub const DIFFERENCES: [&str; 8] = [
+    "Malformed objects are refused with the code 422 (`Invalid`) instead of 400 (`BadRequest`): policies have no other code.",
+    "A message has one line. What the gate writes on several lines is joined by `; `.",
+    "Messages and warnings begin with the API server's words, which name the policy and its binding.",
+    "Text with characters that cannot be printed is not shown escaped; its size is shown instead. Long text is cut at 253 \
+     characters, not bytes.",
+    "Of more than 20 faults, the gate counts those left out without repetitions among the first 20.",
+    "Where a namespace belongs to a cluster that the hub has just accepted, a ManagedClusterSetBinding is refused as soon as the \
+     controller has made the cluster's RoleBindings there.",
+    "A question that the authorizer cannot answer refuses the write, as a denial.",
+    "What the API server itself refuses, such as a field of another type, is refused in its words.",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, policies};
+
+    /// A part of the message of each reason that a policy gives.
+    fn words(reason: Reason) -> Option<&'static str> {
+        Some(match reason {
+            Reason::ClusterName => "metadata.name format is not correct: ",
+            Reason::ReservedName => "is reserved: ",
+            Reason::ClientConfigUrl => " is invalid in client configs",
+            Reason::ClientConfigCaBundle => " in client configs holds no PEM block",
+            Reason::LeaseDuration => "spec.leaseDurationSeconds: Invalid value: ",
+            Reason::Taint => "spec.taints: Duplicate value: key ",
+            Reason::TaintTimeAdded => "It is not allowed to set TimeAdded of Taint ",
+            Reason::WidenSet => " cannot widen the selector of ManagedClusterSet ",
+            Reason::SetName => ": must be no more than 63 characters, ",
+            Reason::SetSelector => "labelSelector: Required value: ",
+            Reason::ListTooLong => ": must have at most 1000 items",
+            Reason::BindingName => "must have the same name as the target ManagedClusterSet",
+            Reason::Accept => " cannot update the HubAcceptsClient field",
+            Reason::Join => " cannot add/remove a ManagedCluster to/from ManagedClusterSet ",
+            Reason::Bind => " is not allowed to bind cluster set ",
+            Reason::ClusterNamespace => " belongs to the accepted ManagedCluster ",
+            Reason::ForeignRequest => " cannot file a request for ManagedCluster ",
+            Reason::NamespaceTerminating | Reason::BindingsHeld => return None,
+        })
+    }
+
+    #[test]
+    fn every_reason_has_a_policy_or_a_row_that_says_why_not() {
+        let printed = serde_json::to_string(&policies(&Options::default())).unwrap();
+        for reason in Reason::ALL {
+            let excused = NOT_IN_CEL.iter().any(|row| row.reason == Some(reason));
+            match words(reason) {
+                Some(words) => {
+                    assert!(printed.contains(words), "{reason:?}: {words}");
+                    assert!(!excused, "{reason:?}");
+                }
+                None => assert!(excused, "{reason:?}"),
+            }
+        }
+    }
+}
