@@ -50,6 +50,9 @@ manifests! {
     BINDING_VALIDATORS = "registrations/managedclustersetbindingvalidators.yaml";
     REQUEST_VALIDATORS = "registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml";
 
+    POLICIES = "policies/policies.yaml";
+    POLICIES_WITH_WEBHOOK = "policies/with-webhook/policies.yaml";
+
     BOOTSTRAP_NAMESPACE = "bootstrap/namespace.yaml";
     BOOTSTRAP_ACCOUNT = "bootstrap/service-account.yaml";
     BOOTSTRAP_ROLE = "bootstrap/cluster-role.yaml";

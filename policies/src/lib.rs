@@ -27,7 +27,7 @@ mod template;
 
 pub use coverage::{DIFFERENCES, NOT_IN_CEL};
 pub use guard::Guard;
-pub use options::{Action, Kubernetes, Mode, Options, TooOld};
+pub use options::{Action, HUB_NAMESPACE, Kubernetes, Mode, Options, TooOld};
 pub use policy::{Binding, Document, Policy};
 
 use template::Template;

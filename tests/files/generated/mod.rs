@@ -4,6 +4,7 @@
 
 mod denials;
 mod help;
+mod policies;
 mod security;
 
 use std::fs;
@@ -113,4 +114,24 @@ async fn every_message_is_documented() {
 #[test]
 fn the_commands_are_documented() {
     assert_generated("docs/commands.md", &help::page());
+}
+
+#[test]
+fn the_policies_in_manifests_are_those_of_the_rules() {
+    for (path, flags) in [
+        ("manifests/policies/policies.yaml", &[][..]),
+        (
+            "manifests/policies/with-webhook/policies.yaml",
+            &["--mode=with-webhook"],
+        ),
+    ] {
+        assert_generated(path, &policies::printed(flags));
+    }
+}
+
+#[test]
+fn policies_and_registrations_have_the_same_conditions() {
+    for (path, guard) in policies::REGISTRATIONS {
+        assert_generated(path, &policies::with_condition(path, guard));
+    }
 }
