@@ -61,7 +61,8 @@ pub struct Installed {
     pub policy: PolicyName,
     /// Its effect.
     pub state: State,
-    /// The differences from what this version prints, as sentences.
+    /// The differences from what this version prints, as sentences. A policy that is audited has one if it was printed to
+    /// refuse.
     pub differences: Vec<String>,
 }
 
@@ -226,22 +227,27 @@ impl Stored {
         let Some(binding) = self.bindings.get(name) else {
             return row(State::Unbound, differences);
         };
-        // Not a difference, but a state of its own.
-        let actions = &printed.binding["spec"]["validationActions"][0];
+        // Of a mutating policy both are null.
+        let action = &printed.binding["spec"]["validationActions"][0];
+        let actions = &binding["spec"]["validationActions"];
         let mut as_bound = printed.binding.clone();
-        if !actions.is_null() {
-            as_bound["spec"]["validationActions"] = binding["spec"]["validationActions"].clone();
+        if !action.is_null() {
+            // Other actions than the printed one are a state of their own.
+            as_bound["spec"]["validationActions"] = actions.clone();
         }
         differences.extend(self::differences("its binding", &as_bound, binding));
-        let stored = binding["spec"]["validationActions"].as_array();
-        let has_effect = stored.is_none_or(|stored| stored.contains(actions))
-            && *actions != Action::Audit.as_str();
-        let state = match (differences.is_empty(), has_effect) {
-            (false, _) => State::Changed,
-            (true, true) => State::Enforced,
-            (true, false) => State::Audited,
-        };
-        row(state, differences)
+        if !differences.is_empty() {
+            return row(State::Changed, differences);
+        }
+        let is_as_printed = actions.as_array().is_none_or(|it| it.contains(action));
+        if !is_as_printed {
+            let difference = format!("spec.validationActions of its binding is {actions}");
+            return row(State::Audited, vec![difference]);
+        }
+        match *action == Action::Audit.as_str() {
+            true => row(State::Audited, Vec::new()),
+            false => row(State::Enforced, Vec::new()),
+        }
     }
 }
 
@@ -329,19 +335,23 @@ fn compare(printed: &Value, stored: &Value, path: &str, paths: &mut Vec<String>)
                 compare(printed, stored, &format!("{path}[{index}]"), paths);
             }
         }
-        _ if printed == stored => {}
+        _ if printed == stored || is_empty(printed) && is_empty(stored) => {}
         _ => paths.push(path.to_owned()),
     }
 }
 
 fn is_default(key: &str, value: &Value) -> bool {
+    let is_it = |(name, default): &(&str, &str)| *name == key && value == default;
+    is_empty(value) || DEFAULTS.iter().any(is_it)
+}
+
+/// Returns true for values that the API server leaves out or fills in.
+fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Object(fields) => fields.is_empty(),
         Value::Array(items) => items.is_empty(),
-        value => DEFAULTS
-            .iter()
-            .any(|(name, default)| *name == key && value == default),
+        _ => false,
     }
 }
 

@@ -205,16 +205,16 @@ fn log(change: &Installed) {
     let differences = change.differences.join("; ");
     match change.state {
         State::Enforced => tracing::info!(policy, state, "an admission policy"),
-        State::Audited => tracing::info!(
+        State::Audited if change.differences.is_empty() => tracing::info!(
             policy,
             state,
             "an admission policy only records what it would refuse"
         ),
-        State::Unbound | State::Missing | State::Changed => tracing::warn!(
+        State::Audited | State::Unbound | State::Missing | State::Changed => tracing::warn!(
             policy,
             state,
             differences,
-            "an admission policy does not decide as this version's: berth policies prints it; docs/operations.md, \
+            "an admission policy does not decide as it should: berth policies prints it; docs/operations.md, \
              BerthAdmissionPolicyGone"
         ),
     }
