@@ -152,9 +152,14 @@ fn objects(options: &Options) -> anyhow::Result<Vec<Value>> {
 
 /// The registration of the webhook beside the policies, if there is one. It has the name of the gate's, so it replaces that.
 fn webhook(options: &Options) -> Option<Value> {
-    if options.mode == Mode::Policies {
-        return None;
+    match options.mode {
+        Mode::Policies => None,
+        Mode::WithWebhook => rest(options),
     }
+}
+
+/// The registration of the webhook that decides what policies cannot decide.
+pub(crate) fn rest(options: &Options) -> Option<Value> {
     let mut registration = CLUSTER_VALIDATORS.documents().into_iter().next()?;
     let webhook = &mut registration["webhooks"][0];
     webhook["clientConfig"]["service"]["namespace"] = json!(options.settings.hub_namespace);

@@ -8,6 +8,8 @@ use berth_certs::served::Chain;
 use berth_lifecycle_core::facts::CertificateRequest;
 use berth_manifests::ShippedWebhook;
 use berth_manifests::webhooks::WEBHOOKS;
+use berth_policies::installed::{Installed, PolicyKind, State, Stored};
+use berth_policies::{Options, UnknownFlag};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -59,6 +61,19 @@ pub(crate) struct Registration {
     pub(crate) webhooks: Vec<Value>,
 }
 
+/// The policies of Berth in the API server.
+#[derive(Clone, Debug)]
+pub(crate) struct Policies {
+    /// The kinds of policies that the API server serves.
+    pub(crate) served: Vec<PolicyKind>,
+    /// The options for which the policies were printed. `None` if there are no policies.
+    pub(crate) options: Option<Options>,
+    /// The flags in their annotations cannot be read.
+    pub(crate) unknown: Option<UnknownFlag>,
+    /// The policies that there are or should be. Empty if there are no policies.
+    pub(crate) installed: Vec<Installed>,
+}
+
 /// The rights of a service account.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
@@ -87,6 +102,7 @@ pub(crate) struct Facts {
     pub(crate) crds: BTreeMap<String, Fact<Option<Value>>>,
     pub(crate) mutating: Fact<Vec<Registration>>,
     pub(crate) validating: Fact<Vec<Registration>>,
+    pub(crate) policies: Fact<Policies>,
     /// The Services that the registrations name, by namespace and name.
     pub(crate) called: BTreeMap<(String, String), Called>,
     /// The certificates at the URLs that the registrations name.
@@ -148,12 +164,52 @@ impl Facts {
             .filter_map(|webhook| Some((*webhook, self.registration(webhook).ok()??)))
     }
 
+    /// Returns true if policies decide what a webhook decides, except what policies cannot decide. A policy that differs from
+    /// the printed one counts: another check reports it.
+    pub(crate) fn are_policies_enough(&self, webhook: &ShippedWebhook) -> bool {
+        let mut concerned = (self.policies.iter())
+            .flat_map(|policies| &policies.installed)
+            .filter(|row| is_about(row, webhook))
+            .peekable();
+        let decides = |row: &Installed| matches!(row.state, State::Enforced | State::Changed);
+        concerned.peek().is_some() && concerned.all(decides)
+    }
+
     /// Returns the Deployment of this name, unless it has 0 replicas.
     pub(crate) fn deployment(&self, name: &str) -> Option<&Deployment> {
         let of_name = |it: &&Deployment| it.metadata.name.as_deref() == Some(name);
         let deployment = self.deployments.as_ref().ok()?.iter().find(of_name)?;
         (deployment.spec.replicas != Some(0)).then_some(deployment)
     }
+}
+
+// === impl Policies ===
+
+impl Policies {
+    /// Compares the stored policies with those that this version prints.
+    pub(crate) fn of(served: Vec<PolicyKind>, stored: &Stored) -> Self {
+        let (options, unknown) = match stored.options() {
+            _ if stored.is_empty() => (None, None),
+            Some(Ok(options)) => (Some(options), None),
+            Some(Err(unknown)) => (Some(Options::default()), Some(unknown)),
+            None => (Some(Options::default()), None),
+        };
+        let installed = options.as_ref().map(|options| stored.compare(options));
+        Self {
+            served,
+            installed: installed.unwrap_or_default(),
+            options,
+            unknown,
+        }
+    }
+}
+
+/// Returns true if a policy decides part of what a webhook decides. Warnings of policies are not decisions.
+pub(crate) fn is_about(row: &Installed, webhook: &ShippedWebhook) -> bool {
+    let short = row.policy.short();
+    let (about, resource) = short.rsplit_once('.').unwrap_or(("", short));
+    let mutates = row.policy.kind == PolicyKind::Mutating;
+    resource == webhook.resource && mutates == webhook.mutates && about != "warnings"
 }
 
 // === impl Registration ===

@@ -6,6 +6,7 @@ mod clusters;
 pub(super) mod crds;
 pub(super) mod hub;
 mod leftovers;
+mod policies;
 mod registrations;
 mod requests;
 mod rights;
@@ -24,6 +25,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     for group in [
         crds::check,
         registrations::check,
+        policies::check,
         services::check,
         certificates::check,
         writes::check,
