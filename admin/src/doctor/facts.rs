@@ -167,12 +167,18 @@ impl Facts {
     /// Returns true if policies decide what a webhook decides, except what policies cannot decide. A policy that differs from
     /// the printed one counts: another check reports it.
     pub(crate) fn are_policies_enough(&self, webhook: &ShippedWebhook) -> bool {
-        let mut concerned = (self.policies.iter())
-            .flat_map(|policies| &policies.installed)
-            .filter(|row| is_about(row, webhook))
-            .peekable();
         let decides = |row: &Installed| matches!(row.state, State::Enforced | State::Changed);
-        concerned.peek().is_some() && concerned.all(decides)
+        self.have_policies_for(webhook) && self.policies_for(webhook).all(decides)
+    }
+
+    /// Returns true if there should be policies that decide what a webhook decides.
+    pub(crate) fn have_policies_for(&self, webhook: &ShippedWebhook) -> bool {
+        self.policies_for(webhook).next().is_some()
+    }
+
+    fn policies_for(&self, webhook: &ShippedWebhook) -> impl Iterator<Item = &Installed> {
+        let all = self.policies.iter().flat_map(|it| &it.installed);
+        all.filter(|row| is_about(row, webhook))
     }
 
     /// Returns the Deployment of this name, unless it has 0 replicas.

@@ -91,7 +91,7 @@ fn not_served(facts: &Facts, policies: &Policies, options: &Options) -> Option<F
 
 fn of_row(facts: &Facts, options: &Options, row: &Installed) -> Option<Finding> {
     let webhook = WEBHOOKS.iter().find(|webhook| is_about(row, webhook));
-    let effect = webhook.map_or("users get no warnings", |it| it.missing.effect);
+    let effect = effect(row, webhook.copied());
     let differences = row.differences.join("; ");
     let message = match row.state {
         State::Enforced => return None,
@@ -123,6 +123,19 @@ fn of_row(facts: &Facts, options: &Options, row: &Installed) -> Option<Finding> 
     };
     let object = FindingObject::new(kind(row), &row.policy.name);
     Some(finding.of(object).remedy(remedy))
+}
+
+/// Returns what happens without this policy, as a clause.
+fn effect(row: &Installed, webhook: Option<&ShippedWebhook>) -> &'static str {
+    match (row.policy.short(), webhook) {
+        (TAINT_TIMES, _) => "taints do not get their times",
+        ("default-set.managedclusters", _) => "clusters do not get the default set",
+        ("namespaces.managedclustersetbindings", _) => {
+            "sets may be bound in the namespaces of accepted clusters, where agents control the bindings"
+        }
+        (_, Some(webhook)) => webhook.missing.effect,
+        (_, None) => "users get no warnings",
+    }
 }
 
 /// Returns true if the webhook is registered for all that it decides, beside the policies.
@@ -233,9 +246,7 @@ mod tests {
             (
                 "unbound",
                 |it| it.set_binding(&name("taint-times.managedclusters"), None),
-                &[
-                    "fault: it has no binding, so it has no effect: clusters do not get the default set",
-                ],
+                &["fault: it has no binding, so it has no effect: taints do not get their times"],
             ),
             (
                 "another action",

@@ -57,8 +57,9 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
                     }
                     None => compare(webhook, &webhook.webhook(), registration, &facts.namespace),
                 },
-                None if facts.are_policies_enough(webhook) => Vec::new(),
-                None => vec![missing(facts, webhook)],
+                // Another check reports policies that do not decide.
+                None if facts.have_policies_for(webhook) => Vec::new(),
+                None => vec![missing(webhook)],
             };
             findings.extend(found.into_iter().map(|it| it.of(object.clone())));
         }
@@ -66,18 +67,14 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-fn missing(facts: &Facts, webhook: &ShippedWebhook) -> Finding {
+fn missing(webhook: &ShippedWebhook) -> Finding {
     let message = format!("it does not exist: {}", webhook.missing.effect);
     let finding = if webhook.missing.is_fault {
         CHECK.fault(message)
     } else {
         CHECK.warning(message)
     };
-    let policies = facts.policies.as_ref().ok();
-    match policies.and_then(|it| it.options.as_ref()) {
-        Some(options) => finding.remedy(super::policies::again(options)),
-        None => finding.remedy(AGAIN),
-    }
+    finding.remedy(AGAIN)
 }
 
 /// Returns the webhook beside policies, if this registration is limited to what policies cannot decide.
@@ -312,7 +309,6 @@ fn rules(shipped: &Value, stored: &Value) -> impl Iterator<Item = Finding> + use
 #[cfg(test)]
 mod tests {
     use berth_manifests::webhooks;
-    use berth_policies::installed::PolicyName;
     use berth_policies::{Mode, Options};
 
     use super::*;
@@ -531,21 +527,14 @@ mod tests {
             });
             assert_eq!(told(&check(&facts), expected), expected, "{sentence}");
         }
-        // A policy that does not exist does not decide.
+        // No policy of Kubernetes 1.35 fills in anything.
         let facts = with(|facts| {
+            facts.mutating = Ok(Vec::new());
             facts.validating = Ok(Vec::new());
-            add_policies(facts, &Options::default(), |stored| {
-                stored.set_policy(&PolicyName::all()[0], None);
-            });
+            let options = Options::of_flags("--kubernetes=1.35").unwrap();
+            add_policies(facts, &options, |_| {});
         });
-        assert_eq!(PolicyName::all()[0].short(), "certificatesigningrequests");
-        let findings = check(&facts);
-        let expected = ["warning: it does not exist: an agent may file"];
-        assert_eq!(told(&findings, &expected), expected);
-        let remedy = findings[0].remedy.as_deref().unwrap();
-        assert!(
-            remedy.starts_with("berth policies --kubernetes=1.36"),
-            "{remedy}"
-        );
+        let expected = ["fault: it does not exist: clusters do not get the default set"];
+        assert_eq!(told(&check(&facts), &expected), expected);
     }
 }

@@ -212,7 +212,7 @@ fn finding(
     by_policies: bool,
 ) -> Option<Finding> {
     let look = match by_policies {
-        true => "a new policy counts after a second: run berth doctor again",
+        true => "see policies; a new policy counts after a second: run berth doctor again",
         false => {
             "see the other findings; kubectl -n open-cluster-management-hub logs \
              deployment/cluster-manager-registration-webhook"
