@@ -30,6 +30,7 @@ mod hub;
 mod in_force;
 mod mutants;
 mod random;
+mod switch;
 mod tables;
 mod users;
 mod write;
