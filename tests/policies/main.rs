@@ -28,6 +28,7 @@ mod differences;
 mod engine;
 mod hub;
 mod in_force;
+mod latency;
 mod mutants;
 mod random;
 mod switch;
