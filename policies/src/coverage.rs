@@ -50,13 +50,15 @@ pub const NOT_IN_CEL: [NotInCel; 5] = [
 ];
 
 /// Where the answers of policies and of the gate differ, as sentences for the documentation.
-pub const DIFFERENCES: [&str; 8] = [
+pub const DIFFERENCES: [&str; 9] = [
     "Malformed objects are refused with the code 422 (`Invalid`) instead of 400 (`BadRequest`): policies have no other code.",
     "A message has one line. What the gate writes on several lines is joined by `; `.",
     "Messages and warnings begin with the API server's words, which name the policy and its binding.",
     "Text with characters that cannot be printed is not shown escaped; its size is shown instead. Long text is cut at 253 \
      characters, not bytes.",
-    "Of more than 20 faults, the gate counts those left out without repetitions among the first 20.",
+    "Of more than 20 faults, the gate counts those left out; a policy may count repeated ones, or not count.",
+    "A change of the selector of a ManagedClusterSet with more than 400 requirements and values counts as widening it: the cost of \
+     the comparison is limited.",
     "Where a namespace belongs to a cluster that the hub has just accepted, a ManagedClusterSetBinding is refused as soon as the \
      controller has made the cluster's RoleBindings there.",
     "A question that the authorizer cannot answer refuses the write, as a denial.",

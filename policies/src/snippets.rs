@@ -120,6 +120,8 @@ snippets! {
     "sets/sideFaults"
     "sets/sideInKeys"
     "sets/sideInPairs"
+    "sets/sideInvalidExpressions"
+    "sets/sideInvalidLabels"
     "sets/sideKeys"
     "sets/sideLabels"
     "sets/sideNeeded"

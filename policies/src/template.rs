@@ -22,6 +22,12 @@ const MOST_FAULTS: usize = 20;
 /// The maximum number of characters of a message. The API server replaces messages of more than 5 KiB.
 const LONGEST_MESSAGE: usize = 4_900;
 
+/// The length of the chunks in which long lists are sorted: the API server charges the square of the length.
+const CHUNK: usize = 100;
+
+/// The maximum number of requirements and values of selectors that are compared. Changes of larger selectors count as wider.
+const MOST_COMPARED: usize = 400;
+
 /// Fills in placeholders, for some options.
 pub(crate) struct Template {
     options: Options,
@@ -85,17 +91,36 @@ impl Template {
                 "({first}.size() > 100 ? strings.quote({first}.substring(0, 100)) + '...' : strings.quote({first}))"
             ),
             "unique" => unique(first),
-            "set" => format!("{}.transformMapEntry(i, x, {{x: true}})", unique(first)),
-            "counts" => counts(first),
-            "part" => format!(
-                "[{}].all(few, [{}].all(many, few.all(x, n, x in many && n <= many[x])))",
-                counts(&format!("{first}.sort()")),
-                counts(&format!("{}.sort()", arguments[1])),
+            "set" => in_chunks(
+                first,
+                "sorted.transformList(i, x, i == 0 || x != sorted[i - 1], x).transformMapEntry(i, x, {x: true})",
             ),
-            "listed" => format!(
-                "[{first}].map(all, all.size() <= {MOST_FAULTS} ? all.distinct().sort()\n\
-                 \x20 : all.slice(0, {MOST_FAULTS}).distinct().sort() + ['... and ' + string(all.size() - {MOST_FAULTS}) + ' more']\n\
-                 ).map(few, few.join('; ')).map(text, text.size() > {LONGEST_MESSAGE} ? text.substring(0, {LONGEST_MESSAGE}) + '...' : text)[0]"
+            "counts" => in_chunks(first, &counts("sorted")),
+            "has" => format!(
+                "[{}].exists(key, {first}.exists(chunk, key in chunk))",
+                arguments[1]
+            ),
+            "count" => format!(
+                "[{}].map(key, {first}.map(chunk, chunk[?key].orValue(0)).sum())[0]",
+                arguments[1]
+            ),
+            "smallSet" => format!("{}.transformMapEntry(i, x, {{x: true}})", unique(first)),
+            "smallCounts" => counts(&format!("{first}.sort()")),
+            "chunks" => in_chunks_of(first, arguments[1], arguments[2]),
+            "part" => format!(
+                "[{}].all(few, [{}].all(many, few.all(part, part.all(x, n, {few} <= {many}))))",
+                in_chunks(first, &counts("sorted")),
+                in_chunks(arguments[1], &counts("sorted")),
+                few = "few.map(chunk, chunk[?x].orValue(0)).sum()",
+                many = "many.map(chunk, chunk[?x].orValue(0)).sum()",
+            ),
+            "listed" => listed(
+                first,
+                &format!("'... and ' + string(all.size() - {MOST_FAULTS}) + ' more'"),
+            ),
+            "listedInPart" => listed(first, "'... and more'"),
+            "first" => format!(
+                "[{first}].map(all, all.size() <= {MOST_FAULTS} ? all : all.slice(0, {MOST_FAULTS} + 1))[0]"
             ),
             "taintId" => taint_id(first),
             "taintText" => format!("{} + '\\n' + {}", taint_id("t"), given_time("t")),
@@ -128,6 +153,7 @@ impl Template {
             "AGENT_PREFIX" => agents::PREFIX.to_owned(),
             "LONGEST_LIST" => LONGEST_LIST.to_string(),
             "MOST_VALUES" => MOST_VALUES.to_string(),
+            "MOST_COMPARED" => MOST_COMPARED.to_string(),
             "LONGEST_LEASE" => LONGEST_LEASE.to_string(),
             "LONGEST_SET_NAME" => faults::LONGEST_SET_NAME.to_string(),
             "LABEL_SELECTOR" => faults::LABEL_SELECTOR.to_owned(),
@@ -236,18 +262,42 @@ fn allowed(permission: &str, name: Option<&str>) -> String {
     checks.join(" ||\n")
 }
 
-/// The sorted list without repetitions. `distinct()` takes quadratic time.
+/// The first faults of a list, sorted and without repetitions, in one line. `more` says that there are others.
+fn listed(faults: &str, more: &str) -> String {
+    format!(
+        "[{faults}].map(all, all.size() <= {MOST_FAULTS} ? all.distinct().sort()\n\
+         \x20 : all.slice(0, {MOST_FAULTS}).distinct().sort() + [{more}]\n\
+         ).map(few, few.join('; ')).map(text, text.size() > {LONGEST_MESSAGE} ? text.substring(0, {LONGEST_MESSAGE}) + '...' : text)[0]"
+    )
+}
+
+/// The sorted list without repetitions. The API server charges the square of the length for `sort()` and `distinct()`.
 fn unique(list: &str) -> String {
     format!(
         "[{list}.sort()].map(sorted, sorted.transformList(i, x, i == 0 || x != sorted[i - 1], x))[0]"
     )
 }
 
-/// How often each item of a sorted list occurs.
+/// How often each item of a sorted list occurs, as a map.
 fn counts(sorted: &str) -> String {
     format!(
         "[{sorted}].map(sorted, [sorted.transformList(i, x, i == 0 || x != sorted[i - 1], i)].map(starts,\n\
          \x20 starts.transformMapEntry(n, i, {{sorted[i]: (n + 1 < starts.size() ? starts[n + 1] : sorted.size()) - i}}))[0])[0]"
+    )
+}
+
+/// A long list of texts as a list of maps, one for each chunk. `map` makes one of a chunk, which is in `sorted`.
+fn in_chunks(list: &str, map: &str) -> String {
+    in_chunks_of(list, "sort()", map)
+}
+
+/// `sort` is the call that sorts a chunk.
+fn in_chunks_of(list: &str, sort: &str, map: &str) -> String {
+    format!(
+        "[{list}].map(all, lists.range((all.size() + {last}) / {CHUNK}).map(c,\n\
+         \x20 [all.slice(c * {CHUNK}, (c + 1) * {CHUNK} < all.size() ? (c + 1) * {CHUNK} : all.size()).{sort}].map(sorted,\n\
+         \x20 {map})[0]))[0]",
+        last = CHUNK - 1
     )
 }
 

@@ -28,6 +28,12 @@ fn old_set<'c>(change: &'c Change<'_, Cluster<'_>>) -> &'c str {
         .map_or("", |old| old.metadata.labels.set())
 }
 
+/// Returns true if the change creates an accepted cluster, or accepts a stored one.
+fn turns_acceptance_on(change: &Change<'_, Cluster<'_>>) -> bool {
+    let accepted = |cluster: &Cluster<'_>| cluster.spec.hub_accepts_client;
+    accepted(&change.new) && !change.old.as_ref().is_some_and(accepted)
+}
+
 /// Returns true if the change withdraws the acceptance. Other parts of such a change must not stop it.
 fn takes_acceptance_back(change: &Change<'_, Cluster<'_>>) -> bool {
     let accepted = |cluster: &Cluster<'_>| cluster.spec.hub_accepts_client;

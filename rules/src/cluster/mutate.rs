@@ -10,7 +10,7 @@ use json_patch::{AddOperation, PatchOperation};
 use serde_json::{Map, Value, json};
 
 use super::taints::{TimeAdded, times};
-use super::{is_being_deleted, lists_too_long, old_set};
+use super::{is_being_deleted, lists_too_long, old_set, turns_acceptance_on};
 use crate::answers::Known;
 use crate::display::{cut_bytes, first_of};
 use crate::findings::Faults;
@@ -18,7 +18,8 @@ use crate::object::{Cluster, Taint};
 use crate::sentences::faults;
 use crate::sentences::warnings::{default_set_unknown, not_in_default_set};
 use crate::{
-    Answers, Case, Change, Decision, FeatureGates, Permission, Question, Reason, Rules, Settings,
+    Answers, Case, Change, Decision, FeatureGates, Operation, Permission, Question, Reason, Rules,
+    Settings,
 };
 
 /// The rules for the defaults of ManagedClusters: the times of taints and the default set, as a patch of only these paths.
@@ -79,6 +80,8 @@ impl Rules for MutateCluster {
             DefaultSet::Restore => decision.patch.0.push(label_default(change)),
             DefaultSet::IfPermitted => match answers.to(&join_default()) {
                 Known::Yes(_) => decision.patch.0.push(label_default(change)),
+                // Agents write often: they are not warned at each write.
+                Known::No | Known::Unknown(_) if !is_left_without_set(change) => {}
                 Known::No => decision
                     .warnings
                     .push(not_in_default_set(change.name, change.user)),
@@ -179,6 +182,14 @@ fn default_set(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Default
     } else {
         DefaultSet::IfPermitted
     }
+}
+
+/// Returns true if the requester must hear that the cluster is in no set: the change creates the cluster, accepts it, or takes
+/// its set away.
+fn is_left_without_set(change: &Change<'_, Cluster<'_>>) -> bool {
+    change.operation() == Operation::Create
+        || turns_acceptance_on(change)
+        || !old_set(change).is_empty()
 }
 
 fn join_default() -> Question {

@@ -6,7 +6,9 @@ use berth_api::names;
 use berth_api::reserved::Reservation;
 use jiff::Timestamp;
 
-use super::{is_being_deleted, lists_too_long, old_set, takes_acceptance_back};
+use super::{
+    is_being_deleted, lists_too_long, old_set, takes_acceptance_back, turns_acceptance_on,
+};
 use crate::answers::Known;
 use crate::findings::{Faults, Findings};
 use crate::object::{ClientConfig, Cluster, List, Taint};
@@ -147,8 +149,7 @@ pub enum Acceptance {
 }
 
 fn acceptance(change: &Change<'_, Cluster<'_>>, gates: FeatureGates) -> Acceptance {
-    let accepted = |cluster: &Cluster<'_>| cluster.spec.hub_accepts_client;
-    if accepted(&change.new) && !change.old.as_ref().is_some_and(accepted) {
+    if turns_acceptance_on(change) {
         Acceptance::TurnedOn
     } else if takes_acceptance_back(change) && !gates.unguarded_denial {
         Acceptance::TurnedOff

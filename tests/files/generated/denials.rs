@@ -532,8 +532,9 @@ async fn warnings(page: &mut String, gate: &Gate) {
             json!({}),
             "dev",
             "A cluster without a set is put into the set `default` if its writer may put it there (feature gate \
-             DefaultClusterSet). Otherwise it stays in no set. Grant `create` on `managedclustersets/join` for `default`, or have \
-             an admin set the label.",
+             DefaultClusterSet). Otherwise it stays in no set. The warning comes when a cluster is created or accepted, and when a \
+             change takes its set away. Grant `create` on `managedclustersets/join` for `default`, or have an admin set the \
+             label.",
         ),
         (
             Webhook::ValidateCluster,

@@ -66,20 +66,23 @@ fn the_crds_in_manifests_are_those_of_the_types() {
         crds::managed_cluster_set(),
         crds::managed_cluster_set_binding(),
     ];
-    for crd in &hub {
-        assert_generated(&format!("manifests/crds/{}", file_name(crd)), &yaml(crd));
-    }
+    // A hub without placement does not need these.
+    let placement = [
+        crds::placement(),
+        crds::placement_decision(),
+        crds::addon_placement_score(),
+    ];
     // On the managed clusters, not on the hub.
-    let claim = crds::cluster_claim();
-    assert_generated(
-        &format!("manifests/crds/agent/{}", file_name(&claim)),
-        &yaml(&claim),
-    );
+    let agent = [crds::cluster_claim()];
 
     for (folder, crds) in [
         ("manifests/crds", &hub[..]),
-        ("manifests/crds/agent", &[claim][..]),
+        ("manifests/crds/placement", &placement[..]),
+        ("manifests/crds/agent", &agent[..]),
     ] {
+        for crd in crds {
+            assert_generated(&format!("{folder}/{}", file_name(crd)), &yaml(crd));
+        }
         let kustomization = serde_json::json!({
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",

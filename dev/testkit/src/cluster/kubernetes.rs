@@ -47,9 +47,10 @@ enum Failure {
 }
 
 impl Kubernetes {
-    pub(crate) async fn start(assets: &Path) -> Self {
+    /// Starts the programs of a folder, with these flags of kube-apiserver besides the usual ones.
+    pub(crate) async fn start(assets: &Path, flags: &[&str]) -> Self {
         for _ in 0..5 {
-            match Self::attempt(assets).await {
+            match Self::attempt(assets, flags).await {
                 Ok(kubernetes) => return kubernetes,
                 Err(Failure::PortTaken) => {}
                 Err(Failure::Other(why)) => panic!("{why}"),
@@ -58,7 +59,7 @@ impl Kubernetes {
         panic!("somebody always takes the ports that were found free");
     }
 
-    async fn attempt(assets: &Path) -> Result<Self, Failure> {
+    async fn attempt(assets: &Path, flags: &[&str]) -> Result<Self, Failure> {
         let folder = TempDir::with_prefix("berth-hub-").unwrap();
         janitor::remove_at_the_end(folder.path());
         let path = |file: &str| folder.path().join(file).display().to_string();
@@ -112,26 +113,30 @@ impl Kubernetes {
             &assets.join("kube-apiserver"),
             folder.path(),
             &[
-                format!("--etcd-servers={client_url}"),
-                "--bind-address=127.0.0.1".to_owned(),
-                "--advertise-address=127.0.0.1".to_owned(),
-                "--endpoint-reconciler-type=none".to_owned(),
-                "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-                format!("--secure-port={port}"),
-                format!("--cert-dir={}", path("apiserver")),
-                format!("--tls-cert-file={}", path("tls.crt")),
-                format!("--tls-private-key-file={}", path("tls.key")),
-                format!("--client-ca-file={}", path("clients-ca.crt")),
-                "--anonymous-auth=false".to_owned(),
-                "--authorization-mode=RBAC".to_owned(),
-                "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-                format!("--service-account-key-file={}", path("accounts.crt")),
-                format!(
-                    "--service-account-signing-key-file={}",
-                    path("accounts.key")
-                ),
-                "--profiling=false".to_owned(),
-            ],
+                vec![
+                    format!("--etcd-servers={client_url}"),
+                    "--bind-address=127.0.0.1".to_owned(),
+                    "--advertise-address=127.0.0.1".to_owned(),
+                    "--endpoint-reconciler-type=none".to_owned(),
+                    "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+                    format!("--secure-port={port}"),
+                    format!("--cert-dir={}", path("apiserver")),
+                    format!("--tls-cert-file={}", path("tls.crt")),
+                    format!("--tls-private-key-file={}", path("tls.key")),
+                    format!("--client-ca-file={}", path("clients-ca.crt")),
+                    "--anonymous-auth=false".to_owned(),
+                    "--authorization-mode=RBAC".to_owned(),
+                    "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+                    format!("--service-account-key-file={}", path("accounts.crt")),
+                    format!(
+                        "--service-account-signing-key-file={}",
+                        path("accounts.key")
+                    ),
+                    "--profiling=false".to_owned(),
+                ],
+                flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            ]
+            .concat(),
         );
         let url = format!("https://127.0.0.1:{port}");
         let admin = users.client("setup", &["system:masters"], &[], DAY, now);

@@ -97,13 +97,18 @@ impl Cluster {
         Self::with(Server::Devhub(Devhub::start(options).await))
     }
 
+    /// A new real hub, with these flags of kube-apiserver besides the usual ones; `None` if its programs are not named.
+    pub async fn start_kubernetes(flags: &[&str]) -> Option<Self> {
+        crypto_provider();
+        let kubernetes = Kubernetes::start(&assets()?, flags).await;
+        Some(Self::with(Server::Kubernetes(Box::new(kubernetes))))
+    }
+
     async fn start() -> Self {
         crypto_provider();
-        match assets() {
+        match Self::start_kubernetes(&[]).await {
             None => Self::start_devhub(Options::default()).await,
-            Some(assets) => Self::with(Server::Kubernetes(Box::new(
-                Kubernetes::start(&assets).await,
-            ))),
+            Some(cluster) => cluster,
         }
     }
 

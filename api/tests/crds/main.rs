@@ -1,5 +1,7 @@
 //! Compares our CRDs with facts about OCM's, so that either can replace the other on a running hub.
 
+mod placement;
+
 use berth_api::crds::{
     all, cluster_claim, managed_cluster, managed_cluster_set, managed_cluster_set_binding,
 };
@@ -60,6 +62,23 @@ fn names_scopes_versions_and_columns_are_those_of_ocm() {
         ],
         ["Age", "date", ".metadata.creationTimestamp"],
     ]);
+    let placement = json!([
+        [
+            "Succeeded",
+            "string",
+            ".status.conditions[?(@.type==\"PlacementSatisfied\")].status"
+        ],
+        [
+            "Reason",
+            "string",
+            ".status.conditions[?(@.type==\"PlacementSatisfied\")].reason"
+        ],
+        [
+            "SelectedClusters",
+            "integer",
+            ".status.numberOfSelectedClusters"
+        ],
+    ]);
     let rows = [
         (
             "ManagedCluster",
@@ -85,6 +104,33 @@ fn names_scopes_versions_and_columns_are_those_of_ocm() {
             json!(["mclsetbinding", "mclsetbindings"]),
             "Namespaced",
             "v1beta2",
+            true,
+            json!([]),
+        ),
+        (
+            "Placement",
+            "placement",
+            Value::Null,
+            "Namespaced",
+            "v1beta1",
+            true,
+            placement,
+        ),
+        (
+            "PlacementDecision",
+            "placementdecision",
+            Value::Null,
+            "Namespaced",
+            "v1beta1",
+            true,
+            json!([]),
+        ),
+        (
+            "AddOnPlacementScore",
+            "addonplacementscore",
+            Value::Null,
+            "Namespaced",
+            "v1alpha1",
             true,
             json!([]),
         ),

@@ -1,5 +1,7 @@
 //! Stored objects are read, and written back without loss of known fields.
 
+mod placement;
+
 use berth_api::cluster::{ManagedClusterStatus, TaintEffect};
 use berth_api::cluster_set::SelectorType;
 use berth_api::{ClusterClaim, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};

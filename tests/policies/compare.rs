@@ -1,0 +1,132 @@
+//! Responses in a form that can be compared.
+
+use berth_testkit::cluster::http::Answer;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::differences;
+use crate::engine::Engine;
+use crate::write::Write;
+
+/// The time in seconds by which the clocks of two responses may differ.
+const CLOSE: u64 = 5;
+
+/// A response, without what differs between any two responses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub code: u16,
+    /// The author of a refusal.
+    pub author: Author,
+    /// The message of a refusal, without the words of the API server before it.
+    pub message: String,
+    /// The warnings, without the words of the API server before them.
+    pub warnings: Vec<String>,
+    /// The object as it would be stored.
+    pub object: Value,
+}
+
+/// The author of a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// The write was admitted.
+    None,
+    /// The gate, or a policy.
+    Engine,
+    /// The API server itself, in its own words.
+    ApiServer,
+}
+
+/// What is equal, and how.
+#[derive(Debug)]
+pub enum Comparison {
+    /// Equal after the effects of these documented differences were removed.
+    Equal(Vec<&'static str>),
+    /// A difference that is not documented.
+    Different(String),
+}
+
+impl Outcome {
+    /// The outcome of a response.
+    pub fn of(answer: &Answer, engine: &Engine) -> Self {
+        let is_admitted = answer.code < 300;
+        let message = answer.body["message"].as_str().unwrap_or_default();
+        let between = match engine {
+            Engine::Gate => " denied the request: ",
+            Engine::Policies | Engine::Mutant { .. } => " denied request: ",
+        };
+        let (author, message) = match message.split_once(between) {
+            _ if is_admitted => (Author::None, ""),
+            Some((_, message)) => (Author::Engine, message),
+            None => (Author::ApiServer, message),
+        };
+        let warnings = answer.warnings.iter().map(|warning| {
+            let words = warning.strip_prefix("Validation failed for ValidatingAdmissionPolicy ");
+            let own = words.and_then(|words| words.split_once("': "));
+            own.map_or(&**warning, |(_, own)| own).to_owned()
+        });
+        Self {
+            code: answer.code,
+            author,
+            message: message.to_owned(),
+            warnings: warnings.collect(),
+            object: match is_admitted {
+                true => comparable(answer.body.clone(), Timestamp::now()),
+                false => Value::Null,
+            },
+        }
+    }
+
+    /// In short: `allow`, or the code of the gate; then `~` and the number of warnings.
+    pub fn short(&self) -> String {
+        let code = match (self.code, self.author) {
+            (..300, _) => "allow".to_owned(),
+            (code, Author::ApiServer) => format!("{code} by the API server"),
+            (code, _) => code.to_string(),
+        };
+        match self.warnings.len() {
+            0 => code,
+            warnings => format!("{code} ~{warnings}"),
+        }
+    }
+}
+
+/// Compares the outcomes of a write.
+pub fn compare(write: &Write, gate: &Outcome, policies: &Outcome) -> Comparison {
+    let (mut ours, mut theirs) = (gate.clone(), policies.clone());
+    let recognised: Vec<_> = differences::ALL
+        .iter()
+        .filter(|difference| (difference.remove)(write, &mut ours, &mut theirs))
+        .map(|difference| difference.name)
+        .collect();
+    if ours == theirs {
+        return Comparison::Equal(recognised);
+    }
+    Comparison::Different(format!(
+        "gate:     {gate:?}\npolicies: {policies:?}\nrecognised: {recognised:?}\nwrite: {}",
+        write.replay()
+    ))
+}
+
+/// The object without what the API server makes up, and with `now` for times near now.
+fn comparable(mut object: Value, now: Timestamp) -> Value {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        for field in ["uid", "creationTimestamp", "resourceVersion"] {
+            metadata.remove(field);
+        }
+        let entries = metadata.get_mut("managedFields");
+        for entry in entries.and_then(Value::as_array_mut).into_iter().flatten() {
+            entry.as_object_mut().unwrap().remove("time");
+        }
+    }
+    let taints = object["spec"]["taints"].as_array_mut();
+    for taint in taints.into_iter().flatten() {
+        let time = &mut taint["timeAdded"];
+        let parsed = time
+            .as_str()
+            .and_then(|time| time.parse::<Timestamp>().ok());
+        if parsed.is_some_and(|it| now.as_second().abs_diff(it.as_second()) <= CLOSE) {
+            *time = "now".into();
+        }
+    }
+    object
+}

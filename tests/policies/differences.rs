@@ -1,0 +1,347 @@
+//! The documented differences between the gate and the policies, each recognised as narrowly as possible.
+//!
+//! They are the rows of `NOT_IN_CEL` and `DIFFERENCES` of `berth-policies`. Each must have a case, so that none is stale. One row
+//! cannot have one here: a question that the authorizer cannot answer.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use crate::compare::{Author, Outcome};
+use crate::tables::PREFIXED_WITH_NAMESPACE;
+use crate::write::Write;
+
+/// A documented difference.
+pub struct Difference {
+    pub name: &'static str,
+    /// Removes the difference from the outcomes of the gate and of the policies, and returns true if it was there.
+    pub remove: fn(&Write, &mut Outcome, &mut Outcome) -> bool,
+}
+
+/// All of them, in the order in which they are removed.
+pub const ALL: &[Difference] = &[
+    Difference {
+        name: "the API server's own words",
+        remove: own_words,
+    },
+    Difference {
+        name: "warnings beside a refusal of content or name",
+        remove: warnings_beside_a_refusal,
+    },
+    Difference {
+        name: "acceptance while the namespace is terminating",
+        remove: namespace_terminating,
+    },
+    Difference {
+        name: "acceptance while the namespace holds bindings",
+        remove: bindings_held,
+    },
+    Difference {
+        name: "a namespace of a cluster that the hub has just accepted",
+        remove: just_accepted,
+    },
+    Difference {
+        name: "a reserved prefix of a cluster that has its namespace",
+        remove: prefix_with_namespace,
+    },
+    Difference {
+        name: "CA bundles that do not parse",
+        remove: ca_bundles,
+    },
+    Difference {
+        name: "the warning that a set does not exist",
+        remove: missing_set,
+    },
+    Difference {
+        name: "400 and 422",
+        remove: codes,
+    },
+    Difference {
+        name: "messages of several lines",
+        remove: lines,
+    },
+    Difference {
+        name: "more than 20 faults",
+        remove: many_faults,
+    },
+    Difference {
+        name: "text that cannot be printed",
+        remove: unprintable,
+    },
+    Difference {
+        name: "long text",
+        remove: long_text,
+    },
+];
+
+/// How often each difference was seen.
+static SEEN: Mutex<BTreeMap<&'static str, usize>> = Mutex::new(BTreeMap::new());
+
+/// Counts these differences.
+pub fn count(names: &[&'static str]) {
+    let mut seen = SEEN.lock().unwrap();
+    for name in names {
+        *seen.entry(name).or_default() += 1;
+    }
+}
+
+/// How often each difference was seen until now.
+pub fn seen() -> BTreeMap<&'static str, usize> {
+    let seen = SEEN.lock().unwrap();
+    let number = |difference: &Difference| seen.get(difference.name).copied().unwrap_or(0);
+    ALL.iter()
+        .map(|difference| (difference.name, number(difference)))
+        .collect()
+}
+
+/// What the API server refuses with the policies, another webhook than the validating one may have refused before.
+fn own_words(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    let is_found = policies.author == Author::ApiServer && policies.code == 422 && gate.code == 400;
+    if is_found {
+        *gate = policies.clone();
+    }
+    is_found
+}
+
+/// Each policy is evaluated, also after another has refused. The gate warns only beside a denial.
+fn warnings_beside_a_refusal(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    let is_refusal = gate.code == 400 || gate.message.contains(" is forbidden: the name ");
+    let is_part = gate.warnings.len() < policies.warnings.len()
+        && gate
+            .warnings
+            .iter()
+            .all(|warning| policies.warnings.contains(warning));
+    let is_found = is_refusal && gate.code >= 400 && policies.code >= 400 && is_part;
+    if is_found {
+        policies.warnings = gate.warnings.clone();
+    }
+    is_found
+}
+
+fn namespace_terminating(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    without_line(gate, policies, |line| {
+        line.contains(" is terminating: wait until it is gone, then accept again")
+    })
+}
+
+fn bindings_held(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    without_line(gate, policies, |line| {
+        line.contains(" holds ManagedClusterSetBindings, and would become")
+    })
+}
+
+/// Only where the hub has no RoleBinding of the cluster yet.
+fn just_accepted(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    write.object["metadata"]["namespace"] == crate::tables::JUST_ACCEPTED
+        && without_line(gate, policies, |line| {
+            line.contains(" belongs to the accepted ManagedCluster ")
+        })
+}
+
+/// The policies refuse it, the gate does not.
+fn prefix_with_namespace(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    write.object["metadata"]["name"] == PREFIXED_WITH_NAMESPACE
+        && without_line(policies, gate, |line| line.contains(" is reserved: "))
+}
+
+/// The policies admit rubbish in a PEM block, and describe what is no PEM block in other words.
+fn ca_bundles(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    const WORDS: &str = "holds no PEM block";
+    let lines: Vec<_> = gate.message.split('\n').map(str::to_owned).collect();
+    let mut kept = Vec::new();
+    let mut is_found = false;
+    for line in &lines {
+        let other = ["is not base64", "holds no certificate that parses"]
+            .iter()
+            .find(|words| line.starts_with("caBundle of url ") && line.ends_with(**words));
+        let Some(words) = other else {
+            kept.push(line.clone());
+            continue;
+        };
+        is_found = true;
+        let said = line.replace(words, WORDS);
+        if policies.message.contains(&said) {
+            kept.push(said);
+        }
+    }
+    if is_found {
+        keep(gate, policies, &kept);
+    }
+    is_found
+}
+
+fn missing_set(_: &Write, gate: &mut Outcome, _: &mut Outcome) -> bool {
+    let before = gate.warnings.len();
+    let is_missing = |warning: &String| {
+        warning.starts_with("ManagedClusterSet ")
+            && warning.contains(" does not exist; until it does, ManagedCluster ")
+    };
+    gate.warnings.retain(|warning| !is_missing(warning));
+    gate.warnings.len() < before
+}
+
+fn codes(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    let are_ours = gate.author == Author::Engine && policies.author == Author::Engine;
+    let is_found = are_ours && gate.code == 400 && policies.code == 422;
+    if is_found {
+        gate.code = 422;
+    }
+    is_found
+}
+
+fn lines(_: &Write, gate: &mut Outcome, _: &mut Outcome) -> bool {
+    let is_found = gate.message.contains('\n');
+    gate.message = gate.message.replace('\n', "; ");
+    is_found
+}
+
+/// The gate counts the faults after the first 20 different ones, the policies those after the first 20.
+fn many_faults(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    let faults = |message: &str| {
+        let (listed, more) = message.rsplit_once("; ... and ")?;
+        more.ends_with(" more")
+            .then(|| listed.split("; ").map(str::to_owned).collect::<Vec<_>>())
+    };
+    let (Some(listed), Some(by_policies)) = (faults(&gate.message), faults(&policies.message))
+    else {
+        return false;
+    };
+    let is_found = gate.message != policies.message
+        && listed.len() == 20
+        && by_policies.len() < 20
+        && by_policies.iter().all(|fault| listed.contains(fault));
+    if is_found {
+        policies.message = gate.message.clone();
+    }
+    is_found
+}
+
+/// Text with characters that CEL cannot escape.
+fn unprintable(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    replaced(gate, policies, |shown, by_policies| {
+        by_policies.starts_with('(')
+            && by_policies.ends_with(" bytes, not printable)")
+            && shown.starts_with('"')
+            && shown.contains('\\')
+    })
+}
+
+/// Text that is cut: after 253 bytes as shown, or after 253 characters.
+fn long_text(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    replaced(gate, policies, |shown, by_policies| {
+        let stem = |text: &str| {
+            text.split("\"... (")
+                .next()
+                .unwrap()
+                .trim_end_matches('"')
+                .to_owned()
+        };
+        let (shown_stem, by_policies_stem) = (stem(shown), stem(by_policies));
+        (shown.ends_with(" bytes)") || by_policies.ends_with(" bytes)"))
+            && (by_policies_stem.starts_with(&shown_stem)
+                || shown_stem.starts_with(&by_policies_stem))
+    })
+}
+
+/// Takes over the words of the gate where both messages, or both warnings, differ in quoted text only, and the quoted texts are as wanted.
+fn replaced(
+    gate: &Outcome,
+    policies: &mut Outcome,
+    is_wanted: impl Fn(&str, &str) -> bool + Copy,
+) -> bool {
+    let mut is_found = false;
+    if gate.warnings.len() == policies.warnings.len() {
+        for (ours, theirs) in gate.warnings.iter().zip(&mut policies.warnings) {
+            is_found |= replaced_in(ours, theirs, is_wanted);
+        }
+    }
+    is_found | replaced_in(&gate.message, &mut policies.message, is_wanted)
+}
+
+fn replaced_in(ours: &str, theirs: &mut String, is_wanted: impl Fn(&str, &str) -> bool) -> bool {
+    let (a, b) = (quotations(ours), quotations(theirs));
+    let plain = |parts: &[(bool, String)]| -> Vec<_> {
+        let plain = parts.iter().filter(|(is_quoted, _)| !is_quoted);
+        plain.map(|(_, text)| text.clone()).collect()
+    };
+    let is_found = ours != *theirs
+        && a.len() == b.len()
+        && plain(&a) == plain(&b)
+        && a.iter()
+            .zip(&b)
+            .all(|(a, b)| a == b || is_wanted(&a.1, &b.1));
+    if is_found {
+        ours.clone_into(theirs);
+    }
+    is_found
+}
+
+/// Splits a message into plain text and quoted text. Quoted text includes the mark that it was cut, and `(N bytes, not printable)`.
+fn quotations(message: &str) -> Vec<(bool, String)> {
+    let mut parts = Vec::new();
+    let mut rest = message;
+    let mut plain = String::new();
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '"' => quoted_length(rest),
+            '(' => rest
+                .split_once(" bytes, not printable)")
+                .filter(|(number, _)| number[1..].bytes().all(|b| b.is_ascii_digit()))
+                .map(|(number, _)| number.len() + " bytes, not printable)".len()),
+            _ => None,
+        };
+        let Some(length) = length else {
+            plain.push(c);
+            rest = &rest[c.len_utf8()..];
+            continue;
+        };
+        parts.push((false, std::mem::take(&mut plain)));
+        parts.push((true, rest[..length].to_owned()));
+        rest = &rest[length..];
+    }
+    parts.push((false, plain));
+    parts
+}
+
+/// The length of the quoted text at the beginning, with the mark that it was cut.
+fn quoted_length(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    let end = text[1..].char_indices().find_map(|(at, c)| {
+        let is_end = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        is_end.then_some(at + 2)
+    })?;
+    let mark = text[end..]
+        .strip_prefix("... (")
+        .and_then(|mark| mark.find(" bytes)"));
+    Some(match mark {
+        Some(at) => end + "... (".len() + at + " bytes)".len(),
+        None => end,
+    })
+}
+
+/// Removes lines of the one's message. If no line is left, the one would have admitted the write, as the other does.
+fn without_line(one: &mut Outcome, other: &mut Outcome, is_removed: impl Fn(&str) -> bool) -> bool {
+    let all: Vec<_> = one.message.split('\n').collect();
+    let kept: Vec<_> = all
+        .iter()
+        .filter(|line| !is_removed(line))
+        .map(|line| (*line).to_owned())
+        .collect();
+    if one.author != Author::Engine || kept.len() == all.len() {
+        return false;
+    }
+    keep(one, other, &kept);
+    true
+}
+
+fn keep(one: &mut Outcome, other: &Outcome, kept: &[String]) {
+    if kept.is_empty() {
+        let warnings = std::mem::take(&mut one.warnings);
+        *one = Outcome {
+            warnings,
+            ..other.clone()
+        };
+    } else {
+        one.message = kept.join("\n");
+    }
+}
