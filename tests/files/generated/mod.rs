@@ -2,6 +2,7 @@
 //!
 //! To write them: `BERTH_GENERATE=1 cargo test --test files generated`.
 
+mod coverage;
 mod denials;
 mod help;
 mod policies;
@@ -112,6 +113,11 @@ fn the_roles_that_all_agents_share_are_those_of_the_lifecycle() {
 #[tokio::test]
 async fn every_message_is_documented() {
     assert_generated("docs/denials.md", &denials::page().await);
+}
+
+#[test]
+fn what_policies_do_not_cover_is_documented() {
+    assert_generated("docs/policies.md", &coverage::page());
 }
 
 #[test]
