@@ -7,10 +7,6 @@ use crate::manifests::overlays::{CONTROLLER, GATE, args, build, given};
 
 const ACCOUNT: &str = "berth-registration-controller-sa";
 
-fn say_skipped() {
-    eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
-}
-
 fn count(objects: &[Value], is_it: impl Fn(&Value) -> bool) -> usize {
     objects.iter().filter(|it| is_it(it)).count()
 }
@@ -24,7 +20,8 @@ fn is_of_policies(object: &Value) -> bool {
 fn without_a_gate_nothing_of_it_is_left() {
     let (Some(objects), Some(base)) = (build("manifests/overlays/policies"), build("manifests"))
     else {
-        return say_skipped();
+        eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
+        return;
     };
     let both = 2 * PolicyName::all().len();
     assert_eq!(count(&objects, is_of_policies), both);
@@ -56,7 +53,8 @@ fn without_a_gate_nothing_of_it_is_left() {
 #[test]
 fn without_a_gate_nobody_is_alerted_to_its_absence() {
     let Some(objects) = build("manifests/overlays/policies/monitoring") else {
-        return say_skipped();
+        eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
+        return;
     };
     let of_kind = |kind: &str| -> Vec<&Value> {
         let of_kind = objects.iter().filter(|it| it["kind"] == kind);
@@ -75,7 +73,8 @@ fn without_a_gate_nobody_is_alerted_to_its_absence() {
 #[test]
 fn beside_policies_one_webhook_is_left_on_which_no_write_depends() {
     let Some(objects) = build("manifests/overlays/policies-with-webhook") else {
-        return say_skipped();
+        eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
+        return;
     };
     assert_eq!(count(&objects, is_of_policies), 2 * PolicyName::all().len());
     let registrations: Vec<_> = objects

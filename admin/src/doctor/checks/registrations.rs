@@ -476,8 +476,13 @@ mod tests {
             all[0].webhooks = vec![rest];
         };
         // (sentence, what is done, what is found)
-        type Change = fn(&mut Facts);
-        let ocms: Change = |facts| {
+        type Row = (
+            &'static str,
+            fn(&mut Facts),
+            fn(&mut Value),
+            &'static [&'static str],
+        );
+        let ocms: fn(&mut Facts) = |facts| {
             let deployment = serde_json::from_value(json!({
                 "metadata": {"name": installation::OCMS_CONTROLLER},
                 "spec": {"template": {"spec": {"containers": [{"args": ["/registration"]}]}}},
@@ -488,7 +493,7 @@ mod tests {
                 .unwrap()
                 .push(deployment.unwrap());
         };
-        let table: [(&str, Change, fn(&mut Value), &[&str]); 5] = [
+        let table: [Row; 5] = [
             ("as printed", |_| {}, |_| {}, &[]),
             (
                 "failing closed",
