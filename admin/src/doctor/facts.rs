@@ -181,6 +181,25 @@ impl Facts {
         all.filter(|row| is_about(row, webhook))
     }
 
+    /// Returns true if no write depends on the gate: policies decide, and every registration of the gate fails open.
+    pub(crate) fn is_gate_optional(&self) -> bool {
+        let mut registered = self.registered().peekable();
+        let fails_open = |it: &Registration| {
+            let mut webhooks = it.webhooks.iter();
+            webhooks.all(|webhook| webhook["failurePolicy"] == "Ignore")
+        };
+        registered.peek().is_some()
+            && registered.all(|(webhook, it)| fails_open(it) && self.are_policies_enough(webhook))
+    }
+
+    /// Returns what happens if the gate cannot be called, as a predicate of the API server.
+    pub(crate) fn without_gate(&self) -> &'static str {
+        match self.is_gate_optional() {
+            true => "does not have checked what policies do not cover",
+            false => "refuses all writes that the registrations cover",
+        }
+    }
+
     /// Returns the Deployment of this name, unless it has 0 replicas.
     pub(crate) fn deployment(&self, name: &str) -> Option<&Deployment> {
         let of_name = |it: &&Deployment| it.metadata.name.as_deref() == Some(name);

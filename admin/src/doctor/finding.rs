@@ -226,6 +226,12 @@ impl Finding {
         self
     }
 
+    /// A fault becomes a warning.
+    pub(crate) fn eased(mut self) -> Self {
+        self.severity = self.severity.max(Severity::Warning);
+        self
+    }
+
     pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self

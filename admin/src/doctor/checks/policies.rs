@@ -442,4 +442,43 @@ mod tests {
         ];
         assert_eq!(told(&check(&facts), &expected), expected);
     }
+
+    #[test]
+    fn a_gate_on_which_no_write_depends_is_no_fault() {
+        let options = Options::of_flags("--mode=with-webhook").unwrap();
+        let rest = |facts: &mut Facts, failure_policy: &str| {
+            let mut rest = crate::policies::rest(&options).unwrap();
+            let webhook = &mut rest["webhooks"][0];
+            webhook["failurePolicy"] = json!(failure_policy);
+            facts.mutating = Ok(Vec::new());
+            let all = facts.validating.as_mut().unwrap();
+            let webhook = webhook.take();
+            all.retain(|it| it.name == rest["metadata"]["name"]);
+            all[0].webhooks = vec![webhook];
+            for called in facts.called.values_mut() {
+                called.slices = Ok(Vec::new());
+            }
+            add_policies(facts, &options, |_| {});
+        };
+        for (failure_policy, endpoint, bundle) in [
+            (
+                "Ignore",
+                "warning: it has no ready endpoint: the API server does not have checked what policies",
+                "warning: it has no caBundle: the API server trusts only its own authorities, and does not have checked",
+            ),
+            (
+                "Fail",
+                "fault: it has no ready endpoint: the API server refuses all writes",
+                "fault: it has no caBundle: the API server trusts only its own authorities, and refuses all writes",
+            ),
+        ] {
+            let facts = with(|facts| rest(facts, failure_policy));
+            let findings: Vec<Finding> = super::super::check(&facts)
+                .into_iter()
+                .filter(|it| [Check::WebhookService, Check::WebhookCertificate].contains(&it.check))
+                .collect();
+            let expected = [endpoint, bundle];
+            assert_eq!(told(&findings, &expected), expected);
+        }
+    }
 }
