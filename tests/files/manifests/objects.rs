@@ -42,6 +42,7 @@ fn every_file_is_in_a_kustomization() {
         "manifests/bootstrap",
         "manifests/agent",
         "manifests/agent-monitoring",
+        "manifests/crds/placement",
     ];
     let built: Vec<_> = roots.iter().flat_map(|root| resources(root)).collect();
     for file in yaml_files("manifests") {
