@@ -1,11 +1,13 @@
 //! What placements read of the hub's objects.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use berth_api::cluster::Taint;
 use berth_api::{AddOnPlacementScore, ManagedCluster, PlacementDecision, labels};
 use jiff::Timestamp;
 
+use crate::cel::CelObject;
 use crate::prioritizers::Resource;
 use crate::quantity::amount;
 
@@ -26,6 +28,8 @@ pub struct Cluster {
     pub memory: Option<f64>,
     /// The cluster is being deleted, so it is not selected.
     pub is_deleting: bool,
+    /// The whole object, for CEL expressions. Without it, no expression selects the cluster.
+    pub object: Option<Arc<CelObject>>,
 }
 
 /// The scores of an AddOnPlacementScore.
@@ -61,6 +65,7 @@ impl Cluster {
     }
 }
 
+/// Without the whole object.
 impl From<&ManagedCluster> for Cluster {
     fn from(cluster: &ManagedCluster) -> Self {
         let status = cluster.status.as_ref();
@@ -81,6 +86,7 @@ impl From<&ManagedCluster> for Cluster {
             cpu: allocatable("cpu"),
             memory: allocatable("memory"),
             is_deleting: cluster.metadata.deletion_timestamp.is_some(),
+            object: None,
         }
     }
 }

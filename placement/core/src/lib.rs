@@ -13,6 +13,7 @@
 //! - Misconfigurations are reported whether or not a cluster is left to apply them to. A negative `numberOfClusters` is one; OCM's
 //!   process ends there.
 //! - [`Schedule::next`] covers everything that can change the result by time alone. OCM has no timer for scores.
+//! - CEL expressions differ as the module `cel` says: their types are not checked in advance.
 //! - A `tolerationSeconds` of more than 292 years is no overflow.
 //! - [`Gates`] enable fields that OCM's API has, and that its controller ignores.
 //!
@@ -22,6 +23,7 @@
 //! - Before `next`, decisions and scores do not change by time alone.
 //! - No input panics.
 
+mod cel;
 mod conditions;
 mod eligible;
 mod facts;
@@ -39,6 +41,7 @@ mod snapshot;
 mod spread;
 mod taints;
 
+pub use cel::CelObject;
 pub use conditions::{ConditionValue, Conditions};
 pub use eligible::{Eligible, EligibleSet};
 pub use facts::{Cluster, Decision, Scores};

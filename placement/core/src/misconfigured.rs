@@ -17,6 +17,15 @@ pub enum Misconfiguration {
         /// The mistakes, with their paths.
         mistakes: String,
     },
+    /// A CEL expression of a predicate is invalid.
+    Expression {
+        /// The index of the predicate.
+        predicate: usize,
+        /// The index of the expression.
+        expression: usize,
+        /// The mistake, and where it is.
+        mistake: String,
+    },
     /// A toleration without a key whose operator is not Exists.
     TolerationWithoutKey {
         /// The index of the toleration.
@@ -66,7 +75,7 @@ impl Misconfiguration {
     #[must_use]
     pub fn step(&self) -> &'static str {
         match self {
-            Self::PredicateSelector { .. } => "Predicate",
+            Self::PredicateSelector { .. } | Self::Expression { .. } => "Predicate",
             Self::TolerationWithoutKey { .. } | Self::TolerationWithValue { .. } => {
                 "TaintToleration"
             }
@@ -81,6 +90,13 @@ impl Misconfiguration {
             Self::PredicateSelector { predicate, .. } => {
                 format!("spec.predicates[{predicate}].requiredClusterSelector")
             }
+            Self::Expression {
+                predicate,
+                expression,
+                ..
+            } => format!(
+                "spec.predicates[{predicate}].requiredClusterSelector.celSelector.celExpressions[{expression}]"
+            ),
             Self::TolerationWithoutKey { toleration } => {
                 format!("spec.tolerations[{toleration}].operator")
             }
@@ -116,6 +132,7 @@ impl fmt::Display for Misconfiguration {
             Self::PredicateSelector { mistakes, .. } | Self::GroupSelector { mistakes, .. } => {
                 f.write_str(mistakes)
             }
+            Self::Expression { mistake, .. } => f.write_str(mistake),
             Self::TolerationWithoutKey { .. } => {
                 f.write_str("If the key is empty, operator must be Exists.")
             }

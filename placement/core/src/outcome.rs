@@ -129,7 +129,7 @@ impl<'a> Schedule<'a> {
         }
         let spec = self.rules.spec.as_ref().ok();
         let spec = spec.filter(|_| self.fault.is_none())?;
-        let mismatches = spec.predicates.mismatches(cluster);
+        let mismatches = spec.predicates.mismatches(cluster, self.scene.hub);
         if !mismatches.is_empty() {
             return Some(Rejection::Unmatched(mismatches));
         }
@@ -234,15 +234,14 @@ impl fmt::Display for Rejection<'_> {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let part = match self.part {
-            Part::Labels => "labels",
-            Part::Claims => "claims",
-        };
         let (predicate, requirement) = (self.predicate, &self.requirement);
-        write!(
-            f,
-            "predicate {predicate}: the {part} do not match {requirement}"
-        )
+        write!(f, "predicate {predicate}: ")?;
+        match (self.part, &self.error) {
+            (Part::Labels, _) => write!(f, "the labels do not match {requirement}"),
+            (Part::Claims, _) => write!(f, "the claims do not match {requirement}"),
+            (Part::Cel, None) => write!(f, "the expression is false: {requirement}"),
+            (Part::Cel, Some(error)) => write!(f, "the expression fails ({error}): {requirement}"),
+        }
     }
 }
 

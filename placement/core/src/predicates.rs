@@ -1,15 +1,30 @@
 //! The predicates of a placement: a cluster must match one of them, and of that one every selector.
+//!
+//! CEL expressions are evaluated only if labels and claims match.
 
 use berth_api::placement::{ClusterClaimSelector, ClusterPredicate};
 use berth_api::selector::{Selector, listed};
+use berth_api::text::cut;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
+use crate::cel::{self, Expression, Failure};
 use crate::facts::Cluster;
 use crate::misconfigured::Misconfiguration;
+use crate::schedule::Hub;
+
+/// Upper bound on the characters of an expression in a reason.
+const SHOWN: usize = 100;
 
 /// The predicates, ready to match. Without any, every cluster matches.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Predicates(Vec<Selectors>);
+pub(crate) struct Predicates(Vec<Predicate>);
+
+/// Selectors and expressions, all of which must match.
+#[derive(Clone, Debug, Default)]
+struct Predicate {
+    selectors: Selectors,
+    expressions: Vec<Expression>,
+}
 
 /// A label selector and a claim selector, both of which must match.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +40,10 @@ pub struct Mismatch {
     pub predicate: usize,
     /// The selector that does not match, the first of them.
     pub part: Part,
-    /// The requirement of the selector that the cluster does not meet, such as `region in (eu)`.
+    /// The requirement of the selector that the cluster does not meet, such as `region in (eu)`; or the expression.
     pub requirement: String,
+    /// Why the expression has no value, if it has none.
+    pub error: Option<String>,
 }
 
 /// A selector of a predicate.
@@ -36,40 +53,103 @@ pub enum Part {
     Labels,
     /// The claim selector.
     Claims,
+    /// A CEL expression.
+    Cel,
 }
 
 // === impl Predicates ===
 
 impl Predicates {
     pub(crate) fn new(predicates: &[ClusterPredicate]) -> Result<Self, Misconfiguration> {
-        let selectors = predicates.iter().enumerate().map(|(index, predicate)| {
-            let selector = &predicate.required_cluster_selector;
-            let path = format!("spec.predicates[{index}].requiredClusterSelector");
-            Selectors::new(&path, &selector.label_selector, &selector.claim_selector).map_err(
-                |mistakes| Misconfiguration::PredicateSelector {
-                    predicate: index,
-                    mistakes,
-                },
-            )
-        });
-        Ok(Self(selectors.collect::<Result<_, _>>()?))
+        let predicates = predicates.iter().enumerate();
+        let predicates = predicates.map(|(index, it)| Predicate::new(index, it));
+        Ok(Self(predicates.collect::<Result<_, _>>()?))
     }
 
-    pub(crate) fn matches(&self, cluster: &Cluster) -> bool {
-        self.0.is_empty() || self.0.iter().any(|it| it.matches(cluster))
+    pub(crate) fn matches(&self, cluster: &Cluster, hub: &dyn Hub) -> bool {
+        self.0.is_empty() || self.0.iter().any(|it| it.matches(cluster, hub))
     }
 
     /// Returns for each predicate why the cluster does not match it; nothing if it matches one.
-    pub(crate) fn mismatches(&self, cluster: &Cluster) -> Vec<Mismatch> {
-        let mismatches = self.0.iter().enumerate().map(|(predicate, selectors)| {
-            let (part, requirement) = selectors.unmet(cluster)?;
-            Some(Mismatch {
-                predicate,
-                part,
-                requirement,
+    pub(crate) fn mismatches(&self, cluster: &Cluster, hub: &dyn Hub) -> Vec<Mismatch> {
+        let predicates = self.0.iter().enumerate();
+        let mismatches = predicates.map(|(index, it)| it.mismatch(index, cluster, hub));
+        mismatches.collect::<Option<_>>().unwrap_or_default()
+    }
+
+    /// Returns whether a predicate has CEL expressions.
+    pub(crate) fn use_cel(&self) -> bool {
+        self.0.iter().any(|it| !it.expressions.is_empty())
+    }
+}
+
+// === impl Predicate ===
+
+impl Predicate {
+    fn new(index: usize, predicate: &ClusterPredicate) -> Result<Self, Misconfiguration> {
+        let selector = &predicate.required_cluster_selector;
+        let path = format!("spec.predicates[{index}].requiredClusterSelector");
+        let selectors = Selectors::new(&path, &selector.label_selector, &selector.claim_selector);
+        let selectors = selectors.map_err(|mistakes| Misconfiguration::PredicateSelector {
+            predicate: index,
+            mistakes,
+        })?;
+        let expressions = selector.cel_selector.cel_expressions.iter().enumerate();
+        let expressions = expressions.map(|(expression, text)| {
+            Expression::new(text).map_err(|mistake| Misconfiguration::Expression {
+                predicate: index,
+                expression,
+                mistake: mistake.to_string(),
             })
         });
-        mismatches.collect::<Option<_>>().unwrap_or_default()
+        Ok(Self {
+            selectors,
+            expressions: expressions.collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn matches(&self, cluster: &Cluster, hub: &dyn Hub) -> bool {
+        self.selectors.matches(cluster) && self.unselecting(cluster, hub).is_none()
+    }
+
+    fn mismatch(&self, predicate: usize, cluster: &Cluster, hub: &dyn Hub) -> Option<Mismatch> {
+        let (part, requirement, error) = match self.selectors.unmet(cluster) {
+            Some((part, requirement)) => (part, requirement, None),
+            None => {
+                let (expression, failure) = self.unselecting(cluster, hub)?;
+                let (shown, is_cut) = cut(expression.text(), SHOWN);
+                let rest = if is_cut { "..." } else { "" };
+                let error = failure.map(|failure| failure.to_string());
+                (Part::Cel, format!("{shown}{rest}"), error)
+            }
+        };
+        Some(Mismatch {
+            predicate,
+            part,
+            requirement,
+            error,
+        })
+    }
+
+    /// Returns the first expression that does not select the cluster, with its error if it has one.
+    fn unselecting(
+        &self,
+        cluster: &Cluster,
+        hub: &dyn Hub,
+    ) -> Option<(&Expression, Option<Failure>)> {
+        let mut budget = cel::CLUSTER_BUDGET;
+        let scores = |cluster: &str, name: &str| hub.scores(cluster, name);
+        self.expressions.iter().find_map(|expression| {
+            let Some(object) = &cluster.object else {
+                let message = "the cluster's object is not known".to_owned();
+                return Some((expression, Some(Failure::Error(message))));
+            };
+            match expression.selects(object, &scores, &mut budget) {
+                Ok(true) => None,
+                Ok(false) => Some((expression, None)),
+                Err(failure) => Some((expression, Some(failure))),
+            }
+        })
     }
 }
 

@@ -16,6 +16,24 @@ const LARGEST: f64 = i64::MAX as f64;
 
 /// Returns the amount of a quantity; `None` if the text is not a quantity.
 pub(crate) fn amount(text: &str) -> Option<f64> {
+    let (is_negative, whole, fraction, scale) = parts(text)?;
+    let size = integer(whole, fraction, scale).or_else(|| nanos(whole, fraction, scale))?;
+    Some(if is_negative { -size } else { size })
+}
+
+/// Returns the amount of a quantity as a number of 10^-9, rounded away from zero and capped; `None` if the text is not a quantity.
+pub(crate) fn exact(text: &str) -> Option<i128> {
+    let (is_negative, whole, fraction, scale) = parts(text)?;
+    let largest = match scale {
+        Scale::Ten(_) => i128::MAX / 4,
+        Scale::Two(_) => i128::from(i64::MAX) * 1_000_000_000,
+    };
+    let nanos = exact_nanos(whole, fraction, scale).map_or(largest, |nanos| nanos.min(largest));
+    Some(if is_negative { -nanos } else { nanos })
+}
+
+/// The sign, the digits before and after the point, and the suffix of a quantity.
+fn parts(text: &str) -> Option<(bool, &str, &str, Scale)> {
     let (is_negative, unsigned) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),
@@ -30,9 +48,7 @@ pub(crate) fn amount(text: &str) -> Option<f64> {
         return None;
     }
     let whole = whole.trim_start_matches('0');
-    let scale = Scale::of(suffix)?;
-    let size = integer(whole, fraction, scale).or_else(|| nanos(whole, fraction, scale))?;
-    Some(if is_negative { -size } else { size })
+    Some((is_negative, whole, fraction, Scale::of(suffix)?))
 }
 
 /// What a suffix multiplies with.
@@ -96,28 +112,9 @@ fn integer(whole: &str, fraction: &str, scale: Scale) -> Option<f64> {
     Some(value as f64 * ten_to(power))
 }
 
-/// The amount as an integer number of 10^-9, rounded up.
+/// The amount by way of an integer number of 10^-9, rounded up.
 fn nanos(whole: &str, fraction: &str, scale: Scale) -> Option<f64> {
-    let fraction = fraction.trim_end_matches('0');
-    let exact = || {
-        let mut value = parsed(whole, fraction)?;
-        let mut power = i32::try_from(fraction.len()).ok()?.checked_neg()?;
-        match scale {
-            Scale::Ten(more) => power = power.checked_add(more)?,
-            Scale::Two(bits) => value = value.checked_mul(1_i128 << bits)?,
-        }
-        let shift = power.checked_sub(NANO)?;
-        let ten = 10_i128.checked_pow(shift.unsigned_abs());
-        if shift >= 0 {
-            value.checked_mul(ten?)
-        } else if value == 0 {
-            Some(0)
-        } else {
-            // Below the smallest unit: rounded up to one.
-            Some(ten.map_or(1, |ten| (value - 1) / ten + 1))
-        }
-    };
-    let size = match exact() {
+    let size = match exact_nanos(whole, fraction, scale) {
         Some(nanos) => nanos as f64 * ten_to(NANO),
         // Too large for exact arithmetic.
         None => {
@@ -132,6 +129,27 @@ fn nanos(whole: &str, fraction: &str, scale: Scale) -> Option<f64> {
         Scale::Ten(_) => size,
         Scale::Two(_) => size.min(LARGEST),
     })
+}
+
+/// The amount as an integer number of 10^-9, rounded up; `None` if it is too large.
+fn exact_nanos(whole: &str, fraction: &str, scale: Scale) -> Option<i128> {
+    let fraction = fraction.trim_end_matches('0');
+    let mut value = parsed(whole, fraction)?;
+    let mut power = i32::try_from(fraction.len()).ok()?.checked_neg()?;
+    match scale {
+        Scale::Ten(more) => power = power.checked_add(more)?,
+        Scale::Two(bits) => value = value.checked_mul(1_i128 << bits)?,
+    }
+    let shift = power.checked_sub(NANO)?;
+    let ten = 10_i128.checked_pow(shift.unsigned_abs());
+    if shift >= 0 {
+        value.checked_mul(ten?)
+    } else if value == 0 {
+        Some(0)
+    } else {
+        // Below the smallest unit: rounded up to one.
+        Some(ten.map_or(1, |ten| (value - 1) / ten + 1))
+    }
 }
 
 /// The digits as an integer.

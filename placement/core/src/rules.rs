@@ -96,6 +96,14 @@ impl Rules {
         &self.sets
     }
 
+    /// Returns whether the placement has CEL expressions, which read [`Cluster::object`](crate::Cluster::object), and may read any scores.
+    #[must_use]
+    pub fn uses_cel(&self) -> bool {
+        self.spec
+            .as_ref()
+            .is_ok_and(|spec| spec.predicates.use_cel())
+    }
+
     /// Returns whether the prioritizer counts for the placement.
     #[must_use]
     pub fn uses(&self, prioritizer: &Prioritizer) -> bool {

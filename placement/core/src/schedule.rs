@@ -201,7 +201,7 @@ impl<'a> Schedule<'a> {
         let mut ranked = Vec::new();
         for cluster in scene.eligible.candidates.iter().copied() {
             counts.candidates += 1;
-            if !spec.predicates.matches(cluster) {
+            if !spec.predicates.matches(cluster, scene.hub) {
                 counts.unmatched += 1;
                 continue;
             }

@@ -48,6 +48,7 @@ fn every_file_is_in_a_kustomization() {
         "manifests/agent-monitoring",
         "manifests/policies",
         "manifests/policies/with-webhook",
+        "manifests/crds/placement",
     ];
     let built: Vec<_> = roots.iter().flat_map(|root| resources(root)).collect();
     for file in yaml_files("manifests") {

@@ -44,6 +44,7 @@ fn kustomizations_build_the_objects() {
         ("manifests/bootstrap", 5),
         ("manifests/agent", 11),
         ("manifests/agent-monitoring", 9),
+        ("manifests/crds/placement", 3),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");

@@ -1,12 +1,13 @@
 //! A hub in memory with one placement, and what the scheduler makes of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_api::cluster_set::Membership;
 use berth_api::{ManagedCluster, Placement};
 use berth_placement_core::{
-    Cluster, Conditions, Decision, Decisions, Outcome, Rejection, Rules, Schedule, Scores,
-    Settings, Snapshot,
+    CelObject, Cluster, Conditions, Decision, Decisions, Outcome, Rejection, Rules, Schedule,
+    Scores, Settings, Snapshot,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -252,7 +253,7 @@ pub(crate) fn cluster(short: &Value) -> Cluster {
         });
         Value::Object(amounts.collect())
     };
-    let object: ManagedCluster = serde_json::from_value(json!({
+    let json = json!({
         "metadata": {
             "name": short["name"],
             "labels": short["labels"],
@@ -260,9 +261,12 @@ pub(crate) fn cluster(short: &Value) -> Cluster {
         },
         "spec": {"taints": short["taints"]},
         "status": {"clusterClaims": claims, "allocatable": amounts(0), "capacity": amounts(1)},
-    }))
-    .unwrap();
-    Cluster::from(&object)
+    });
+    let object: ManagedCluster = serde_json::from_value(json.clone()).unwrap();
+    Cluster {
+        object: Some(Arc::new(CelObject::new(&json))),
+        ..Cluster::from(&object)
+    }
 }
 
 /// The time some seconds after another.
