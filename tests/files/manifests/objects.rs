@@ -48,6 +48,9 @@ fn every_file_is_in_a_kustomization() {
         "manifests/agent-monitoring",
         "manifests/policies",
         "manifests/policies/with-webhook",
+        "manifests/overlays/policies",
+        "manifests/overlays/policies/monitoring",
+        "manifests/overlays/policies-with-webhook",
         "manifests/crds/placement",
     ];
     let built: Vec<_> = roots.iter().flat_map(|root| resources(root)).collect();
