@@ -30,7 +30,11 @@ pub(crate) fn policy(template: &Template, options: &Options) -> Policy {
                 "oldConfigs",
                 "taints",
                 "oldTaints",
+                "newTaints",
+                "storedTaints",
                 "longTaints",
+                "newConfigs",
+                "storedConfigs",
                 "longConfigs",
                 "tooLong",
                 "nameFaults",
@@ -95,7 +99,15 @@ fn times(policy: Policy, template: &Template) -> Policy {
         .variables(
             template,
             "clusters",
-            &["clock", "now", "refusedTimes", "forgedClock"],
+            &[
+                "clock",
+                "now",
+                "oldIds",
+                "oldTimes",
+                "storedTimes",
+                "refusedTimes",
+                "forgedClock",
+            ],
         )
         .require(
             Code::Invalid,
@@ -152,6 +164,7 @@ pub(crate) fn warnings(template: &Template, options: &Options) -> Policy {
     let mut policy = Policy::validating("warnings", Target::CLUSTERS)
         .ignoring_failures()
         .warning()
+        .when(Guard::Cluster.name(), Guard::Cluster.fill(template))
         .variables(
             template,
             "clusters",

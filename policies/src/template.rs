@@ -22,6 +22,9 @@ const MOST_FAULTS: usize = 20;
 /// The maximum number of characters of a message. The API server replaces messages of more than 5 KiB.
 const LONGEST_MESSAGE: usize = 4_900;
 
+/// The maximum number of items that are sorted together. The cost of a sort counts as quadratic.
+const CHUNK: usize = 64;
+
 /// Fills in placeholders, for some options.
 pub(crate) struct Template {
     options: Options,
@@ -84,13 +87,23 @@ impl Template {
             "value" => format!(
                 "({first}.size() > 100 ? strings.quote({first}.substring(0, 100)) + '...' : strings.quote({first}))"
             ),
-            "unique" => unique(first),
-            "set" => format!("{}.transformMapEntry(i, x, {{x: true}})", unique(first)),
-            "counts" => counts(first),
-            "part" => format!(
-                "[{}].all(few, [{}].all(many, few.all(x, n, x in many && n <= many[x])))",
-                counts(&format!("{first}.sort()")),
-                counts(&format!("{}.sort()", arguments[1])),
+            "chunks" => chunks(first),
+            "first" => newcomers("x", "v", "[x, v]"),
+            "unique" => format!(
+                "[{}].map(tallies, {})[0]",
+                tallies(first),
+                newcomers("x", "n", "x")
+            ),
+            "set" => format!(
+                "[{}].map(tallies, {})[0].transformMapEntry(i, x, {{x: true}})",
+                tallies(first),
+                newcomers("x", "n", "x")
+            ),
+            "counts" => format!(
+                "[{}].map(tallies, {}\n\
+                 \x20 .transformMapEntry(i, x, {{x: tallies.map(tally, tally[?x].orValue(0)).sum()}}))[0]",
+                tallies(first),
+                newcomers("x", "n", "x")
             ),
             "listed" => format!(
                 "[{first}].map(all, all.size() <= {MOST_FAULTS} ? all.distinct().sort()\n\
@@ -236,18 +249,27 @@ fn allowed(permission: &str, name: Option<&str>) -> String {
     checks.join(" ||\n")
 }
 
-/// The sorted list without repetitions. `distinct()` takes quadratic time.
-fn unique(list: &str) -> String {
+/// The list in parts of [`CHUNK`] items. `sort()` and `distinct()` of a long list exceed the API server's cost limit.
+fn chunks(list: &str) -> String {
     format!(
-        "[{list}.sort()].map(sorted, sorted.transformList(i, x, i == 0 || x != sorted[i - 1], x))[0]"
+        "[{list}].map(all, all.transformList(i, x, i % {CHUNK} == 0, all.slice(i, i + {CHUNK} < all.size() ? i + {CHUNK} : all.size())))[0]"
     )
 }
 
-/// How often each item of a sorted list occurs.
-fn counts(sorted: &str) -> String {
+/// How often each item occurs in each chunk of a list: a list of maps.
+fn tallies(list: &str) -> String {
     format!(
-        "[{sorted}].map(sorted, [sorted.transformList(i, x, i == 0 || x != sorted[i - 1], i)].map(starts,\n\
-         \x20 starts.transformMapEntry(n, i, {{sorted[i]: (n + 1 < starts.size() ? starts[n + 1] : sorted.size()) - i}}))[0])[0]"
+        "{}.map(chunk, [chunk.sort()].map(sorted, [sorted.transformList(i, x, i == 0 || x != sorted[i - 1], i)].map(starts,\n\
+         \x20 starts.transformMapEntry(n, i, {{sorted[i]: (n + 1 < starts.size() ? starts[n + 1] : sorted.size()) - i}}))[0])[0])",
+        chunks(list)
+    )
+}
+
+/// Something about each key of the maps in `tallies`, where it occurs first.
+fn newcomers(key: &str, value: &str, what: &str) -> String {
+    format!(
+        "tallies.transformList(i, tally, [tallies.slice(0, i)].map(before,\n\
+         \x20 tally.transformList({key}, {value}, !before.exists(other, {key} in other), {what}))[0]).flatten()"
     )
 }
 

@@ -1,15 +1,15 @@
 //! The tables: each row is a write and its decision, as in `rules/tests`.
 
 mod acceptance;
-mod bindings;
-mod content;
-mod facts;
-mod lists;
+pub mod bindings;
+pub mod content;
+pub mod facts;
+pub mod lists;
 mod membership;
-mod requests;
+pub mod requests;
 mod reserved_names;
-mod selectors;
-mod taints;
+pub mod selectors;
+pub mod taints;
 mod words;
 
 use std::collections::BTreeSet;
