@@ -2,7 +2,7 @@
 
 use berth_testkit::cluster::http::Answer;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::differences;
 use crate::engine::Engine;
@@ -102,9 +102,29 @@ pub fn compare(write: &Write, gate: &Outcome, policies: &Outcome) -> Comparison 
         return Comparison::Equal(recognised);
     }
     Comparison::Different(format!(
-        "gate:     {gate:?}\npolicies: {policies:?}\nrecognised: {recognised:?}\nwrite: {}",
+        "{}recognised: {recognised:?}\nwrite: {}",
+        difference(&ours, &theirs),
         write.replay()
     ))
+}
+
+/// Describes what differs.
+pub fn difference(gate: &Outcome, policies: &Outcome) -> String {
+    let mut text = String::new();
+    for (whose, outcome) in [("gate", gate), ("policies", policies)] {
+        let short = outcome.short();
+        let Outcome {
+            message, warnings, ..
+        } = outcome;
+        text.push_str(&format!(
+            "{whose}: {short}: {message:?}, warnings {warnings:?}\n"
+        ));
+    }
+    let objects = json_patch::diff(&gate.object, &policies.object);
+    if gate.code < 300 && policies.code < 300 && !objects.0.is_empty() {
+        text.push_str(&format!("objects, as a patch: {}\n", json!(objects)));
+    }
+    text
 }
 
 /// The number of characters that the API server adds to a `generateName`.
@@ -143,8 +163,12 @@ fn comparable(mut object: Value, now: Timestamp) -> Value {
             metadata.remove(field);
         }
         let entries = metadata.get_mut("managedFields");
-        for entry in entries.and_then(Value::as_array_mut).into_iter().flatten() {
-            entry.as_object_mut().unwrap().remove("time");
+        if let Some(entries) = entries.and_then(Value::as_array_mut) {
+            for entry in entries.iter_mut() {
+                entry.as_object_mut().unwrap().remove("time");
+            }
+            // The API server sorts them by their times.
+            entries.sort_by_key(Value::to_string);
         }
     }
     // The groups of the requester, one of which is the engine's.

@@ -172,7 +172,7 @@ impl Source {
     }
 
     fn edit_cluster(&mut self, object: &mut Value) {
-        match self.rng.usize(..13) {
+        match self.rng.usize(..16) {
             0 | 1 => {
                 let set = *self.pick(&SETS);
                 object["metadata"]["labels"][labels::CLUSTER_SET] = set.into();
@@ -193,11 +193,11 @@ impl Source {
                     object["metadata"]["annotations"][labels::DENY_NOW] = value.into();
                 }
             },
-            7 => {
+            7 | 10 => {
                 let lease = *self.pick(&LEASES);
                 object["spec"]["leaseDurationSeconds"] = lease.into();
             }
-            8 => {
+            8 | 11 | 12 => {
                 let configs = &mut object["spec"]["managedClusterClientConfigs"];
                 let config = self.config();
                 self.edit_list(configs, config);
