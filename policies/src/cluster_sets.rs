@@ -6,7 +6,7 @@ use crate::snippets::Snippet;
 use crate::template::Template;
 
 /// The variables about a selector, of the new object and of the stored one.
-const OF_EACH: [&str; 17] = [
+const OF_EACH: [&str; 18] = [
     "ByLabels",
     "Selectors",
     "Labels",
@@ -22,6 +22,7 @@ const OF_EACH: [&str; 17] = [
     "None",
     "But",
     "InKeys",
+    "Pairs",
     "InPairs",
     "Allowed",
 ];

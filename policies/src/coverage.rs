@@ -50,15 +50,19 @@ pub const NOT_IN_CEL: [NotInCel; 5] = [
 ];
 
 /// Where the answers of policies and of the gate differ, as sentences for the documentation.
-pub const DIFFERENCES: [&str; 12] = [
+pub const DIFFERENCES: [&str; 15] = [
     "Malformed objects are refused with the code 422 (`Invalid`) instead of 400 (`BadRequest`): policies have no other code.",
     "A message has one line. What the gate writes on several lines is joined by `; `.",
     "Messages and warnings begin with the API server's words, which name the policy and its binding.",
     "Text with characters that cannot be printed is not shown escaped; its size is shown instead. Long text is cut at 253 \
      characters, not bytes.",
     "Of more than 20 faults, the gate counts those left out without repetitions among the first 20.",
+    "The policies know the time from metadata.managedFields. They refuse changes of taints by a requester who writes entries with another \
+     time there.",
+    "If a requester removes metadata.managedFields, new taints get no time until the next server-side apply.",
     "Where a list is too long, the policies refuse only that. The gate names other faults beside it where it need not fill anything in.",
     "The gate does not read the values of a selector's requirements beyond the first 1,000. The policies count them.",
+    "Selectors of more than 2,000 values are not compared: each change of one needs the permission to join all sets.",
     "Beside a refusal of content or of a reserved name, the policies warn, too. The gate warns only beside a denial.",
     "In the warning about the default set, the gate does not know a name that the API server generates.",
     "Where a namespace belongs to a cluster that the hub has just accepted, a ManagedClusterSetBinding is refused as soon as the \

@@ -132,6 +132,7 @@ snippets! {
     "sets/sideNeeded"
     "sets/sideNone"
     "sets/sideOnly"
+    "sets/sidePairs"
     "sets/sideRequirements"
     "sets/sideSelectors"
     "sets/sideValues"

@@ -25,6 +25,9 @@ const LONGEST_MESSAGE: usize = 4_900;
 /// The maximum number of items that are sorted together. The cost of a sort counts as quadratic.
 const CHUNK: usize = 64;
 
+/// The maximum number of values of a selector that is compared with another. A change of a larger one counts as wider.
+const MOST_COMPARED: usize = 2_000;
+
 /// Fills in placeholders, for some options.
 pub(crate) struct Template {
     options: Options,
@@ -141,6 +144,7 @@ impl Template {
             "AGENT_PREFIX" => agents::PREFIX.to_owned(),
             "LONGEST_LIST" => LONGEST_LIST.to_string(),
             "MOST_VALUES" => MOST_VALUES.to_string(),
+            "MOST_COMPARED" => MOST_COMPARED.to_string(),
             "LONGEST_LEASE" => LONGEST_LEASE.to_string(),
             "LONGEST_SET_NAME" => faults::LONGEST_SET_NAME.to_string(),
             "LABEL_SELECTOR" => faults::LABEL_SELECTOR.to_owned(),

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use serde_json::{Value, json};
+
 use crate::compare::{Author, Outcome};
 use crate::tables::PREFIXED_WITH_NAMESPACE;
 use crate::write::Write;
@@ -58,6 +60,18 @@ pub const ALL: &[Difference] = &[
     Difference {
         name: "messages of several lines",
         remove: lines,
+    },
+    Difference {
+        name: "managedFields with a time that was made up",
+        remove: forged_clock,
+    },
+    Difference {
+        name: "new taints without managedFields",
+        remove: no_clock,
+    },
+    Difference {
+        name: "selectors of more than 2,000 values",
+        remove: large_selectors,
     },
     Difference {
         name: "faults beside a list that is too long",
@@ -203,6 +217,60 @@ fn codes(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
 fn lines(_: &Write, gate: &mut Outcome, _: &mut Outcome) -> bool {
     let is_found = gate.message.contains('\n');
     gate.message = gate.message.replace('\n', "; ");
+    is_found
+}
+
+/// The policies take the time from managedFields, so they refuse taints beside entries of more than one time.
+fn forged_clock(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    let has_entries = !write.object["metadata"]["managedFields"].is_null();
+    let is_found = has_entries
+        && gate.code < 300
+        && policies.code == 422
+        && policies
+            .message
+            .starts_with("metadata.managedFields: Invalid value: entries of more than one time");
+    if is_found {
+        *policies = gate.clone();
+    }
+    is_found
+}
+
+/// Without managedFields, the policies have no clock.
+fn no_clock(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    if write.object["metadata"]["managedFields"] != json!([{}]) {
+        return false;
+    }
+    let mut is_found = false;
+    let ours = gate.object["spec"]["taints"].as_array_mut();
+    let theirs = policies.object["spec"]["taints"].as_array();
+    for (ours, theirs) in ours.into_iter().flatten().zip(theirs.into_iter().flatten()) {
+        if ours["timeAdded"] == "now" && theirs["timeAdded"].is_null() {
+            ours["timeAdded"] = theirs["timeAdded"].clone();
+            is_found = true;
+        }
+    }
+    is_found
+}
+
+/// The policies do not compare them: each change counts as wider.
+fn large_selectors(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    let expressions = &write.object["spec"]["clusterSelector"]["labelSelector"]["matchExpressions"];
+    let number = |expression: &Value| expression["values"].as_array().map_or(0, Vec::len);
+    let values: usize = expressions
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(number)
+        .sum();
+    let is_found = values >= 2_000
+        && gate.code < 300
+        && policies.code == 403
+        && policies
+            .message
+            .contains(" cannot widen the selector of ManagedClusterSet ");
+    if is_found {
+        *policies = gate.clone();
+    }
     is_found
 }
 
@@ -403,7 +471,12 @@ fn without_line(one: &mut Outcome, other: &mut Outcome, is_removed: impl Fn(&str
 
 fn keep(one: &mut Outcome, other: &Outcome, kept: &[String]) {
     if kept.is_empty() {
-        let warnings = std::mem::take(&mut one.warnings);
+        // The gate does not warn beside a refusal of content.
+        let warnings = if one.code == 400 {
+            other.warnings.clone()
+        } else {
+            std::mem::take(&mut one.warnings)
+        };
         *one = Outcome {
             warnings,
             ..other.clone()

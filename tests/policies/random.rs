@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use crate::compare::{Comparison, compare};
 use crate::differences;
-use crate::engine::Engine;
 use crate::hub::Hub;
 use crate::tables::content::{URLS, bundles};
 use crate::tables::selectors::{selects, set};
@@ -462,8 +461,7 @@ async fn random_writes_are_decided_equally() {
     let hub = &hub;
     let mut compared = futures::stream::iter((0..writes).map(|_| source.write()))
         .map(|write| async move {
-            let gate = hub.outcome(&write, &Engine::Gate).await;
-            let policies = hub.outcome(&write, &Engine::Policies).await;
+            let [gate, policies] = hub.outcomes(&write).await;
             let comparison = compare(&write, &gate, &policies);
             (write, gate, comparison)
         })
