@@ -6,7 +6,7 @@ use crate::snippets::Snippet;
 use crate::template::Template;
 
 /// The variables about a selector, of the new object and of the stored one.
-const OF_EACH: [&str; 18] = [
+const OF_EACH: [&str; 20] = [
     "ByLabels",
     "Selectors",
     "Labels",
@@ -25,6 +25,8 @@ const OF_EACH: [&str; 18] = [
     "Pairs",
     "InPairs",
     "Allowed",
+    "AllowedKeys",
+    "AllowedSet",
 ];
 
 pub(crate) fn policy(template: &Template) -> Policy {

@@ -50,7 +50,7 @@ pub const NOT_IN_CEL: [NotInCel; 5] = [
 ];
 
 /// Where the answers of policies and of the gate differ, as sentences for the documentation.
-pub const DIFFERENCES: [&str; 15] = [
+pub const DIFFERENCES: [&str; 16] = [
     "Malformed objects are refused with the code 422 (`Invalid`) instead of 400 (`BadRequest`): policies have no other code.",
     "A message has one line. What the gate writes on several lines is joined by `; `.",
     "Messages and warnings begin with the API server's words, which name the policy and its binding.",
@@ -61,8 +61,10 @@ pub const DIFFERENCES: [&str; 15] = [
      time there.",
     "If a requester removes metadata.managedFields, new taints get no time until the next server-side apply.",
     "Where a list is too long, the policies refuse only that. The gate names other faults beside it where it need not fill anything in.",
+    "A stored list that is longer than its limit may stay as it is, or shrink to its limit. The gate lets it shrink less, too. More \
+     than 2,000 stored taints may stay, or all be removed.",
     "The gate does not read the values of a selector's requirements beyond the first 1,000. The policies count them.",
-    "Selectors of more than 2,000 values are not compared: each change of one needs the permission to join all sets.",
+    "Selectors of more than 1,000 values are not compared: each change of one needs the permission to join all sets.",
     "Beside a refusal of content or of a reserved name, the policies warn, too. The gate warns only beside a denial.",
     "In the warning about the default set, the gate does not know a name that the API server generates.",
     "Where a namespace belongs to a cluster that the hub has just accepted, a ManagedClusterSetBinding is refused as soon as the \

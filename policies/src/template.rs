@@ -22,11 +22,12 @@ const MOST_FAULTS: usize = 20;
 /// The maximum number of characters of a message. The API server replaces messages of more than 5 KiB.
 const LONGEST_MESSAGE: usize = 4_900;
 
-/// The maximum number of items that are sorted together. The cost of a sort counts as quadratic.
-const CHUNK: usize = 64;
+/// The number of items that are sorted together, in a list within its limit and in a longer one. The cost of a sort counts as
+/// quadratic, and so does that of merging many small chunks.
+const CHUNK: (usize, usize) = (128, 64);
 
 /// The maximum number of values of a selector that is compared with another. A change of a larger one counts as wider.
-const MOST_COMPARED: usize = 2_000;
+const MOST_COMPARED: usize = 1_000;
 
 /// Fills in placeholders, for some options.
 pub(crate) struct Template {
@@ -114,10 +115,6 @@ impl Template {
                  ).map(few, few.join('; ')).map(text, text.size() > {LONGEST_MESSAGE} ? text.substring(0, {LONGEST_MESSAGE}) + '...' : text)[0]"
             ),
             "taintId" => taint_id(first),
-            "taintText" => format!("{} + '\\n' + {}", taint_id("t"), given_time("t")),
-            "configText" => {
-                "string(c.?url.orValue('')) + '\\n' + string(c.?caBundle.orValue(''))".to_owned()
-            }
             "timed" => timed(first),
             "givenTime" => given_time(first),
             "readable" => format!(
@@ -255,8 +252,10 @@ fn allowed(permission: &str, name: Option<&str>) -> String {
 
 /// The list in parts of [`CHUNK`] items. `sort()` and `distinct()` of a long list exceed the API server's cost limit.
 fn chunks(list: &str) -> String {
+    let (few, many) = CHUNK;
     format!(
-        "[{list}].map(all, all.transformList(i, x, i % {CHUNK} == 0, all.slice(i, i + {CHUNK} < all.size() ? i + {CHUNK} : all.size())))[0]"
+        "[{list}].map(all, [all.size() > {LONGEST_LIST} ? {many} : {few}].map(step, all.transformList(i, x, i % step == 0,\n\
+         \x20 all.slice(i, i + step < all.size() ? i + step : all.size())))[0])[0]"
     )
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::compare::{Author, Outcome};
 use crate::tables::PREFIXED_WITH_NAMESPACE;
-use crate::write::Write;
+use crate::write::{Verb, Write};
 
 /// A documented difference.
 pub struct Difference {
@@ -70,8 +70,12 @@ pub const ALL: &[Difference] = &[
         remove: no_clock,
     },
     Difference {
-        name: "selectors of more than 2,000 values",
+        name: "selectors of more than 1,000 values",
         remove: large_selectors,
+    },
+    Difference {
+        name: "a stored list that shrinks and is still too long",
+        remove: still_too_long,
     },
     Difference {
         name: "faults beside a list that is too long",
@@ -262,12 +266,25 @@ fn large_selectors(write: &Write, gate: &mut Outcome, policies: &mut Outcome) ->
         .flatten()
         .map(number)
         .sum();
-    let is_found = values >= 2_000
+    let is_found = values > 900
         && gate.code < 300
         && policies.code == 403
         && policies
             .message
             .contains(" cannot widen the selector of ManagedClusterSet ");
+    if is_found {
+        *policies = gate.clone();
+    }
+    is_found
+}
+
+/// The policies do not look if a part of the stored list is left.
+fn still_too_long(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    let is_found = write.verb == Verb::Replace
+        && gate.code < 300
+        && policies.code == 422
+        && policies.message.starts_with("spec.")
+        && policies.message.ends_with(" must have at most 1000 items");
     if is_found {
         *policies = gate.clone();
     }

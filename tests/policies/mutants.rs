@@ -83,8 +83,8 @@ const MUTANTS: [Mutant; 33] = [
     mutant_of_long_lists(
         "a stored list that is too long is refused",
         CLUSTERS,
-        "&& n <= variables.storedTaints[x]",
-        "&& n < variables.storedTaints[x]",
+        "variables.taints.size() > 1000 && variables.taints != variables.oldTaints",
+        "variables.taints.size() > 1000",
     ),
     mutant_of_long_lists(
         "taking the acceptance back is no exemption",
@@ -131,7 +131,7 @@ const MUTANTS: [Mutant; 33] = [
     mutant(
         "stored URLs are refused",
         CLUSTERS,
-        "(string(c.url) in urls || ",
+        "(string(c.url) in variables.oldUrls || ",
         "(",
     ),
     mutant(
@@ -155,7 +155,7 @@ const MUTANTS: [Mutant; 33] = [
     mutant(
         "stored duplicates are refused",
         CLUSTERS,
-        "variables.kinds[k] > before[?k].orValue(0)",
+        "variables.kinds[k] > variables.oldKinds[?k].orValue(0)",
         "true",
     ),
     mutant(
@@ -233,7 +233,7 @@ const MUTANTS: [Mutant; 33] = [
     mutant(
         "a set with one more value is not wider",
         SETS,
-        "variables.oldOnly && !(p in allowed)",
+        "variables.oldOnly && !(p in variables.oldAllowedSet)",
         "variables.oldOnly && false",
     ),
     mutant(
