@@ -1,7 +1,9 @@
+//! Prints the policies of the default settings as a list.
+
+#![allow(clippy::print_stdout, reason = "that is its purpose")]
+
 fn main() {
-    let docs = berth_policies::policies(&berth_policies::Options::default());
-    println!(
-        "{}",
-        serde_json::json!({"apiVersion":"v1","kind":"List","items":docs})
-    );
+    let documents = berth_policies::policies(&berth_policies::Options::default());
+    let list = serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": documents });
+    println!("{list}");
 }

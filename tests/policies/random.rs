@@ -116,10 +116,10 @@ impl Source {
             source.sets.push(hub.store(&stored).await);
             let namespace = *source.pick(&[WORKSPACE, ACCEPTED]);
             let name = format!("stored-{seed}-{i}");
-            let target = source.pick(&[&*name, "prod", "test"]).to_owned();
+            let target = *source.pick(&[&*name, "prod", "test"]);
             source
                 .bindings
-                .push(hub.store(&bindings::bound(&name, &target, namespace)).await);
+                .push(hub.store(&bindings::bound(&name, target, namespace)).await);
             if i % 4 == 0 {
                 let cluster = [None, Some("c1"), Some("c2")][source.rng.usize(..3)];
                 let request = called(requests::labelled(cluster), &name);
