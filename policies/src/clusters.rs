@@ -34,9 +34,12 @@ pub(crate) fn policy(template: &Template, options: &Options) -> Policy {
                 "longConfigs",
                 "tooLong",
                 "nameFaults",
+                "oldUrls",
+                "oldBundles",
                 "configFaults",
                 "leaseFaults",
                 "kinds",
+                "oldKinds",
                 "taintFaults",
                 "faults",
             ],
@@ -95,7 +98,16 @@ fn times(policy: Policy, template: &Template) -> Policy {
         .variables(
             template,
             "clusters",
-            &["clock", "now", "refusedTimes", "forgedClock"],
+            &[
+                "clock",
+                "now",
+                "oldIds",
+                "oldTimes",
+                "storedIds",
+                "storedTimes",
+                "refusedTimes",
+                "forgedClock",
+            ],
         )
         .require(
             Code::Invalid,
@@ -152,6 +164,7 @@ pub(crate) fn warnings(template: &Template, options: &Options) -> Policy {
     let mut policy = Policy::validating("warnings", Target::CLUSTERS)
         .ignoring_failures()
         .warning()
+        .when(Guard::Cluster.name(), Guard::Cluster.fill(template))
         .variables(
             template,
             "clusters",

@@ -98,10 +98,10 @@ pub(crate) fn literal(text: &str) -> String {
 }
 
 /// Text in quotes, cut like `berth_rules::display::Quoted`. CEL cannot escape characters that hide or reorder text, so text
-/// with other than letters, marks, numbers, punctuation and symbols is not shown.
+/// with other than letters, marks with a width, numbers, punctuation and symbols is not shown.
 pub(crate) fn quoted(text: &str) -> String {
     format!(
-        "({text}.matches('[^\\\\p{{L}}\\\\p{{M}}\\\\p{{N}}\\\\p{{P}}\\\\p{{S}} ]|[\\u115f\\u1160\\u2800\\u3164\\uffa0]') ? \
+        "({text}.matches('[^\\\\p{{L}}\\\\p{{Mc}}\\\\p{{N}}\\\\p{{P}}\\\\p{{S}} ]|[\\u115f\\u1160\\u2800\\u3164\\uffa0]') ? \
          '(' + string(bytes({text}).size()) + ' bytes, not printable)' : \
          {text}.size() > 253 ? strings.quote({text}.substring(0, 253)) + '... (' + string(bytes({text}).size()) + ' bytes)' : \
          strings.quote({text}))"

@@ -2,7 +2,7 @@
 
 use berth_testkit::cluster::http::Answer;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::differences;
 use crate::engine::Engine;
@@ -92,7 +92,7 @@ impl Outcome {
 
 /// Compares the outcomes of a write.
 pub fn compare(write: &Write, gate: &Outcome, policies: &Outcome) -> Comparison {
-    let (mut ours, mut theirs) = (gate.clone(), policies.clone());
+    let [mut ours, mut theirs] = [gate, policies].map(|outcome| with_known_name(write, outcome));
     let recognised: Vec<_> = differences::ALL
         .iter()
         .filter(|difference| (difference.remove)(write, &mut ours, &mut theirs))
@@ -102,9 +102,58 @@ pub fn compare(write: &Write, gate: &Outcome, policies: &Outcome) -> Comparison 
         return Comparison::Equal(recognised);
     }
     Comparison::Different(format!(
-        "gate:     {gate:?}\npolicies: {policies:?}\nrecognised: {recognised:?}\nwrite: {}",
+        "{}recognised: {recognised:?}\nwrite: {}",
+        difference(&ours, &theirs),
         write.replay()
     ))
+}
+
+/// Describes what differs.
+pub fn difference(gate: &Outcome, policies: &Outcome) -> String {
+    let mut text = String::new();
+    for (whose, outcome) in [("gate", gate), ("policies", policies)] {
+        let short = outcome.short();
+        let Outcome {
+            message, warnings, ..
+        } = outcome;
+        text.push_str(&format!(
+            "{whose}: {short}: {message:?}, warnings {warnings:?}\n"
+        ));
+    }
+    let objects = json_patch::diff(&gate.object, &policies.object);
+    if gate.code < 300 && policies.code < 300 && !objects.0.is_empty() {
+        text.push_str(&format!("objects, as a patch: {}\n", json!(objects)));
+    }
+    text
+}
+
+/// The number of characters that the API server adds to a `generateName`.
+const GENERATED: usize = 5;
+
+/// The outcome with stars for the part of the name that the API server made up.
+fn with_known_name(write: &Write, outcome: &Outcome) -> Outcome {
+    let mut outcome = outcome.clone();
+    let Some(prefix) = write.object["metadata"]["generateName"].as_str() else {
+        return outcome;
+    };
+    let prefix = &prefix[..prefix.len().min(63 - GENERATED)];
+    let known = |text: &str| {
+        let mut known = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(prefix) {
+            let (before, after) = rest.split_at(at + prefix.len());
+            known.push_str(before);
+            known.push_str("*****");
+            rest = after.get(GENERATED..).unwrap_or_default();
+        }
+        known + rest
+    };
+    outcome.message = known(&outcome.message);
+    outcome.warnings = outcome.warnings.iter().map(|text| known(text)).collect();
+    if let Some(name) = outcome.object.pointer_mut("/metadata/name") {
+        *name = known(name.as_str().unwrap()).into();
+    }
+    outcome
 }
 
 /// The object without what the API server makes up, and with `now` for times near now.
@@ -114,9 +163,17 @@ fn comparable(mut object: Value, now: Timestamp) -> Value {
             metadata.remove(field);
         }
         let entries = metadata.get_mut("managedFields");
-        for entry in entries.and_then(Value::as_array_mut).into_iter().flatten() {
-            entry.as_object_mut().unwrap().remove("time");
+        if let Some(entries) = entries.and_then(Value::as_array_mut) {
+            for entry in entries.iter_mut() {
+                entry.as_object_mut().unwrap().remove("time");
+            }
+            // The API server sorts them by their times.
+            entries.sort_by_key(Value::to_string);
         }
+    }
+    // The groups of the requester, one of which is the engine's.
+    if object["kind"] == "CertificateSigningRequest" {
+        object["spec"].as_object_mut().unwrap().remove("groups");
     }
     let taints = object["spec"]["taints"].as_array_mut();
     for taint in taints.into_iter().flatten() {

@@ -6,9 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use serde_json::{Value, json};
+
 use crate::compare::{Author, Outcome};
 use crate::tables::PREFIXED_WITH_NAMESPACE;
-use crate::write::Write;
+use crate::write::{Verb, Write};
 
 /// A documented difference.
 pub struct Difference {
@@ -58,6 +60,34 @@ pub const ALL: &[Difference] = &[
     Difference {
         name: "messages of several lines",
         remove: lines,
+    },
+    Difference {
+        name: "managedFields with a time that was made up",
+        remove: forged_clock,
+    },
+    Difference {
+        name: "new taints without managedFields",
+        remove: no_clock,
+    },
+    Difference {
+        name: "selectors of more than 1,000 values",
+        remove: large_selectors,
+    },
+    Difference {
+        name: "a stored list that shrinks and is still too long",
+        remove: still_too_long,
+    },
+    Difference {
+        name: "faults beside a list that is too long",
+        remove: faults_beside_a_long_list,
+    },
+    Difference {
+        name: "warnings about generated names",
+        remove: generated_names,
+    },
+    Difference {
+        name: "values behind too many requirements",
+        remove: values_behind_requirements,
     },
     Difference {
         name: "more than 20 faults",
@@ -191,6 +221,128 @@ fn codes(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
 fn lines(_: &Write, gate: &mut Outcome, _: &mut Outcome) -> bool {
     let is_found = gate.message.contains('\n');
     gate.message = gate.message.replace('\n', "; ");
+    is_found
+}
+
+/// The policies take the time from managedFields, so they refuse taints beside entries of more than one time.
+fn forged_clock(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    let has_entries = !write.object["metadata"]["managedFields"].is_null();
+    let is_found = has_entries
+        && gate.code < 300
+        && policies.code == 422
+        && policies
+            .message
+            .starts_with("metadata.managedFields: Invalid value: entries of more than one time");
+    if is_found {
+        *policies = gate.clone();
+    }
+    is_found
+}
+
+/// Without managedFields, the policies have no clock.
+fn no_clock(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    if write.object["metadata"]["managedFields"] != json!([{}]) {
+        return false;
+    }
+    let mut is_found = false;
+    let ours = gate.object["spec"]["taints"].as_array_mut();
+    let theirs = policies.object["spec"]["taints"].as_array();
+    for (ours, theirs) in ours.into_iter().flatten().zip(theirs.into_iter().flatten()) {
+        if ours["timeAdded"] == "now" && theirs["timeAdded"].is_null() {
+            ours["timeAdded"] = theirs["timeAdded"].clone();
+            is_found = true;
+        }
+    }
+    is_found
+}
+
+/// The policies do not compare them: each change counts as wider.
+fn large_selectors(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    let expressions = &write.object["spec"]["clusterSelector"]["labelSelector"]["matchExpressions"];
+    let number = |expression: &Value| expression["values"].as_array().map_or(0, Vec::len);
+    let values: usize = expressions
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(number)
+        .sum();
+    let is_found = values > 900
+        && gate.code < 300
+        && policies.code == 403
+        && policies
+            .message
+            .contains(" cannot widen the selector of ManagedClusterSet ");
+    if is_found {
+        *policies = gate.clone();
+    }
+    is_found
+}
+
+/// The policies do not look if a part of the stored list is left.
+fn still_too_long(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    let is_found = write.verb == Verb::Replace
+        && gate.code < 300
+        && policies.code == 422
+        && policies.message.starts_with("spec.")
+        && policies.message.ends_with(" must have at most 1000 items");
+    if is_found {
+        *policies = gate.clone();
+    }
+    is_found
+}
+
+/// The policies refuse a list that is too long before they look at other content. The gate does only if its mutating webhook is called.
+fn faults_beside_a_long_list(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    let is_long = |fault: &str| {
+        fault.starts_with("spec.") && fault.ends_with(" must have at most 1000 items")
+    };
+    let long: Vec<_> = gate
+        .message
+        .split("; ")
+        .filter(|fault| is_long(fault))
+        .collect();
+    let is_found =
+        gate.message != policies.message && !long.is_empty() && policies.message == long.join("; ");
+    if is_found {
+        policies.message = gate.message.clone();
+    }
+    is_found
+}
+
+/// The mutating webhook does not know the name that the API server will generate.
+fn generated_names(write: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    const NONE: &str = "ManagedCluster \"\" was not put into ";
+    let Some(prefix) = write.object["metadata"]["generateName"].as_str() else {
+        return false;
+    };
+    let known = format!("ManagedCluster \"{prefix}*****\" was not put into ");
+    let mut is_found = false;
+    for (ours, theirs) in gate.warnings.iter_mut().zip(&policies.warnings) {
+        if ours.starts_with(NONE) && theirs.starts_with(&known) {
+            *ours = ours.replacen(NONE, &known, 1);
+            is_found = true;
+        }
+    }
+    is_found
+}
+
+/// The gate does not read the values of requirements that are too many. The policies count them.
+fn values_behind_requirements(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
+    const REQUIREMENTS: &str = "spec.clusterSelector.labelSelector: Too many requirements: ";
+    const VALUES: &str = "; spec.clusterSelector.labelSelector: Too many values: ";
+    let first = |message: &str| {
+        message
+            .split_once(VALUES)
+            .map_or(message, |(it, _)| it)
+            .to_owned()
+    };
+    let is_found = gate.message != policies.message
+        && gate.message.starts_with(REQUIREMENTS)
+        && policies.message.contains(VALUES)
+        && first(&gate.message) == first(&policies.message);
+    if is_found {
+        policies.message = gate.message.clone();
+    }
     is_found
 }
 
@@ -336,7 +488,12 @@ fn without_line(one: &mut Outcome, other: &mut Outcome, is_removed: impl Fn(&str
 
 fn keep(one: &mut Outcome, other: &Outcome, kept: &[String]) {
     if kept.is_empty() {
-        let warnings = std::mem::take(&mut one.warnings);
+        // The gate does not warn beside a refusal of content.
+        let warnings = if one.code == 400 {
+            other.warnings.clone()
+        } else {
+            std::mem::take(&mut one.warnings)
+        };
         *one = Outcome {
             warnings,
             ..other.clone()

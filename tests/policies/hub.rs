@@ -64,6 +64,13 @@ impl Hub {
         (answer.code == 200).then_some(answer.body)
     }
 
+    /// The outcomes of the same write, decided by the gate and by the policies.
+    pub async fn outcomes(&self, write: &Write) -> [Outcome; 2] {
+        let write = write.filled_in();
+        let gate = self.outcome(&write, &Engine::Gate).await;
+        [gate, self.outcome(&write, &Engine::Policies).await]
+    }
+
     /// The outcome of a write, decided by this engine.
     pub async fn outcome(&self, write: &Write, engine: &Engine) -> Outcome {
         Outcome::of(&send(&self.admin, write, engine).await, engine)

@@ -50,10 +50,12 @@ pub async fn wait_until_policies_are_in_force(admin: &Person) {
 
 /// Returns when mutating policies can be evaluated: the API server learns the schema of a new kind a few seconds after the kind.
 pub async fn wait_until_clusters_can_be_mutated(admin: &Person) {
+    let mut object = cluster("schema");
+    object["spec"]["taints"] = json!([{ "key": "k", "effect": "NoSelect" }]);
     let write = Write {
         user: User::new(&[]),
         verb: Verb::Create,
-        object: cluster("schema"),
+        object,
     };
     eventually("the schema of ManagedClusters", async || {
         let answer = send(admin, &write, &Engine::Policies).await;

@@ -17,6 +17,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::print_stdout,
     unreachable_pub,
     reason = "clippy.toml allows it in test functions, this is for their helpers; modules of a suite share them"
 )]

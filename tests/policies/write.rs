@@ -48,6 +48,13 @@ impl Write {
         })
     }
 
+    /// The write with times instead of the texts that stand for them.
+    pub fn filled_in(&self) -> Self {
+        let mut write = self.clone();
+        fill_in_times(&mut write.object, Timestamp::now());
+        write
+    }
+
     fn path(&self) -> String {
         let query = "dryRun=All&fieldManager=proof";
         match self.verb {
@@ -65,8 +72,7 @@ pub async fn send(admin: &Person, write: &Write, engine: &Engine) -> Answer {
         Verb::Replace => (Method::PUT, "application/json"),
         Verb::Apply => (Method::PATCH, "application/apply-patch+yaml"),
     };
-    let mut object = write.object.clone();
-    fill_in_times(&mut object, Timestamp::now());
+    let write = write.filled_in();
     let mut request = Request::builder()
         .method(method)
         .uri(write.path())
@@ -78,7 +84,7 @@ pub async fn send(admin: &Person, write: &Write, engine: &Engine) -> Answer {
         let name = HeaderName::from_static("impersonate-group");
         request = request.header(name, header(&group));
     }
-    let body = object.to_string().into_bytes();
+    let body = write.object.to_string().into_bytes();
     let sent = admin.request(request.body(body.into()).unwrap());
     let answer = tokio::time::timeout(PATIENCE, sent).await;
     answer.expect("an answer in time").unwrap()

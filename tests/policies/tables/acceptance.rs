@@ -216,6 +216,13 @@ pub fn rows() -> Vec<Row> {
                 "allow",
             ),
             (
+                "a generated name without a set",
+                &[],
+                None,
+                generated(no_set(false)),
+                "allow ~1",
+            ),
+            (
                 "a generated name that is refused",
                 &["join:a"],
                 None,

@@ -176,7 +176,13 @@ pub fn rows() -> Vec<Row> {
                 "400",
             ),
             ("a CA bundle", USER, None, ca(&good), "allow"),
-            ("an empty CA bundle", USER, None, ca(""), "allow"),
+            (
+                "an empty CA bundle",
+                USER,
+                None,
+                ca(""),
+                "422 by the API server",
+            ),
             ("a CA bundle that is no PEM", USER, None, ca(&hello), "400"),
             ("a CA bundle with a key", USER, None, ca(&key), "400"),
             ("a CA bundle with rubbish", USER, None, ca(&rubbish), "400"),
@@ -294,11 +300,11 @@ pub fn rows() -> Vec<Row> {
                 "allow",
             ),
             (
-                "a generated name that is too long",
+                "a generated name that the API server cuts",
                 USER,
                 None,
                 generated(&"x".repeat(60)),
-                "400 by the API server",
+                "allow",
             ),
         ],
     ));

@@ -144,6 +144,13 @@ pub fn rows() -> Vec<Row> {
                 "400",
             ),
             (
+                "a bound of client configs and another fault, where no taint changes",
+                USER,
+                Some(with_configs(0..1)),
+                with(with_configs(0..1_001), "leaseDurationSeconds", json!(-1)),
+                "400",
+            ),
+            (
                 "a bound and permissions",
                 &[],
                 None,

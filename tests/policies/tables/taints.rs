@@ -427,6 +427,60 @@ pub fn rows() -> Vec<Row> {
         rows.last_mut().unwrap().verb = Verb::Apply;
     }
     rows.extend(super::rows(
+        "the clock",
+        [
+            (
+                "an entry of the past",
+                USER,
+                None,
+                entry(tainted(&["k v NoSelect"]), LONG_AGO),
+                "allow",
+            ),
+            (
+                "an entry of the future",
+                USER,
+                None,
+                entry(tainted(&["k v NoSelect"]), "@now+3600"),
+                "allow",
+            ),
+            (
+                "an entry of the past on UPDATE",
+                USER,
+                Some(stored()),
+                entry(tainted(&["j v NoSelect"]), LONG_AGO),
+                "allow",
+            ),
+            (
+                "an entry of the future on UPDATE",
+                USER,
+                Some(stored()),
+                entry(tainted(&["j v NoSelect"]), "@now+3600"),
+                "allow",
+            ),
+            (
+                "an entry of the future without taints",
+                USER,
+                Some(stored()),
+                entry(with_lease(stored()), "@now+3600"),
+                "allow",
+            ),
+            (
+                "no entries any more",
+                USER,
+                Some(stored()),
+                without_entries(tainted(&["j v NoSelect"])),
+                "allow",
+            ),
+            (
+                "no entries any more, and a stored time",
+                USER,
+                Some(stored()),
+                without_entries(tainted(&["k v NoSelect"])),
+                "allow",
+            ),
+        ],
+    ));
+    rows.extend(super::rows(
         "duplicates",
         [
             (
@@ -505,6 +559,25 @@ pub fn rows() -> Vec<Row> {
         ],
     ));
     rows
+}
+
+/// The object with an entry of managedFields that the requester made up.
+fn entry(mut object: Value, time: &str) -> Value {
+    object["metadata"]["managedFields"] = json!([{
+        "manager": "forger",
+        "operation": "Update",
+        "apiVersion": "cluster.open-cluster-management.io/v1",
+        "time": time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": { "f:metadata": { "f:labels": {} } },
+    }]);
+    object
+}
+
+/// The object of a requester who turns managedFields off.
+fn without_entries(mut object: Value) -> Value {
+    object["metadata"]["managedFields"] = json!([{}]);
+    object
 }
 
 fn with(mut object: Value, field: &str, value: Value) -> Value {

@@ -139,7 +139,8 @@ fn warnings(headers: &HeaderMap) -> Vec<String> {
     let warnings = headers.get_all("warning").into_iter();
     warnings
         .map(|value| {
-            let value = value.to_str().unwrap();
+            // Kubernetes writes UTF-8.
+            let value = std::str::from_utf8(value.as_bytes()).unwrap();
             let quoted = value
                 .strip_prefix("299 - ")
                 .unwrap_or_else(|| panic!("{value}"));
