@@ -204,7 +204,7 @@ fn log(change: &Installed) {
     let state = change.state.as_str();
     let differences = change.differences.join("; ");
     match change.state {
-        State::Enforced => tracing::info!(policy, state, "an admission policy"),
+        State::Enforced => tracing::info!(policy, state, "an admission policy decides"),
         State::Audited if change.differences.is_empty() => tracing::info!(
             policy,
             state,
