@@ -102,7 +102,7 @@ fn a_set_with_a_mistake_keeps_decisions_too() {
     alone.snapshot.sets.remove("all");
     for (sentence, bench) in [
         ("beside another set", with_broken_set(bench())),
-        ("alone, so that nobody knows its members", alone),
+        ("alone, so that its members are unknown", alone),
     ] {
         let seen = bench.run();
         assert_eq!(seen.decided(), ["c1", "c2"], "{sentence}");

@@ -310,7 +310,7 @@ proptest! {
         prop_assert_eq!(bound.bind().run().groups, once.groups);
     }
 
-    /// A cluster that is not in the sets, or is being deleted, changes nothing, if nobody else's decisions list it.
+    /// A cluster that is not in the sets, or is being deleted, changes nothing, if no other placement's decisions list it.
     #[test]
     fn a_cluster_that_cannot_be_selected_changes_nothing(bench in any_bench()) {
         let mut other = bench.clone();
