@@ -14,6 +14,7 @@
 //!   OCM's process ends there.
 //! - [`Schedule::next`] covers every change by time alone. OCM has no timer for scores, and none for clusters that were just selected.
 //! - CEL expressions differ as the module `cel` says: their types are not checked in advance.
+//! - The CEL expressions of a placement have a budget over all clusters ([`Settings`]). A placement that exceeds it keeps its decisions.
 //! - A `tolerationSeconds` of more than 292 years does not overflow.
 //! - [`Gates`] enable fields that OCM's API has, and that its controller ignores.
 //!

@@ -90,6 +90,8 @@ pub enum Fault<'a> {
         /// The mistakes in its selector.
         mistakes: &'a str,
     },
+    /// Its CEL expressions exceed the budget.
+    TooCostly,
 }
 
 /// A problem that does not prevent the evaluation.
@@ -199,9 +201,14 @@ impl<'a> Schedule<'a> {
         let mut counts = Counts::default();
         let mut next = None;
         let mut ranked = Vec::new();
+        let mut steps = 0;
         for cluster in scene.eligible.candidates.iter().copied() {
             counts.candidates += 1;
-            if !spec.predicates.matches(cluster, scene.hub) {
+            let is_match = spec.predicates.matches(cluster, scene.hub, &mut steps);
+            if steps > rules.settings.cel_budget {
+                return Self::faulty(rules, scene, Fault::TooCostly);
+            }
+            if !is_match {
                 counts.unmatched += 1;
                 continue;
             }
@@ -342,6 +349,9 @@ impl fmt::Display for Fault<'_> {
                     "failed to get clusters from ClusterSet {name:?}: {mistakes}"
                 )
             }
+            Self::TooCostly => f.write_str(
+                "the CEL expressions cost too much on the clusters of the placement; make them simpler, or put label selectors before them",
+            ),
         }
     }
 }

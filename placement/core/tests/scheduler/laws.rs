@@ -137,6 +137,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
                 prefer_no_select,
             },
             on_fault: if keep { OnFault::Keep } else { OnFault::Remove },
+            ..Settings::default()
         }
     })
 }
