@@ -457,7 +457,7 @@ pub enum TolerationOperator {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementStatus {
-    /// The state of the placement: whether enough clusters are selected, and whether its spec is valid.
+    /// The state of the placement: PlacementSatisfied if enough clusters are selected, PlacementMisconfigured if its spec is invalid.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "Vec::is_empty"

@@ -23,7 +23,7 @@ enum Rule {
     /// Clusters that match the selector.
     Selector(Selector),
     /// No cluster: the type asks for a label selector, and the set has none.
-    Nobody,
+    NoCluster,
 }
 
 // === impl Membership ===
@@ -38,7 +38,7 @@ impl Membership {
             SelectorType::ExclusiveClusterSetLabel => Rule::Label(set.into()),
             SelectorType::Other(other) if other.is_empty() => Rule::Label(set.into()),
             SelectorType::LabelSelector => match &selector.label_selector {
-                None => Rule::Nobody,
+                None => Rule::NoCluster,
                 Some(selector) => Rule::Selector(
                     Selector::parse(selector)
                         .map_err(|errors| listed("spec.clusterSelector.labelSelector", &errors))?,
@@ -60,7 +60,7 @@ impl Membership {
         match &self.0 {
             Rule::Label(set) => Some((labels::CLUSTER_SET, set)),
             Rule::Selector(selector) => selector.required(),
-            Rule::Nobody => None,
+            Rule::NoCluster => None,
         }
     }
 
@@ -69,7 +69,7 @@ impl Membership {
         let (own, selector) = match &self.0 {
             Rule::Label(_) => (Some(labels::CLUSTER_SET), None),
             Rule::Selector(selector) => (None, Some(selector.keys())),
-            Rule::Nobody => (None, None),
+            Rule::NoCluster => (None, None),
         };
         own.into_iter().chain(selector.into_iter().flatten())
     }
@@ -81,7 +81,7 @@ impl Membership {
                 .get(labels::CLUSTER_SET)
                 .is_some_and(|label| **label == **set),
             Rule::Selector(selector) => selector.matches(labels),
-            Rule::Nobody => false,
+            Rule::NoCluster => false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What placements read of the hub's objects.
+//! The parts of the hub's objects that placements read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl From<&ManagedCluster> for Cluster {
 // === impl Scores ===
 
 impl Scores {
-    /// Returns whether the scores were valid once and are no more.
+    /// Returns true if the scores are not valid any more.
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         self.valid_until.is_some_and(|until| now > until)
     }

@@ -131,7 +131,7 @@ impl Size {
         let length = match self {
             Self::All => selected,
             Self::Number(number) => number,
-            // Truncation and saturation are meant: what is out of bounds means all.
+            // The cast saturates on purpose: a percentage out of bounds means all.
             Self::Percentage(percentage) => (percentage / 100.0 * selected as f64).ceil() as usize,
         };
         if length == 0 {

@@ -10,11 +10,12 @@
 //! The selected clusters, their scores and the conditions equal those of OCM's placement controller, with its truncating arithmetic,
 //! except for these differences:
 //! - A misconfigured placement, or one with an unreadable set, keeps its previous decisions ([`OnFault`]). OCM removes them all.
-//! - Misconfigurations are reported whether or not a cluster is left to apply them to. A negative `numberOfClusters` is one; OCM's
-//!   process ends there.
-//! - [`Schedule::next`] covers everything that can change the result by time alone. OCM has no timer for scores.
+//! - Misconfigurations are reported even if no cluster is left to apply them to. A negative `numberOfClusters` is a misconfiguration;
+//!   OCM's process ends there.
+//! - [`Schedule::next`] covers every change by time alone. OCM has no timer for scores, and none for clusters that were just selected.
 //! - CEL expressions differ as the module `cel` says: their types are not checked in advance.
-//! - A `tolerationSeconds` of more than 292 years is no overflow.
+//! - The CEL expressions of a placement have a budget over all clusters ([`Settings`]). A placement that exceeds it keeps its decisions.
+//! - A `tolerationSeconds` of more than 292 years does not overflow.
 //! - [`Gates`] enable fields that OCM's API has, and that its controller ignores.
 //!
 //! # Guarantees

@@ -1,4 +1,4 @@
-//! What is wrong with the spec of a placement. The messages of the condition are OCM's where OCM has one.
+//! Mistakes in the spec of a placement. The messages of the condition are OCM's where OCM has one.
 
 use std::fmt;
 

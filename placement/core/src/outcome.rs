@@ -1,4 +1,4 @@
-//! Why a cluster is selected or not: computed for one cluster, when somebody asks.
+//! The reason why a cluster is selected or not, computed on request for one cluster.
 
 use std::fmt;
 

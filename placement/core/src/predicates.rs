@@ -66,8 +66,9 @@ impl Predicates {
         Ok(Self(predicates.collect::<Result<_, _>>()?))
     }
 
-    pub(crate) fn matches(&self, cluster: &Cluster, hub: &dyn Hub) -> bool {
-        self.0.is_empty() || self.0.iter().any(|it| it.matches(cluster, hub))
+    /// Returns true if the cluster matches, and adds the steps that CEL expressions took.
+    pub(crate) fn matches(&self, cluster: &Cluster, hub: &dyn Hub, steps: &mut u64) -> bool {
+        self.0.is_empty() || self.0.iter().any(|it| it.matches(cluster, hub, steps))
     }
 
     /// Returns for each predicate why the cluster does not match it; nothing if it matches one.
@@ -108,15 +109,15 @@ impl Predicate {
         })
     }
 
-    fn matches(&self, cluster: &Cluster, hub: &dyn Hub) -> bool {
-        self.selectors.matches(cluster) && self.unselecting(cluster, hub).is_none()
+    fn matches(&self, cluster: &Cluster, hub: &dyn Hub, steps: &mut u64) -> bool {
+        self.selectors.matches(cluster) && self.unselecting(cluster, hub, steps).is_none()
     }
 
     fn mismatch(&self, predicate: usize, cluster: &Cluster, hub: &dyn Hub) -> Option<Mismatch> {
         let (part, requirement, error) = match self.selectors.unmet(cluster) {
             Some((part, requirement)) => (part, requirement, None),
             None => {
-                let (expression, failure) = self.unselecting(cluster, hub)?;
+                let (expression, failure) = self.unselecting(cluster, hub, &mut 0)?;
                 let (shown, is_cut) = cut(expression.text(), SHOWN);
                 let rest = if is_cut { "..." } else { "" };
                 let error = failure.map(|failure| failure.to_string());
@@ -136,10 +137,11 @@ impl Predicate {
         &self,
         cluster: &Cluster,
         hub: &dyn Hub,
+        steps: &mut u64,
     ) -> Option<(&Expression, Option<Failure>)> {
         let mut budget = cel::CLUSTER_BUDGET;
         let scores = |cluster: &str, name: &str| hub.scores(cluster, name);
-        self.expressions.iter().find_map(|expression| {
+        let found = self.expressions.iter().find_map(|expression| {
             let Some(object) = &cluster.object else {
                 let message = "the cluster's object is not known".to_owned();
                 return Some((expression, Some(Failure::Error(message))));
@@ -149,7 +151,9 @@ impl Predicate {
                 Ok(false) => Some((expression, None)),
                 Err(failure) => Some((expression, Some(failure))),
             }
-        })
+        });
+        *steps = steps.saturating_add(cel::CLUSTER_BUDGET - budget);
+        found
     }
 }
 

@@ -33,12 +33,25 @@ pub(crate) struct Spec {
 }
 
 /// How a scheduler differs from OCM's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Which fields count that OCM ignores.
     pub gates: Gates,
     /// What becomes of the decisions of a placement that cannot be evaluated.
     pub on_fault: OnFault,
+    /// The budget of all CEL expressions of a placement on all clusters, in steps. OCM has none.
+    pub cel_budget: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            gates: Gates::default(),
+            on_fault: OnFault::default(),
+            // A few seconds of one core; 5,000 steps for each of 10,000 clusters.
+            cel_budget: 50_000_000,
+        }
+    }
 }
 
 /// Fields of the API that OCM's controller ignores. All are off by default.

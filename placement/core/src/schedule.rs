@@ -17,7 +17,7 @@ use crate::taints::earlier;
 /// Upper bound on the clusters that a warning names; it counts the others.
 const NAMED: usize = 20;
 
-/// What a placement reads of the hub besides the clusters that it may select.
+/// The parts of the hub that a placement reads besides the clusters that it may select.
 ///
 /// # Assumptions
 /// `most_foreign` is the maximum of `foreign` over all names, also those of clusters that do not exist.
@@ -35,20 +35,20 @@ pub trait Hub {
     fn scores(&self, cluster: &str, name: &str) -> Option<&Scores>;
 }
 
-/// What a placement is evaluated on.
+/// The input of an evaluation.
 #[derive(Clone)]
 pub struct Scene<'a> {
     /// The clusters that it may select.
     pub eligible: Eligible<'a>,
     /// The clusters that its own PlacementDecisions list.
     pub previous: &'a HashSet<String>,
-    /// What else it reads.
+    /// The rest of the hub.
     pub hub: &'a dyn Hub,
     /// The time.
     pub now: Timestamp,
 }
 
-/// What is to be decided for a placement, and why.
+/// The decisions for a placement, and their reasons.
 pub struct Schedule<'a> {
     /// The clusters that its PlacementDecisions are to list.
     pub decisions: Decisions<'a>,
@@ -56,7 +56,7 @@ pub struct Schedule<'a> {
     pub unscheduled: usize,
     /// When the result can change although nothing else does. `None` means never.
     pub next: Option<Timestamp>,
-    /// What users should know, although the placement can be evaluated.
+    /// Problems that do not prevent the evaluation.
     pub warnings: Vec<Warning<'a>>,
     /// Why the placement cannot be evaluated.
     pub fault: Option<Fault<'a>>,
@@ -90,9 +90,11 @@ pub enum Fault<'a> {
         /// The mistakes in its selector.
         mistakes: &'a str,
     },
+    /// Its CEL expressions exceed the budget.
+    TooCostly,
 }
 
-/// Something that users should know.
+/// A problem that does not prevent the evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning<'a> {
     /// Scores that are no longer valid, and count as 0.
@@ -199,9 +201,14 @@ impl<'a> Schedule<'a> {
         let mut counts = Counts::default();
         let mut next = None;
         let mut ranked = Vec::new();
+        let mut steps = 0;
         for cluster in scene.eligible.candidates.iter().copied() {
             counts.candidates += 1;
-            if !spec.predicates.matches(cluster, scene.hub) {
+            let is_match = spec.predicates.matches(cluster, scene.hub, &mut steps);
+            if steps > rules.settings.cel_budget {
+                return Self::faulty(rules, scene, Fault::TooCostly);
+            }
+            if !is_match {
                 counts.unmatched += 1;
                 continue;
             }
@@ -212,7 +219,7 @@ impl<'a> Schedule<'a> {
             };
             next = earlier(next, until);
             let mut is_avoided = false;
-            // What is selected already stays: the effect does not evict.
+            // The effect does not evict a cluster that is selected already.
             if rules.settings.gates.prefer_no_select && !is_selected {
                 let until;
                 (is_avoided, until) = spec.tolerations.avoids(cluster, scene.now);
@@ -342,6 +349,9 @@ impl fmt::Display for Fault<'_> {
                     "failed to get clusters from ClusterSet {name:?}: {mistakes}"
                 )
             }
+            Self::TooCostly => f.write_str(
+                "the CEL expressions cost too much on the clusters of the placement; make them simpler, or put label selectors before them",
+            ),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A whole hub in memory, and the scenes of placements in it.
 //!
-//! Nothing is kept between evaluations: this is the reference for what is kept up to date incrementally elsewhere, and what evaluates
-//! placements on files.
+//! Nothing is kept between evaluations. A snapshot is the reference for an index that is kept up to date, and it evaluates placements on
+//! files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

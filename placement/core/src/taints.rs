@@ -1,8 +1,8 @@
-//! Taints of clusters, and what a placement tolerates.
+//! Taints of clusters, and the tolerations of a placement.
 //!
 //! `NoSelect` keeps every placement away that does not tolerate the taint, `NoSelectIfNew` only those that have not selected the cluster
-//! yet. `PreferNoSelect` keeps none away. A toleration with `tolerationSeconds` ends that long after the taint was added. The field of
-//! the API that limits it to some effects is ignored, as in OCM.
+//! yet. `PreferNoSelect` keeps no placement away. A toleration with `tolerationSeconds` ends that long after the taint was added. It applies to
+//! every effect, as in OCM, although the API limits it to some.
 
 use berth_api::cluster::{Taint, TaintEffect};
 use berth_api::placement::{Toleration, TolerationOperator};
@@ -63,7 +63,7 @@ impl Tolerations {
         Ok(until)
     }
 
-    /// Returns whether a taint of the cluster with the effect `PreferNoSelect` is not tolerated; and until when the others are.
+    /// Returns true if a taint of the cluster with the effect `PreferNoSelect` is not tolerated; otherwise until when all of them are.
     pub(crate) fn avoids(&self, cluster: &Cluster, now: Timestamp) -> (bool, Option<Timestamp>) {
         let mut until = None;
         let soft = |taint: &&Taint| taint.effect == TaintEffect::PreferNoSelect;

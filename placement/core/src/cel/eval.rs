@@ -17,13 +17,13 @@ pub(crate) enum Failure {
     TooCostly,
 }
 
-/// What an expression is evaluated on.
+/// The input of an evaluation.
 pub(super) struct Scope<'a, 's> {
     pub(super) cluster: &'a Value,
     pub(super) scores: &'a dyn Fn(&str, &str) -> Option<&'s Scores>,
     /// Variables of macros, the innermost last.
     pub(super) locals: Vec<(&'a str, Value)>,
-    /// What is left of the budget. Each node costs one step, and each value what it takes to go through it.
+    /// The rest of the budget. Each node costs one step, and each value costs steps in proportion to its size.
     pub(super) steps: u64,
 }
 

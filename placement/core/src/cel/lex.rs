@@ -32,7 +32,7 @@ const SIGNS: [&str; 26] = [
 /// Splits an expression into tokens; the last one is the end.
 ///
 /// # Errors
-/// What is wrong, and at which byte.
+/// The mistake, and the byte at which it is.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, (usize, String)> {
     if text.len() > LONGEST {
         let message = format!(
@@ -159,7 +159,7 @@ impl<'a> Lexer<'a> {
         Ok(Kind::Int(value))
     }
 
-    /// Reads a string or bytes; `None` if there are none.
+    /// Reads a string or bytes; `None` if another token follows.
     fn string(&mut self) -> Option<Result<Kind, String>> {
         let rest = self.rest();
         // A prefix has at most two letters.

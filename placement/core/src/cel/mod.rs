@@ -4,8 +4,8 @@
 //! type, select nothing, as in OCM.
 //!
 //! # Bounds
-//! Length and nesting are bounded while an expression is parsed, so that none exhausts the stack. A budget of steps bounds an
-//! evaluation: each operation costs a step, and each value what it takes to go through it.
+//! Length and nesting are bounded while an expression is parsed, so that no expression exhausts the stack. A budget of steps bounds an
+//! evaluation: each operation costs a step, and each value costs steps in proportion to its size.
 //!
 //! # Differences from OCM
 //! - Types are not checked in advance: a call with arguments of other types fails when it is evaluated. Names of variables and
@@ -55,7 +55,7 @@ pub(crate) struct Expression {
 #[derive(Clone, Debug)]
 pub struct CelObject(Value);
 
-/// What is wrong with an expression, and where.
+/// A mistake in an expression, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mistake {
     /// Line and column, from 1.

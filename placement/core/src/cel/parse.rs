@@ -44,9 +44,9 @@ pub(super) enum Expr {
     /// `a || b || c`
     Any(Vec<Expr>),
     Conditional(Box<[Expr; 3]>),
-    /// Items, and whether they are optional.
+    /// Each item with true if it is optional.
     List(Vec<(Expr, bool)>),
-    /// Keys, values, and whether they are optional.
+    /// Each key and value with true if they are optional.
     Map(Vec<(Expr, Expr, bool)>),
     Macro(Box<Macro>),
 }
@@ -89,7 +89,7 @@ pub(super) enum Operator {
     Remainder,
 }
 
-/// Words that are no names.
+/// Words that cannot be names.
 const RESERVED: [&str; 19] = [
     "in",
     "as",
@@ -115,7 +115,7 @@ const RESERVED: [&str; 19] = [
 /// Parses an expression.
 ///
 /// # Errors
-/// What is wrong, and at which byte.
+/// The mistake, and the byte at which it is.
 pub(super) fn parse(text: &str) -> Result<Expr, (usize, String)> {
     let tokens = tokens(text)?;
     let mut parser = Parser {

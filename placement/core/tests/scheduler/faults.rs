@@ -102,7 +102,7 @@ fn a_set_with_a_mistake_keeps_decisions_too() {
     alone.snapshot.sets.remove("all");
     for (sentence, bench) in [
         ("beside another set", with_broken_set(bench())),
-        ("alone, so that nobody knows its members", alone),
+        ("alone, so that its members are unknown", alone),
     ] {
         let seen = bench.run();
         assert_eq!(seen.decided(), ["c1", "c2"], "{sentence}");
@@ -119,6 +119,33 @@ fn a_set_with_a_mistake_keeps_decisions_too() {
         );
         assert_eq!(seen.conditions.misconfigured.status, "False", "{sentence}");
     }
+}
+
+#[test]
+fn expressions_that_cost_too_much_keep_decisions_too() {
+    let expression = "[1, 2, 3, 4, 5, 6, 7, 8].all(x, x > 0)";
+    let mut bench = Bench::new(json!({"predicates": [
+        {"requiredClusterSelector": {"celSelector": {"celExpressions": [expression]}}},
+    ]}))
+    .clusters(&["c1", "c2", "c3"])
+    .own(&["c1"]);
+    assert_eq!(bench.run().decided(), ["c1", "c2", "c3"]);
+    bench.settings.cel_budget = 100;
+    let seen = bench.run();
+    assert_eq!(seen.decided(), ["c1"]);
+    let satisfied = seen.conditions.satisfied;
+    assert_eq!(
+        (satisfied.status, satisfied.reason),
+        ("False", "NotAllDecisionsScheduled")
+    );
+    assert!(
+        satisfied
+            .message
+            .starts_with("the CEL expressions cost too much "),
+        "{}",
+        satisfied.message
+    );
+    assert_eq!(seen.conditions.misconfigured.status, "False");
 }
 
 #[test]

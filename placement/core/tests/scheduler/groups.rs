@@ -75,7 +75,7 @@ fn selected_clusters_are_divided_as_by_ocm() {
             json!([["", ["c1"]], ["", ["c2"]], ["", ["c3"]]]),
         ),
         (
-            "a group without clusters is none",
+            "a group without clusters is left out",
             json!({"decisionGroups": [group("group1", "Google")]}),
             three,
             json!([["", ["c1", "c2", "c3"]]]),

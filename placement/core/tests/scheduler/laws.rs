@@ -137,6 +137,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
                 prefer_no_select,
             },
             on_fault: if keep { OnFault::Keep } else { OnFault::Remove },
+            ..Settings::default()
         }
     })
 }
@@ -310,7 +311,7 @@ proptest! {
         prop_assert_eq!(bound.bind().run().groups, once.groups);
     }
 
-    /// A cluster that is not in the sets, or is being deleted, changes nothing, if nobody else's decisions list it.
+    /// A cluster that is not in the sets, or is being deleted, changes nothing, if no other placement's decisions list it.
     #[test]
     fn a_cluster_that_cannot_be_selected_changes_nothing(bench in any_bench()) {
         let mut other = bench.clone();

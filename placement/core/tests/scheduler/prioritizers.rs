@@ -151,7 +151,7 @@ fn resources_are_scored_between_the_least_and_the_most() {
     }
 }
 
-/// OCM does so, too: a cluster whose resources nobody knows has the score 0.
+/// As in OCM: a cluster with unknown resources has the score 0.
 #[test]
 fn a_cluster_without_a_score_outranks_the_lower_half() {
     let seen = exactly("ResourceAllocatableCPU")

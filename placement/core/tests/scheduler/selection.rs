@@ -166,7 +166,7 @@ fn clusters_are_filtered_scored_and_selected_as_by_ocm() {
             ),
         ),
         (
-            "zero clusters are none",
+            "zero clusters can be asked for",
             Bench::new(json!({"numberOfClusters": 0})).clusters(&["c1"]),
             &["c1"],
             &["c1"],

@@ -100,7 +100,7 @@ fn taints_keep_placements_away_that_do_not_tolerate_them() {
             true,
         ),
         (
-            "a preference keeps nobody away",
+            "a preference keeps no placement away",
             prefer,
             json!([]),
             false,

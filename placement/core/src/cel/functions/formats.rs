@@ -84,7 +84,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// Absent if the text has the format, or what is wrong.
+/// Returns the mistakes in the text; absent if it has the format.
 fn validate(args: &[Value]) -> Returned {
     let (Value::Format(format), Value::String(text)) = (&args[0], &args[1]) else {
         return no_overload();

@@ -34,7 +34,7 @@ pub(super) struct Function {
     pub(super) run: Run,
 }
 
-/// What a function does.
+/// The implementation of a function.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Run {
     /// Depends on its arguments only.
@@ -100,7 +100,7 @@ pub(super) fn is_known(name: &str) -> bool {
     LIBRARIES.into_iter().flatten().any(|it| it.name == name)
 }
 
-/// What a function says if its arguments have other types than it takes: another overload may take them.
+/// The error of a function whose arguments have other types. Another overload may take them.
 pub(super) const NO_OVERLOAD: &str = "no such overload";
 
 fn no_overload<T>() -> Result<T, String> {

@@ -78,7 +78,7 @@ fn of(args: &[Value], read: fn(IpAddr) -> Value) -> Returned {
     }
 }
 
-/// Reads an address. As in Kubernetes, an IPv4 address written as IPv6 is none.
+/// Reads an address. As in Kubernetes, an IPv4 address in the form of IPv6 is refused.
 fn address(text: &str) -> Option<IpAddr> {
     let address: IpAddr = text.parse().ok()?;
     match address {

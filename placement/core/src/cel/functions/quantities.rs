@@ -4,7 +4,7 @@ use super::{Function, Returned, global, member, no_overload};
 use crate::cel::value::Value;
 use crate::quantity;
 
-/// A quantity: a number of 10^-9, and whether it was written with a binary suffix.
+/// A quantity: a number of 10^-9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Quantity(i128);
 

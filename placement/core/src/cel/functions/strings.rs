@@ -27,7 +27,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     global("strings.quote", &[1], |args| map(args, quote)),
 ];
 
-/// Upper bound on the bytes of a text that a function makes: what it makes is paid for only afterwards.
+/// Upper bound on the bytes of a text that a function returns, because a result is charged only after it is made.
 const LONGEST: usize = 1 << 20;
 
 fn map(args: &[Value], change: fn(&str) -> String) -> Returned {
@@ -131,7 +131,7 @@ fn bounded(length: usize) -> Result<(), String> {
 fn limit(args: &[Value], at: usize) -> Result<usize, String> {
     match args.get(at) {
         None => Ok(usize::MAX),
-        // A negative limit is none.
+        // A negative limit means no limit.
         Some(Value::Int(limit)) => Ok(usize::try_from(*limit).unwrap_or(usize::MAX)),
         Some(_) => no_overload(),
     }
