@@ -3,9 +3,6 @@
 //! They are the rows of `NOT_IN_CEL` and `DIFFERENCES` of `berth-policies`. Each must have a case, so that none is stale. One row
 //! cannot have one here: a question that the authorizer cannot answer.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-
 use serde_json::{Value, json};
 
 use crate::compare::{Author, Outcome};
@@ -102,26 +99,6 @@ pub const ALL: &[Difference] = &[
         remove: long_text,
     },
 ];
-
-/// How often each difference was seen.
-static SEEN: Mutex<BTreeMap<&'static str, usize>> = Mutex::new(BTreeMap::new());
-
-/// Counts these differences.
-pub fn count(names: &[&'static str]) {
-    let mut seen = SEEN.lock().unwrap();
-    for name in names {
-        *seen.entry(name).or_default() += 1;
-    }
-}
-
-/// How often each difference was seen until now.
-pub fn seen() -> BTreeMap<&'static str, usize> {
-    let seen = SEEN.lock().unwrap();
-    let number = |difference: &Difference| seen.get(difference.name).copied().unwrap_or(0);
-    ALL.iter()
-        .map(|difference| (difference.name, number(difference)))
-        .collect()
-}
 
 /// What the API server refuses with the policies, another webhook than the validating one may have refused before.
 fn own_words(_: &Write, gate: &mut Outcome, policies: &mut Outcome) -> bool {
