@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use berth_admin::{HubArgs, complete, review};
+use berth_admin::{HubArgs, complete, policies, review};
 use berth_rules::display::Lines;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -50,6 +50,7 @@ enum Command {
     #[command(flatten)]
     Admin(berth_admin::Command),
     Review(review::Args),
+    Policies(policies::Args),
     #[cfg(feature = "devhub")]
     Demo(demo::Args),
     /// Print a completion script for a shell
@@ -88,6 +89,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Agent(args) => (agent::run(&args), 1),
         // Exit code 1 means denied.
         Command::Review(args) => (decide(&args), 2),
+        Command::Policies(args) => (print(&args), 1),
         #[cfg(feature = "devhub")]
         Command::Demo(args) => (demo::run(&args), 1),
         Command::Completion { shell } => (
@@ -110,6 +112,14 @@ pub(crate) fn run() -> ExitCode {
 fn decide(args: &review::Args) -> anyhow::Result<ExitCode> {
     let gates = feature_gates::parse(&args.feature_gates, Of::Webhooks)?;
     review::run(args, gates.webhooks)
+}
+
+fn print(args: &policies::Args) -> anyhow::Result<ExitCode> {
+    let parsed = feature_gates::parse(&args.feature_gates, Of::Webhooks)?;
+    for warning in parsed.warnings {
+        writeln!(io::stderr(), "Warning: {warning}")?;
+    }
+    policies::run(args, parsed.webhooks)
 }
 
 /// Returns the command line. The help of the program hides the hub's flags, since only some commands have them.

@@ -1,7 +1,7 @@
 //! The commands of hub admins: show clusters, sets and bindings, accept, deny and delete clusters, manage sets, print tokens, and
 //! diagnose an installation. The commands of a cluster's admin: join a hub, see how the
 //! cluster stands with it, and leave it. [`review`] decides admission reviews without a
-//! hub.
+//! hub, and [`policies`] prints the rules as policies of the API server.
 //!
 //! A command reads objects (`hub`), decides with plain functions, writes, and reports an outcome for each target (`outcomes`).
 //! Errors are `CommandError`s, which name the object and the remedy.
@@ -23,6 +23,7 @@ mod held;
 mod hub;
 mod join;
 mod outcomes;
+pub mod policies;
 mod print;
 mod progress;
 mod reserved;

@@ -2,6 +2,10 @@
 //!
 //! Read and written as leniently as [`ManagedCluster`](crate::cluster::ManagedCluster).
 
+mod membership;
+
+pub use membership::Membership;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 use kube::CustomResource;
 use schemars::JsonSchema;

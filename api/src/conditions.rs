@@ -114,3 +114,28 @@ pub mod cluster_set_binding {
     /// Reason of [`BOUND`]: false, the namespace belongs to an accepted ManagedCluster. Not in OCM.
     pub const NAMESPACE_BELONGS_TO_CLUSTER: &str = "NamespaceBelongsToCluster";
 }
+
+/// Conditions of a Placement.
+pub mod placement {
+    /// As many clusters are selected as the Placement asks for.
+    pub const SATISFIED: &str = "PlacementSatisfied";
+    /// Reason of [`SATISFIED`]: true.
+    pub const ALL_DECISIONS_SCHEDULED: &str = "AllDecisionsScheduled";
+    /// Reason of [`SATISFIED`]: false, fewer clusters are selected than the Placement asks for.
+    pub const NOT_ALL_DECISIONS_SCHEDULED: &str = "NotAllDecisionsScheduled";
+    /// Reason of [`SATISFIED`]: false, no existing set is bound to the namespace.
+    pub const NO_BINDINGS: &str = "NoManagedClusterSetBindings";
+    /// Reason of [`SATISFIED`]: false, the Placement names sets, and none of them is bound to the namespace.
+    pub const NO_INTERSECTION: &str = "NoIntersection";
+    /// Reason of [`SATISFIED`]: false, the sets have no clusters.
+    pub const ALL_SETS_EMPTY: &str = "AllManagedClusterSetsEmpty";
+    /// Reason of [`SATISFIED`]: false, no cluster of the sets is selected.
+    pub const NO_CLUSTER_MATCHED: &str = "NoManagedClusterMatched";
+
+    /// The spec of the Placement is invalid.
+    pub const MISCONFIGURED: &str = "PlacementMisconfigured";
+    /// Reason of [`MISCONFIGURED`]: true. The message names the mistake.
+    pub const REASON_MISCONFIGURED: &str = "Misconfigured";
+    /// Reason of [`MISCONFIGURED`]: false.
+    pub const SUCCEEDED: &str = "Succeedconfigured";
+}

@@ -10,10 +10,13 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::core::crd::CustomResourceExt;
 use serde_json::json;
 
+use crate::addon_placement_score;
 use crate::cluster::ManagedCluster;
 use crate::cluster_claim::ClusterClaim;
 use crate::cluster_set::ManagedClusterSet;
 use crate::cluster_set_binding::ManagedClusterSetBinding;
+use crate::placement::Placement;
+use crate::placement_decision;
 
 /// Returns the CRDs of all kinds of this crate: first the hub's, then the agent's.
 #[must_use]
@@ -22,6 +25,9 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         managed_cluster(),
         managed_cluster_set(),
         managed_cluster_set_binding(),
+        placement(),
+        placement_decision(),
+        addon_placement_score(),
         cluster_claim(),
     ]
 }
@@ -50,10 +56,57 @@ pub fn managed_cluster_set_binding() -> CustomResourceDefinition {
     finish(ManagedClusterSetBinding::crd())
 }
 
+/// Returns the CRD of `Placement`, for the hub.
+#[must_use]
+pub fn placement() -> CustomResourceDefinition {
+    let mut crd = finish(Placement::crd());
+    // Reading is more lenient than the schema.
+    schema_at(&mut crd, &[]).required = Some(vec!["spec".to_owned()]);
+    // An absent field is not the same as zero.
+    for path in [
+        &["status", "numberOfSelectedClusters"][..],
+        &["status", "decisionGroups", "decisionGroupIndex"],
+        &["status", "decisionGroups", "decisionGroupName"],
+        &["status", "decisionGroups", "decisions"],
+    ] {
+        schema_at(&mut crd, path).default = None;
+    }
+    crd
+}
+
+/// Returns the CRD of `PlacementDecision`, for the hub.
+#[must_use]
+pub fn placement_decision() -> CustomResourceDefinition {
+    let mut crd = without_spec(placement_decision::definition::PlacementDecision::crd());
+    for path in [
+        &["status", "decisions"][..],
+        &["status", "decisions", "clusterName"],
+        &["status", "decisions", "reason"],
+    ] {
+        schema_at(&mut crd, path).default = None;
+    }
+    crd
+}
+
+/// Returns the CRD of `AddOnPlacementScore`, for the hub.
+#[must_use]
+pub fn addon_placement_score() -> CustomResourceDefinition {
+    without_spec(addon_placement_score::definition::AddOnPlacementScore::crd())
+}
+
 /// Returns the CRD of `ClusterClaim`, for managed clusters.
 #[must_use]
 pub fn cluster_claim() -> CustomResourceDefinition {
     finish(ClusterClaim::crd())
+}
+
+/// Removes the spec that the derive adds to every kind, and finishes the CRD.
+fn without_spec(crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let mut crd = finish(crd);
+    let root = schema_at(&mut crd, &[]);
+    root.required = None;
+    root.properties.get_or_insert_default().remove("spec");
+    crd
 }
 
 /// Changes the derived CRD to the form of OCM's generator.

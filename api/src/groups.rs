@@ -20,6 +20,12 @@ pub const MANAGED_CLUSTERS: &str = "managedclusters";
 pub const MANAGED_CLUSTER_SETS: &str = "managedclustersets";
 /// Resource name of `ManagedClusterSetBinding`.
 pub const MANAGED_CLUSTER_SET_BINDINGS: &str = "managedclustersetbindings";
+/// Resource name of `Placement`.
+pub const PLACEMENTS: &str = "placements";
+/// Resource name of `PlacementDecision`.
+pub const PLACEMENT_DECISIONS: &str = "placementdecisions";
+/// Resource name of `AddOnPlacementScore`.
+pub const ADDON_PLACEMENT_SCORES: &str = "addonplacementscores";
 
 /// Subresource of `managedclusters` in [`REGISTER`]: permission to renew an agent's client certificate.
 pub const CLIENT_CERTIFICATES: &str = "clientcertificates";

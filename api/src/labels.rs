@@ -14,6 +14,12 @@ pub const CLUSTER_NAME: &str = "open-cluster-management.io/cluster-name";
 pub const ADDON_NAME: &str = "open-cluster-management.io/addon-name";
 /// On a ManagedCluster, followed by an add-on's name: `available`, `unhealthy` or `unreachable`.
 pub const ADDON_FEATURE_PREFIX: &str = "feature.open-cluster-management.io/addon-";
+/// On a PlacementDecision: the name of the Placement, in the same namespace.
+pub const PLACEMENT: &str = "cluster.open-cluster-management.io/placement";
+/// On a PlacementDecision: the position of its group in the Placement's status, from 0.
+pub const DECISION_GROUP_INDEX: &str = "cluster.open-cluster-management.io/decision-group-index";
+/// On a PlacementDecision: the name of its group. Empty for clusters without a group.
+pub const DECISION_GROUP_NAME: &str = "cluster.open-cluster-management.io/decision-group-name";
 
 // Names of the two sets that every hub has.
 
@@ -39,6 +45,9 @@ pub const SKIP_CLOCK_SYNC_CHECK: &str =
     "registration.open-cluster-management.io/skip-clock-sync-check";
 /// On the default or global set, value `false`: the hub does not reset the selector of the set.
 pub const AUTO_UPDATE_SET: &str = "cluster.open-cluster-management.io/autoupdate";
+/// On a Placement, value `true`: the hub leaves the Placement and its PlacementDecisions alone.
+pub const SCHEDULING_DISABLE: &str =
+    "cluster.open-cluster-management.io/experimental-scheduling-disable";
 /// Prefix of the annotations of a ManagedCluster that its agent owns.
 pub(crate) const AGENT_PREFIX: &str = "agent.open-cluster-management.io";
 

@@ -3,6 +3,7 @@
 //! This crate contains values and pure functions: no client, no clock, no I/O. Names, schemas and defaults are those of OCM, because
 //! OCM's agents, tools and manifests rely on them.
 
+pub mod addon_placement_score;
 pub mod agents;
 pub mod cluster;
 pub mod cluster_claim;
@@ -14,6 +15,8 @@ pub mod groups;
 pub mod labels;
 pub mod lenient;
 pub mod names;
+pub mod placement;
+pub mod placement_decision;
 pub mod plan;
 pub mod reserved;
 pub mod room;
@@ -25,9 +28,12 @@ mod resource;
 mod schema;
 mod wire;
 
+pub use addon_placement_score::AddOnPlacementScore;
 pub use cluster::ManagedCluster;
 pub use cluster_claim::ClusterClaim;
 pub use cluster_set::ManagedClusterSet;
 pub use cluster_set_binding::ManagedClusterSetBinding;
 pub use now::Now;
+pub use placement::Placement;
+pub use placement_decision::PlacementDecision;
 pub use resource::GroupVersionResource;

@@ -14,9 +14,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 /// A qualified name: an optional DNS subdomain with `/`, then a name.
 pub(crate) const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
+/// A qualified name as the CRD of Placements writes it: without the group around the name.
+pub(crate) const TOPOLOGY_KEY: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
 /// A DNS label, the rule for the name of a namespace.
 pub(crate) const DNS_LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 const REASON: &str = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
+const INT_OR_PERCENT: &str = "^((100|[1-9][0-9]{0,1})%|[1-9][0-9]*)$";
 const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
 /// One aspect of the object's state: its status, since when, and why.
@@ -66,11 +69,26 @@ struct LabelSelectorRequirement {
     values: Option<Vec<String>>,
 }
 
+/// A requirement on one claim of a cluster.
+#[derive(JsonSchema)]
+pub(crate) struct ClaimRequirement {
+    /// The name of the claim.
+    key: String,
+    /// The comparison: In, NotIn, Exists, or DoesNotExist.
+    operator: String,
+    /// The values to compare with: at least one for In and NotIn, empty for Exists and DoesNotExist.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    values: Option<Vec<String>>,
+}
+
 /// A point in time, RFC 3339.
 pub(crate) struct Time;
 
 /// An amount with an optional suffix, such as `500m` or `16Gi`.
 pub(crate) struct Quantity;
+
+/// A number, or a percentage such as `25%`.
+pub(crate) struct IntOrPercent;
 
 // === impl Time ===
 
@@ -101,5 +119,21 @@ impl JsonSchema for Quantity {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"x-kubernetes-int-or-string": true, "pattern": QUANTITY})
+    }
+}
+
+// === impl IntOrPercent ===
+
+impl JsonSchema for IntOrPercent {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "IntOrPercent".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"x-kubernetes-int-or-string": true, "pattern": INT_OR_PERCENT})
     }
 }

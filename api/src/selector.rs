@@ -11,6 +11,7 @@ pub mod text;
 mod wider;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
@@ -18,6 +19,9 @@ use crate::names;
 
 /// Maximum length in characters of a value in an error, because a value can be as large as a request.
 const QUOTED_MAX: usize = 100;
+
+/// Upper bound on the values of a requirement in a text.
+const VALUES_SHOWN: usize = 5;
 
 /// A valid label selector. An object must meet all requirements; the default selector has none, so it matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +43,9 @@ enum Test {
     DoesNotExist,
 }
 
+/// Upper bound on the errors that [`listed`] names; it counts the others.
+const ERRORS_LISTED: usize = 5;
+
 /// An error in a label selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {reason}")]
@@ -47,6 +54,21 @@ pub struct SelectorError {
     pub field: String,
     /// Kubernetes' message, such as `Invalid value: "Has": not a valid selector operator`.
     pub reason: String,
+}
+
+/// Returns the errors of a selector as one line of text, each with the path of its field in the object. A long list is cut.
+#[must_use]
+pub fn listed(path: &str, errors: &[SelectorError]) -> String {
+    let mut words = String::new();
+    for (index, error) in errors.iter().take(ERRORS_LISTED).enumerate() {
+        let separator = if index == 0 { "" } else { "; " };
+        // Writing to a string does not fail.
+        let _ = write!(words, "{separator}{path}.{error}");
+    }
+    if let Some(more @ 1..) = errors.len().checked_sub(ERRORS_LISTED) {
+        let _ = write!(words, "; and {more} more");
+    }
+    words
 }
 
 // === impl Selector ===
@@ -108,6 +130,14 @@ impl Selector {
             let value = values.first().filter(|_| values.len() == 1)?;
             Some((&*requirement.key, &**value))
         })
+    }
+
+    /// Returns the first requirement that these labels do not meet, as text: `env in (test, prod)`. `None` if the object is selected.
+    #[must_use]
+    pub fn unmet(&self, labels: &BTreeMap<String, String>) -> Option<String> {
+        let mut requirements = self.requirements.iter();
+        let unmet = requirements.find(|requirement| !requirement.matches(labels));
+        unmet.map(ToString::to_string)
     }
 
     /// Returns whether an object with these labels is selected.
@@ -188,6 +218,25 @@ impl Requirement {
             Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
             Test::Exists => value.is_some(),
             Test::DoesNotExist => value.is_none(),
+        }
+    }
+}
+
+/// As users type it. A long list of values is cut.
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        let (operator, values) = match &self.test {
+            Test::Exists => return f.write_str(key),
+            Test::DoesNotExist => return write!(f, "!{key}"),
+            Test::In(values) => ("in", values),
+            Test::NotIn(values) => ("notin", values),
+        };
+        let shown: Vec<_> = values.iter().take(VALUES_SHOWN).cloned().collect();
+        write!(f, "{key} {operator} ({}", shown.join(", "))?;
+        match values.len().saturating_sub(VALUES_SHOWN) {
+            0 => f.write_str(")"),
+            more => write!(f, ", and {more} more)"),
         }
     }
 }
@@ -359,6 +408,47 @@ mod tests {
         ] {
             let parsed = parse(selector).expect(sentence);
             assert_eq!(parsed.matches(&labels(on)), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn an_unmet_requirement_is_named_as_users_type_it() {
+        let values = ["1", "2", "3", "4", "5", "6", "7"];
+        for (selector, on, expected) in [
+            (
+                json!({"matchLabels": {"env": "dev"}}),
+                &[][..],
+                Some("env in (dev)"),
+            ),
+            (
+                json!({"matchLabels": {"env": "dev"}}),
+                &[("env", "dev")],
+                None,
+            ),
+            (
+                expression("In", &values),
+                &[],
+                Some("env in (1, 2, 3, 4, 5, and 2 more)"),
+            ),
+            (
+                expression("NotIn", &["dev", "prod"]),
+                &[("env", "prod")],
+                Some("env notin (dev, prod)"),
+            ),
+            (expression("Exists", &[]), &[], Some("env")),
+            (
+                expression("DoesNotExist", &[]),
+                &[("env", "")],
+                Some("!env"),
+            ),
+            (
+                json!({"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "Exists"}]}),
+                &[("a", "b")],
+                Some("c"),
+            ),
+        ] {
+            let parsed = parse(selector).expect("valid");
+            assert_eq!(parsed.unmet(&labels(on)).as_deref(), expected);
         }
     }
 

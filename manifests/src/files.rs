@@ -30,6 +30,9 @@ manifests! {
     CRD_CLUSTERS = "crds/cluster.open-cluster-management.io_managedclusters.yaml";
     CRD_SETS = "crds/cluster.open-cluster-management.io_managedclustersets.yaml";
     CRD_BINDINGS = "crds/cluster.open-cluster-management.io_managedclustersetbindings.yaml";
+    CRD_PLACEMENTS = "crds/placement/cluster.open-cluster-management.io_placements.yaml";
+    CRD_PLACEMENT_DECISIONS = "crds/placement/cluster.open-cluster-management.io_placementdecisions.yaml";
+    CRD_ADDON_PLACEMENT_SCORES = "crds/placement/cluster.open-cluster-management.io_addonplacementscores.yaml";
     CRD_CLAIMS = "crds/agent/cluster.open-cluster-management.io_clusterclaims.yaml";
 
     NAMESPACE = "server/namespace.yaml";
@@ -49,6 +52,9 @@ manifests! {
     SET_VALIDATORS = "registrations/managedclustersets/managedclustersetvalidators.yaml";
     BINDING_VALIDATORS = "registrations/managedclustersetbindingvalidators.yaml";
     REQUEST_VALIDATORS = "registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml";
+
+    POLICIES = "policies/policies.yaml";
+    POLICIES_WITH_WEBHOOK = "policies/with-webhook/policies.yaml";
 
     BOOTSTRAP_NAMESPACE = "bootstrap/namespace.yaml";
     BOOTSTRAP_ACCOUNT = "bootstrap/service-account.yaml";
@@ -83,6 +89,13 @@ manifests! {
 
 /// The CRDs of a hub.
 pub const CRDS: [Manifest; 3] = [CRD_CLUSTERS, CRD_SETS, CRD_BINDINGS];
+
+/// The CRDs of a hub on which placement runs, besides [`CRDS`].
+pub const PLACEMENT_CRDS: [Manifest; 3] = [
+    CRD_PLACEMENTS,
+    CRD_PLACEMENT_DECISIONS,
+    CRD_ADDON_PLACEMENT_SCORES,
+];
 
 /// What a hub needs so that clusters can register with a bootstrap token, in the order in which it is applied.
 pub const BOOTSTRAP: [Manifest; 4] = [

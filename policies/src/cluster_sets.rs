@@ -6,7 +6,7 @@ use crate::snippets::Snippet;
 use crate::template::Template;
 
 /// The variables about a selector, of the new object and of the stored one.
-const OF_EACH: [&str; 20] = [
+const OF_EACH: [&str; 19] = [
     "ByLabels",
     "Selectors",
     "Labels",
@@ -14,6 +14,8 @@ const OF_EACH: [&str; 20] = [
     "Requirements",
     "Values",
     "Whole",
+    "InvalidLabels",
+    "InvalidExpressions",
     "Faults",
     "All",
     "Keys",
@@ -22,11 +24,8 @@ const OF_EACH: [&str; 20] = [
     "None",
     "But",
     "InKeys",
-    "Pairs",
     "InPairs",
     "Allowed",
-    "AllowedKeys",
-    "AllowedSet",
 ];
 
 pub(crate) fn policy(template: &Template) -> Policy {
@@ -49,7 +48,7 @@ pub(crate) fn policy(template: &Template) -> Policy {
         .require(
             Code::Invalid,
             "variables.faults.size() == 0".to_owned(),
-            template.fill("{{listed variables.faults}}"),
+            template.fill("{{listedInPart variables.faults}}"),
         )
         .require(
             Code::Forbidden,

@@ -56,17 +56,18 @@ pub const DIFFERENCES: [&str; 16] = [
     "Messages and warnings begin with the API server's words, which name the policy and its binding.",
     "Text with characters that cannot be printed is not shown escaped; its size is shown instead. Long text is cut at 253 \
      characters, not bytes.",
-    "Of more than 20 faults, the gate counts those left out without repetitions among the first 20.",
+    "Of more than 20 faults, the gate counts those left out; a policy may count repeated ones, or not count.",
+    "A stored list that is longer than its limit may stay as it is, or shrink to its limit. The gate lets it shrink less, too. More \
+     than 2,000 stored taints may stay, or all be removed.",
     "The policies know the time from metadata.managedFields. They refuse changes of taints by a requester who writes entries with another \
      time there.",
     "If a requester removes metadata.managedFields, new taints get no time until the next server-side apply.",
     "Where a list is too long, the policies refuse only that. The gate names other faults beside it where it need not fill anything in.",
-    "A stored list that is longer than its limit may stay as it is, or shrink to its limit. The gate lets it shrink less, too. More \
-     than 2,000 stored taints may stay, or all be removed.",
     "The gate does not read the values of a selector's requirements beyond the first 1,000. The policies count them.",
-    "Selectors of more than 1,000 values are not compared: each change of one needs the permission to join all sets.",
     "Beside a refusal of content or of a reserved name, the policies warn, too. The gate warns only beside a denial.",
     "In the warning about the default set, the gate does not know a name that the API server generates.",
+    "A change of the selector of a ManagedClusterSet with more than 400 requirements and values counts as widening it: the cost of \
+     the comparison is limited.",
     "Where a namespace belongs to a cluster that the hub has just accepted, a ManagedClusterSetBinding is refused as soon as the \
      controller has made the cluster's RoleBindings there.",
     "A question that the authorizer cannot answer refuses the write, as a denial.",

@@ -11,13 +11,17 @@
 //! - The cost of each expression is linear in the size of the object, up to sorting: a requester chooses the number of taints.
 //! - Sentences equal those of the gate, but for the differences in [`DIFFERENCES`].
 //! - The conditions under which the gate is called ([`Guard`]) are the conditions of the policies.
+//!
+//! [`installed`] compares the policies of a hub with those that this version prints.
 
 mod bindings;
 mod cluster_sets;
 mod clusters;
 mod coverage;
 mod defaults;
+mod flags;
 mod guard;
+pub mod installed;
 mod options;
 mod policy;
 mod requests;
@@ -26,8 +30,9 @@ mod snippets;
 mod template;
 
 pub use coverage::{DIFFERENCES, NOT_IN_CEL};
+pub use flags::{ANNOTATION, UnknownFlag};
 pub use guard::Guard;
-pub use options::{Action, Kubernetes, Mode, Options, TooOld};
+pub use options::{Action, HUB_NAMESPACE, Kubernetes, Mode, Options, TooOld};
 pub use policy::{Binding, Document, Policy};
 
 use template::Template;

@@ -5,8 +5,11 @@ use std::str::FromStr;
 
 use berth_rules::Settings;
 
+/// The namespace that OCM installs its hub in.
+pub const HUB_NAMESPACE: &str = "open-cluster-management-hub";
+
 /// Settings of the policies.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The settings of the rules: feature gates and reserved names.
     pub settings: Settings,
@@ -63,7 +66,70 @@ struct NotAVersion;
 
 // === impl Options ===
 
+/// The defaults of `berth policies`.
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            settings: Settings {
+                hub_namespace: HUB_NAMESPACE.to_owned(),
+                ..Settings::default()
+            },
+            kubernetes: Kubernetes::default(),
+            mode: Mode::default(),
+            action: Action::default(),
+        }
+    }
+}
+
 impl Options {
+    /// Returns the flags of `berth policies` that print the policies of these options. Most defaults are left out.
+    pub fn flags(&self) -> String {
+        let Settings {
+            gates,
+            hub_namespace,
+            reserved_prefixes,
+        } = &self.settings;
+        let mut flags = format!(
+            "--kubernetes={} --mode={}",
+            self.kubernetes,
+            self.mode.as_str()
+        );
+        let mut add = |flag: &str, value: &str| flags.push_str(&format!(" --{flag}={value}"));
+        if self.action != Action::default() {
+            add("action", self.action.as_str());
+        }
+        let defaults = Settings::default();
+        for (gate, on, default) in [
+            (
+                "DefaultClusterSet",
+                gates.default_cluster_set,
+                defaults.gates.default_cluster_set,
+            ),
+            (
+                "GuardedSelectors",
+                gates.guarded_selectors,
+                defaults.gates.guarded_selectors,
+            ),
+            (
+                "UnguardedDenial",
+                gates.unguarded_denial,
+                defaults.gates.unguarded_denial,
+            ),
+        ] {
+            if on != default {
+                add("feature-gates", &format!("{gate}={on}"));
+            }
+        }
+        if hub_namespace != HUB_NAMESPACE {
+            add("hub-namespace", hub_namespace);
+        }
+        if *reserved_prefixes != defaults.reserved_prefixes {
+            let prefixes: Vec<_> = reserved_prefixes.iter().collect();
+            add("reserved-prefixes", &prefixes.join(","));
+        }
+        flags
+    }
+
     /// Returns true if MutatingAdmissionPolicies are among the policies. They have an effect on every write, so there are none
     /// in a trial run.
     pub(crate) fn mutates(&self) -> bool {
@@ -144,7 +210,38 @@ impl Action {
 
 #[cfg(test)]
 mod tests {
+    use berth_api::reserved::ReservedPrefixes;
+    use berth_rules::FeatureGates;
+
     use super::*;
+
+    #[test]
+    fn flags_name_what_differs_from_the_defaults() {
+        assert_eq!(
+            Options::default().flags(),
+            "--kubernetes=1.36 --mode=policies"
+        );
+        let other = Options {
+            settings: Settings {
+                gates: FeatureGates {
+                    default_cluster_set: false,
+                    unguarded_denial: true,
+                    guarded_selectors: false,
+                },
+                hub_namespace: "hub".to_owned(),
+                reserved_prefixes: ReservedPrefixes::new(["kube-"]),
+            },
+            kubernetes: Kubernetes::V1_35,
+            mode: Mode::WithWebhook,
+            action: Action::Audit,
+        };
+        assert_eq!(
+            other.flags(),
+            "--kubernetes=1.35 --mode=with-webhook --action=Audit --feature-gates=DefaultClusterSet=false \
+             --feature-gates=GuardedSelectors=false --feature-gates=UnguardedDenial=true --hub-namespace=hub \
+             --reserved-prefixes=kube-"
+        );
+    }
 
     #[test]
     fn versions_are_read_as_users_and_servers_write_them() {

@@ -48,6 +48,14 @@ pub struct Binding {
 #[derive(Clone, Debug, Serialize)]
 struct Metadata {
     name: String,
+    annotations: Annotations,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+struct Annotations {
+    /// The flags that print this object, so that `berth doctor` can compare the two.
+    #[serde(rename = "berth.open-cluster-management.io/policies")]
+    policies: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -230,7 +238,10 @@ impl Policy {
         Self {
             api_version: API_VERSION,
             kind,
-            metadata: Metadata { name },
+            metadata: Metadata {
+                name,
+                annotations: Annotations::default(),
+            },
             spec: PolicySpec {
                 failure_policy: "Fail",
                 reinvocation_policy: None,
@@ -341,7 +352,8 @@ impl Policy {
     }
 
     /// The policy and its binding.
-    pub(crate) fn documents(self, options: &Options) -> [Document; 2] {
+    pub(crate) fn documents(mut self, options: &Options) -> [Document; 2] {
+        self.metadata.annotations.policies = options.flags();
         let is_mutating = self.spec.reinvocation_policy.is_some();
         let actions = match options.action {
             _ if is_mutating => None,

@@ -1,4 +1,4 @@
-//! Runs the lifecycle: the reconcilers, while this process leads.
+//! Runs the lifecycle: the reconcilers, while this process leads. Beside it, every replica watches the hub's policies.
 
 use std::net::SocketAddr;
 
@@ -6,6 +6,7 @@ use berth_certs::options::TlsOptions;
 use berth_hub::HubApi;
 use berth_lease::WhenLost;
 use berth_lifecycle::engine::{Engine, Metrics};
+use berth_policies_follower::Follower;
 use prometheus::Registry;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +19,7 @@ pub(crate) struct Lifecycle {
     api: HubApi,
     settings: Settings,
     metrics: Metrics,
+    policies: Follower,
 }
 
 // === impl Lifecycle ===
@@ -35,6 +37,7 @@ impl Lifecycle {
         when_lost: WhenLost,
     ) -> anyhow::Result<Self> {
         let metrics = Metrics::new(registry)?;
+        let policies = Follower::new(api.clone(), registry);
         let election = settings.election.clone();
         let led = Led::new(
             api.clone(),
@@ -49,6 +52,7 @@ impl Lifecycle {
             api,
             settings,
             metrics,
+            policies,
         })
     }
 
@@ -69,8 +73,9 @@ impl Lifecycle {
             api,
             settings,
             metrics,
+            policies,
         } = self;
-        led.run(stop, |term, standing, stop| {
+        let led = led.run(stop, |term, standing, stop| {
             let engine = Engine::new(
                 api.clone(),
                 settings.config.clone(),
@@ -86,7 +91,11 @@ impl Lifecycle {
                 tracing::info!(namespace, "reconciling");
                 Ok(engine.run(stop).await?)
             }
-        })
-        .await
+        });
+        // It only reads, so it needs no Lease. A replica that takes over knows which policies there were.
+        tokio::select! {
+            ended = led => ended,
+            never = policies.run() => match never {},
+        }
     }
 }

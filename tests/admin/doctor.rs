@@ -2,6 +2,7 @@
 
 mod installation;
 mod objects;
+mod policies;
 mod requesters;
 mod serving;
 

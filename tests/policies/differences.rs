@@ -67,7 +67,7 @@ pub const ALL: &[Difference] = &[
         remove: no_clock,
     },
     Difference {
-        name: "selectors of more than 1,000 values",
+        name: "selectors of more than 400 requirements and values",
         remove: large_selectors,
     },
     Difference {
@@ -243,7 +243,7 @@ fn large_selectors(write: &Write, gate: &mut Outcome, policies: &mut Outcome) ->
         .flatten()
         .map(number)
         .sum();
-    let is_found = values > 900
+    let is_found = values > 300
         && gate.code < 300
         && policies.code == 403
         && policies

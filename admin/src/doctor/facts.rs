@@ -8,6 +8,8 @@ use berth_certs::served::Chain;
 use berth_lifecycle_core::facts::CertificateRequest;
 use berth_manifests::ShippedWebhook;
 use berth_manifests::webhooks::WEBHOOKS;
+use berth_policies::installed::{Installed, PolicyKind, State, Stored};
+use berth_policies::{Options, UnknownFlag};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -59,6 +61,19 @@ pub(crate) struct Registration {
     pub(crate) webhooks: Vec<Value>,
 }
 
+/// The policies of Berth in the API server.
+#[derive(Clone, Debug)]
+pub(crate) struct Policies {
+    /// The kinds of policies that the API server serves.
+    pub(crate) served: Vec<PolicyKind>,
+    /// The options for which the policies were printed. `None` if there are no policies.
+    pub(crate) options: Option<Options>,
+    /// The flags in their annotations cannot be read.
+    pub(crate) unknown: Option<UnknownFlag>,
+    /// The policies that there are or should be. Empty if there are no policies.
+    pub(crate) installed: Vec<Installed>,
+}
+
 /// The rights of a service account.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
@@ -87,6 +102,7 @@ pub(crate) struct Facts {
     pub(crate) crds: BTreeMap<String, Fact<Option<Value>>>,
     pub(crate) mutating: Fact<Vec<Registration>>,
     pub(crate) validating: Fact<Vec<Registration>>,
+    pub(crate) policies: Fact<Policies>,
     /// The Services that the registrations name, by namespace and name.
     pub(crate) called: BTreeMap<(String, String), Called>,
     /// The certificates at the URLs that the registrations name.
@@ -148,12 +164,77 @@ impl Facts {
             .filter_map(|webhook| Some((*webhook, self.registration(webhook).ok()??)))
     }
 
+    /// Returns true if policies decide what a webhook decides, except what policies cannot decide. A policy that differs from
+    /// the printed one counts: another check reports it.
+    pub(crate) fn are_policies_enough(&self, webhook: &ShippedWebhook) -> bool {
+        let decides = |row: &Installed| matches!(row.state, State::Enforced | State::Changed);
+        self.have_policies_for(webhook) && self.policies_for(webhook).all(decides)
+    }
+
+    /// Returns true if there should be policies that decide what a webhook decides.
+    pub(crate) fn have_policies_for(&self, webhook: &ShippedWebhook) -> bool {
+        self.policies_for(webhook).next().is_some()
+    }
+
+    fn policies_for(&self, webhook: &ShippedWebhook) -> impl Iterator<Item = &Installed> {
+        let all = self.policies.iter().flat_map(|it| &it.installed);
+        all.filter(|row| is_about(row, webhook))
+    }
+
+    /// Returns true if no write depends on the gate: policies decide, and every registration of the gate fails open.
+    pub(crate) fn is_gate_optional(&self) -> bool {
+        let mut registered = self.registered().peekable();
+        let fails_open = |it: &Registration| {
+            let mut webhooks = it.webhooks.iter();
+            webhooks.all(|webhook| webhook["failurePolicy"] == "Ignore")
+        };
+        registered.peek().is_some()
+            && registered.all(|(webhook, it)| fails_open(it) && self.are_policies_enough(webhook))
+    }
+
+    /// Returns what happens if the gate cannot be called, as a predicate of the API server.
+    pub(crate) fn without_gate(&self) -> &'static str {
+        match self.is_gate_optional() {
+            true => "does not have checked what policies do not cover",
+            false => "refuses all writes that the registrations cover",
+        }
+    }
+
     /// Returns the Deployment of this name, unless it has 0 replicas.
     pub(crate) fn deployment(&self, name: &str) -> Option<&Deployment> {
         let of_name = |it: &&Deployment| it.metadata.name.as_deref() == Some(name);
         let deployment = self.deployments.as_ref().ok()?.iter().find(of_name)?;
         (deployment.spec.replicas != Some(0)).then_some(deployment)
     }
+}
+
+// === impl Policies ===
+
+impl Policies {
+    /// Compares the stored policies with those that this version prints.
+    pub(crate) fn of(served: Vec<PolicyKind>, stored: &Stored) -> Self {
+        let (options, unknown) = match stored.options() {
+            _ if stored.is_empty() => (None, None),
+            Some(Ok(options)) => (Some(options), None),
+            Some(Err(unknown)) => (Some(Options::default()), Some(unknown)),
+            None => (Some(Options::default()), None),
+        };
+        let installed = options.as_ref().map(|options| stored.compare(options));
+        Self {
+            served,
+            installed: installed.unwrap_or_default(),
+            options,
+            unknown,
+        }
+    }
+}
+
+/// Returns true if a policy decides part of what a webhook decides. Warnings of policies are not decisions.
+pub(crate) fn is_about(row: &Installed, webhook: &ShippedWebhook) -> bool {
+    let short = row.policy.short();
+    let (about, resource) = short.rsplit_once('.').unwrap_or(("", short));
+    let mutates = row.policy.kind == PolicyKind::Mutating;
+    resource == webhook.resource && mutates == webhook.mutates && about != "warnings"
 }
 
 // === impl Registration ===

@@ -10,6 +10,7 @@ use super::facts::Unread;
 pub(crate) enum Check {
     Crds,
     Registrations,
+    Policies,
     WebhookService,
     WebhookCertificate,
     DryRun,
@@ -69,9 +70,10 @@ pub(crate) struct Finding {
 // === impl Check ===
 
 impl Check {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Crds,
         Self::Registrations,
+        Self::Policies,
         Self::WebhookService,
         Self::WebhookCertificate,
         Self::DryRun,
@@ -96,6 +98,7 @@ impl Check {
         match self {
             Self::Crds => "crds",
             Self::Registrations => "registrations",
+            Self::Policies => "policies",
             Self::WebhookService => "webhook-service",
             Self::WebhookCertificate => "webhook-certificate",
             Self::DryRun => "dry-run",
@@ -121,6 +124,7 @@ impl Check {
         match self {
             Self::Crds => "the CRDs exist, are established, and have the fields that Berth needs",
             Self::Registrations => "the webhooks are registered as shipped",
+            Self::Policies => "the policies in the API server, if there are any, are complete",
             Self::WebhookService => "the Service of the webhooks has ready endpoints",
             Self::WebhookCertificate => {
                 "the API server trusts the certificate of the webhooks, which does not expire soon"
@@ -219,6 +223,12 @@ impl Finding {
 
     pub(crate) fn of(mut self, object: FindingObject) -> Self {
         self.object = Some(object);
+        self
+    }
+
+    /// A fault becomes a warning.
+    pub(crate) fn eased(mut self) -> Self {
+        self.severity = self.severity.max(Severity::Warning);
         self
     }
 

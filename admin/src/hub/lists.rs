@@ -95,12 +95,20 @@ impl HubConnection {
     where
         K: Resource<DynamicType = ()>,
     {
+        self.values(urls::<K>(None)).await
+    }
+
+    /// As [`list_values`](Self::list_values), of a resource by its path, such as `/apis/GROUP/VERSION/RESOURCE`.
+    pub(crate) async fn list_values_at(&self, path: String) -> Result<Vec<Value>, CommandError> {
+        self.values(Urls::new(path)).await
+    }
+
+    async fn values(&self, urls: Urls) -> Result<Vec<Value>, CommandError> {
         let mut values = Vec::new();
         let mut take = |page: Option<Vec<Value>>| match page {
             Some(page) => values.extend(page),
             None => values.clear(),
         };
-        let urls = urls::<K>(None);
         self.pages(&urls, ListParams::default(), None, &mut take)
             .await?;
         Ok(values)

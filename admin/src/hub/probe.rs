@@ -28,6 +28,8 @@ pub(crate) struct Answered {
     pub(crate) its_time: Option<Timestamp>,
     /// Our time before the request and after the response.
     pub(crate) ours: (Timestamp, Timestamp),
+    /// The version of Kubernetes, major and minor, if the user may read it.
+    pub(crate) version: Option<(u32, u32)>,
 }
 
 impl HubConnection {
@@ -63,18 +65,33 @@ impl HubConnection {
             resource: format!("{}.{}", groups::MANAGED_CLUSTERS, groups::CLUSTER),
             api: format!("{}/v1", groups::CLUSTER),
         };
-        let api = Call::get(format!("/apis/{}/v1", groups::CLUSTER));
-        let api = match self.ask(api).await {
-            Ok(api) => api,
-            Err(failure) if failure.code() == Some(404) => return Err(no_hub()),
-            Err(failure) => return Err(failure),
-        };
-        let mut resources = api["resources"].as_array().into_iter().flatten();
-        if resources.any(|resource| resource["name"] == groups::MANAGED_CLUSTERS) {
+        let served = self.served(groups::CLUSTER, "v1").await?;
+        if served.iter().any(|it| it == groups::MANAGED_CLUSTERS) {
             Ok(())
         } else {
             Err(no_hub())
         }
+    }
+
+    /// Returns the resources that the API server serves in a group and version, which are none if it does not know them.
+    ///
+    /// # Errors
+    /// The hub does not answer.
+    pub(crate) async fn served(
+        &self,
+        group: &str,
+        version: &str,
+    ) -> Result<Vec<String>, CommandError> {
+        let api = match self
+            .ask(Call::get(format!("/apis/{group}/{version}")))
+            .await
+        {
+            Err(failure) if failure.code() == Some(404) => return Ok(Vec::new()),
+            api => api?,
+        };
+        let resources = api["resources"].as_array().into_iter().flatten();
+        let names = resources.filter_map(|resource| resource["name"].as_str());
+        Ok(names.map(str::to_owned).collect())
     }
 
     /// Reads the hub's version and clock.
@@ -85,10 +102,13 @@ impl HubConnection {
         let before = Timestamp::now();
         let answer = self.api.call(Call::get("/version").within(self.wait)).await;
         let after = Timestamp::now();
-        let headers = match answer {
-            Ok(answer) => answer.headers,
+        let (headers, version) = match answer {
+            Ok(answer) => {
+                let version = self.read(&answer).ok().and_then(|it| version(&it));
+                (answer.headers, version)
+            }
             // The hub answers, even if this user may not read its version.
-            Err(error) if matches!(error.code(), 400 | 402..500) => HeaderMap::new(),
+            Err(error) if matches!(error.code(), 400 | 402..500) => (HeaderMap::new(), None),
             Err(error) => return Err(self.failure(&error)),
         };
         let date = headers.get(DATE).and_then(|date| date.to_str().ok());
@@ -96,6 +116,16 @@ impl HubConnection {
             its_time: date
                 .and_then(|date| rfc2822::DateTimeParser::new().parse_timestamp(date).ok()),
             ours: (before, after),
+            version,
         })
     }
+}
+
+/// Reads the response to `/version`. Some providers write a minor version as `36+`.
+fn version(answer: &Value) -> Option<(u32, u32)> {
+    let number = |field: &str| {
+        let text = answer[field].as_str()?.trim_end_matches('+');
+        text.parse().ok()
+    };
+    Some((number("major")?, number("minor")?))
 }

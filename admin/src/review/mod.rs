@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use berth_policies::HUB_NAMESPACE;
 use berth_review::{FilesAnswerer, Gate, HubFiles};
 use berth_rules::{FeatureGates, Settings};
 use chain::Chain;
@@ -16,9 +17,6 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 
 use crate::reserved::ReservedArgs;
-
-/// The namespace that OCM installs its hub in.
-const HUB_NAMESPACE: &str = "open-cluster-management-hub";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -516,7 +516,8 @@ async fn warnings(page: &mut String, gate: &Gate) {
         reason: "",
         title: "",
         webhook,
-        old: Some(cluster("c1", json!({}), json!({}))),
+        // The mutating webhook warns when a cluster is created.
+        old: (webhook != Webhook::MutateCluster).then(|| cluster("c1", json!({}), json!({}))),
         new: cluster("c1", labels, json!({})),
         why: "",
         remedy: "",

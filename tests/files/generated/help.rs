@@ -33,6 +33,7 @@ pub(crate) fn page() -> String {
         "join",
         "unjoin",
         "review",
+        "policies",
         "completion",
     ] {
         let mut berth = Command::new(berth_testkit::program());

@@ -2,8 +2,10 @@
 //!
 //! To write them: `BERTH_GENERATE=1 cargo test --test files generated`.
 
+mod coverage;
 mod denials;
 mod help;
+mod policies;
 mod security;
 
 use std::fs;
@@ -65,20 +67,23 @@ fn the_crds_in_manifests_are_those_of_the_types() {
         crds::managed_cluster_set(),
         crds::managed_cluster_set_binding(),
     ];
-    for crd in &hub {
-        assert_generated(&format!("manifests/crds/{}", file_name(crd)), &yaml(crd));
-    }
+    // A hub without placement does not need these.
+    let placement = [
+        crds::placement(),
+        crds::placement_decision(),
+        crds::addon_placement_score(),
+    ];
     // On the managed clusters, not on the hub.
-    let claim = crds::cluster_claim();
-    assert_generated(
-        &format!("manifests/crds/agent/{}", file_name(&claim)),
-        &yaml(&claim),
-    );
+    let agent = [crds::cluster_claim()];
 
     for (folder, crds) in [
         ("manifests/crds", &hub[..]),
-        ("manifests/crds/agent", &[claim][..]),
+        ("manifests/crds/placement", &placement[..]),
+        ("manifests/crds/agent", &agent[..]),
     ] {
+        for crd in crds {
+            assert_generated(&format!("{folder}/{}", file_name(crd)), &yaml(crd));
+        }
         let kustomization = serde_json::json!({
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
@@ -111,6 +116,31 @@ async fn every_message_is_documented() {
 }
 
 #[test]
+fn what_policies_do_not_cover_is_documented() {
+    assert_generated("docs/policies.md", &coverage::page());
+}
+
+#[test]
 fn the_commands_are_documented() {
     assert_generated("docs/commands.md", &help::page());
+}
+
+#[test]
+fn the_policies_in_manifests_are_those_of_the_rules() {
+    for (path, flags) in [
+        ("manifests/policies/policies.yaml", &[][..]),
+        (
+            "manifests/policies/with-webhook/policies.yaml",
+            &["--mode=with-webhook"],
+        ),
+    ] {
+        assert_generated(path, &policies::printed(flags));
+    }
+}
+
+#[test]
+fn policies_and_registrations_have_the_same_conditions() {
+    for (path, guard) in policies::REGISTRATIONS {
+        assert_generated(path, &policies::with_condition(path, guard));
+    }
 }

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+    MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingWebhookConfiguration,
+};
+use k8s_openapi::api::admissionregistration::v1alpha1::{
+    MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding,
 };
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service, ServiceAccount};
@@ -42,6 +46,12 @@ fn every_file_is_in_a_kustomization() {
         "manifests/bootstrap",
         "manifests/agent",
         "manifests/agent-monitoring",
+        "manifests/policies",
+        "manifests/policies/with-webhook",
+        "manifests/overlays/policies",
+        "manifests/overlays/policies/monitoring",
+        "manifests/overlays/policies-with-webhook",
+        "manifests/crds/placement",
     ];
     let built: Vec<_> = roots.iter().flat_map(|root| resources(root)).collect();
     for file in yaml_files("manifests") {
@@ -87,6 +97,18 @@ pub(crate) fn assert_is_its_kind(from: &str, object: &Value) {
         ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration") => {
             round_trip::<ValidatingWebhookConfiguration>(&what, object)
         }
+        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy") => {
+            round_trip::<ValidatingAdmissionPolicy>(&what, object)
+        }
+        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding") => {
+            round_trip::<ValidatingAdmissionPolicyBinding>(&what, object)
+        }
+        ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy") => {
+            newest::<MutatingAdmissionPolicy>(&what, object)
+        }
+        ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicyBinding") => {
+            newest::<MutatingAdmissionPolicyBinding>(&what, object)
+        }
         ("cert-manager.io/v1", "Issuer" | "Certificate") => {
             round_trip::<Other<CertManagerSpec>>(&what, object)
         }
@@ -104,6 +126,15 @@ pub(crate) fn assert_is_its_kind(from: &str, object: &Value) {
     if let Some(path) = difference(object, &typed, "") {
         panic!("{what}: {path} is no field of {kind}, or not of its type");
     }
+}
+
+/// The object as its type writes it. Of these kinds, the types have an older version, with the same fields.
+fn newest<T: DeserializeOwned + Serialize>(what: &str, object: &Value) -> Value {
+    let mut older = object.clone();
+    older["apiVersion"] = "admissionregistration.k8s.io/v1alpha1".into();
+    let mut typed = round_trip::<T>(what, &older);
+    typed["apiVersion"] = object["apiVersion"].clone();
+    typed
 }
 
 /// The object as its type writes it.

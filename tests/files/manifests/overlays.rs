@@ -9,7 +9,7 @@ use crate::manifests::files::{documents, in_repository, read};
 use crate::manifests::objects::{Certificate, assert_is_its_kind};
 
 /// What `kubectl kustomize` makes of a folder; `None` if there is no kubectl.
-fn build(folder: &str) -> Option<Vec<Value>> {
+pub(super) fn build(folder: &str) -> Option<Vec<Value>> {
     let output = match Command::new("kubectl")
         .arg("kustomize")
         .arg(in_repository(folder))
@@ -37,10 +37,14 @@ fn kustomizations_build_the_objects() {
         ("manifests/overlays/auto-approval", 32),
         ("manifests/overlays/network-policies", 32),
         ("manifests/overlays/client-certificates", 30),
+        ("manifests/overlays/policies", 28),
+        ("manifests/overlays/policies/monitoring", 9),
+        ("manifests/overlays/policies-with-webhook", 42),
         ("manifests/monitoring", 10),
         ("manifests/bootstrap", 5),
         ("manifests/agent", 11),
         ("manifests/agent-monitoring", 9),
+        ("manifests/crds/placement", 3),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
@@ -120,8 +124,8 @@ fn with_cert_manager_the_gate_serves_what_is_mounted_and_makes_no_certificate() 
     assert_eq!(base.iter().filter(is_of_certificates).count(), 7);
 }
 
-const GATE: &str = "cluster-manager-registration-webhook";
-const CONTROLLER: &str = "berth-registration-controller";
+pub(super) const GATE: &str = "cluster-manager-registration-webhook";
+pub(super) const CONTROLLER: &str = "berth-registration-controller";
 
 fn deployment<'v>(objects: &'v [Value], name: &str) -> &'v Value {
     let is_it = |it: &&Value| it["kind"] == "Deployment" && it["metadata"]["name"] == name;
@@ -129,12 +133,12 @@ fn deployment<'v>(objects: &'v [Value], name: &str) -> &'v Value {
     found.unwrap_or_else(|| panic!("no Deployment {name}"))
 }
 
-fn args(objects: &[Value], name: &str) -> Value {
+pub(super) fn args(objects: &[Value], name: &str) -> Value {
     deployment(objects, name)["spec"]["template"]["spec"]["containers"][0]["args"].clone()
 }
 
 /// Each rule that this account is given, with where it counts.
-fn given(objects: &[Value], account: &str) -> Vec<String> {
+pub(super) fn given(objects: &[Value], account: &str) -> Vec<String> {
     let mut given = Vec::new();
     for binding in objects.iter().filter(|it| it["roleRef"].is_object()) {
         let subjects = binding["subjects"].as_array().into_iter().flatten();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use berth_lifecycle_core::config::Config;
 use berth_lifecycle_core::{names, roles};
+use berth_policies::installed::PolicyName;
 use berth_review::Webhook;
 use berth_webhooks::shipped;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -558,6 +559,18 @@ fn spelled_out(rights: &[(&str, &str)]) -> BTreeSet<String> {
         .collect()
 }
 
+/// The right to follow each policy of Berth and its binding.
+fn follows() -> BTreeSet<String> {
+    let each = PolicyName::all().iter().flat_map(|policy| {
+        let resources = [policy.kind.policies(), policy.kind.bindings()];
+        resources.into_iter().flat_map(|resource| {
+            let object = format!("admissionregistration.k8s.io/{resource} {}", policy.name);
+            ["list", "watch"].map(|verb| format!("{verb} {object}"))
+        })
+    });
+    each.collect()
+}
+
 /// The right to bind the two roles that all agents share.
 fn binds() -> BTreeSet<String> {
     let names = [names::REGISTRATION_ROLE, names::WORK_ROLE];
@@ -570,7 +583,7 @@ fn binds() -> BTreeSet<String> {
 fn the_controllers_role_grants_what_it_does_and_what_it_grants_and_no_more() {
     let granted = permissions(object(CONTROLLER_ROLE, "ClusterRole"));
     let needed = &spelled_out(&DONE) | &in_the_roles_of_clusters();
-    assert_eq!(granted, &needed | &binds());
+    assert_eq!(granted, &(&needed | &binds()) | &follows());
     let more = permissions(object(AUTO_APPROVAL_ROLE, "ClusterRole"));
     assert_eq!(more, BTreeSet::from([AUTO_APPROVAL.to_owned()]));
     assert!(!granted.iter().any(|right| right.starts_with("escalate")));

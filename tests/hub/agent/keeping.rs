@@ -1,9 +1,12 @@
 //! The certificate, once there is one.
 
+use std::time::Duration;
+
+use berth_devhub::Options;
 use serde_json::json;
 
 use super::world::{World, text};
-use crate::lifecycle::hub::{ACCEPTED, CLOCK_SYNCED, condition, lease_path};
+use crate::lifecycle::hub::{ACCEPTED, CLOCK_SYNCED, HubWithReconcilers, condition, lease_path};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_secret_is_renewed_by_the_agent_itself() {
@@ -52,6 +55,52 @@ async fn a_lost_secret_is_renewed_by_the_agent_itself() {
         "{message}"
     );
     world.forgets().await;
+    drop(agent);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_is_renewed_before_it_expires() {
+    let world = World::new().await;
+    if !world
+        .hub
+        .cluster
+        .only_devhub("the signers of Kubernetes issue certificates for ten minutes at least")
+    {
+        return;
+    }
+    // Certificates begin five minutes before they are signed, and an agent renews when a quarter to a fifth is left: at most four
+    // seconds later.
+    let options = Options {
+        first_validities: vec![Duration::from_secs(80)],
+        ..Options::default()
+    };
+    // The shared hub is the managed cluster.
+    let hub = HubWithReconcilers::devhub(options).await;
+    let world = world.at(hub).await;
+    let agent = world.joined(&[]).await;
+    let cluster = world
+        .reported("the renewal", |it| {
+            condition(it, "ClusterCertificateRotated").is_some()
+        })
+        .await;
+    let rotated = condition(&cluster, "ClusterCertificateRotated").unwrap();
+    assert_eq!(rotated["reason"], "ClientCertificateUpdated");
+    let csrs = world.csrs().await;
+    assert_eq!(csrs.len(), 2);
+    let secret = world.hub_secret().await;
+    let by_agent = csrs.iter().find(|csr| {
+        csr["spec"]["username"]
+            == format!(
+                "system:open-cluster-management:{}:{}",
+                world.name,
+                text(&secret, "agent-name")
+            )
+    });
+    let by_agent = by_agent.expect("the agent has asked by its own certificate");
+    assert_eq!(
+        secret["data"]["tls.crt"], by_agent["status"]["certificate"],
+        "the new certificate is stored"
+    );
     drop(agent);
 }
 

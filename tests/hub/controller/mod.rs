@@ -5,4 +5,5 @@
 mod election;
 mod flags;
 mod hub;
+mod policies;
 mod start;

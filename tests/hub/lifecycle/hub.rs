@@ -57,6 +57,20 @@ impl HubWithReconcilers<&'static Cluster> {
     }
 }
 
+impl HubWithReconcilers<Box<Cluster>> {
+    /// A devhub with these options.
+    pub async fn devhub(options: berth_devhub::Options) -> Self {
+        let cluster = Box::new(Cluster::start_devhub(options).await);
+        install(&cluster).await;
+        let reconcilers = Reconcilers::start(&cluster, config()).await;
+        Self {
+            admin: cluster.admin().await,
+            cluster,
+            reconcilers,
+        }
+    }
+}
+
 impl HubWithReconcilers<Private> {
     /// A hub for this test alone.
     pub async fn private(config: Config) -> Self {

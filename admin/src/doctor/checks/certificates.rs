@@ -62,7 +62,8 @@ fn one(
         let message = "its clientConfig names neither a URL nor a Service";
         return (vec![CHECK.fault(message).remedy(patch(object))], Vec::new());
     };
-    let bundle = match bundle(config) {
+    let without_gate = facts.without_gate();
+    let bundle = match bundle(config, without_gate) {
         Ok(bundle) => bundle,
         Err(finding) => {
             // The API server may trust the certificate by its own authorities, which are unknown here.
@@ -101,15 +102,15 @@ fn one(
     };
     let name = endpoint.server_name();
     let judgement = judge(&chain, &bundle, &name, facts.now());
-    findings(&judgement, &name, facts.now(), object, &of)
+    findings(&judgement, &name, facts.now(), object, &of, without_gate)
 }
 
-fn bundle(config: &Value) -> Result<Bundle, Finding> {
+fn bundle(config: &Value, without_gate: &str) -> Result<Bundle, Finding> {
     let text = config["clientConfig"]["caBundle"].as_str();
     let Some(text) = text.filter(|text| !text.is_empty()) else {
-        return Err(CHECK.fault(
-            "it has no caBundle: the API server trusts only its own authorities, and refuses all writes that the registration covers",
-        ));
+        return Err(CHECK.fault(format!(
+            "it has no caBundle: the API server trusts only its own authorities, and {without_gate}"
+        )));
     };
     let pem = BASE64_STANDARD
         .decode(text)
@@ -207,6 +208,7 @@ fn findings(
     now: Timestamp,
     registration: &FindingObject,
     served: &FindingObject,
+    without_gate: &str,
 ) -> (Vec<Finding>, Vec<Finding>) {
     let (mut of_registration, mut of_server) = (Vec::new(), Vec::new());
     let leaf = judgement.leaf.as_ref();
@@ -217,7 +219,7 @@ fn findings(
                 CHECK
                     .fault(format!(
                         "its caBundle does not match the certificate that {served} holds, which is signed{signed_by}: the \
-                         API server does not trust it, and refuses all writes that the registration covers"
+                         API server does not trust it, and {without_gate}"
                     ))
                     .remedy(patch(registration)),
             ),

@@ -144,6 +144,7 @@ mod tests {
             let answered = Answered {
                 its_time: Some(NOW + seconds(ahead)),
                 ours: (NOW, NOW + seconds(took)),
+                version: None,
             };
             assert_eq!(told(&clock(&answered), expected), expected, "{sentence}");
         }

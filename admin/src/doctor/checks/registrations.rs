@@ -1,4 +1,5 @@
-//! The registrations: they exist with the shipped values, or with those of OCM's operator, which work as well.
+//! The registrations: they exist with the shipped values, or with those of OCM's operator, which work as well. Where policies
+//! decide, registrations may be missing, or be limited to what policies cannot decide.
 
 use berth_manifests::ShippedWebhook;
 use berth_manifests::webhooks::WEBHOOKS;
@@ -6,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::doctor::facts::{Facts, Registration, path};
 use crate::doctor::finding::{Check, Finding, FindingObject};
+use crate::doctor::installation;
 
 const CHECK: Check = Check::Registrations;
 
@@ -47,7 +49,16 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
             let object = FindingObject::new(webhook.registration_kind(), webhook.name);
             let found = registrations.iter().find(|it| it.name == webhook.name);
             let found = match found {
-                Some(registration) => compare(webhook, registration, &facts.namespace),
+                Some(registration) => match rest(facts, webhook, registration) {
+                    Some(rest) => {
+                        let mut found = compare(webhook, &rest, registration, &facts.namespace);
+                        found.extend(unenforced(facts, webhook, registration));
+                        found
+                    }
+                    None => compare(webhook, &webhook.webhook(), registration, &facts.namespace),
+                },
+                // Another check reports policies that do not decide.
+                None if facts.have_policies_for(webhook) => Vec::new(),
                 None => vec![missing(webhook)],
             };
             findings.extend(found.into_iter().map(|it| it.of(object.clone())));
@@ -64,6 +75,39 @@ fn missing(webhook: &ShippedWebhook) -> Finding {
         CHECK.warning(message)
     };
     finding.remedy(AGAIN)
+}
+
+/// Returns the webhook beside policies, if this registration is limited to what policies cannot decide.
+fn rest(facts: &Facts, webhook: &ShippedWebhook, registration: &Registration) -> Option<Value> {
+    let policies = facts.policies.as_ref().ok()?;
+    let mut rest = crate::policies::rest(policies.options.as_ref()?)?;
+    let is_of_rest = rest["metadata"]["name"] == webhook.name && facts.are_policies_enough(webhook);
+    let mut rest = rest["webhooks"][0].take();
+    let stored = registration.webhooks.first()?;
+    let is_it = is_of_rest && stored["matchConditions"] == rest["matchConditions"];
+    // Fail is stricter: OCM's controller needs it.
+    if stored["failurePolicy"] == "Fail" {
+        rest["failurePolicy"] = json!("Fail");
+    }
+    is_it.then_some(rest)
+}
+
+/// Berth's controller gives a cluster nothing while its namespace terminates or holds bindings. OCM's does.
+fn unenforced(
+    facts: &Facts,
+    webhook: &ShippedWebhook,
+    registration: &Registration,
+) -> Option<Finding> {
+    let ocms = facts.deployment(installation::OCMS_CONTROLLER)?;
+    let is_ignored = registration.webhooks.first()?["failurePolicy"] == "Ignore";
+    (is_ignored && !installation::is_ours(ocms)).then(|| {
+        CHECK
+            .warning(
+                "failurePolicy is \"Ignore\", and OCM's controller runs: while the gate does not answer, a cluster may be accepted \
+                 although its namespace holds bindings, and its agent gets that namespace",
+            )
+            .remedy(patch(webhook, "failurePolicy", &json!("Fail")))
+    })
 }
 
 /// Returns a command that sets a field of a registration's webhook.
@@ -84,7 +128,12 @@ fn patch(webhook: &ShippedWebhook, field: &str, value: &Value) -> String {
     }
 }
 
-fn compare(webhook: &ShippedWebhook, registration: &Registration, namespace: &str) -> Vec<Finding> {
+fn compare(
+    webhook: &ShippedWebhook,
+    shipped: &Value,
+    registration: &Registration,
+    namespace: &str,
+) -> Vec<Finding> {
     let [stored] = &registration.webhooks[..] else {
         let message = format!(
             "it has {} webhooks; the shipped one has 1",
@@ -97,7 +146,6 @@ fn compare(webhook: &ShippedWebhook, registration: &Registration, namespace: &st
         };
         return vec![finding.remedy(AGAIN)];
     };
-    let shipped = webhook.webhook();
     let mut findings = Vec::new();
     let called = path(stored);
     if called != webhook.path {
@@ -125,7 +173,7 @@ fn compare(webhook: &ShippedWebhook, registration: &Registration, namespace: &st
         );
     }
     findings.extend(
-        rules(&shipped, stored)
+        rules(shipped, stored)
             .map(|finding| finding.remedy(patch(webhook, "rules", &shipped["rules"]))),
     );
     let mut ocms = Vec::new();
@@ -140,7 +188,7 @@ fn compare(webhook: &ShippedWebhook, registration: &Registration, namespace: &st
         "namespaceSelector",
         "objectSelector",
     ] {
-        let (ours, found) = (value(&shipped, field), value(stored, field));
+        let (ours, found) = (value(shipped, field), value(stored, field));
         if ours == found || field == "reinvocationPolicy" && !webhook.mutates {
             continue;
         }
@@ -261,9 +309,10 @@ fn rules(shipped: &Value, stored: &Value) -> impl Iterator<Item = Finding> + use
 #[cfg(test)]
 mod tests {
     use berth_manifests::webhooks;
+    use berth_policies::{Mode, Options};
 
     use super::*;
-    use crate::doctor::checks::testing::{told, with};
+    use crate::doctor::checks::testing::{add_policies, told, with};
     use crate::doctor::facts::Unread;
 
     #[test]
@@ -367,7 +416,13 @@ mod tests {
                 name: webhook.name.to_owned(),
                 webhooks: vec![stored],
             };
-            let findings = compare(webhook, &registration, "open-cluster-management-hub");
+            let shipped = webhook.webhook();
+            let findings = compare(
+                webhook,
+                &shipped,
+                &registration,
+                "open-cluster-management-hub",
+            );
             assert_eq!(told(&findings, expected), expected, "{sentence}");
         }
     }
@@ -401,8 +456,90 @@ mod tests {
                 name: webhook.name.to_owned(),
                 webhooks: vec![webhook.webhook(); count],
             };
-            let findings = compare(webhook, &registration, "x");
+            let findings = compare(webhook, &webhook.webhook(), &registration, "x");
             assert_eq!(told(&findings, &[expected]), [expected]);
         }
+    }
+
+    #[test]
+    fn where_policies_decide_registrations_may_be_missing_or_limited_to_the_rest() {
+        let options = Options {
+            mode: Mode::WithWebhook,
+            ..Options::default()
+        };
+        let with_rest = |facts: &mut Facts, change: fn(&mut Value)| {
+            let mut rest = crate::policies::rest(&options).unwrap()["webhooks"][0].take();
+            change(&mut rest);
+            facts.mutating = Ok(Vec::new());
+            let all = facts.validating.as_mut().unwrap();
+            all.retain(|it| it.name == webhooks::VALIDATE_CLUSTER.name);
+            all[0].webhooks = vec![rest];
+        };
+        // (sentence, what is done, what is found)
+        type Row = (
+            &'static str,
+            fn(&mut Facts),
+            fn(&mut Value),
+            &'static [&'static str],
+        );
+        let ocms: fn(&mut Facts) = |facts| {
+            let deployment = serde_json::from_value(json!({
+                "metadata": {"name": installation::OCMS_CONTROLLER},
+                "spec": {"template": {"spec": {"containers": [{"args": ["/registration"]}]}}},
+            }));
+            facts
+                .deployments
+                .as_mut()
+                .unwrap()
+                .push(deployment.unwrap());
+        };
+        let table: [Row; 5] = [
+            ("as printed", |_| {}, |_| {}, &[]),
+            (
+                "failing closed",
+                ocms,
+                |it| it["failurePolicy"] = json!("Fail"),
+                &[],
+            ),
+            (
+                "beside OCM's controller",
+                ocms,
+                |_| {},
+                &["warning: failurePolicy is \"Ignore\", and OCM's controller runs"],
+            ),
+            (
+                "patient",
+                |_| {},
+                |it| it["timeoutSeconds"] = json!(9),
+                &["warning: timeoutSeconds is 9; the shipped value is 2"],
+            ),
+            (
+                "with a condition of its own",
+                |_| {},
+                |it| it["matchConditions"][0]["expression"] = json!("false"),
+                &[
+                    "fault: failurePolicy is \"Ignore\"; the shipped value is \"Fail\"",
+                    "warning: timeoutSeconds is 2",
+                    "warning: matchConditions differs",
+                ],
+            ),
+        ];
+        for (sentence, installed, change, expected) in table {
+            let facts = with(|facts| {
+                with_rest(facts, change);
+                installed(facts);
+                add_policies(facts, &options, |_| {});
+            });
+            assert_eq!(told(&check(&facts), expected), expected, "{sentence}");
+        }
+        // No policy of Kubernetes 1.35 fills in anything.
+        let facts = with(|facts| {
+            facts.mutating = Ok(Vec::new());
+            facts.validating = Ok(Vec::new());
+            let options = Options::of_flags("--kubernetes=1.35").unwrap();
+            add_policies(facts, &options, |_| {});
+        });
+        let expected = ["fault: it does not exist: clusters do not get the default set"];
+        assert_eq!(told(&check(&facts), &expected), expected);
     }
 }

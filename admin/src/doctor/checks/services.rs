@@ -51,7 +51,10 @@ fn one(facts: &Facts, namespace: &str, name: &str, port: i32, called: &Called) -
     let service = match &called.service {
         Ok(Some(service)) => service,
         Ok(None) => {
-            let message = "it does not exist, and the registrations call it: the API server refuses all writes that they cover";
+            let message = format!(
+                "it does not exist, and the registrations call it: the API server {}",
+                facts.without_gate()
+            );
             return vec![
                 CHECK
                     .fault(message)
@@ -76,7 +79,10 @@ fn one(facts: &Facts, namespace: &str, name: &str, port: i32, called: &Called) -
         Ok(slices) if has_ready_endpoint(slices, of_service.name.as_deref()) => Vec::new(),
         Ok(_) => vec![
             CHECK
-                .fault("it has no ready endpoint: the API server refuses all writes that the registrations cover")
+                .fault(format!(
+                    "it has no ready endpoint: the API server {}",
+                    facts.without_gate()
+                ))
                 .remedy(why_not_ready(facts, namespace, name)),
         ],
         Err(unread) => vec![CHECK.unknown("whether the Service has a ready endpoint", unread)],

@@ -1,10 +1,12 @@
-//! Dry runs of writes that the gate must refuse or complete. They prove the whole path from the API server to the gate, and that
-//! Berth answers. Nothing is stored.
+//! Dry runs of writes that the gate or its policies must refuse or complete. They prove the whole path from the API server to the
+//! gate, and that Berth answers. Nothing is stored. A policy refuses before any webhook is called, so its answer does not prove
+//! that the gate can be called.
 //!
 //! If RBAC forbids the user to create such objects, the API server calls no webhook, and the check proves nothing.
 
 use berth_manifests::ShippedWebhook;
 use berth_manifests::webhooks::{Probe, Shows, WEBHOOKS};
+use berth_policies::installed::SUFFIX;
 use kube::core::response::Status;
 use serde_json::Value;
 
@@ -35,6 +37,8 @@ pub(crate) fn tried() -> impl Iterator<Item = (&'static ShippedWebhook, &'static
 enum Verdict {
     /// Berth's webhook answered.
     Berths,
+    /// A policy of Berth answered, or must have answered if the object was completed.
+    Policy,
     /// OCM's webhook answered, or another one with its name.
     Ocms,
     /// No webhook refused or completed the object.
@@ -49,12 +53,17 @@ enum Verdict {
     NotServed,
 }
 
-fn verdict(webhook: &ShippedWebhook, probe: &Probe, tried: &Tried) -> Verdict {
+fn verdict(facts: &Facts, webhook: &ShippedWebhook, probe: &Probe, tried: &Tried) -> Verdict {
     let status = match &tried.outcome {
         Ok(object) => {
             let is_filled = |field| object.pointer(field).is_some_and(Value::is_string);
             return match probe.shows {
-                Shows::Filled { field, .. } if is_filled(field) => Verdict::Berths,
+                Shows::Filled { field, .. } if is_filled(field) => {
+                    match facts.are_policies_enough(webhook) {
+                        true => Verdict::Policy,
+                        false => Verdict::Berths,
+                    }
+                }
                 _ => Verdict::NotCalled,
             };
         }
@@ -62,6 +71,14 @@ fn verdict(webhook: &ShippedWebhook, probe: &Probe, tried: &Tried) -> Verdict {
     };
     if let Some((webhook, why)) = failed_call(status) {
         return Verdict::CallFailed { webhook, why };
+    }
+    if let Some((by, words)) = denial_of_policy(&status.message) {
+        return match probe.shows {
+            Shows::Refused { berth, .. } if by.ends_with(SUFFIX) && words.contains(berth) => {
+                Verdict::Policy
+            }
+            _ => Verdict::Elsewhere(status.message.clone()),
+        };
     }
     let Some((by, words)) = denial(&status.message) else {
         let of_rbac = status.code == 403 && status.message.contains("is forbidden: User ");
@@ -87,6 +104,14 @@ fn denial(message: &str) -> Option<(&str, &str)> {
     rest.split_once("\" denied the request: ")
 }
 
+/// Returns the name of the ValidatingAdmissionPolicy that denied, and its message.
+fn denial_of_policy(message: &str) -> Option<(&str, &str)> {
+    let (_, rest) = message.split_once(" is forbidden: ValidatingAdmissionPolicy '")?;
+    let (policy, rest) = rest.split_once("' with binding '")?;
+    let (_, words) = rest.split_once("' denied request: ")?;
+    Some((policy, words))
+}
+
 /// Returns the name of the webhook that could not be called, and the reason.
 fn failed_call(status: &Status) -> Option<(String, String)> {
     let (_, rest) = status.message.split_once("failed calling webhook \"")?;
@@ -108,7 +133,7 @@ pub(super) fn works(facts: &Facts, webhook: &ShippedWebhook) -> bool {
         .tried
         .get(webhook.path)
         .and_then(|it| it.as_ref().ok());
-    tried.is_some_and(|tried| verdict(webhook, probe, tried) == Verdict::Berths)
+    tried.is_some_and(|tried| verdict(facts, webhook, probe, tried) == Verdict::Berths)
 }
 
 fn are_called_alike(facts: &Facts, one: &ShippedWebhook, other: &ShippedWebhook) -> bool {
@@ -128,17 +153,21 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
             continue;
         };
         let registration = facts.registration(webhook);
-        // Another check reports a missing registration.
-        if let Ok(None) = registration {
+        let by_policies = facts.are_policies_enough(webhook);
+        // Other checks report missing registrations and policies.
+        if matches!(registration, Ok(None)) && !by_policies {
             continue;
         }
         let object = FindingObject::new(webhook.registration_kind(), webhook.name);
         let finding = match tried {
             Err(unread) => CHECK.unknown(&question(webhook, probe), unread),
-            Ok(tried) => match finding(webhook, probe, verdict(webhook, probe, tried)) {
-                Some(finding) => finding,
-                None => continue,
-            },
+            Ok(tried) => {
+                let verdict = verdict(facts, webhook, probe, tried);
+                match finding(webhook, probe, verdict, by_policies) {
+                    Some(finding) => finding,
+                    None => continue,
+                }
+            }
         };
         // If the first webhook cannot be called, every write fails with the same message.
         let object = named(facts, &finding).unwrap_or(object);
@@ -176,13 +205,30 @@ fn question(webhook: &ShippedWebhook, probe: &Probe) -> String {
     }
 }
 
-fn finding(webhook: &ShippedWebhook, probe: &Probe, verdict: Verdict) -> Option<Finding> {
-    let look = "see the other findings; kubectl -n open-cluster-management-hub logs \
-                deployment/cluster-manager-registration-webhook";
+fn finding(
+    webhook: &ShippedWebhook,
+    probe: &Probe,
+    verdict: Verdict,
+    by_policies: bool,
+) -> Option<Finding> {
+    let look = match by_policies {
+        true => "see policies; a new policy counts after a second: run berth doctor again",
+        false => {
+            "see the other findings; kubectl -n open-cluster-management-hub logs \
+             deployment/cluster-manager-registration-webhook"
+        }
+    };
     Some(match verdict {
-        Verdict::Berths => return None,
+        Verdict::Berths | Verdict::Policy => return None,
         Verdict::NotCalled => CHECK
             .fault(match probe.shows {
+                Shows::Filled { instead, .. } if by_policies => {
+                    format!("{instead}: the API server does not apply the policies")
+                }
+                Shows::Refused { .. } if by_policies => format!(
+                    "a malformed {} would have been stored: the API server does not apply the policies",
+                    webhook.kind
+                ),
                 Shows::Filled { instead, .. } => {
                     format!("{instead}: the API server does not call the gate")
                 }
@@ -238,10 +284,11 @@ mod tests {
     use berth_manifests::webhooks::{
         MUTATE_CLUSTER, VALIDATE_BINDING, VALIDATE_CLUSTER, VALIDATE_SET,
     };
+    use berth_policies::Options;
     use serde_json::json;
 
     use super::*;
-    use crate::doctor::checks::testing::{told, with};
+    use crate::doctor::checks::testing::{add_policies, told, with};
 
     pub(super) fn refused(code: u16, message: &str) -> Tried {
         Tried {
@@ -281,6 +328,10 @@ mod tests {
                       x509: certificate signed by unknown authority";
         let rbac = "managedclusters.cluster.open-cluster-management.io is forbidden: User \"eve\" cannot create resource";
         let policy = "managedclusters.cluster.open-cluster-management.io \"x\" is forbidden: ValidatingAdmissionPolicy 'p'";
+        let own = "managedclusters.cluster.open-cluster-management.io \"x\" is forbidden: ValidatingAdmissionPolicy \
+                   'managedclusters.berth.open-cluster-management.io' with binding 'b' denied request: ";
+        let by_policy = format!("{own}spec.leaseDurationSeconds: Invalid value: 86401: must be");
+        let by_another = by_policy.replace("berth.open-cluster-management.io", "example.com");
         let call_failed = Verdict::CallFailed {
             webhook: "a.b".to_owned(),
             why: "Post \"https://x\": x509: certificate signed by unknown authority".to_owned(),
@@ -324,6 +375,18 @@ mod tests {
                 Verdict::Elsewhere(policy.to_owned()),
             ),
             (
+                "Berth's policy",
+                cluster,
+                refused(422, &by_policy),
+                Verdict::Policy,
+            ),
+            (
+                "a policy with its words",
+                cluster,
+                refused(422, &by_another),
+                Verdict::Elsewhere(by_another.clone()),
+            ),
+            (
                 "another webhook",
                 cluster,
                 denied(binding, "no"),
@@ -334,9 +397,10 @@ mod tests {
                 ),
             ),
         ];
+        let facts = with(|_| {});
         for (sentence, webhook, tried, expected) in table {
             assert_eq!(
-                verdict(webhook, webhook.probe.as_ref().unwrap(), &tried),
+                verdict(&facts, webhook, webhook.probe.as_ref().unwrap(), &tried),
                 expected,
                 "{sentence}: {}",
                 webhook.name
@@ -386,6 +450,30 @@ mod tests {
             "unknown: could not be checked: whether Berth refuses a malformed ManagedClusterSet:",
             "unknown: could not be checked: whether Berth refuses a malformed ManagedClusterSetBinding: you need verb \
              \"create\" on managedclustersetbindings.cluster.open-cluster-management.io in namespace \"default\"",
+        ];
+        assert_eq!(told(&check(&facts), &expected), expected);
+    }
+
+    #[test]
+    fn policies_answer_for_webhooks_that_are_not_registered() {
+        let without_webhooks = |facts: &mut Facts| {
+            facts.mutating = Ok(Vec::new());
+            facts.validating = Ok(Vec::new());
+            add_policies(facts, &Options::default(), |_| {});
+        };
+        let facts = with(without_webhooks);
+        assert_eq!(check(&facts), []);
+        // A policy does not show that the gate can be called.
+        assert!(!works(&facts, &VALIDATE_CLUSTER) && !works(&facts, &MUTATE_CLUSTER));
+        let facts = with(|facts| {
+            without_webhooks(facts);
+            for webhook in [&MUTATE_CLUSTER, &VALIDATE_CLUSTER] {
+                facts.tried.insert(webhook.path, Ok(stored(webhook)));
+            }
+        });
+        let expected = [
+            "fault: a new taint did not get its time: the API server does not apply the policies",
+            "fault: a malformed ManagedCluster would have been stored: the API server does not apply",
         ];
         assert_eq!(told(&check(&facts), &expected), expected);
     }

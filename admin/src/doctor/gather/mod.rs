@@ -3,6 +3,7 @@
 //! Each read has a timeout. A missing permission is a fact as well.
 
 mod accounts;
+mod policies;
 mod registered;
 
 use std::collections::{BTreeMap, HashMap};
@@ -47,6 +48,7 @@ pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts
     let everything = futures::join!(
         definitions(hub),
         registered::registrations(hub, namespace),
+        policies::policies(hub),
         tried(hub),
         accounts::deployments(hub, namespace),
         lease(hub, namespace, answered),
@@ -59,6 +61,7 @@ pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts
     let (
         crds,
         registrations,
+        policies,
         tried,
         accounts,
         lease,
@@ -74,6 +77,7 @@ pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts
         crds,
         mutating: registrations.mutating,
         validating: registrations.validating,
+        policies,
         called: registrations.called,
         served: registrations.served,
         tried,

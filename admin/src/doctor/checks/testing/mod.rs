@@ -10,13 +10,15 @@ use berth_lifecycle_core::config::Config;
 use berth_lifecycle_core::roles;
 use berth_manifests::webhooks::{Probe, Shows, WEBHOOKS};
 use berth_manifests::{Manifest, ShippedWebhook, files};
+use berth_policies::Options;
+use berth_policies::installed::{PolicyKind, Stored};
 use jiff::{SignedDuration, Timestamp};
 use kube::core::response::Status;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{crds, writes};
-use crate::doctor::facts::{Called, Facts, Registration, Rights};
+use crate::doctor::facts::{Called, Facts, Policies, Registration, Rights};
 use crate::doctor::finding::Finding;
 use crate::doctor::objects::{Container, Deployment};
 use crate::doctor::{installation, rights};
@@ -116,6 +118,7 @@ fn read() -> Facts {
         answered: Answered {
             its_time: Some(NOW),
             ours: (NOW, NOW),
+            version: Some((1, 36)),
         },
         crds: crds::expected()
             .into_iter()
@@ -131,6 +134,7 @@ fn read() -> Facts {
             .collect(),
         mutating: Ok(registrations(true)),
         validating: Ok(registrations(false)),
+        policies: Ok(Policies::of(PolicyKind::ALL.to_vec(), &Stored::default())),
         called: BTreeMap::from([(
             (NAMESPACE.to_owned(), installation::WEBHOOK.to_owned()),
             called,
@@ -166,6 +170,46 @@ fn read() -> Facts {
         .into()),
         bindings: Ok(Vec::new()),
         requests: Ok(Vec::new()),
+    }
+}
+
+/// Puts the policies of these options into the API server, changes them, and has them answer the dry runs.
+pub(crate) fn add_policies(facts: &mut Facts, options: &Options, change: impl FnOnce(&mut Stored)) {
+    let documents = berth_policies::policies(options);
+    let documents = documents.iter().map(|it| serde_json::to_value(it).unwrap());
+    let (bindings, policies): (Vec<Value>, Vec<Value>) =
+        documents.partition(|it| it["spec"]["policyName"].is_string());
+    let mut stored = Stored::default();
+    for kind in PolicyKind::ALL {
+        let of_kind = |all: &[Value]| -> Vec<Value> {
+            let is_it = |it: &&Value| {
+                let mutates = it["kind"].as_str().unwrap().starts_with("Mutating");
+                mutates == (kind == PolicyKind::Mutating)
+            };
+            all.iter().filter(is_it).cloned().collect()
+        };
+        stored.add_policies(kind, &of_kind(&policies));
+        stored.add_bindings(kind, &of_kind(&bindings));
+    }
+    change(&mut stored);
+    facts.policies = Ok(Policies::of(PolicyKind::ALL.to_vec(), &stored));
+    for (webhook, probe) in writes::tried() {
+        if let Shows::Refused { berth, .. } = probe.shows
+            && facts.are_policies_enough(webhook)
+        {
+            let policy = format!("{}.berth.open-cluster-management.io", webhook.resource);
+            let message = format!(
+                "{}.{} \"x\" is forbidden: ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {berth}",
+                webhook.resource, webhook.group
+            );
+            let refusal = Status {
+                code: 422,
+                message,
+                ..Status::default()
+            };
+            let outcome = Err(Box::new(refusal));
+            facts.tried.insert(webhook.path, Ok(Tried { outcome }));
+        }
     }
 }
 

@@ -1,0 +1,116 @@
+//! The conditions of a placement. Types, reasons and messages are OCM's, except where decisions are kept.
+
+use berth_api::conditions::placement as reasons;
+use berth_api::conditions::{FALSE, TRUE};
+use berth_api::text::cut;
+
+use crate::schedule::{Decisions, Fault, Schedule};
+
+/// The longest message in characters, from the schema.
+const LONGEST: usize = 32_768;
+
+/// The conditions of a placement, without their times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conditions {
+    /// `PlacementSatisfied`
+    pub satisfied: ConditionValue,
+    /// `PlacementMisconfigured`
+    pub misconfigured: ConditionValue,
+}
+
+/// A condition without its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConditionValue {
+    /// The type.
+    pub type_: &'static str,
+    /// The status: `True` or `False`.
+    pub status: &'static str,
+    /// The reason.
+    pub reason: &'static str,
+    /// The message.
+    pub message: String,
+}
+
+// === impl Schedule ===
+
+impl Schedule<'_> {
+    /// Returns the conditions of the placement.
+    #[must_use]
+    pub fn conditions(&self) -> Conditions {
+        let (status, reason, message) = self.satisfied();
+        let (message, _) = cut(&message, LONGEST);
+        Conditions {
+            satisfied: ConditionValue {
+                type_: reasons::SATISFIED,
+                status,
+                reason,
+                message: message.to_owned(),
+            },
+            misconfigured: self.misconfigured(),
+        }
+    }
+
+    fn satisfied(&self) -> (&'static str, &'static str, String) {
+        let eligible = &self.scene.eligible;
+        let no = |reason, message| (FALSE, reason, message);
+        if eligible.bindings == 0 {
+            let message = "No valid ManagedClusterSetBindings found in placement namespace";
+            return no(reasons::NO_BINDINGS, message.to_owned());
+        }
+        if eligible.sets.is_empty() {
+            let sets = self.rules.sets.join(",");
+            let message =
+                format!("None of ManagedClusterSets [{sets}] is bound to placement namespace");
+            return no(reasons::NO_INTERSECTION, message);
+        }
+        if let Some(fault @ Fault::Set { .. }) = &self.fault {
+            return no(reasons::NOT_ALL_DECISIONS_SCHEDULED, fault.to_string());
+        }
+        if eligible.candidates.is_empty() {
+            let sets: Vec<_> = eligible.sets.iter().map(|set| set.name).collect();
+            let sets = sets.join(",");
+            let message = format!("All ManagedClusterSets [{sets}] have no member ManagedCluster");
+            return no(reasons::ALL_SETS_EMPTY, message);
+        }
+        match (&self.decisions, self.decisions.len(), self.unscheduled) {
+            (_, 0, _) => {
+                let message = "No ManagedCluster matches any of the cluster predicate";
+                no(reasons::NO_CLUSTER_MATCHED, message.to_owned())
+            }
+            (Decisions::Kept(_), kept, _) => {
+                let message = format!(
+                    "The placement is misconfigured; {kept} cluster decisions are kept as they were"
+                );
+                no(reasons::NOT_ALL_DECISIONS_SCHEDULED, message)
+            }
+            (_, _, 0) => {
+                let message = "All cluster decisions scheduled".to_owned();
+                (TRUE, reasons::ALL_DECISIONS_SCHEDULED, message)
+            }
+            (_, _, missing) => {
+                let message = format!("{missing} cluster decisions unscheduled");
+                no(reasons::NOT_ALL_DECISIONS_SCHEDULED, message)
+            }
+        }
+    }
+
+    fn misconfigured(&self) -> ConditionValue {
+        let (status, reason, message) = match &self.fault {
+            Some(fault @ Fault::Misconfigured(_)) => {
+                let message = fault.to_string();
+                let (message, _) = cut(&message, LONGEST);
+                (TRUE, reasons::REASON_MISCONFIGURED, message.to_owned())
+            }
+            _ => {
+                let message = "Placement configurations check pass".to_owned();
+                (FALSE, reasons::SUCCEEDED, message)
+            }
+        };
+        ConditionValue {
+            type_: reasons::MISCONFIGURED,
+            status,
+            reason,
+            message,
+        }
+    }
+}

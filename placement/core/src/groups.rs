@@ -1,0 +1,182 @@
+//! How the selected clusters are divided into groups.
+//!
+//! Each group of the placement takes the clusters that it selects and that no earlier group took. The others form groups without a name.
+//! A group with more clusters than allowed becomes several. The number of clusters per group is a number, or a percentage of all
+//! selected clusters, rounded up; zero, and more than are selected, mean all.
+
+use std::cmp::Ordering;
+
+use berth_api::placement::GroupStrategy;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::misconfigured::Misconfiguration;
+use crate::predicates::Selectors;
+use crate::ranking::Ranked;
+
+/// A group of selected clusters.
+#[derive(Clone, Debug, Default)]
+pub struct Group<'a> {
+    /// The name; empty for clusters that no group of the placement selects.
+    pub name: &'a str,
+    /// The clusters, by name or by score.
+    pub clusters: Vec<Ranked<'a>>,
+}
+
+/// The groups of a placement, checked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GroupRules {
+    size: Size,
+    named: Vec<(String, Selectors)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Size {
+    #[default]
+    All,
+    Number(usize),
+    Percentage(f64),
+}
+
+/// The order of clusters within a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    #[default]
+    ByName,
+    ByScore,
+}
+
+// === impl GroupRules ===
+
+impl GroupRules {
+    pub(crate) fn new(strategy: &GroupStrategy) -> Result<Self, Misconfiguration> {
+        let size = Size::new(strategy.clusters_per_decision_group.as_ref())?;
+        let mut named = Vec::new();
+        for (index, group) in strategy.decision_groups.iter().enumerate() {
+            let path = format!(
+                "spec.decisionStrategy.groupStrategy.decisionGroups[{index}].groupClusterSelector"
+            );
+            let selector = &group.group_cluster_selector;
+            let selectors =
+                Selectors::new(&path, &selector.label_selector, &selector.claim_selector);
+            let selectors = selectors.map_err(|mistakes| Misconfiguration::GroupSelector {
+                group: index,
+                mistakes,
+            })?;
+            named.push((group.group_name.clone(), selectors));
+        }
+        Ok(Self { size, named })
+    }
+
+    /// Divides the selected clusters. There is at least one group, which is empty if no cluster is selected.
+    pub(crate) fn divide<'a>(&'a self, selected: &[Ranked<'a>], order: Order) -> Vec<Group<'a>> {
+        let length = self.size.of(selected.len());
+        let mut left = selected.to_vec();
+        left.sort_unstable_by(|one, other| order.compare(one, other));
+        let mut groups = Vec::new();
+        for (name, selectors) in &self.named {
+            let (taken, others): (Vec<_>, _) =
+                (left.into_iter()).partition(|it| selectors.matches(it.cluster));
+            groups.extend(chunks(name, &taken, length));
+            left = others;
+        }
+        groups.extend(chunks("", &left, length));
+        if groups.is_empty() {
+            groups.push(Group::default());
+        }
+        groups
+    }
+}
+
+fn chunks<'a>(
+    name: &'a str,
+    clusters: &[Ranked<'a>],
+    length: usize,
+) -> impl Iterator<Item = Group<'a>> {
+    clusters.chunks(length.max(1)).map(move |clusters| Group {
+        name,
+        clusters: clusters.to_vec(),
+    })
+}
+
+// === impl Order ===
+
+impl Order {
+    fn compare(self, one: &Ranked<'_>, other: &Ranked<'_>) -> Ordering {
+        match self {
+            Self::ByName => one.cluster.name.cmp(&other.cluster.name),
+            Self::ByScore => (other.score.cmp(&one.score))
+                .then_with(|| one.cluster.name.cmp(&other.cluster.name)),
+        }
+    }
+}
+
+// === impl Size ===
+
+impl Size {
+    fn new(size: Option<&IntOrString>) -> Result<Self, Misconfiguration> {
+        match size {
+            None => Ok(Self::All),
+            Some(IntOrString::Int(number)) => {
+                Ok(usize::try_from(*number).map_or(Self::All, Self::Number))
+            }
+            Some(IntOrString::String(text)) => {
+                let percentage = text.strip_suffix('%').and_then(|it| it.parse().ok());
+                let wrong = || Misconfiguration::GroupSize(text.clone());
+                percentage.map(Self::Percentage).ok_or_else(wrong)
+            }
+        }
+    }
+
+    fn of(self, selected: usize) -> usize {
+        let length = match self {
+            Self::All => selected,
+            Self::Number(number) => number,
+            // Truncation and saturation are meant: what is out of bounds means all.
+            Self::Percentage(percentage) => (percentage / 100.0 * selected as f64).ceil() as usize,
+        };
+        if length == 0 {
+            selected
+        } else {
+            length.min(selected)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_those_of_ocm() {
+        let text = |text: &str| IntOrString::String(text.to_owned());
+        for (size, selected, expected) in [
+            (None, 4, 4),
+            (Some(IntOrString::Int(1)), 4, 1),
+            (Some(IntOrString::Int(5)), 4, 4),
+            (Some(IntOrString::Int(0)), 4, 4),
+            (Some(IntOrString::Int(-3)), 4, 4),
+            (Some(text("25%")), 4, 1),
+            (Some(text("25%")), 3, 1),
+            (Some(text("34%")), 3, 2),
+            (Some(text("100%")), 3, 3),
+            (Some(text("0%")), 3, 3),
+            (Some(text("NaN%")), 3, 3),
+            (Some(text("inf%")), 3, 3),
+            (Some(text("7%")), 100, 8),
+        ] {
+            let length = Size::new(size.as_ref()).expect("valid").of(selected);
+            assert_eq!(length, expected, "{size:?} of {selected}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_percentage_is_refused() {
+        for size in ["5", "", "%", "a%", "5 %"] {
+            let error = Size::new(Some(&IntOrString::String(size.to_owned()))).expect_err(size);
+            assert_eq!(
+                error.to_string(),
+                format!("{size} invalid type: string is not a percentage")
+            );
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The prioritizers of a placement and their weights.
+//!
+//! In the mode Additive, Balance and Steady have the weight 1 unless a configuration says otherwise; in the mode Exact only what is
+//! configured counts. Of several configurations of one built-in prioritizer, the last counts; scores of add-ons all count.
+
+use std::fmt;
+
+use berth_api::placement::{PrioritizerMode, PrioritizerPolicy, ScoreCoordinate, ScoreType};
+
+use crate::misconfigured::Misconfiguration;
+
+/// What gives clusters scores between -100 and 100.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Prioritizer {
+    /// Prefers clusters with few decisions of other placements.
+    Balance,
+    /// Prefers clusters that are selected already.
+    Steady,
+    /// Prefers clusters with a large allocatable amount.
+    Allocatable(Resource),
+    /// Prefers clusters with a high score of an add-on.
+    AddOn {
+        /// The name of the AddOnPlacementScore.
+        resource: String,
+        /// The name of the score in it.
+        score: String,
+    },
+}
+
+/// A resource that clusters are scored by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Resource {
+    /// `cpu`
+    Cpu,
+    /// `memory`
+    Memory,
+}
+
+/// Prioritizers with their weights, which are not zero.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Weights(Vec<(Prioritizer, i32)>);
+
+/// A configured weight, before the names are checked.
+struct Entry<'a> {
+    /// The index of the configuration; `None` for a default.
+    configuration: Option<usize>,
+    /// A later configuration of the same built-in prioritizer replaces an earlier one.
+    built_in: Option<&'a str>,
+    coordinate: Option<&'a ScoreCoordinate>,
+    weight: i32,
+}
+
+// === impl Prioritizer ===
+
+/// OCM's name.
+impl fmt::Display for Prioritizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Balance => f.write_str("Balance"),
+            Self::Steady => f.write_str("Steady"),
+            Self::Allocatable(Resource::Cpu) => f.write_str("ResourceAllocatableCPU"),
+            Self::Allocatable(Resource::Memory) => f.write_str("ResourceAllocatableMemory"),
+            Self::AddOn { resource, score } => write!(f, "AddOn/{resource}/{score}"),
+        }
+    }
+}
+
+fn built_in(name: &str) -> Option<Prioritizer> {
+    Some(match name {
+        "Balance" => Prioritizer::Balance,
+        "Steady" => Prioritizer::Steady,
+        "ResourceAllocatableCPU" => Prioritizer::Allocatable(Resource::Cpu),
+        "ResourceAllocatableMemory" => Prioritizer::Allocatable(Resource::Memory),
+        _ => return None,
+    })
+}
+
+// === impl Weights ===
+
+impl Weights {
+    pub(crate) fn new(policy: &PrioritizerPolicy) -> Result<Self, Misconfiguration> {
+        let defaults: &[&str] = match &policy.mode {
+            PrioritizerMode::Additive => &["Balance", "Steady"],
+            PrioritizerMode::Exact => &[],
+            PrioritizerMode::Other(mode) if mode.is_empty() => &["Balance", "Steady"],
+            PrioritizerMode::Other(mode) => return Err(Misconfiguration::Mode(mode.clone())),
+        };
+        let default = |name: &&'static str| Entry {
+            configuration: None,
+            built_in: Some(name),
+            coordinate: None,
+            weight: 1,
+        };
+        let mut entries: Vec<Entry<'_>> = defaults.iter().map(default).collect();
+        for (configuration, it) in policy.configurations.iter().enumerate() {
+            let Some(coordinate) = &it.score_coordinate else {
+                return Err(Misconfiguration::NoCoordinate { configuration });
+            };
+            let entry = Entry {
+                configuration: Some(configuration),
+                built_in: replaceable(coordinate),
+                coordinate: Some(coordinate),
+                weight: it.weight.unwrap_or(1),
+            };
+            let same = entries
+                .iter_mut()
+                .find(|old| old.built_in.is_some() && old.built_in == entry.built_in);
+            match same {
+                Some(old) => *old = entry,
+                None => entries.push(entry),
+            }
+        }
+        let counting = entries.iter().filter(|entry| entry.weight != 0);
+        let weights = counting.map(|entry| Ok((entry.prioritizer()?, entry.weight)));
+        Ok(Self(weights.collect::<Result<_, _>>()?))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Prioritizer, i32)> {
+        self.0
+            .iter()
+            .map(|(prioritizer, weight)| (prioritizer, *weight))
+    }
+}
+
+/// The name of a built-in prioritizer. OCM takes one that has an `addOn`, too, for another one than that without.
+fn replaceable(coordinate: &ScoreCoordinate) -> Option<&str> {
+    let is_plain = is_built_in(&coordinate.r#type) && coordinate.add_on.is_none();
+    is_plain.then_some(coordinate.built_in.as_str())
+}
+
+/// An empty type is the type BuiltIn, as the API says.
+fn is_built_in(type_: &ScoreType) -> bool {
+    match type_ {
+        ScoreType::BuiltIn => true,
+        ScoreType::AddOn => false,
+        ScoreType::Other(other) => other.is_empty(),
+    }
+}
+
+// === impl Entry ===
+
+impl Entry<'_> {
+    fn prioritizer(&self) -> Result<Prioritizer, Misconfiguration> {
+        let configuration = self.configuration.unwrap_or_default();
+        match self.coordinate {
+            Some(it) if !is_built_in(&it.r#type) => match &it.add_on {
+                Some(add_on) => Ok(Prioritizer::AddOn {
+                    resource: add_on.resource_name.clone(),
+                    score: add_on.score_name.clone(),
+                }),
+                None => Err(Misconfiguration::NoAddOn { configuration }),
+            },
+            it => {
+                let name = it.map_or(self.built_in, |it| Some(it.built_in.as_str()));
+                let name = name.unwrap_or_default();
+                built_in(name).ok_or_else(|| Misconfiguration::UnknownPrioritizer {
+                    configuration,
+                    name: name.to_owned(),
+                })
+            }
+        }
+    }
+}

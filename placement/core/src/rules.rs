@@ -1,0 +1,148 @@
+//! The spec of a placement, checked once.
+
+use berth_api::Placement;
+use berth_api::placement::{PlacementSpec, SortBy};
+
+use crate::groups::{GroupRules, Order};
+use crate::misconfigured::Misconfiguration;
+use crate::predicates::Predicates;
+use crate::prioritizers::{Prioritizer, Weights};
+use crate::spread::Constraints;
+use crate::taints::Tolerations;
+
+/// What the spec of a placement says, ready to be applied.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) sets: Vec<String>,
+    pub(crate) spec: Result<Spec, Misconfiguration>,
+    pub(crate) settings: Settings,
+}
+
+/// The spec, without mistakes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spec {
+    pub(crate) predicates: Predicates,
+    pub(crate) tolerations: Tolerations,
+    pub(crate) weights: Weights,
+    pub(crate) number: Option<usize>,
+    pub(crate) spread: Constraints,
+    pub(crate) groups: GroupRules,
+    pub(crate) order: Order,
+}
+
+/// How a scheduler differs from OCM's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Which fields count that OCM ignores.
+    pub gates: Gates,
+    /// What becomes of the decisions of a placement that cannot be evaluated.
+    pub on_fault: OnFault,
+}
+
+/// Fields of the API that OCM's controller ignores. All are off by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gates {
+    /// `spec.spreadPolicy`
+    pub spread: bool,
+    /// `spec.sortBy`
+    pub sort_by: bool,
+    /// Taints with the effect `PreferNoSelect`.
+    pub prefer_no_select: bool,
+}
+
+/// What becomes of the decisions of a placement that cannot be evaluated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFault {
+    /// They stay, except those for clusters that the placement may not select any more: deleted, or in no set that is bound.
+    #[default]
+    Keep,
+    /// They are removed, as in OCM.
+    Remove,
+}
+
+// === impl Rules ===
+
+impl Rules {
+    /// Checks the spec of a placement. A mistake is reported by [`Self::misconfiguration`].
+    #[must_use]
+    pub fn new(placement: &Placement, settings: Settings) -> Self {
+        let metadata = &placement.metadata;
+        Self {
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+            sets: placement.spec.cluster_sets.clone(),
+            spec: Spec::new(&placement.spec, settings.gates),
+            settings,
+        }
+    }
+
+    /// The placement's namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The placement's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The sets that the placement names; if empty, all that are bound count.
+    #[must_use]
+    pub fn sets(&self) -> &[String] {
+        &self.sets
+    }
+
+    /// Returns whether the placement has CEL expressions, which read [`Cluster::object`](crate::Cluster::object), and may read any scores.
+    #[must_use]
+    pub fn uses_cel(&self) -> bool {
+        self.spec
+            .as_ref()
+            .is_ok_and(|spec| spec.predicates.use_cel())
+    }
+
+    /// Returns whether the prioritizer counts for the placement.
+    #[must_use]
+    pub fn uses(&self, prioritizer: &Prioritizer) -> bool {
+        let spec = self.spec.as_ref();
+        spec.is_ok_and(|spec| spec.weights.iter().any(|(it, _)| it == prioritizer))
+    }
+
+    /// The first mistake in the spec, in OCM's order of steps.
+    #[must_use]
+    pub fn misconfiguration(&self) -> Option<&Misconfiguration> {
+        self.spec.as_ref().err()
+    }
+}
+
+// === impl Spec ===
+
+impl Spec {
+    fn new(spec: &PlacementSpec, gates: Gates) -> Result<Self, Misconfiguration> {
+        let predicates = Predicates::new(&spec.predicates)?;
+        let tolerations = Tolerations::new(&spec.tolerations)?;
+        let weights = Weights::new(&spec.prioritizer_policy)?;
+        let number = spec.number_of_clusters;
+        let number =
+            number.map(|it| usize::try_from(it).map_err(|_| Misconfiguration::NegativeNumber(it)));
+        Ok(Self {
+            predicates,
+            tolerations,
+            weights,
+            number: number.transpose()?,
+            spread: if gates.spread {
+                Constraints::new(&spec.spread_policy)
+            } else {
+                Constraints::default()
+            },
+            groups: GroupRules::new(&spec.decision_strategy.group_strategy)?,
+            order: match spec.sort_by {
+                Some(SortBy::Score) if gates.sort_by => Order::ByScore,
+                _ => Order::ByName,
+            },
+        })
+    }
+}

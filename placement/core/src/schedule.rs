@@ -1,0 +1,363 @@
+//! The scheduler: filters, scores, selects and groups the clusters of a scene.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use jiff::Timestamp;
+
+use crate::eligible::Eligible;
+use crate::facts::{Cluster, Scores};
+use crate::groups::Group;
+use crate::misconfigured::Misconfiguration;
+use crate::ranking::{Ranked, best};
+use crate::rules::{OnFault, Rules, Spec};
+use crate::scoring::{Scoring, Sources, expiry};
+use crate::taints::earlier;
+
+/// Upper bound on the clusters that a warning names; it counts the others.
+const NAMED: usize = 20;
+
+/// What a placement reads of the hub besides the clusters that it may select.
+///
+/// # Assumptions
+/// `most_foreign` is the maximum of `foreign` over all names, also those of clusters that do not exist.
+pub trait Hub {
+    /// The cluster of this name, if it exists.
+    fn cluster(&self, name: &str) -> Option<&Cluster>;
+
+    /// How often the PlacementDecisions of other placements list the cluster.
+    fn foreign(&self, cluster: &str) -> u64;
+
+    /// How often they list the cluster that they list most often.
+    fn most_foreign(&self) -> u64;
+
+    /// The scores of the AddOnPlacementScore with this name in the cluster's namespace.
+    fn scores(&self, cluster: &str, name: &str) -> Option<&Scores>;
+}
+
+/// What a placement is evaluated on.
+#[derive(Clone)]
+pub struct Scene<'a> {
+    /// The clusters that it may select.
+    pub eligible: Eligible<'a>,
+    /// The clusters that its own PlacementDecisions list.
+    pub previous: &'a HashSet<String>,
+    /// What else it reads.
+    pub hub: &'a dyn Hub,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// What is to be decided for a placement, and why.
+pub struct Schedule<'a> {
+    /// The clusters that its PlacementDecisions are to list.
+    pub decisions: Decisions<'a>,
+    /// How many clusters are missing.
+    pub unscheduled: usize,
+    /// When the result can change although nothing else does. `None` means never.
+    pub next: Option<Timestamp>,
+    /// What users should know, although the placement can be evaluated.
+    pub warnings: Vec<Warning<'a>>,
+    /// Why the placement cannot be evaluated.
+    pub fault: Option<Fault<'a>>,
+    /// How many clusters each step left.
+    pub counts: Counts,
+    pub(crate) rules: &'a Rules,
+    pub(crate) scene: Scene<'a>,
+    pub(crate) scoring: Scoring<'a>,
+    /// The clusters that passed the filters. The selected ones come first, in their order.
+    pub(crate) ranked: Vec<Ranked<'a>>,
+}
+
+/// The clusters of a placement.
+#[derive(Clone, Debug)]
+pub enum Decisions<'a> {
+    /// These, in groups: at least one, which is empty if no cluster is selected.
+    Groups(Vec<Group<'a>>),
+    /// Those of the previous decisions, as they are grouped there, sorted by name. Others are removed, and none is added.
+    Kept(Vec<&'a str>),
+}
+
+/// Why a placement cannot be evaluated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault<'a> {
+    /// Its spec is invalid.
+    Misconfigured(&'a Misconfiguration),
+    /// The selector of a set is invalid, so the set's members are unknown.
+    Set {
+        /// The name of the set.
+        name: &'a str,
+        /// The mistakes in its selector.
+        mistakes: &'a str,
+    },
+}
+
+/// Something that users should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Warning<'a> {
+    /// Scores that are no longer valid, and count as 0.
+    ExpiredScores {
+        /// The name of the AddOnPlacementScores.
+        resource: &'a str,
+        /// The clusters whose scores expired, by name.
+        clusters: Vec<&'a str>,
+    },
+}
+
+/// How many clusters each step left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// The clusters that the placement may select.
+    pub candidates: usize,
+    /// Those that match no predicate.
+    pub unmatched: usize,
+    /// Those with a taint that the placement does not tolerate.
+    pub tainted: usize,
+    /// Those that passed both filters.
+    pub feasible: usize,
+    /// Those that are selected, or kept.
+    pub selected: usize,
+}
+
+/// Evaluates a placement.
+#[must_use]
+pub fn schedule<'a>(rules: &'a Rules, scene: Scene<'a>) -> Schedule<'a> {
+    match (&rules.spec, scene.eligible.broken()) {
+        (Err(mistake), _) => Schedule::faulty(rules, scene, Fault::Misconfigured(mistake)),
+        (_, Some((name, mistakes))) => {
+            Schedule::faulty(rules, scene, Fault::Set { name, mistakes })
+        }
+        (Ok(spec), None) => Schedule::evaluated(rules, spec, scene),
+    }
+}
+
+// === impl Scene ===
+
+impl<'a> Scene<'a> {
+    pub(crate) fn sources(&self) -> Sources<'a> {
+        Sources {
+            hub: self.hub,
+            previous: self.previous,
+            now: self.now,
+        }
+    }
+
+    pub(crate) fn is_selected(&self, cluster: &Cluster) -> bool {
+        self.previous.contains(&cluster.name)
+    }
+
+    /// The clusters of the previous decisions that the placement may still select, as far as that is known.
+    fn kept(&self) -> Vec<&'a str> {
+        let known = self.eligible.candidates.iter().copied();
+        let mut kept: Vec<_> = known
+            .filter(|cluster| self.is_selected(cluster))
+            .map(|cluster| cluster.name.as_str())
+            .collect();
+        if self.eligible.broken().is_some() {
+            let clusters = self
+                .previous
+                .iter()
+                .filter_map(|name| self.hub.cluster(name));
+            let clusters = clusters.filter(|cluster| !cluster.is_deleting);
+            kept.extend(clusters.map(|cluster| cluster.name.as_str()));
+        }
+        kept.sort_unstable();
+        kept.dedup();
+        kept
+    }
+}
+
+// === impl Schedule ===
+
+impl<'a> Schedule<'a> {
+    fn faulty(rules: &'a Rules, scene: Scene<'a>, fault: Fault<'a>) -> Self {
+        let decisions = match rules.settings.on_fault {
+            OnFault::Keep => Decisions::Kept(scene.kept()),
+            OnFault::Remove => Decisions::Groups(vec![Group::default()]),
+        };
+        let counts = Counts {
+            candidates: scene.eligible.candidates.len(),
+            selected: decisions.len(),
+            ..Counts::default()
+        };
+        Self {
+            decisions,
+            unscheduled: 0,
+            next: None,
+            warnings: Vec::new(),
+            fault: Some(fault),
+            counts,
+            rules,
+            scene,
+            scoring: Scoring::default(),
+            ranked: Vec::new(),
+        }
+    }
+
+    fn evaluated(rules: &'a Rules, spec: &'a Spec, scene: Scene<'a>) -> Self {
+        let sources = scene.sources();
+        let mut counts = Counts::default();
+        let mut next = None;
+        let mut ranked = Vec::new();
+        for cluster in scene.eligible.candidates.iter().copied() {
+            counts.candidates += 1;
+            if !spec.predicates.matches(cluster, scene.hub) {
+                counts.unmatched += 1;
+                continue;
+            }
+            let is_selected = scene.is_selected(cluster);
+            let Ok(until) = spec.tolerations.judge(cluster, is_selected, scene.now) else {
+                counts.tainted += 1;
+                continue;
+            };
+            next = earlier(next, until);
+            let mut is_avoided = false;
+            // What is selected already stays: the effect does not evict.
+            if rules.settings.gates.prefer_no_select && !is_selected {
+                let until;
+                (is_avoided, until) = spec.tolerations.avoids(cluster, scene.now);
+                next = earlier(next, until);
+            }
+            ranked.push(Ranked {
+                cluster,
+                score: 0,
+                is_avoided,
+            });
+        }
+        counts.feasible = ranked.len();
+
+        let feasible = ranked.iter().map(|it| it.cluster);
+        let scoring = Scoring::new(&spec.weights, sources, feasible);
+        for it in &mut ranked {
+            it.score = scoring.total(it.cluster, sources);
+        }
+        let (warnings, expires) = validity(&scoring, &ranked, &scene);
+        next = earlier(next, expires);
+
+        let selected = if spec.spread.is_empty() {
+            best(&mut ranked, spec.number)
+        } else {
+            best(&mut ranked, None);
+            spec.spread.choose(&mut ranked, spec.number)
+        };
+        counts.selected = selected;
+        let wanted = match spec.number {
+            Some(number) => number,
+            // All that are feasible. Only spread constraints leave some out.
+            None => counts.feasible,
+        };
+        let groups = spec.groups.divide(&ranked[..selected], spec.order);
+        Self {
+            decisions: Decisions::Groups(groups),
+            unscheduled: wanted.saturating_sub(selected),
+            next,
+            warnings,
+            fault: None,
+            counts,
+            rules,
+            scene,
+            scoring,
+            ranked,
+        }
+    }
+
+    /// The selected clusters, the best one first. Empty if the placement cannot be evaluated.
+    #[must_use]
+    pub fn selected(&self) -> &[Ranked<'a>] {
+        // Kept clusters are counted as selected, too.
+        self.ranked.get(..self.counts.selected).unwrap_or_default()
+    }
+}
+
+/// Returns which scores are expired, and when the first of the others expires.
+fn validity<'a>(
+    scoring: &Scoring<'a>,
+    ranked: &[Ranked<'a>],
+    scene: &Scene<'a>,
+) -> (Vec<Warning<'a>>, Option<Timestamp>) {
+    let mut warnings = Vec::new();
+    let mut next = None;
+    for scorer in scoring.scorers() {
+        let Some(resource) = scorer.resource() else {
+            continue;
+        };
+        let mut clusters = Vec::new();
+        for it in ranked {
+            let name = it.cluster.name.as_str();
+            let Some(scores) = scene.hub.scores(name, resource) else {
+                continue;
+            };
+            if scores.is_expired(scene.now) {
+                clusters.push(name);
+            }
+            next = earlier(next, expiry(scores, scene.now));
+        }
+        if !clusters.is_empty() {
+            clusters.sort_unstable();
+            warnings.push(Warning::ExpiredScores { resource, clusters });
+        }
+    }
+    (warnings, next)
+}
+
+// === impl Decisions ===
+
+impl<'a> Decisions<'a> {
+    /// The number of clusters.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Groups(groups) => groups.iter().map(|group| group.clusters.len()).sum(),
+            Self::Kept(names) => names.len(),
+        }
+    }
+
+    /// Returns whether there are no clusters.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The names of the clusters, group by group.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+        let (groups, kept) = match self {
+            Self::Groups(groups) => (groups.as_slice(), &[][..]),
+            Self::Kept(names) => (&[][..], names.as_slice()),
+        };
+        let grouped = groups.iter().flat_map(|group| &group.clusters);
+        let grouped = grouped.map(|it| it.cluster.name.as_str());
+        grouped.chain(kept.iter().copied())
+    }
+}
+
+// === impl Fault ===
+
+impl fmt::Display for Fault<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misconfigured(mistake) => write!(f, "{}:{mistake}", mistake.step()),
+            Self::Set { name, mistakes } => {
+                write!(
+                    f,
+                    "failed to get clusters from ClusterSet {name:?}: {mistakes}"
+                )
+            }
+        }
+    }
+}
+
+// === impl Warning ===
+
+impl fmt::Display for Warning<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::ExpiredScores { resource, clusters } = self;
+        f.write_str("AddOnPlacementScores")?;
+        for cluster in clusters.iter().take(NAMED) {
+            write!(f, " {cluster}/{resource}")?;
+        }
+        if let Some(more @ 1..) = clusters.len().checked_sub(NAMED) {
+            write!(f, " and {more} more")?;
+        }
+        f.write_str(" expired")
+    }
+}

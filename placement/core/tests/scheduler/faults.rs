@@ -1,0 +1,136 @@
+//! Placements that cannot be evaluated: nothing is evicted by mistake.
+
+use berth_placement_core::{OnFault, Settings};
+use serde_json::json;
+
+use crate::bench::{Bench, NAMESPACE, membership};
+
+/// A placement with a mistake that selected `c1` and `c2` before.
+fn misconfigured() -> Bench {
+    Bench::new(json!({"tolerations": [{"value": "v"}]}))
+        .clusters(&["c1", "c2", "c3"])
+        .own(&["c2", "c1"])
+}
+
+/// Binds a set whose selector is invalid.
+fn with_broken_set(mut bench: Bench) -> Bench {
+    let broken = membership("broken", json!({"selectorType": "Some"}));
+    bench.snapshot.sets.insert("broken".to_owned(), broken);
+    let bindings = bench
+        .snapshot
+        .bindings
+        .entry(NAMESPACE.to_owned())
+        .or_default();
+    bindings.insert("broken".to_owned());
+    bench
+}
+
+#[test]
+fn a_misconfigured_placement_keeps_its_decisions() {
+    let seen = misconfigured().run();
+    assert_eq!(seen.decided(), ["c1", "c2"]);
+    let satisfied = seen.conditions.satisfied;
+    assert_eq!(
+        (satisfied.status, satisfied.reason),
+        ("False", "NotAllDecisionsScheduled")
+    );
+    assert_eq!(
+        satisfied.message,
+        "The placement is misconfigured; 2 cluster decisions are kept as they were"
+    );
+    assert_eq!(
+        seen.conditions.misconfigured.message,
+        "TaintToleration:If the key is empty, operator must be Exists."
+    );
+    let kept = "the placement cannot be evaluated; the previous decision is kept";
+    assert_eq!(seen.outcomes["c1"], kept);
+    assert_eq!(seen.outcomes["c3"], "the placement cannot be evaluated");
+}
+
+#[test]
+fn it_keeps_them_although_a_mistake_could_not_matter() {
+    let mut spec = json!({"tolerations": [{"value": "v"}]});
+    spec["predicates"] =
+        json!([{"requiredClusterSelector": {"labelSelector": {"matchLabels": {"a": "b"}}}}]);
+    let seen = Bench::new(spec).clusters(&["c1"]).own(&["c1"]).run();
+    assert_eq!(seen.decided(), ["c1"]);
+}
+
+#[test]
+fn it_does_not_keep_what_it_may_not_select_any_more() {
+    let mut deleting = misconfigured();
+    deleting
+        .snapshot
+        .clusters
+        .get_mut("c1")
+        .unwrap()
+        .is_deleting = true;
+    let mut deleted = misconfigured();
+    deleted.snapshot.clusters.remove("c1");
+    let mut unbound = misconfigured();
+    unbound.snapshot.bindings.clear();
+    for (sentence, bench, expected) in [
+        ("a cluster that is being deleted", deleting, &["c2"][..]),
+        ("a cluster that is gone", deleted, &["c2"]),
+        ("clusters of a set that is not bound any more", unbound, &[]),
+    ] {
+        assert_eq!(bench.run().decided(), expected, "{sentence}");
+    }
+}
+
+#[test]
+fn a_setting_removes_the_decisions_as_ocm_does() {
+    let mut bench = misconfigured();
+    bench.settings = Settings {
+        on_fault: OnFault::Remove,
+        ..Settings::default()
+    };
+    let seen = bench.run();
+    assert_eq!(seen.groups, [(String::new(), Vec::new())]);
+    assert_eq!(seen.conditions.satisfied.reason, "NoManagedClusterMatched");
+    assert_eq!(seen.conditions.misconfigured.status, "True");
+}
+
+#[test]
+fn a_set_with_a_mistake_keeps_decisions_too() {
+    let bench = || {
+        Bench::new(json!({}))
+            .clusters(&["c1", "c2", "c3"])
+            .own(&["c1", "c2", "gone"])
+    };
+    let mut alone = with_broken_set(bench());
+    alone.snapshot.sets.remove("all");
+    for (sentence, bench) in [
+        ("beside another set", with_broken_set(bench())),
+        ("alone, so that nobody knows its members", alone),
+    ] {
+        let seen = bench.run();
+        assert_eq!(seen.decided(), ["c1", "c2"], "{sentence}");
+        let satisfied = seen.conditions.satisfied;
+        assert_eq!(
+            (satisfied.status, satisfied.reason),
+            ("False", "NotAllDecisionsScheduled"),
+            "{sentence}"
+        );
+        assert!(
+            satisfied.message.starts_with("failed to get clusters from ClusterSet \"broken\": spec.clusterSelector.selectorType: "),
+            "{}",
+            satisfied.message
+        );
+        assert_eq!(seen.conditions.misconfigured.status, "False", "{sentence}");
+    }
+}
+
+#[test]
+fn a_set_with_a_mistake_does_not_concern_placements_that_do_not_use_it() {
+    let mut bench = with_broken_set(Bench::new(json!({"clusterSets": ["all"]})).clusters(&["c1"]));
+    assert_eq!(bench.run().decided(), ["c1"]);
+    bench
+        .snapshot
+        .bindings
+        .get_mut(NAMESPACE)
+        .unwrap()
+        .remove("broken");
+    bench.spec = json!({});
+    assert_eq!(bench.run().decided(), ["c1"]);
+}

@@ -1,0 +1,19 @@
+//! The scheduler, by tables of sentences and by laws. The cases of OCM's own tests are among the rows.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "clippy.toml allows it in test functions, this is for their helpers"
+)]
+
+mod bench;
+mod conditions;
+mod eligible;
+mod faults;
+mod gates;
+mod groups;
+mod laws;
+mod outcomes;
+mod predicates;
+mod prioritizers;
+mod selection;
+mod taints;
