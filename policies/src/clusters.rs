@@ -95,7 +95,7 @@ fn times(policy: Policy, template: &Template) -> Policy {
         .variables(
             template,
             "clusters",
-            &["clock", "now", "refusedTimes", "forgedClock"],
+            &["clock", "now", "oldIds", "oldTimes", "refusedTimes", "forgedClock"],
         )
         .require(
             Code::Invalid,
