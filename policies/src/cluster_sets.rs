@@ -6,7 +6,7 @@ use crate::snippets::Snippet;
 use crate::template::Template;
 
 /// The variables about a selector, of the new object and of the stored one.
-const OF_EACH: [&str; 20] = [
+const OF_EACH: [&str; 19] = [
     "ByLabels",
     "Selectors",
     "Labels",
@@ -22,11 +22,8 @@ const OF_EACH: [&str; 20] = [
     "None",
     "But",
     "InKeys",
-    "Pairs",
     "InPairs",
     "Allowed",
-    "AllowedKeys",
-    "AllowedSet",
 ];
 
 pub(crate) fn policy(template: &Template) -> Policy {

@@ -34,12 +34,9 @@ pub(crate) fn policy(template: &Template, options: &Options) -> Policy {
                 "longConfigs",
                 "tooLong",
                 "nameFaults",
-                "oldUrls",
-                "oldBundles",
                 "configFaults",
                 "leaseFaults",
                 "kinds",
-                "oldKinds",
                 "taintFaults",
                 "faults",
             ],
@@ -98,16 +95,7 @@ fn times(policy: Policy, template: &Template) -> Policy {
         .variables(
             template,
             "clusters",
-            &[
-                "clock",
-                "now",
-                "oldIds",
-                "oldTimes",
-                "storedIds",
-                "storedTimes",
-                "refusedTimes",
-                "forgedClock",
-            ],
+            &["clock", "now", "oldIds", "oldTimes", "refusedTimes", "forgedClock"],
         )
         .require(
             Code::Invalid,

@@ -22,12 +22,11 @@ const MOST_FAULTS: usize = 20;
 /// The maximum number of characters of a message. The API server replaces messages of more than 5 KiB.
 const LONGEST_MESSAGE: usize = 4_900;
 
-/// The number of items that are sorted together, in a list within its limit and in a longer one. The cost of a sort counts as
-/// quadratic, and so does that of merging many small chunks.
-const CHUNK: (usize, usize) = (128, 64);
+/// The length of the chunks in which long lists are sorted: the API server charges the square of the length.
+const CHUNK: usize = 100;
 
-/// The maximum number of values of a selector that is compared with another. A change of a larger one counts as wider.
-const MOST_COMPARED: usize = 1_000;
+/// The maximum number of requirements and values of selectors that are compared. Changes of larger selectors count as wider.
+const MOST_COMPARED: usize = 400;
 
 /// Fills in placeholders, for some options.
 pub(crate) struct Template {
@@ -91,28 +90,30 @@ impl Template {
             "value" => format!(
                 "({first}.size() > 100 ? strings.quote({first}.substring(0, 100)) + '...' : strings.quote({first}))"
             ),
-            "chunks" => chunks(first),
-            "first" => newcomers("x", "v", "[x, v]"),
-            "unique" => format!(
-                "[{}].map(tallies, {})[0]",
-                tallies(first),
-                newcomers("x", "n", "x")
+            "unique" => unique(first),
+            "set" => in_chunks(
+                first,
+                "sorted.transformList(i, x, i == 0 || x != sorted[i - 1], x).transformMapEntry(i, x, {x: true})",
             ),
-            "set" => format!(
-                "[{}].map(tallies, {})[0].transformMapEntry(i, x, {{x: true}})",
-                tallies(first),
-                newcomers("x", "n", "x")
+            "counts" => in_chunks(first, &counts("sorted")),
+            "has" => format!(
+                "[{}].exists(key, {first}.exists(chunk, key in chunk))",
+                arguments[1]
             ),
-            "counts" => format!(
-                "[{}].map(tallies, {}\n\
-                 \x20 .transformMapEntry(i, x, {{x: tallies.map(tally, tally[?x].orValue(0)).sum()}}))[0]",
-                tallies(first),
-                newcomers("x", "n", "x")
+            "count" => format!(
+                "[{}].map(key, {first}.map(chunk, chunk[?key].orValue(0)).sum())[0]",
+                arguments[1]
             ),
-            "listed" => format!(
-                "[{first}].map(all, all.size() <= {MOST_FAULTS} ? all.distinct().sort()\n\
-                 \x20 : all.slice(0, {MOST_FAULTS}).distinct().sort() + ['... and ' + string(all.size() - {MOST_FAULTS}) + ' more']\n\
-                 ).map(few, few.join('; ')).map(text, text.size() > {LONGEST_MESSAGE} ? text.substring(0, {LONGEST_MESSAGE}) + '...' : text)[0]"
+            "smallSet" => format!("{}.transformMapEntry(i, x, {{x: true}})", unique(first)),
+            "smallCounts" => counts(&format!("{first}.sort()")),
+            "chunks" => in_chunks_of(first, arguments[1], arguments[2]),
+            "listed" => listed(
+                first,
+                &format!("'... and ' + string(all.size() - {MOST_FAULTS}) + ' more'"),
+            ),
+            "listedInPart" => listed(first, "'... and more'"),
+            "first" => format!(
+                "[{first}].map(all, all.size() <= {MOST_FAULTS} ? all : all.slice(0, {MOST_FAULTS} + 1))[0]"
             ),
             "taintId" => taint_id(first),
             "timed" => timed(first),
@@ -250,29 +251,27 @@ fn allowed(permission: &str, name: Option<&str>) -> String {
     checks.join(" ||\n")
 }
 
-/// The list in parts of [`CHUNK`] items. `sort()` and `distinct()` of a long list exceed the API server's cost limit.
-fn chunks(list: &str) -> String {
-    let (few, many) = CHUNK;
+/// The first faults of a list, sorted and without repetitions, in one line. `more` says that there are others.
+fn listed(faults: &str, more: &str) -> String {
     format!(
-        "[{list}].map(all, [all.size() > {LONGEST_LIST} ? {many} : {few}].map(step, all.transformList(i, x, i % step == 0,\n\
-         \x20 all.slice(i, i + step < all.size() ? i + step : all.size())))[0])[0]"
+        "[{faults}].map(all, all.size() <= {MOST_FAULTS} ? all.distinct().sort()\n\
+         \x20 : all.slice(0, {MOST_FAULTS}).distinct().sort() + [{more}]\n\
+         ).map(few, few.join('; ')).map(text, text.size() > {LONGEST_MESSAGE} ? text.substring(0, {LONGEST_MESSAGE}) + '...' : text)[0]"
     )
 }
 
-/// How often each item occurs in each chunk of a list: a list of maps.
-fn tallies(list: &str) -> String {
+/// The sorted list without repetitions. The API server charges the square of the length for `sort()` and `distinct()`.
+fn unique(list: &str) -> String {
     format!(
-        "{}.map(chunk, [chunk.sort()].map(sorted, [sorted.transformList(i, x, i == 0 || x != sorted[i - 1], i)].map(starts,\n\
-         \x20 starts.transformMapEntry(n, i, {{sorted[i]: (n + 1 < starts.size() ? starts[n + 1] : sorted.size()) - i}}))[0])[0])",
-        chunks(list)
+        "[{list}.sort()].map(sorted, sorted.transformList(i, x, i == 0 || x != sorted[i - 1], x))[0]"
     )
 }
 
-/// Something about each key of the maps in `tallies`, where it occurs first.
-fn newcomers(key: &str, value: &str, what: &str) -> String {
+/// How often each item of a sorted list occurs, as a map.
+fn counts(sorted: &str) -> String {
     format!(
-        "tallies.transformList(i, tally, [tallies.slice(0, i)].map(before,\n\
-         \x20 tally.transformList({key}, {value}, !before.exists(other, {key} in other), {what}))[0]).flatten()"
+        "[{sorted}].map(sorted, [sorted.transformList(i, x, i == 0 || x != sorted[i - 1], i)].map(starts,\n\
+         \x20 starts.transformMapEntry(n, i, {{sorted[i]: (n + 1 < starts.size() ? starts[n + 1] : sorted.size()) - i}}))[0])[0]"
     )
 }
 

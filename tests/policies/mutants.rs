@@ -131,7 +131,7 @@ const MUTANTS: [Mutant; 33] = [
     mutant(
         "stored URLs are refused",
         CLUSTERS,
-        "(string(c.url) in variables.oldUrls || ",
+        "([string(c.url)].exists(key, urls.exists(chunk, key in chunk)) || ",
         "(",
     ),
     mutant(
@@ -155,14 +155,14 @@ const MUTANTS: [Mutant; 33] = [
     mutant(
         "stored duplicates are refused",
         CLUSTERS,
-        "variables.kinds[k] > variables.oldKinds[?k].orValue(0)",
-        "true",
+        "> [k].map(key, before.map(chunk, chunk[?key].orValue(0)).sum())[0]",
+        "> 0",
     ),
     mutant(
         "two of a kind are good",
         CLUSTERS,
-        "variables.kinds[k] > 1 &&",
-        "variables.kinds[k] > 2 &&",
+        "counts.map(chunk, chunk[?key].orValue(0)).sum())[0] > 1 &&",
+        "counts.map(chunk, chunk[?key].orValue(0)).sum())[0] > 2 &&",
     ),
     mutant(
         "a time near now is refused",
@@ -191,13 +191,13 @@ const MUTANTS: [Mutant; 33] = [
     mutant(
         "an echoed time is refused",
         TIMES,
-        "&& t.key + '\\n' +",
-        "&& t.id + '\\n' +",
+        "!isOurs && [t.key +",
+        "!isOurs && [t.id +",
     ),
     mutant(
         "a re-applied taint gets a new time",
         TIMES,
-        "(t.time == '' ? variables.stored[t.id] : '')",
+        "(t.time == '' ? variables.stored.filter(chunk, t.id in chunk)[0][t.id] : '')",
         "(t.time == '' ? variables.clock : '')",
     ),
     mutant(
@@ -233,7 +233,7 @@ const MUTANTS: [Mutant; 33] = [
     mutant(
         "a set with one more value is not wider",
         SETS,
-        "variables.oldOnly && !(p in variables.oldAllowedSet)",
+        "variables.oldOnly && !(p in allowed)",
         "variables.oldOnly && false",
     ),
     mutant(

@@ -20,6 +20,14 @@ pub fn with_configs(numbers: std::ops::Range<usize>) -> Value {
     reached_by(&urls.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
+/// The annotation of objects with a part of a stored list that is still too long.
+pub const SHRINKS: &str = "tests.berth/shrinks";
+
+fn shrinking(mut object: Value) -> Value {
+    object["metadata"]["annotations"] = json!({ SHRINKS: "yes" });
+    object
+}
+
 fn accepted(mut object: Value) -> Value {
     object["spec"]["hubAcceptsClient"] = true.into();
     object
@@ -67,7 +75,7 @@ pub fn rows() -> Vec<Row> {
                 "1,003 taints shrink",
                 USER,
                 Some(with_taints(0..1_003)),
-                with_taints(1..1_002),
+                shrinking(with_taints(1..1_002)),
                 "allow",
             ),
             (
@@ -123,7 +131,7 @@ pub fn rows() -> Vec<Row> {
                 "1,003 client configs shrink",
                 USER,
                 Some(with_configs(0..1_003)),
-                with_configs(1..1_002),
+                shrinking(with_configs(1..1_002)),
                 "allow",
             ),
             (

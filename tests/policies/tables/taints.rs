@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::{Row, cluster, deleting, in_set};
 use crate::write::Verb;
 
-const USER: &[&str] = &["join:a"];
-const LONG_AGO: &str = "2020-02-02T02:02:02Z";
-const LATER: &str = "2021-03-03T03:03:03Z";
+pub const USER: &[&str] = &["join:a"];
+pub const LONG_AGO: &str = "2020-02-02T02:02:02Z";
+pub const LATER: &str = "2021-03-03T03:03:03Z";
 const ZERO: &str = "0001-01-01T00:00:00Z";
 
 /// A cluster with taints, each `key value effect [time]`; the value `-` is none, and the time `null` is null.
@@ -29,11 +29,22 @@ pub fn tainted(taints: &[&str]) -> Value {
     cluster(in_set("a"), json!({ "taints": taints }))
 }
 
+/// A cluster with a taint that was added long ago.
+pub fn stored() -> Value {
+    tainted(&[&format!("k v NoSelect {LONG_AGO}")])
+}
+
+/// A cluster with two taints of one key and effect.
+pub fn twins() -> Value {
+    tainted(&[
+        &format!("k - NoSelect {LONG_AGO}"),
+        &format!("k - NoSelect {LATER}"),
+    ])
+}
+
 pub fn rows() -> Vec<Row> {
     let at = |taint: &str, time: &str| format!("{taint} {time}");
-    let stored = || tainted(&[&at("k v NoSelect", LONG_AGO)]);
     let one = |taint: &str, time: &str| tainted(&[&at(taint, time)]);
-    let twins = || tainted(&[&at("k - NoSelect", LONG_AGO), &at("k - NoSelect", LATER)]);
     let two_effects = || {
         tainted(&[
             &at("k v NoSelect", LONG_AGO),
@@ -426,158 +437,7 @@ pub fn rows() -> Vec<Row> {
         rows.extend(super::rows("times", [(sentence, USER, old, new, expected)]));
         rows.last_mut().unwrap().verb = Verb::Apply;
     }
-    rows.extend(super::rows(
-        "the clock",
-        [
-            (
-                "an entry of the past",
-                USER,
-                None,
-                entry(tainted(&["k v NoSelect"]), LONG_AGO),
-                "allow",
-            ),
-            (
-                "an entry of the future",
-                USER,
-                None,
-                entry(tainted(&["k v NoSelect"]), "@now+3600"),
-                "allow",
-            ),
-            (
-                "an entry of the past on UPDATE",
-                USER,
-                Some(stored()),
-                entry(tainted(&["j v NoSelect"]), LONG_AGO),
-                "allow",
-            ),
-            (
-                "an entry of the future on UPDATE",
-                USER,
-                Some(stored()),
-                entry(tainted(&["j v NoSelect"]), "@now+3600"),
-                "allow",
-            ),
-            (
-                "an entry of the future without taints",
-                USER,
-                Some(stored()),
-                entry(with_lease(stored()), "@now+3600"),
-                "allow",
-            ),
-            (
-                "no entries any more",
-                USER,
-                Some(stored()),
-                without_entries(tainted(&["j v NoSelect"])),
-                "allow",
-            ),
-            (
-                "no entries any more, and a stored time",
-                USER,
-                Some(stored()),
-                without_entries(tainted(&["k v NoSelect"])),
-                "allow",
-            ),
-        ],
-    ));
-    rows.extend(super::rows(
-        "duplicates",
-        [
-            (
-                "two effects",
-                USER,
-                None,
-                tainted(&["k - NoSelect", "k - PreferNoSelect"]),
-                "allow",
-            ),
-            (
-                "the same effect",
-                USER,
-                None,
-                tainted(&["k - NoSelect", "k - NoSelect"]),
-                "400",
-            ),
-            (
-                "the same effect, other values",
-                USER,
-                None,
-                tainted(&["k v NoSelect", "k w NoSelect"]),
-                "400",
-            ),
-            (
-                "three",
-                USER,
-                None,
-                tainted(&["k - NoSelect", "k - NoSelect", "k - NoSelect"]),
-                "400",
-            ),
-            (
-                "two pairs",
-                USER,
-                None,
-                tainted(&[
-                    "k - NoSelect",
-                    "j - NoSelect",
-                    "k - NoSelect",
-                    "j - NoSelect",
-                ]),
-                "400",
-            ),
-            (
-                "stored ones stay",
-                USER,
-                Some(twins()),
-                tainted(&["k - NoSelect", "j - NoSelect", "k - NoSelect"]),
-                "allow",
-            ),
-            (
-                "others come",
-                USER,
-                Some(twins()),
-                tainted(&[
-                    "k - NoSelect",
-                    "j - NoSelect",
-                    "k - NoSelect",
-                    "j - NoSelect",
-                ]),
-                "400",
-            ),
-            (
-                "with another value",
-                USER,
-                Some(twins()),
-                tainted(&["k x NoSelect", "k y NoSelect"]),
-                "allow",
-            ),
-            (
-                "while it is deleted",
-                USER,
-                Some(deleting(stored())),
-                tainted(&["k - NoSelect", "k - NoSelect"]),
-                "allow",
-            ),
-        ],
-    ));
     rows
-}
-
-/// The object with an entry of managedFields that the requester made up.
-fn entry(mut object: Value, time: &str) -> Value {
-    object["metadata"]["managedFields"] = json!([{
-        "manager": "forger",
-        "operation": "Update",
-        "apiVersion": "cluster.open-cluster-management.io/v1",
-        "time": time,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": { "f:metadata": { "f:labels": {} } },
-    }]);
-    object
-}
-
-/// The object of a requester who turns managedFields off.
-fn without_entries(mut object: Value) -> Value {
-    object["metadata"]["managedFields"] = json!([{}]);
-    object
 }
 
 fn with(mut object: Value, field: &str, value: Value) -> Value {
@@ -585,7 +445,7 @@ fn with(mut object: Value, field: &str, value: Value) -> Value {
     object
 }
 
-fn with_lease(object: Value) -> Value {
+pub fn with_lease(object: Value) -> Value {
     with(object, "leaseDurationSeconds", json!(30))
 }
 
