@@ -14,6 +14,8 @@ const OF_EACH: [&str; 19] = [
     "Requirements",
     "Values",
     "Whole",
+    "InvalidLabels",
+    "InvalidExpressions",
     "Faults",
     "All",
     "Keys",
@@ -46,7 +48,7 @@ pub(crate) fn policy(template: &Template) -> Policy {
         .require(
             Code::Invalid,
             "variables.faults.size() == 0".to_owned(),
-            template.fill("{{listed variables.faults}}"),
+            template.fill("{{listedInPart variables.faults}}"),
         )
         .require(
             Code::Forbidden,

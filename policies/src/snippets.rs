@@ -122,6 +122,8 @@ snippets! {
     "sets/sideFaults"
     "sets/sideInKeys"
     "sets/sideInPairs"
+    "sets/sideInvalidExpressions"
+    "sets/sideInvalidLabels"
     "sets/sideKeys"
     "sets/sideLabels"
     "sets/sideNeeded"

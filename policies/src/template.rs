@@ -275,6 +275,21 @@ fn counts(sorted: &str) -> String {
     )
 }
 
+/// A long list of texts as a list of maps, one for each chunk. `map` makes one of a chunk, which is in `sorted`.
+fn in_chunks(list: &str, map: &str) -> String {
+    in_chunks_of(list, "sort()", map)
+}
+
+/// `sort` is the call that sorts a chunk.
+fn in_chunks_of(list: &str, sort: &str, map: &str) -> String {
+    format!(
+        "[{list}].map(all, lists.range((all.size() + {last}) / {CHUNK}).map(c,\n\
+         \x20 [all.slice(c * {CHUNK}, (c + 1) * {CHUNK} < all.size() ? (c + 1) * {CHUNK} : all.size()).{sort}].map(sorted,\n\
+         \x20 {map})[0]))[0]",
+        last = CHUNK - 1
+    )
+}
+
 /// The identity of a taint: key, effect and value.
 fn taint_id(taint: &str) -> String {
     format!(
