@@ -11,6 +11,7 @@ mod files;
 mod match_conditions;
 mod objects;
 mod overlays;
+mod placement;
 mod registrations;
 mod reviews;
 mod server;
