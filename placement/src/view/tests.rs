@@ -1,6 +1,7 @@
 //! The view against the pure scheduler, over random histories of a small hub.
 
 mod histories;
+mod speed;
 mod wakes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,7 +131,6 @@ impl Hub {
         let namespace = listed.namespace.clone();
         let place = (namespace.clone(), name.to_owned());
         self.decisions.insert(place, listed.clone());
-        self.snapshot.decisions = self.decisions.values().cloned().collect();
         let decision = DecisionFacts {
             name: name.to_owned(),
             listed,
@@ -148,7 +148,8 @@ impl Hub {
     }
 
     /// What the pure scheduler makes of a placement.
-    fn reference(&self, key: &Key) -> Option<Wanted> {
+    fn reference(&mut self, key: &Key) -> Option<Wanted> {
+        self.snapshot.decisions = self.decisions.values().cloned().collect();
         let rules = Rules::new(self.placements.get(key)?, Settings::default());
         let previous = self.snapshot.previous(&key.namespace, &key.name);
         let seen = self.snapshot.view(&rules);
