@@ -12,6 +12,7 @@ use berth_testkit::{eventually, shipped, when};
 use futures::future::join_all;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use prometheus::Registry;
+use prometheus::proto::MetricFamily;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -292,7 +293,7 @@ impl Placing {
         let families = families
             .iter()
             .filter(|it| it.name() == "berth_writes_total");
-        let metrics = families.flat_map(|family| family.get_metric());
+        let metrics = families.flat_map(MetricFamily::get_metric);
         metrics.map(|it| it.get_counter().get_value() as u64).sum()
     }
 }
