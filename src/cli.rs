@@ -1,6 +1,9 @@
 //! The command line.
 
+use std::env;
+use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use berth_admin::{HubArgs, complete, policies, review};
@@ -11,7 +14,7 @@ use clap_complete::Shell;
 #[cfg(feature = "devhub")]
 use crate::demo;
 use crate::feature_gates::{self, Of};
-use crate::{agent, controller, hub, webhook_server};
+use crate::{agent, controller, hub, placement, webhook_server};
 
 const COMPLETION: &str = "\
 Examples:
@@ -47,6 +50,7 @@ enum Command {
     WebhookServer(Box<webhook_server::Args>),
     Controller(Box<controller::Args>),
     Agent(Box<agent::Args>),
+    Placement(placement::Args),
     #[command(flatten)]
     Admin(berth_admin::Command),
     Review(review::Args),
@@ -71,7 +75,7 @@ pub(crate) fn run() -> ExitCode {
         Ok(true) => return ExitCode::SUCCESS,
         Err(_) => return ExitCode::FAILURE,
     }
-    let cli = match Cli::from_arg_matches(&command().get_matches()) {
+    let cli = match Cli::from_arg_matches(&command().get_matches_from(words())) {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
@@ -87,6 +91,7 @@ pub(crate) fn run() -> ExitCode {
         Command::WebhookServer(args) => (webhook_server::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::Controller(args) => (controller::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::Agent(args) => (agent::run(&args), 1),
+        Command::Placement(args) => (placement::run(&args).map(|()| ExitCode::SUCCESS), 1),
         // Exit code 1 means denied.
         Command::Review(args) => (decide(&args), 2),
         Command::Policies(args) => (print(&args), 1),
@@ -120,6 +125,16 @@ fn print(args: &policies::Args) -> anyhow::Result<ExitCode> {
         writeln!(io::stderr(), "Warning: {warning}")?;
     }
     policies::run(args, parsed.webhooks)
+}
+
+/// Returns the words of the command line. OCM's operator starts the placement controller as `/placement controller`.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<_> = env::args_os().collect();
+    let name = words.first().map(Path::new).and_then(Path::file_stem);
+    if name.is_some_and(|name| name == "placement") {
+        words.insert(1, "placement".into());
+    }
+    words
 }
 
 /// Returns the command line. The help of the program hides the hub's flags, since only some commands have them.

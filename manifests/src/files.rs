@@ -56,6 +56,8 @@ manifests! {
     POLICIES = "policies/policies.yaml";
     POLICIES_WITH_WEBHOOK = "policies/with-webhook/policies.yaml";
 
+    PLACEMENT_ROLE = "placement/role.yaml";
+
     BOOTSTRAP_NAMESPACE = "bootstrap/namespace.yaml";
     BOOTSTRAP_ACCOUNT = "bootstrap/service-account.yaml";
     BOOTSTRAP_ROLE = "bootstrap/cluster-role.yaml";

@@ -1,31 +1,19 @@
 //! The flags of the lifecycle, and the settings that they define.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use berth_api::reserved::ReservedPrefixes;
 use berth_lease::LeaseParams;
 use berth_lifecycle::engine::Limit;
 use berth_lifecycle_core::config::{Config, Gates};
 
 use super::lists;
-use crate::common::{ignored_flags, install_namespace, pod_name, pod_uid};
-use crate::leading::{ElectionArgs, ElectionTimes};
+use crate::common::{ignored_flags, pod_name, pod_uid};
+use crate::hub_component::{HubTimes, LimitArgs, NamespaceArgs, Rate};
+use crate::leading::ElectionArgs;
 use crate::ports::Address;
 
 /// The Lease of OCM's controller, so that OCM's controllers and ours exclude each other.
 const LEASE: &str = "registration-controller-lock";
-
-/// client-go's default for a rate without a burst.
-const DEFAULT_BURST: u32 = 100;
-
-/// The times of OCM's hub controllers.
-#[derive(Debug)]
-struct Times;
-
-impl ElectionTimes for Times {
-    const LEASE_DURATION: &'static str = "15s";
-    const RENEW_DEADLINE: &'static str = "10s";
-    const RETRY_PERIOD: &'static str = "2s";
-}
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct LifecycleArgs {
@@ -33,10 +21,8 @@ pub(crate) struct LifecycleArgs {
     /// The certificate comes from /var/run/secrets/serving-cert, or else it is self-signed
     #[arg(long, value_name = "IP:PORT", default_value = ":8443")]
     listen: Address,
-    /// Namespace of the hub's components, and of the Lease
-    /// [default: the namespace that this runs in, else open-cluster-management-hub]
-    #[arg(long, value_name = "NAMESPACE")]
-    namespace: Option<String>,
+    #[command(flatten)]
+    namespace: NamespaceArgs,
     /// Users whose CSRs are approved automatically, and whose clusters are accepted automatically (repeatable); requires the
     /// feature gate ManagedClusterAutoApproval. Excluded are clusters that an admin denied, clusters whose namespace exists
     /// without their label, and clusters in another set than default. Clusters that have joined also require the feature
@@ -57,13 +43,9 @@ pub(crate) struct LifecycleArgs {
     #[arg(long, value_name = "DRIVERS", default_value = "csr")]
     enabled_registration_drivers: Vec<String>,
     #[command(flatten)]
-    election: ElectionArgs<Times>,
-    /// Limit on write requests per second [default: no limit, since the API server has priority and fairness]
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
-    kube_api_qps: Option<f64>,
-    /// Limit on write requests at once after an idle time, with --kube-api-qps [default: 100]
-    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
-    kube_api_burst: Option<i64>,
+    election: ElectionArgs<HubTimes>,
+    #[command(flatten)]
+    limit: LimitArgs,
     #[command(flatten)]
     ignored: NoMeaning,
 }
@@ -110,7 +92,7 @@ pub(crate) struct Settings {
     pub(super) instance: String,
     /// None: no leader election.
     pub(super) election: Option<LeaseParams>,
-    limit: Option<(f64, u32)>,
+    limit: Option<Rate>,
     /// Warnings for the log.
     pub(crate) warnings: Vec<String>,
 }
@@ -134,8 +116,8 @@ impl LifecycleArgs {
                 bail!("--enabled-registration-drivers: {driver:?} is not supported; only csr is");
             }
         }
-        let namespace = self.namespace()?;
-        let limit = self.limit(&mut warnings)?;
+        let namespace = self.namespace.name()?;
+        let limit = self.limit.rate(&mut warnings)?;
         let users = [
             &self.auto_approved_csr_users,
             &self.cluster_auto_approval_users,
@@ -176,50 +158,6 @@ impl LifecycleArgs {
             warnings,
         })
     }
-
-    fn namespace(&self) -> anyhow::Result<String> {
-        let namespace = match &self.namespace {
-            Some(namespace) => namespace.clone(),
-            None => install_namespace(),
-        };
-        let problems = berth_api::names::dns1123_label(&namespace);
-        if !problems.is_empty() {
-            bail!(
-                "--namespace: {namespace:?} is not a valid name of a Namespace: {}",
-                problems.join("; ")
-            );
-        }
-        Ok(namespace)
-    }
-
-    fn limit(&self, warnings: &mut Vec<String>) -> anyhow::Result<Option<(f64, u32)>> {
-        let burst = match self.kube_api_burst {
-            None => DEFAULT_BURST,
-            Some(burst) => u32::try_from(burst)
-                .ok()
-                .filter(|burst| *burst > 0)
-                .with_context(|| {
-                    format!(
-                        "--kube-api-burst: {burst} is not between 1 and {}",
-                        u32::MAX
-                    )
-                })?,
-        };
-        let Some(rate) = self.kube_api_qps else {
-            if self.kube_api_burst.is_some() {
-                warnings.push("--kube-api-burst has no effect without --kube-api-qps".to_owned());
-            }
-            return Ok(None);
-        };
-        // A lower rate would look like a standstill.
-        if !rate.is_finite() || (rate > 0.0 && rate < 0.01) {
-            bail!(
-                "--kube-api-qps: {rate} is not a valid rate: use 0.01 or more, or 0 for no limit"
-            );
-        }
-        // In client-go, zero and negative rates mean no limit.
-        Ok((rate > 0.0).then_some((rate, burst)))
-    }
 }
 
 // === impl Settings ===
@@ -232,7 +170,7 @@ impl Settings {
 
     /// Creates the limit on requests, if one is set.
     pub(super) fn limit(&self) -> Option<Limit> {
-        self.limit.and_then(|(rate, burst)| Limit::new(rate, burst))
+        self.limit.and_then(Rate::limit)
     }
 }
 

@@ -12,3 +12,4 @@ mod agent;
 mod controller;
 mod faults;
 mod lifecycle;
+mod placement;

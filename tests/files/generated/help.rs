@@ -15,6 +15,7 @@ pub(crate) fn page() -> String {
         "controller",
         "agent",
         "agent status",
+        "placement controller",
         "get",
         "get clusters",
         "get clustersets",

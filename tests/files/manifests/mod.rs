@@ -11,6 +11,7 @@ mod files;
 mod match_conditions;
 mod objects;
 mod overlays;
+mod placement;
 mod policies;
 mod registrations;
 mod reviews;

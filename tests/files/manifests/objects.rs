@@ -46,6 +46,7 @@ fn every_file_is_in_a_kustomization() {
         "manifests/bootstrap",
         "manifests/agent",
         "manifests/agent-monitoring",
+        "manifests/placement",
         "manifests/policies",
         "manifests/policies/with-webhook",
         "manifests/overlays/policies",

@@ -1,0 +1,176 @@
+//! What the controller keeps of each Placement and PlacementDecision.
+
+use std::collections::HashSet;
+
+use berth_api::placement::{ClusterClaimSelector, PlacementSpec, PlacementStatus, ScoreType};
+use berth_api::{Placement, PlacementDecision, labels};
+use berth_placement_core::{Decision, Rules, Settings};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
+
+/// A Placement.
+#[derive(Clone, Debug)]
+pub(crate) struct PlacementFacts {
+    pub(crate) uid: String,
+    pub(crate) resource_version: String,
+    pub(crate) is_deleting: bool,
+    /// The annotation of [`labels::SCHEDULING_DISABLE`] is `true`.
+    pub(crate) is_paused: bool,
+    pub(crate) rules: Rules,
+    pub(crate) reads: Reads,
+    pub(crate) status: PlacementStatus,
+}
+
+/// What a placement reads of a cluster besides what decides whether it passes the filters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reads {
+    /// The labels that the selectors of decision groups read.
+    labels: HashSet<String>,
+    /// The claims that they read.
+    claims: HashSet<String>,
+    /// The names of the AddOnPlacementScores that are read.
+    scores: HashSet<String>,
+    pub(crate) cpu: bool,
+    pub(crate) memory: bool,
+    /// Any change of a cluster counts.
+    pub(crate) everything: bool,
+}
+
+/// A PlacementDecision.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DecisionFacts {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) resource_version: String,
+    pub(crate) is_deleting: bool,
+    /// The namespace, the placement and the clusters.
+    pub(crate) listed: Decision,
+    /// The label with the index of the group.
+    pub(crate) group_index: Option<String>,
+    /// The label with the name of the group.
+    pub(crate) group_name: Option<String>,
+    pub(crate) owners: Vec<OwnerReference>,
+}
+
+// === impl PlacementFacts ===
+
+impl PlacementFacts {
+    pub(crate) fn new(placement: Placement, settings: Settings) -> Self {
+        let metadata = &placement.metadata;
+        let annotations = metadata.annotations.as_ref();
+        let paused = annotations.and_then(|all| all.get(labels::SCHEDULING_DISABLE));
+        Self {
+            uid: metadata.uid.clone().unwrap_or_default(),
+            resource_version: metadata.resource_version.clone().unwrap_or_default(),
+            is_deleting: metadata.deletion_timestamp.is_some(),
+            is_paused: paused.is_some_and(|it| it == "true"),
+            rules: Rules::new(&placement, settings),
+            reads: Reads::new(&placement.spec, settings),
+            status: placement.status.unwrap_or_default(),
+        }
+    }
+
+    /// Returns whether the controller leaves the placement and its decisions alone.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        self.is_deleting || self.is_paused
+    }
+
+    /// Returns whether the placement may select from a set that is bound to its namespace.
+    pub(crate) fn wants(&self, set: &str) -> bool {
+        let wanted = self.rules.sets();
+        wanted.is_empty() || wanted.iter().any(|it| it == set)
+    }
+}
+
+// === impl Reads ===
+
+impl Reads {
+    fn new(spec: &PlacementSpec, settings: Settings) -> Self {
+        let mut reads = Self::default();
+        for group in &spec.decision_strategy.group_strategy.decision_groups {
+            let selector = &group.group_cluster_selector;
+            reads.labels.extend(keys_of(&selector.label_selector));
+            reads.claims.extend(names_of(&selector.claim_selector));
+        }
+        for configured in &spec.prioritizer_policy.configurations {
+            let Some(coordinate) = &configured.score_coordinate else {
+                continue;
+            };
+            match (&coordinate.r#type, &coordinate.add_on) {
+                (ScoreType::AddOn, Some(score)) => {
+                    reads.scores.insert(score.resource_name.clone());
+                }
+                _ => {
+                    reads.cpu |= coordinate.built_in == "ResourceAllocatableCPU";
+                    reads.memory |= coordinate.built_in == "ResourceAllocatableMemory";
+                }
+            }
+        }
+        let spreads = settings.gates.spread && !spec.spread_policy.spread_constraints.is_empty();
+        let mut predicates = spec.predicates.iter();
+        let has_cel = predicates.any(|it| {
+            let selector = &it.required_cluster_selector.cel_selector;
+            !selector.cel_expressions.is_empty()
+        });
+        reads.everything = spreads || has_cel || settings.gates.prefer_no_select;
+        reads
+    }
+
+    /// Returns whether a label decides about the group of a cluster.
+    pub(crate) fn label(&self, key: &str) -> bool {
+        self.labels.contains(key)
+    }
+
+    /// Returns whether a claim decides about the group of a cluster.
+    pub(crate) fn claim(&self, name: &str) -> bool {
+        self.claims.contains(name)
+    }
+
+    /// Returns whether the AddOnPlacementScores of this name are read.
+    pub(crate) fn scores(&self, name: &str) -> bool {
+        self.everything || self.scores.contains(name)
+    }
+}
+
+fn keys_of(selector: &LabelSelector) -> impl Iterator<Item = String> {
+    let equal = selector.match_labels.iter().flat_map(|it| it.keys());
+    let expressions = selector.match_expressions.iter().flatten();
+    equal.chain(expressions.map(|it| &it.key)).cloned()
+}
+
+fn names_of(selector: &ClusterClaimSelector) -> impl Iterator<Item = String> {
+    selector.match_expressions.iter().map(|it| it.key.clone())
+}
+
+// === impl DecisionFacts ===
+
+impl DecisionFacts {
+    /// The clusters that it lists.
+    pub(crate) fn clusters(&self) -> &[String] {
+        &self.listed.clusters
+    }
+
+    /// The uid of the object that controls it.
+    pub(crate) fn controller(&self) -> Option<&str> {
+        let mut owners = self.owners.iter();
+        let controller = owners.find(|owner| owner.controller == Some(true))?;
+        Some(&controller.uid)
+    }
+}
+
+impl From<PlacementDecision> for DecisionFacts {
+    fn from(object: PlacementDecision) -> Self {
+        let listed = Decision::from(&object);
+        let metadata = object.metadata;
+        let mut own = metadata.labels.unwrap_or_default();
+        Self {
+            name: metadata.name.unwrap_or_default(),
+            uid: metadata.uid.unwrap_or_default(),
+            resource_version: metadata.resource_version.unwrap_or_default(),
+            is_deleting: metadata.deletion_timestamp.is_some(),
+            listed,
+            group_index: own.remove(labels::DECISION_GROUP_INDEX),
+            group_name: own.remove(labels::DECISION_GROUP_NAME),
+            owners: metadata.owner_references.unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The hub's placement controller: it keeps the PlacementDecisions and the status of each Placement as the scheduler wants them.
+//!
+//! # Shape
+//! Which clusters a placement selects is decided in `berth-placement-core`, a plain function. `view` keeps what it reads of the hub, and
+//! knows which placements a change concerns. `layout` says which PlacementDecision lists which clusters, and `decide` which writes
+//! lead there; both are plain functions, too. `world` connects them to the kit of all controllers ([`berth_reconcile`]).
+//!
+//! # Guarantees
+//! - A cluster that stays selected is listed by a PlacementDecision at any time.
+//! - A placement that cannot be evaluated keeps its decisions (or loses them, as with OCM: [`OnFault`]).
+//! - PlacementDecisions and status that OCM's controller wrote are adopted without a write, if they are what is wanted.
+//! - A settled hub gets no write.
+
+mod decide;
+mod engine;
+mod facts;
+mod kinds;
+mod layout;
+mod metrics;
+mod view;
+mod wanted;
+mod world;
+
+pub use berth_placement_core::{Gates, OnFault, Settings};
+pub use berth_reconcile::{Ended, Limit};
+pub use engine::{Engine, Progress};
+pub use metrics::Metrics;

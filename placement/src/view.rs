@@ -1,0 +1,158 @@
+//! The last observed state of the hub: facts, what is derived from them, and the placements that a change of them concerns.
+//!
+//! # Guarantees
+//! - Members of sets and counts of decisions are kept up to date with each change, and are not computed anew for an evaluation.
+//! - A change wakes every placement whose result it can change, except for decisions of other placements: those are read (by the
+//!   prioritizer Balance) when a placement is evaluated for another reason.
+//! - While the decisions of a placement are being written, the wanted ones count for other placements. So evaluations at the same time
+//!   give the same results as one after the other.
+
+mod balance;
+mod changes;
+mod clusters;
+mod concerned;
+mod evaluation;
+mod members;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use berth_api::cluster_set::Membership;
+use berth_placement_core::Scores;
+
+use self::balance::Balance;
+use self::clusters::Clusters;
+use self::members::Members;
+use crate::facts::{DecisionFacts, PlacementFacts};
+
+/// A placement, by namespace and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key {
+    pub(crate) namespace: Arc<str>,
+    pub(crate) name: Arc<str>,
+}
+
+/// The last observed state of the hub.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    clusters: Clusters,
+    sets: BTreeMap<String, Set>,
+    /// The names of the ManagedClusterSetBindings, by namespace.
+    bindings: HashMap<String, BTreeSet<String>>,
+    /// The namespaces with a binding of a set, by the set's name.
+    bound: HashMap<String, BTreeSet<String>>,
+    /// By namespace, then by name.
+    placements: HashMap<String, BTreeMap<Arc<str>, PlacementFacts>>,
+    decisions: HashMap<String, Decisions>,
+    balance: Balance,
+    /// The clusters that a placement is to have, while its decisions are being written. They are counted in `balance` instead of the
+    /// stored ones.
+    pending: HashMap<Key, Vec<String>>,
+    /// The AddOnPlacementScores, by namespace (the cluster's name) and name.
+    scores: HashMap<String, HashMap<String, Scores>>,
+    wakes: Vec<Key>,
+}
+
+/// A ManagedClusterSet.
+#[derive(Debug)]
+struct Set {
+    membership: Result<Membership, String>,
+    /// Its clusters, except those that are being deleted.
+    members: Members,
+}
+
+/// The PlacementDecisions of a namespace.
+#[derive(Debug, Default)]
+struct Decisions {
+    by_name: BTreeMap<String, DecisionFacts>,
+    /// By the placement that the label names.
+    of: HashMap<String, Own>,
+}
+
+/// The PlacementDecisions of a placement.
+#[derive(Debug, Default)]
+struct Own {
+    names: BTreeSet<String>,
+    /// The clusters that they list.
+    clusters: HashSet<String>,
+}
+
+// === impl Key ===
+
+impl Key {
+    pub(crate) fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+}
+
+// === impl View ===
+
+impl View {
+    /// The placements that changes since the last call concern.
+    pub(crate) fn wakes(&mut self) -> Vec<Key> {
+        std::mem::take(&mut self.wakes)
+    }
+
+    /// All placements.
+    pub(crate) fn all(&self) -> Vec<Key> {
+        let all = self.placements.iter();
+        let all = all.flat_map(|(namespace, names)| {
+            let namespace: Arc<str> = namespace.as_str().into();
+            names.keys().map(move |name| Key {
+                namespace: namespace.clone(),
+                name: name.clone(),
+            })
+        });
+        all.collect()
+    }
+
+    /// A placement.
+    pub(crate) fn placement(&self, key: &Key) -> Option<&PlacementFacts> {
+        self.placements.get(&*key.namespace)?.get(&key.name)
+    }
+
+    /// The PlacementDecisions of a namespace, by name.
+    pub(crate) fn decisions(&self, namespace: &str) -> Option<&BTreeMap<String, DecisionFacts>> {
+        Some(&self.decisions.get(namespace)?.by_name)
+    }
+
+    /// The PlacementDecisions with the label of a placement.
+    pub(crate) fn own<'a>(&'a self, key: &Key) -> impl Iterator<Item = &'a DecisionFacts> {
+        let in_namespace = self.decisions.get(&*key.namespace);
+        let own = in_namespace.and_then(|all| Some((all, all.of.get(&*key.name)?)));
+        own.into_iter().flat_map(|(all, own)| {
+            let names = own.names.iter();
+            names.filter_map(|name| all.by_name.get(name))
+        })
+    }
+
+    /// Counts these clusters as the placement's decisions until [`Self::written`].
+    pub(crate) fn writes(&mut self, key: &Key, clusters: Vec<String>) {
+        self.written(key);
+        let stored: Vec<_> = self
+            .own(key)
+            .flat_map(|it| it.clusters().to_vec())
+            .collect();
+        self.balance.remove(&stored);
+        self.balance.add(&clusters);
+        self.pending.insert(key.clone(), clusters);
+    }
+
+    /// Counts the stored decisions of the placement again.
+    pub(crate) fn written(&mut self, key: &Key) {
+        let Some(pending) = self.pending.remove(key) else {
+            return;
+        };
+        let stored: Vec<_> = self
+            .own(key)
+            .flat_map(|it| it.clusters().to_vec())
+            .collect();
+        self.balance.remove(&pending);
+        self.balance.add(&stored);
+    }
+}

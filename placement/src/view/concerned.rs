@@ -1,0 +1,123 @@
+//! Which placements a change concerns.
+
+use std::collections::BTreeSet;
+
+use berth_placement_core::Cluster;
+use jiff::Timestamp;
+
+use super::evaluation::passes;
+use super::{Key, View};
+use crate::facts::{PlacementFacts, Reads};
+
+impl View {
+    /// Wakes the placements that may select from a set.
+    pub(super) fn wake_users(&mut self, set: &str) {
+        let namespaces = self.bound.get(set).cloned().unwrap_or_default();
+        for namespace in &namespaces {
+            self.wake_those(namespace, |_, placement| placement.wants(set));
+        }
+    }
+
+    /// Wakes all placements of a namespace: its number of bindings changes, which decides about their conditions.
+    pub(super) fn wake_all_in(&mut self, namespace: &str) {
+        self.wake_those(namespace, |_, _| true);
+    }
+
+    /// Wakes all placements of the namespaces with a binding of a set, which was created or deleted.
+    pub(super) fn wake_all_bound(&mut self, set: &str) {
+        for namespace in &self.bound.get(set).cloned().unwrap_or_default() {
+            self.wake_all_in(namespace);
+        }
+    }
+
+    /// Wakes the placements whose result depends on the difference between two states of a cluster. `left` and `entered` are the sets
+    /// whose member it was and is no more, and the other way round.
+    pub(super) fn wake_for_cluster(
+        &mut self,
+        (old, new): (Option<&Cluster>, Option<&Cluster>),
+        (was_in, is_in): (&BTreeSet<String>, &BTreeSet<String>),
+        now: Timestamp,
+    ) {
+        let mut namespaces = BTreeSet::new();
+        for set in was_in.union(is_in) {
+            namespaces.extend(self.bound.get(set).into_iter().flatten().cloned());
+        }
+        for namespace in &namespaces {
+            let bindings = self.bindings.get(namespace).cloned().unwrap_or_default();
+            self.wake_those(namespace, |view, placement| {
+                let is_of = |sets: &BTreeSet<String>| {
+                    let mut sets = sets.iter();
+                    sets.any(|set| bindings.contains(set) && placement.wants(set))
+                };
+                match (old, new, is_of(was_in), is_of(is_in)) {
+                    (_, _, false, false) => false,
+                    (Some(old), Some(new), true, true) => concerns(view, placement, old, new, now),
+                    _ => true,
+                }
+            });
+        }
+    }
+
+    /// Wakes the placements that may select from a set whose members are unknown: they may have decided for the cluster.
+    pub(super) fn wake_users_of_broken_sets(&mut self) {
+        let broken = self.sets.iter().filter(|(_, set)| set.membership.is_err());
+        let broken: Vec<_> = broken.map(|(name, _)| name.clone()).collect();
+        for set in &broken {
+            self.wake_users(set);
+        }
+    }
+
+    /// Wakes the placements that read the AddOnPlacementScores of this name of a cluster.
+    pub(super) fn wake_readers(&mut self, cluster: &str, scores: &str) {
+        let Some(slot) = self.clusters.find(cluster) else {
+            return;
+        };
+        let of = self.sets.iter().filter(|(_, set)| set.members.has(slot));
+        let namespaces = of.filter_map(|(name, _)| self.bound.get(name)).flatten();
+        let namespaces: BTreeSet<_> = namespaces.cloned().collect();
+        for namespace in &namespaces {
+            self.wake_those(namespace, |view, placement| {
+                let mut sets = view.sets_of(placement);
+                placement.reads.scores(scores) && sets.any(|set| set.members.has(slot))
+            });
+        }
+    }
+
+    fn wake_those(&mut self, namespace: &str, is_one: impl Fn(&Self, &PlacementFacts) -> bool) {
+        let all = self.placements.get(namespace).into_iter().flatten();
+        let those =
+            all.filter(|(_, placement)| !placement.is_left_alone() && is_one(self, placement));
+        let keys: Vec<_> = those.map(|(name, _)| Key::new(namespace, name)).collect();
+        self.wakes.extend(keys);
+    }
+}
+
+/// Returns whether the result of a placement depends on the difference between two states of a cluster that it may select.
+fn concerns(
+    view: &View,
+    placement: &PlacementFacts,
+    old: &Cluster,
+    new: &Cluster,
+    now: Timestamp,
+) -> bool {
+    let reads = &placement.reads;
+    if reads.everything {
+        return true;
+    }
+    let key = Key::new(placement.rules.namespace(), placement.rules.name());
+    let previous = view.previous(&key);
+    let before = passes(placement, previous, old, now);
+    let after = passes(placement, previous, new, now);
+    before != after || (after.0 && reads_difference(reads, old, new))
+}
+
+fn reads_difference(reads: &Reads, old: &Cluster, new: &Cluster) -> bool {
+    let differs = |key: &String| old.labels.get(key) != new.labels.get(key);
+    let labels = || old.labels.keys().chain(new.labels.keys());
+    let other = |name: &String| old.claims.get(name) != new.claims.get(name);
+    let claims = || old.claims.keys().chain(new.claims.keys());
+    (reads.cpu && old.cpu != new.cpu)
+        || (reads.memory && old.memory != new.memory)
+        || (old.labels != new.labels && labels().any(|key| reads.label(key) && differs(key)))
+        || (old.claims != new.claims && claims().any(|name| reads.claim(name) && other(name)))
+}

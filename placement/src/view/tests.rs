@@ -1,0 +1,182 @@
+//! The view against the pure scheduler, over random histories of a small hub.
+
+mod histories;
+mod speed;
+mod wakes;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_api::cluster_set::Membership;
+use berth_api::{ManagedCluster, Placement};
+use berth_placement_core::{Cluster, Decision, Rules, Scores, Settings, Snapshot};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::{Key, View};
+use crate::facts::{DecisionFacts, PlacementFacts};
+use crate::kinds::{Fact, Kind};
+use crate::wanted::Wanted;
+
+/// A change of the hub.
+#[derive(Clone, Debug)]
+enum Change {
+    /// Labels, claims, taints, cpu, or nothing.
+    Cluster(String, Option<Value>),
+    /// The selector of a set, or nothing.
+    Set(String, Option<Value>),
+    Binding(String, String, bool),
+    /// The spec of a placement, or nothing.
+    Placement(Key, Option<Value>),
+    /// The value of the score `s`, and for how many seconds it is valid.
+    Scores(String, Option<(i32, Option<i64>)>),
+    /// A PlacementDecision without a label lists these clusters.
+    Foreign(Vec<String>),
+    /// So many seconds pass.
+    Time(i64),
+}
+
+/// A hub, in the view and beside it.
+struct Hub {
+    view: View,
+    snapshot: Snapshot,
+    placements: BTreeMap<Key, Placement>,
+    decisions: BTreeMap<(String, String), Decision>,
+    now: Timestamp,
+}
+
+// === impl Hub ===
+
+impl Hub {
+    fn new() -> Self {
+        Self {
+            view: View::default(),
+            snapshot: Snapshot::default(),
+            placements: BTreeMap::new(),
+            decisions: BTreeMap::new(),
+            now: "2026-08-11T12:00:00Z".parse().expect("a time"),
+        }
+    }
+
+    /// Applies a change to both. Returns the keys that it wakes.
+    fn apply(&mut self, change: &Change) -> BTreeSet<Key> {
+        match change {
+            Change::Cluster(name, cluster) => {
+                let cluster = cluster.as_ref().map(|cluster| {
+                    let mut cluster = cluster.clone();
+                    cluster["metadata"]["name"] = json!(name);
+                    let cluster: ManagedCluster =
+                        serde_json::from_value(cluster).expect("a cluster");
+                    Cluster::from(&cluster)
+                });
+                put(&mut self.snapshot.clusters, name, cluster.clone());
+                self.tell(Kind::Cluster, "", name, cluster.map(Fact::Cluster));
+            }
+            Change::Set(name, selector) => {
+                let membership = selector.as_ref().map(|selector| {
+                    let selector = serde_json::from_value(selector.clone()).expect("a selector");
+                    Membership::new(name, &selector)
+                });
+                put(&mut self.snapshot.sets, name, membership.clone());
+                self.tell(Kind::Set, "", name, membership.map(Fact::Set));
+            }
+            Change::Binding(namespace, set, exists) => {
+                let bindings = self.snapshot.bindings.entry(namespace.clone()).or_default();
+                if *exists {
+                    bindings.insert(set.clone());
+                } else {
+                    bindings.remove(set);
+                }
+                self.tell(
+                    Kind::Binding,
+                    namespace,
+                    set,
+                    exists.then_some(Fact::Binding),
+                );
+            }
+            Change::Placement(key, spec) => {
+                let placement = spec.as_ref().map(|spec| {
+                    let metadata = json!({"namespace": *key.namespace, "name": *key.name, "uid": "u", "resourceVersion": "1"});
+                    let placement = json!({"metadata": metadata, "spec": spec});
+                    serde_json::from_value::<Placement>(placement).expect("a Placement")
+                });
+                put(&mut self.placements, key, placement.clone());
+                let fact = placement.map(|it| PlacementFacts::new(it, Settings::default()));
+                let fact = fact.map(|it| Fact::Placement(Box::new(it)));
+                self.tell(Kind::Placement, &key.namespace, &key.name, fact);
+            }
+            Change::Scores(cluster, scores) => {
+                let scores = scores.map(|(value, seconds)| Scores {
+                    values: BTreeMap::from([("s".to_owned(), value)]),
+                    valid_until: seconds.map(|it| self.now + SignedDuration::from_secs(it)),
+                });
+                let of_cluster = self.snapshot.scores.entry(cluster.clone()).or_default();
+                put(of_cluster, &"r".to_owned(), scores.clone());
+                self.tell(Kind::Scores, cluster, "r", scores.map(Fact::Scores));
+            }
+            Change::Foreign(clusters) => {
+                let listed = Decision {
+                    namespace: "other".to_owned(),
+                    placement: None,
+                    clusters: clusters.clone(),
+                };
+                self.decide("foreign", listed);
+            }
+            Change::Time(seconds) => self.now += SignedDuration::from_secs(*seconds),
+        }
+        self.view.wakes().into_iter().collect()
+    }
+
+    /// Stores a PlacementDecision.
+    fn decide(&mut self, name: &str, listed: Decision) {
+        let namespace = listed.namespace.clone();
+        let place = (namespace.clone(), name.to_owned());
+        self.decisions.insert(place, listed.clone());
+        let decision = DecisionFacts {
+            name: name.to_owned(),
+            listed,
+            ..DecisionFacts::default()
+        };
+        let fact = Fact::Decision(decision);
+        self.view.apply((&namespace, name), fact, true, self.now);
+    }
+
+    fn tell(&mut self, kind: Kind, namespace: &str, name: &str, fact: Option<Fact>) {
+        match fact {
+            Some(fact) => self.view.apply((namespace, name), fact, false, self.now),
+            None => self.view.remove(kind, namespace, name, self.now),
+        }
+    }
+
+    /// What the pure scheduler makes of a placement.
+    fn reference(&mut self, key: &Key) -> Option<Wanted> {
+        self.snapshot.decisions = self.decisions.values().cloned().collect();
+        let rules = Rules::new(self.placements.get(key)?, Settings::default());
+        let previous = self.snapshot.previous(&key.namespace, &key.name);
+        let seen = self.snapshot.view(&rules);
+        let schedule = seen.schedule(&rules, &previous, self.now);
+        Some(Wanted::new(&schedule))
+    }
+
+    /// Evaluates a placement, and stores its decisions.
+    fn evaluate(&mut self, key: &Key) -> Option<Wanted> {
+        let wanted = self.view.evaluate(key, self.now);
+        if let Some(wanted) = &wanted {
+            let listed = Decision {
+                namespace: key.namespace.to_string(),
+                placement: Some(key.name.to_string()),
+                clusters: wanted.names(),
+            };
+            self.view.writes(key, wanted.names());
+            self.decide(&format!("{}-decision-1", key.name), listed);
+            self.view.written(key);
+        }
+        wanted
+    }
+}
+
+fn put<K: Clone + Ord, V>(map: &mut BTreeMap<K, V>, key: &K, value: Option<V>) {
+    match value {
+        Some(value) => map.insert(key.clone(), value),
+        None => map.remove(key),
+    };
+}

@@ -1,0 +1,182 @@
+//! Laws over random histories.
+
+use std::collections::BTreeMap;
+
+use berth_placement_core::Counts;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Change, Hub};
+use crate::view::Key;
+use crate::wanted::Wanted;
+
+const CLUSTERS: [&str; 6] = ["c0", "c1", "c2", "c3", "c4", "c5"];
+const SETS: [&str; 3] = ["s0", "s1", "s2"];
+
+fn any_key() -> impl Strategy<Value = Key> {
+    ("[ab]", "[pq]").prop_map(|(namespace, name)| Key::new(&namespace, &name))
+}
+
+fn any_cluster() -> impl Strategy<Value = Value> {
+    let key = prop::sample::select(vec![
+        "a",
+        "b",
+        "cluster.open-cluster-management.io/clusterset",
+    ]);
+    let value = prop::sample::select(vec!["x", "s0", "s1"]);
+    let labels = prop::collection::btree_map(key, value, 0..3);
+    let claim = prop::option::of("[xy]");
+    let effect = prop::sample::select(vec!["NoSelect", "NoSelectIfNew", "PreferNoSelect"]);
+    let taint = ("[kl]", effect, 0_u8..60).prop_map(|(key, effect, ago)| {
+        json!({"key": key, "effect": effect, "timeAdded": format!("2026-08-11T11:59:{ago:02}Z")})
+    });
+    let taints = prop::collection::vec(taint, 0..2);
+    (labels, claim, taints, prop::option::of(0_u8..4), 0_u8..8).prop_map(
+        |(labels, claim, taints, cpu, chance)| {
+            let claims: Vec<_> = claim
+                .iter()
+                .map(|it| json!({"name": "a", "value": it}))
+                .collect();
+            let deleted = (chance == 0).then_some("2026-08-11T11:00:00Z");
+            let cpu = cpu.map_or(json!({}), |cpu| json!({"cpu": cpu.to_string()}));
+            json!({
+                "metadata": {"labels": labels, "deletionTimestamp": deleted},
+                "spec": {"taints": taints},
+                "status": {"clusterClaims": claims, "allocatable": cpu, "capacity": cpu},
+            })
+        },
+    )
+}
+
+fn any_selector() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        2 => Just(json!({"selectorType": "ExclusiveClusterSetLabel"})),
+        2 => Just(json!({"selectorType": "LabelSelector", "labelSelector": {}})),
+        2 => "[ab]".prop_map(|key| json!({
+            "selectorType": "LabelSelector",
+            "labelSelector": {"matchExpressions": [{"key": key, "operator": "Exists"}]},
+        })),
+        1 => Just(json!({"selectorType": "None"})),
+    ]
+}
+
+/// The spec of a placement. Those with an even number of clusters use Balance.
+fn any_spec() -> impl Strategy<Value = Value> {
+    let label = prop::option::of(("[ab]", "[xy]"));
+    let claim = prop::option::of("[xy]");
+    let toleration = prop::option::of(("[kl]?", prop::option::of(0_i64..120)));
+    let sets = prop::collection::vec(prop::sample::select(SETS.to_vec()), 0..2);
+    let scorer = prop_oneof![
+        Just(json!({"type": "BuiltIn", "builtIn": "ResourceAllocatableCPU"})),
+        Just(json!({"type": "AddOn", "addOn": {"resourceName": "r", "scoreName": "s"}})),
+        Just(json!({"type": "BuiltIn", "builtIn": "Nothing"})),
+        Just(json!({"type": "BuiltIn", "builtIn": "Steady"})),
+    ];
+    let group = prop::option::of(("[ab]", any::<bool>()));
+    (label, claim, toleration, sets, 0_i32..5, scorer, group).prop_map(
+        |(label, claim, toleration, sets, number, scorer, group)| {
+            let labels = label.map(|(key, value)| json!({"matchLabels": {key: value}}));
+            let claims = claim
+                .map(|it| json!({"matchExpressions": [{"key": "a", "operator": "In", "values": [it]}]}));
+            let predicates: Vec<_> = (labels.is_some() || claims.is_some())
+                .then(|| json!({"requiredClusterSelector": {"labelSelector": labels, "claimSelector": claims}}))
+                .into_iter()
+                .collect();
+            let tolerations: Vec<_> = toleration
+                .map(|(key, seconds)| json!({"key": key, "operator": "Exists", "tolerationSeconds": seconds}))
+                .into_iter()
+                .collect();
+            let groups: Vec<_> = group
+                .map(|(key, of_claims)| {
+                    let by = json!({"matchExpressions": [{"key": key, "operator": "Exists"}]});
+                    let selector = if of_claims { "claimSelector" } else { "labelSelector" };
+                    json!({"groupName": "group", "groupClusterSelector": {selector: by}})
+                })
+                .into_iter()
+                .collect();
+            json!({
+                "clusterSets": sets,
+                "numberOfClusters": number,
+                "predicates": predicates,
+                "tolerations": tolerations,
+                "decisionStrategy": {"groupStrategy": {"decisionGroups": groups}},
+                "prioritizerPolicy": {
+                    "mode": if number % 2 == 0 { "Additive" } else { "Exact" },
+                    "configurations": [{"scoreCoordinate": scorer, "weight": 2}],
+                },
+            })
+        },
+    )
+}
+
+fn any_change() -> impl Strategy<Value = Change> {
+    let name = || prop::sample::select(&CLUSTERS[..]).prop_map(str::to_owned);
+    let set = || prop::sample::select(&SETS[..]).prop_map(str::to_owned);
+    let maybe = |chance: f64| prop::bool::weighted(chance);
+    prop_oneof![
+        8 => (name(), any_cluster(), maybe(0.9))
+            .prop_map(|(name, cluster, exists)| Change::Cluster(name, exists.then_some(cluster))),
+        3 => (set(), any_selector(), maybe(0.9))
+            .prop_map(|(set, selector, exists)| Change::Set(set, exists.then_some(selector))),
+        4 => ("[ab]", set(), maybe(0.8)).prop_map(|(namespace, set, exists)| Change::Binding(namespace, set, exists)),
+        5 => (any_key(), any_spec(), maybe(0.9))
+            .prop_map(|(key, spec, exists)| Change::Placement(key, exists.then_some(spec))),
+        3 => (name(), prop::option::weighted(0.8, (-100..100, prop::option::of(-10_i64..50))))
+            .prop_map(|(name, scores)| Change::Scores(name, scores)),
+        1 => prop::collection::vec(name(), 0..4).prop_map(Change::Foreign),
+        2 => (0_i64..40).prop_map(Change::Time),
+    ]
+}
+
+/// Whether the placement reads other placements' decisions.
+fn balances(hub: &Hub, key: &Key) -> bool {
+    let number = hub.placements[key].spec.number_of_clusters;
+    number.is_some_and(|it| it % 2 == 0)
+}
+
+/// The result without the counts of rejected clusters: which step rejects a cluster wakes no placement.
+fn uncounted(wanted: &Wanted) -> Wanted {
+    Wanted {
+        counts: Counts::default(),
+        ..wanted.clone()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Every evaluation equals that of the pure scheduler on the whole hub; and a placement that a change does not wake would get the
+    /// same result as before, if it does not read other placements' decisions.
+    #[test]
+    fn the_view_equals_the_pure_scheduler_and_wakes_all_that_a_change_concerns(
+        history in prop::collection::vec(any_change(), 1..60),
+    ) {
+        let mut hub = Hub::new();
+        let mut last = BTreeMap::new();
+        for change in &history {
+            let mut due = hub.apply(change);
+            last.retain(|key, _| hub.placements.contains_key(key));
+            let timers = last.iter().filter(|(_, (_, next))| {
+                matches!(next, Some(next) if *next <= hub.now)
+            });
+            due.extend(timers.map(|(key, _)| Key::clone(key)));
+            for (key, (result, _)) in last.iter().filter(|(key, _)| !due.contains(*key)) {
+                if !balances(&hub, key) {
+                    let now = hub.reference(key).map(|wanted| uncounted(&wanted));
+                    prop_assert_eq!(&now, result, "{:?} by {:?}", key, change);
+                }
+            }
+            for key in due {
+                let expected = hub.reference(&key);
+                let wanted = hub.evaluate(&key);
+                prop_assert_eq!(&wanted, &expected, "{:?}", key);
+                // Its own decisions count from now on; of the next evaluation they are the previous ones.
+                let settled = hub.reference(&key);
+                let next = settled.as_ref().and_then(|it| it.next);
+                if settled.is_some() {
+                    last.insert(key, (settled.as_ref().map(uncounted), next));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! A hub on which the placement controller runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use berth_manifests::files;
+use berth_placement::{Ended, Engine, Metrics, Settings};
+use berth_testkit::cluster::{CRDS, Cluster, Person, Private, fresh};
+use berth_testkit::process::once;
+use berth_testkit::{eventually, shipped, when};
+use futures::future::join_all;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use prometheus::Registry;
+use prometheus::proto::MetricFamily;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The account of the placement controller.
+const ACCOUNT: &str = "berth-placement-controller-sa";
+
+const GROUP: &str = "/apis/cluster.open-cluster-management.io";
+const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
+const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
+
+/// A hub with the kinds and the account of placements, and a namespace with a set that is bound to it.
+pub struct Hub {
+    pub cluster: Private,
+    pub admin: Person,
+    /// The namespace of the placements.
+    pub namespace: String,
+    /// The set of the clusters, which is bound to the namespace.
+    pub set: String,
+}
+
+/// A placement controller in this process.
+pub struct Placing {
+    stop: CancellationToken,
+    running: Option<JoinHandle<Result<(), Ended>>>,
+    registry: Registry,
+}
+
+// === impl Hub ===
+
+impl Hub {
+    /// A hub without a controller.
+    pub async fn new() -> Self {
+        let cluster = Cluster::private().await;
+        cluster.apply_manifests(&CRDS).await;
+        cluster
+            .apply_manifests(&files::PLACEMENT_CRDS.map(|file| file.path))
+            .await;
+        cluster
+            .apply_manifests(&[files::NAMESPACE.path, files::PLACEMENT_ROLE.path])
+            .await;
+        let hub = Self {
+            admin: cluster.admin().await,
+            cluster,
+            namespace: fresh("placing"),
+            set: fresh("set"),
+        };
+        hub.create(
+            "/api/v1/namespaces",
+            json!({"metadata": {"name": hub.namespace}}),
+        )
+        .await;
+        hub.set(&hub.set).await;
+        hub.bind(&hub.set).await;
+        hub
+    }
+
+    /// The kubeconfig of the controller's account.
+    pub async fn account(&self) -> PathBuf {
+        self.cluster
+            .service_account(shipped::NAMESPACE, ACCOUNT)
+            .await
+            .kubeconfig
+    }
+
+    /// Creates a set of the clusters with its label.
+    pub async fn set(&self, name: &str) {
+        let set = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1beta2",
+            "kind": "ManagedClusterSet",
+            "metadata": {"name": name},
+            "spec": {"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}},
+        });
+        self.create(&format!("{GROUP}/v1beta2/managedclustersets"), set)
+            .await;
+    }
+
+    /// Binds a set to the namespace.
+    pub async fn bind(&self, set: &str) {
+        let binding = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1beta2",
+            "kind": "ManagedClusterSetBinding",
+            "metadata": {"name": set},
+            "spec": {"clusterSet": set},
+        });
+        self.create(&self.bindings(), binding).await;
+    }
+
+    /// The path of the bindings in the namespace.
+    pub fn bindings(&self) -> String {
+        let namespace = &self.namespace;
+        format!("{GROUP}/v1beta2/namespaces/{namespace}/managedclustersetbindings")
+    }
+
+    /// The path of the decisions in the namespace.
+    pub fn decisions(&self) -> String {
+        format!(
+            "{GROUP}/v1beta1/namespaces/{}/placementdecisions",
+            self.namespace
+        )
+    }
+
+    /// The path of a placement.
+    pub fn placement(&self, name: &str) -> String {
+        format!(
+            "{GROUP}/v1beta1/namespaces/{}/placements/{name}",
+            self.namespace
+        )
+    }
+
+    /// Creates a cluster of a set, with these labels. Returns its name.
+    pub async fn cluster(&self, set: &str, mut labels: Value) -> String {
+        let name = fresh("member");
+        labels[SET_LABEL] = json!(set);
+        let cluster = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1",
+            "kind": "ManagedCluster",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"hubAcceptsClient": true},
+        });
+        self.create(CLUSTERS, cluster).await;
+        name
+    }
+
+    /// Creates as many clusters of the set. Returns their names, sorted.
+    pub async fn clusters(&self, count: usize) -> Vec<String> {
+        let clusters = (0..count).map(|_| self.cluster(&self.set, json!({})));
+        let mut names = join_all(clusters).await;
+        names.sort_unstable();
+        names
+    }
+
+    /// Changes a cluster by a merge patch.
+    pub async fn change(&self, cluster: &str, patch: Value) {
+        self.patch(&format!("{CLUSTERS}/{cluster}"), patch).await;
+    }
+
+    /// Adds or removes a taint.
+    pub async fn taint(&self, cluster: &str, is_tainted: bool) {
+        let taint =
+            json!({"key": "test", "effect": "NoSelect", "timeAdded": "2026-01-01T00:00:00Z"});
+        let taints = if is_tainted {
+            json!([taint])
+        } else {
+            Value::Null
+        };
+        self.change(cluster, json!({"spec": {"taints": taints}}))
+            .await;
+    }
+
+    /// Deletes a cluster.
+    pub async fn remove(&self, cluster: &str) {
+        self.delete(&format!("{CLUSTERS}/{cluster}")).await;
+    }
+
+    /// Creates a placement `p` with this spec.
+    pub async fn place(&self, spec: Value) {
+        self.place_as("p", spec).await;
+    }
+
+    /// Creates a placement.
+    pub async fn place_as(&self, name: &str, spec: Value) {
+        let placement = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+            "kind": "Placement",
+            "metadata": {"name": name},
+            "spec": spec,
+        });
+        let path = self.placement(name);
+        let (collection, _) = path.rsplit_once('/').unwrap();
+        self.create(collection, placement).await;
+    }
+
+    /// The decisions of the namespace by name: the index of the group, its name, and the clusters.
+    pub async fn listed(&self) -> BTreeMap<String, (String, String, Vec<String>)> {
+        let list = self.admin.get(&self.decisions()).await.unwrap();
+        let items = list.ok()["items"].as_array().unwrap().iter();
+        let listed = items.map(|item| {
+            let label = |key: &str| {
+                let key = format!("cluster.open-cluster-management.io/decision-group-{key}");
+                item["metadata"]["labels"][key]
+                    .as_str()
+                    .unwrap_or("-")
+                    .to_owned()
+            };
+            let name = item["metadata"]["name"].as_str().unwrap().to_owned();
+            (name, (label("index"), label("name"), clusters_of(item)))
+        });
+        listed.collect()
+    }
+
+    /// Waits until the decisions of the namespace list these clusters, each once.
+    pub async fn selects(&self, clusters: &[&String]) {
+        let expected: BTreeSet<_> = clusters.iter().map(|it| (*it).clone()).collect();
+        eventually(&format!("decisions for {expected:?}"), async || {
+            when(self.listed().await, |listed| {
+                let all: Vec<_> = listed.values().flat_map(|it| &it.2).collect();
+                let names: BTreeSet<_> = all.iter().copied().cloned().collect();
+                all.len() == names.len() && names == expected
+            })
+        })
+        .await;
+    }
+
+    /// Waits for a condition of the placement `p` with this reason, and returns its message.
+    pub async fn condition(&self, type_: &str, reason: &str) -> String {
+        let is = |placement: &Value| {
+            let conditions = placement["status"]["conditions"].as_array();
+            let mut conditions = conditions.into_iter().flatten();
+            let found = conditions.find(|it| it["type"] == type_ && it["reason"] == reason)?;
+            found["message"].as_str().map(str::to_owned)
+        };
+        let path = self.placement("p");
+        let what = format!("{type_} with the reason {reason}");
+        let placement = once(&self.admin, &path, &what, |it| is(it).is_some()).await;
+        is(&placement).unwrap()
+    }
+
+    async fn create(&self, collection: &str, object: Value) {
+        let answer = self.admin.post(collection, &object).await.unwrap();
+        assert_eq!(answer.code, 201, "{answer:?}");
+    }
+
+    /// Changes an object by a merge patch.
+    pub async fn patch(&self, path: &str, patch: Value) -> Value {
+        let answer = self.admin.merge(path, &patch).await.unwrap();
+        assert_eq!(answer.code, 200, "{answer:?}");
+        answer.body
+    }
+
+    /// Deletes an object.
+    pub async fn delete(&self, path: &str) {
+        let answer = self.admin.delete(path).await.unwrap();
+        assert!([200, 202].contains(&answer.code), "{answer:?}");
+    }
+}
+
+// === impl Placing ===
+
+impl Placing {
+    /// Starts a controller with the account of the manifests.
+    pub async fn start(hub: &Hub) -> Self {
+        static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+        let account = hub.account().await;
+        let registry = Registry::new();
+        let metrics = Metrics::new(&registry).unwrap();
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let running = RUNTIME.spawn(async move {
+            let kubeconfig = Kubeconfig::read_from(account).unwrap();
+            let options = KubeConfigOptions::default();
+            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options);
+            let mut config = config.await.unwrap();
+            config.default_retry = false;
+            let api = berth_hub::HubApi::of(config).await.unwrap();
+            let engine = Engine::new(api, Settings::default(), None, None, "tests", metrics);
+            engine.run(stopped).await
+        });
+        Self {
+            stop,
+            running: Some(running),
+            registry,
+        }
+    }
+
+    /// Aborts it at any point, with the requests in flight.
+    pub async fn kill(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.abort();
+            let _ = running.await;
+        }
+    }
+
+    /// The number of writes so far.
+    pub fn writes(&self) -> u64 {
+        let families = self.registry.gather();
+        let families = families
+            .iter()
+            .filter(|it| it.name() == "berth_writes_total");
+        let metrics = families.flat_map(MetricFamily::get_metric);
+        metrics.map(|it| it.get_counter().get_value() as u64).sum()
+    }
+}
+
+impl Drop for Placing {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// The clusters of a PlacementDecision.
+pub fn clusters_of(decision: &Value) -> Vec<String> {
+    let decisions = decision["status"]["decisions"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    decisions
+        .map(|it| it["clusterName"].as_str().unwrap().to_owned())
+        .collect()
+}
