@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::hub::printed;
 use crate::in_force::{wait_until_clusters_can_be_mutated, wait_until_policies_are_in_force};
+use crate::users::grant_writing;
 
 /// The numbers of connections.
 const CONNECTIONS: [usize; 2] = [1, 8];
@@ -54,6 +55,7 @@ async fn latency_of_nothing_policies_and_webhooks() {
     policies.apply(&printed(&Options::default())).await;
     let admin = policies.admin().await;
     wait_until_policies_are_in_force(&admin).await;
+    grant_writing(&admin).await;
     wait_until_clusters_can_be_mutated(&admin).await;
     let gate = RunningGate::start(&webhooks, &[]).await;
     register(&webhooks, &gate.url(), &gate.ca_pem()).await;
