@@ -63,7 +63,7 @@ impl Schedule<'_> {
                 format!("None of ManagedClusterSets [{sets}] is bound to placement namespace");
             return no(reasons::NO_INTERSECTION, message);
         }
-        if let Some(fault @ (Fault::Set { .. } | Fault::TooCostly)) = &self.fault {
+        if let Some(fault @ (Fault::Set { .. } | Fault::TooCostly | Fault::NotRead)) = &self.fault {
             return no(reasons::NOT_ALL_DECISIONS_SCHEDULED, fault.to_string());
         }
         if eligible.candidates.is_empty() {

@@ -92,6 +92,9 @@ pub enum Fault<'a> {
     },
     /// Its CEL expressions exceed the budget.
     TooCostly,
+    /// It has CEL expressions, and the whole object of a cluster is not known ([`Cluster::object`]). Its decisions are kept, whatever
+    /// [`OnFault`] says.
+    NotRead,
 }
 
 /// A problem that does not prevent the evaluation.
@@ -129,6 +132,9 @@ pub fn schedule<'a>(rules: &'a Rules, scene: Scene<'a>) -> Schedule<'a> {
         (_, Some((name, mistakes))) => {
             Schedule::faulty(rules, scene, Fault::Set { name, mistakes })
         }
+        _ if rules.uses_cel() && scene.has_unread_clusters() => {
+            Schedule::faulty(rules, scene, Fault::NotRead)
+        }
         (Ok(spec), None) => Schedule::evaluated(rules, spec, scene),
     }
 }
@@ -136,6 +142,11 @@ pub fn schedule<'a>(rules: &'a Rules, scene: Scene<'a>) -> Schedule<'a> {
 // === impl Scene ===
 
 impl<'a> Scene<'a> {
+    fn has_unread_clusters(&self) -> bool {
+        let mut candidates = self.eligible.candidates.iter();
+        candidates.any(|cluster| cluster.object.is_none())
+    }
+
     pub(crate) fn sources(&self) -> Sources<'a> {
         Sources {
             hub: self.hub,
@@ -174,8 +185,8 @@ impl<'a> Scene<'a> {
 impl<'a> Schedule<'a> {
     fn faulty(rules: &'a Rules, scene: Scene<'a>, fault: Fault<'a>) -> Self {
         let decisions = match rules.settings.on_fault {
-            OnFault::Keep => Decisions::Kept(scene.kept()),
-            OnFault::Remove => Decisions::Groups(vec![Group::default()]),
+            OnFault::Remove if fault != Fault::NotRead => Decisions::Groups(vec![Group::default()]),
+            OnFault::Keep | OnFault::Remove => Decisions::Kept(scene.kept()),
         };
         let counts = Counts {
             candidates: scene.eligible.candidates.len(),
@@ -349,6 +360,9 @@ impl fmt::Display for Fault<'_> {
                     "failed to get clusters from ClusterSet {name:?}: {mistakes}"
                 )
             }
+            Self::NotRead => f.write_str(
+                "CEL expressions need whole ManagedClusters, which this controller does not read; the decisions are kept as they were",
+            ),
             Self::TooCostly => f.write_str(
                 "the CEL expressions cost too much on the clusters of the placement; make them simpler, or put label selectors before them",
             ),

@@ -149,6 +149,35 @@ fn expressions_that_cost_too_much_keep_decisions_too() {
 }
 
 #[test]
+fn expressions_on_clusters_that_were_not_read_keep_decisions_always() {
+    let mut bench = Bench::new(json!({"predicates": [
+        {"requiredClusterSelector": {"celSelector": {"celExpressions": ["true"]}}},
+    ]}))
+    .clusters(&["c1", "c2"])
+    .own(&["c1"]);
+    for cluster in bench.snapshot.clusters.values_mut() {
+        cluster.object = None;
+    }
+    for on_fault in [OnFault::Keep, OnFault::Remove] {
+        bench.settings.on_fault = on_fault;
+        let seen = bench.run();
+        assert_eq!(seen.decided(), ["c1"], "{on_fault:?}");
+        let satisfied = seen.conditions.satisfied;
+        assert_eq!(
+            (satisfied.status, satisfied.reason),
+            ("False", "NotAllDecisionsScheduled")
+        );
+        assert!(
+            satisfied
+                .message
+                .starts_with("CEL expressions need whole ManagedClusters"),
+            "{}",
+            satisfied.message
+        );
+    }
+}
+
+#[test]
 fn a_set_with_a_mistake_does_not_concern_placements_that_do_not_use_it() {
     let mut bench = with_broken_set(Bench::new(json!({"clusterSets": ["all"]})).clusters(&["c1"]));
     assert_eq!(bench.run().decided(), ["c1"]);
