@@ -460,8 +460,13 @@ async fn random_writes_are_decided_equally() {
     let hub = &hub;
     let mut compared = futures::stream::iter((0..writes).map(|_| source.write()))
         .map(|write| async move {
-            let [gate, policies] = hub.outcomes(&write).await;
-            let comparison = compare(&write, &gate, &policies);
+            let [mut gate, policies] = hub.outcomes(&write).await;
+            let mut comparison = compare(&write, &gate, &policies);
+            if write.is_timed() && matches!(comparison, Comparison::Different(_)) {
+                let policies;
+                [gate, policies] = hub.outcomes(&write).await;
+                comparison = compare(&write, &gate, &policies);
+            }
             (write, gate, comparison)
         })
         .buffer_unordered(IN_FLIGHT);

@@ -55,6 +55,11 @@ impl Write {
         write
     }
 
+    /// Returns true if the object has times near now: on a busy machine, the API server may see them too late.
+    pub fn is_timed(&self) -> bool {
+        self.object.to_string().contains(NOW)
+    }
+
     fn path(&self) -> String {
         let query = "dryRun=All&fieldManager=proof";
         match self.verb {
