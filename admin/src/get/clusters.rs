@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use berth_api::cluster::{Taint, TaintEffect};
+use berth_api::cluster_set::Membership;
 use berth_api::cluster_set::{ManagedClusterSelector, SelectorType};
 use berth_api::conditions::{FALSE, TRUE, cluster as conditions};
 use berth_api::{ManagedCluster, ManagedClusterSet, labels, names};
-use berth_lifecycle_core::sets::Membership;
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use berth_api::cluster_set::Membership;
 use berth_api::cluster_set::SelectorType;
 use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, labels};
-use berth_lifecycle_core::sets::Membership;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 

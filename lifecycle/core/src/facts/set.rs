@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use berth_api::ManagedClusterSet;
-use berth_api::cluster_set::ManagedClusterSelector;
+use berth_api::cluster_set::{ManagedClusterSelector, Membership};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-
-use crate::sets::Membership;
 
 /// A ManagedClusterSet.
 #[derive(Clone, Debug)]

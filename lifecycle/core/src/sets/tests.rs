@@ -1,6 +1,7 @@
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use berth_api::ManagedClusterSet;
+use berth_api::{ManagedClusterSet, labels};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
