@@ -82,6 +82,9 @@ pub(crate) fn run() -> ExitCode {
     let (result, failure) = match cli.command {
         Command::Admin(command) => (command.run(), 1),
         Command::Agent(args) if args.is_command() => (agent::run(&args), 1),
+        Command::Placement(args) if args.is_command() => {
+            (placement::run(&args), args.failure_code())
+        }
         _ if cli.hub.any() => {
             let why = "--kubeconfig, --context, --as, --as-group and --request-timeout before the command work only with \
                        the commands of hub admins; write the flags of this command after it";
@@ -91,7 +94,7 @@ pub(crate) fn run() -> ExitCode {
         Command::WebhookServer(args) => (webhook_server::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::Controller(args) => (controller::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::Agent(args) => (agent::run(&args), 1),
-        Command::Placement(args) => (placement::run(&args).map(|()| ExitCode::SUCCESS), 1),
+        Command::Placement(args) => (placement::run(&args), args.failure_code()),
         // Exit code 1 means denied.
         Command::Review(args) => (decide(&args), 2),
         Command::Policies(args) => (print(&args), 1),
@@ -127,12 +130,17 @@ fn print(args: &policies::Args) -> anyhow::Result<ExitCode> {
     policies::run(args, parsed.webhooks)
 }
 
-/// Returns the words of the command line. OCM's operator starts the placement controller as `/placement controller`.
+/// Returns the words of the command line. OCM's operator starts each controller in its own Deployment, as `/registration controller`
+/// and `/placement controller`.
 fn words() -> Vec<OsString> {
     let mut words: Vec<_> = env::args_os().collect();
     let name = words.first().map(Path::new).and_then(Path::file_stem);
     if name.is_some_and(|name| name == "placement") {
         words.insert(1, "placement".into());
+    } else if name.is_some_and(|name| name == "registration")
+        && words.get(1).is_some_and(|command| command == "controller")
+    {
+        words.insert(2, "--controllers=registration".into());
     }
     words
 }

@@ -1,14 +1,15 @@
 //! `--feature-gates`, with the syntax of Kubernetes' components: `Gate=true,Other=false` (repeatable).
 
 use berth_lifecycle_core::config::Gates;
+use berth_placement::Gates as PlacementGates;
 use berth_rules::FeatureGates;
 
-/// Gates of OCM's hub registration that Berth does not implement.
+/// Gates of OCM's hub registration and placement that Berth does not implement.
 const NOT_SUPPORTED: [&str; 5] = [
     "AllAlpha",
     "AllBeta",
     "ClusterImporter",
-    "ClusterProfile",
+    "SIGPlacementDecision",
     "V1beta1CSRAPICompatibility",
 ];
 
@@ -16,8 +17,11 @@ const NOT_SUPPORTED: [&str; 5] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     Webhooks,
+    /// The placement controller alone.
+    Placement,
+    /// All controllers in one process.
     Controller,
-    /// Both in one process.
+    /// The webhooks and all controllers in one process.
     Hub,
 }
 
@@ -26,6 +30,7 @@ pub(crate) enum Of {
 pub(crate) struct Parsed {
     pub(crate) webhooks: FeatureGates,
     pub(crate) lifecycle: Gates,
+    pub(crate) placement: PlacementGates,
     /// Warnings for the log.
     pub(crate) warnings: Vec<String>,
 }
@@ -58,6 +63,7 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
     let mut parsed = Parsed {
         webhooks: FeatureGates::default(),
         lifecycle: Gates::default(),
+        placement: PlacementGates::default(),
         warnings: Vec::new(),
     };
     for pair in pairs(values) {
@@ -84,9 +90,25 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
                 parsed.lifecycle.auto_rebootstrap = on;
                 Of::Controller
             }
+            "ClusterProfile" => {
+                parsed.lifecycle.cluster_profile = on;
+                Of::Controller
+            }
             "ResourceCleanup" => {
                 parsed.lifecycle.resource_cleanup = on;
                 Of::Controller
+            }
+            "PlacementPreferNoSelect" => {
+                parsed.placement.prefer_no_select = on;
+                Of::Placement
+            }
+            "PlacementSortBy" => {
+                parsed.placement.sort_by = on;
+                Of::Placement
+            }
+            "PlacementSpreadPolicy" => {
+                parsed.placement.spread = on;
+                Of::Placement
             }
             gate if NOT_SUPPORTED.contains(&gate) => {
                 if on && of != Of::Webhooks {
@@ -103,7 +125,9 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
                 of.gates()
             ),
         };
-        if of != Of::Hub && has_effect_on != Of::Hub && has_effect_on != of {
+        let is_everywhere = of == Of::Hub || has_effect_on == Of::Hub;
+        let is_part = of == Of::Controller && has_effect_on == Of::Placement;
+        if !is_everywhere && !is_part && has_effect_on != of {
             parsed.warnings.push(format!(
                 "feature gate {gate} has no effect on {}",
                 of.name()
@@ -119,6 +143,7 @@ impl Of {
     fn name(self) -> &'static str {
         match self {
             Self::Webhooks => "the webhooks",
+            Self::Placement => "the placement controller",
             Self::Controller => "the controller",
             Self::Hub => "the hub",
         }
@@ -127,11 +152,14 @@ impl Of {
     fn gates(self) -> &'static str {
         match self {
             Self::Webhooks => "DefaultClusterSet, GuardedSelectors and UnguardedDenial",
+            Self::Placement => "PlacementPreferNoSelect, PlacementSortBy and PlacementSpreadPolicy",
             Self::Controller => {
-                "DefaultClusterSet, ManagedClusterAutoApproval, ManagedClusterAutoRebootstrap and ResourceCleanup"
+                "ClusterProfile, DefaultClusterSet, ManagedClusterAutoApproval, ManagedClusterAutoRebootstrap, \
+                 PlacementPreferNoSelect, PlacementSortBy, PlacementSpreadPolicy and ResourceCleanup"
             }
             Self::Hub => {
-                "DefaultClusterSet, GuardedSelectors, ManagedClusterAutoApproval, ManagedClusterAutoRebootstrap, \
+                "ClusterProfile, DefaultClusterSet, GuardedSelectors, ManagedClusterAutoApproval, \
+                 ManagedClusterAutoRebootstrap, PlacementPreferNoSelect, PlacementSortBy, PlacementSpreadPolicy, \
                  ResourceCleanup and UnguardedDenial"
             }
         }
@@ -199,12 +227,18 @@ mod tests {
             auto_approval: true,
             auto_rebootstrap: true,
             resource_cleanup: true,
+            cluster_profile: false,
         };
         let off = Gates {
             default_cluster_set: false,
             auto_approval: false,
             auto_rebootstrap: false,
             resource_cleanup: false,
+            cluster_profile: false,
+        };
+        let profiles = Gates {
+            cluster_profile: true,
+            ..Gates::default()
         };
         let nothing: &[&str] = &[];
         for (values, gates, warnings) in [
@@ -220,8 +254,8 @@ mod tests {
                 nothing,
             ),
             (
-                &["ClusterImporter=true,ClusterProfile=false"],
-                Gates::default(),
+                &["ClusterImporter=true,ClusterProfile=true"],
+                profiles,
                 &["feature gate ClusterImporter is not supported and stays off"],
             ),
             (
@@ -237,6 +271,36 @@ mod tests {
             assert_eq!(parsed.lifecycle, gates, "{values:?}");
             assert_eq!(parsed.warnings, warnings, "{values:?}");
         }
+    }
+
+    #[test]
+    fn gates_of_placement_count_for_every_process_that_places() {
+        let values =
+            ["PlacementSortBy=true,PlacementSpreadPolicy=true,PlacementPreferNoSelect=true"];
+        let on = PlacementGates {
+            spread: true,
+            sort_by: true,
+            prefer_no_select: true,
+        };
+        for of in [Of::Placement, Of::Controller, Of::Hub] {
+            let parsed = parsed(&values, of).unwrap();
+            assert_eq!((parsed.placement, parsed.warnings), (on, vec![]), "{of:?}");
+        }
+        let elsewhere = parsed(&["PlacementSortBy=true"], Of::Webhooks).unwrap();
+        assert_eq!(
+            elsewhere.warnings,
+            ["feature gate PlacementSortBy has no effect on the webhooks"]
+        );
+        let others = ["ResourceCleanup=true", "SIGPlacementDecision=true"];
+        let others = parsed(&others, Of::Placement).unwrap();
+        assert_eq!(
+            others.warnings,
+            [
+                "feature gate ResourceCleanup has no effect on the placement controller",
+                "feature gate SIGPlacementDecision is not supported and stays off",
+                "feature gate SIGPlacementDecision has no effect on the placement controller",
+            ]
+        );
     }
 
     #[test]
@@ -268,7 +332,9 @@ mod tests {
         assert!(
             parsed(&["Nonsense=true"], Of::Controller)
                 .unwrap_err()
-                .contains("the gates of the controller are DefaultClusterSet, Managed")
+                .contains(
+                    "the gates of the controller are ClusterProfile, DefaultClusterSet, Managed"
+                )
         );
     }
 }

@@ -1,15 +1,19 @@
-//! `berth hub`: the gate and the lifecycle in one process, for small hubs. Its account has the rights of both.
+//! `berth hub`: the gate and the controllers in one process, for small hubs. Its account has the rights of both.
 
 use std::sync::Arc;
 
 use anyhow::Context;
 use berth_review::{Answerer, HubAnswerer};
+use futures::FutureExt;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use crate::certificates::{KeeperArgs, OnHub};
-use crate::controller::{Lifecycle, LifecycleArgs, WhenLost};
+use crate::controller::{Components, LifecycleArgs, Selection, SelectionArgs, WhenLost};
 use crate::feature_gates::{self, Of};
+use crate::hub_component::HubComponentArgs;
+use crate::leading::together;
+use crate::placement::PlacementArgs;
 use crate::signals;
 use crate::webhook_server::{GateArgs, Prepared};
 
@@ -24,13 +28,14 @@ Examples:
   # Outside of the hub's cluster
   berth hub --kubeconfig ~/.kube/hub --certdir /etc/berth/tls
 
-Every replica serves the gate. One of them runs the controller: the holder of the Lease registration-controller-lock.
+Every replica serves the gate. One of them runs each controller: the holder of the Lease registration-controller-lock, and that of
+placement-lock. --controllers leaves controllers out.
 
-Signals: the first SIGTERM or SIGINT releases the Lease, drains connections and stops the process; the second one stops it immediately.";
+Signals: the first SIGTERM or SIGINT releases the Leases, drains connections and stops the process; the second one stops it immediately.";
 
-/// Serve the admission webhooks and run the controller
+/// Serve the admission webhooks and run the controllers
 ///
-/// Runs 'berth webhook-server' and 'berth controller --keep-certificates' in one process: the gate on every replica, the controller on one. So the account that serves the webhooks also has the rights of the controller. All metrics are on the metrics port. A replica that loses the Lease continues as a gate.
+/// Runs 'berth webhook-server' and 'berth controller --keep-certificates' in one process: the gate on every replica, each controller on one. So the account that serves the webhooks also has the rights of the controllers. All metrics are on the metrics port. A replica that loses a Lease continues as a gate.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub(crate) struct Args {
@@ -38,12 +43,19 @@ pub(crate) struct Args {
     gate: GateArgs,
     #[command(flatten)]
     keeper: KeeperArgs,
-    /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), GuardedSelectors (on),
-    /// ManagedClusterAutoApproval (off), ManagedClusterAutoRebootstrap (off), ResourceCleanup (on), UnguardedDenial (off)
+    /// Feature gates, as Gate=true,Gate=false: ClusterProfile (off), DefaultClusterSet (on), GuardedSelectors (on),
+    /// ManagedClusterAutoApproval (off), ManagedClusterAutoRebootstrap (off), PlacementPreferNoSelect (off), PlacementSortBy (off),
+    /// PlacementSpreadPolicy (off), ResourceCleanup (on), UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]
+    selection: SelectionArgs,
+    #[command(flatten)]
+    component: HubComponentArgs,
+    #[command(flatten)]
     lifecycle: LifecycleArgs,
+    #[command(flatten)]
+    placement: PlacementArgs,
 }
 
 /// Runs until a signal, and returns after connections have drained.
@@ -55,11 +67,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 async fn work(args: &Args) -> anyhow::Result<()> {
     let gates = feature_gates::parse(&args.feature_gates, Of::Hub)?;
-    let settings = {
-        let prefixes = args.gate.common.reserved.prefixes();
-        args.lifecycle.settings(gates.lifecycle, prefixes)?
-    };
-    for warning in gates.warnings.iter().chain(&settings.warnings) {
+    let component = args.component.settings()?;
+    let lifecycle = args.lifecycle.settings(
+        &component.namespace,
+        gates.lifecycle,
+        args.gate.common.reserved.prefixes(),
+    )?;
+    let selection = args.selection.select(Selection {
+        registration: Some(lifecycle.config),
+        placement: Some(args.placement.settings(gates.placement)),
+    })?;
+    let warnings = [gates.warnings, lifecycle.warnings];
+    for warning in warnings.iter().flatten().chain(&component.warnings) {
         tracing::warn!("{warning}");
     }
     let common = &args.gate.common;
@@ -67,40 +86,40 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let answerer = Arc::new(HubAnswerer::new(api.clone())) as Arc<dyn Answerer>;
     let hub = OnHub {
         api: api.clone(),
-        namespace: settings.namespace().to_owned(),
+        namespace: component.namespace.clone(),
     };
     let decides = async move || Ok((answerer, Some(hub)));
     let gate = Prepared::new(&args.gate, gates.webhooks, Some(&args.keeper), decides).await?;
     // The gate has logged the warnings.
     let (tls, _) = common.tls()?;
     let registry = gate.registry();
-    let lifecycle = Lifecycle::new(settings, tls, registry, api, WhenLost::StandAgain).await?;
-    let controller = lifecycle.address()?;
+    let controllers = Components::new(
+        selection,
+        component,
+        tls,
+        registry,
+        api,
+        WhenLost::StandAgain,
+    );
+    let controllers = controllers.await?;
+    let controller = controllers.address()?;
 
     let stop = CancellationToken::new();
     let second_signal = signals::second_signal(stop.clone())?;
-    // If one of the two ends, the other one is stopped in an orderly way.
-    let lifecycle = async {
-        let ended = lifecycle.run(stop.clone()).await;
+    let controllers = async {
+        let ended = controllers.run(stop.clone()).await;
         if let Err(error) = &ended {
             tracing::error!(
                 error = format!("{error:#}"),
-                "the lifecycle failed: stopping"
+                "the controllers failed: stopping"
             );
         }
-        stop.cancel();
-        ended
+        ended.context("the controllers failed")
     };
-    let gate = async {
-        let ended = gate.run(Some(controller), stop.clone()).await;
-        stop.cancel();
-        ended
-    };
+    let gate = gate.run(Some(controller), stop.clone());
+    let gate = async { gate.await.context("the gate failed") };
     tokio::select! {
-        (gate, lifecycle) = async { tokio::join!(gate, lifecycle) } => {
-            gate.context("the gate failed")?;
-            lifecycle.context("the lifecycle failed")
-        }
+        ended = together(&stop, [gate.boxed(), controllers.boxed()]) => ended,
         () = second_signal => anyhow::bail!("second signal: stopped immediately, without draining"),
     }
 }

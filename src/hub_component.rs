@@ -1,10 +1,12 @@
 //! Flags that the controllers of the hub share.
 
 use anyhow::{Context, bail};
+use berth_lease::LeaseParams;
 use berth_reconcile::Limit;
 
-use crate::common::install_namespace;
-use crate::leading::ElectionTimes;
+use crate::common::{install_namespace, pod_name, pod_uid};
+use crate::leading::{ElectionArgs, ElectionTimes};
+use crate::ports::Address;
 
 /// client-go's default for a rate without a burst.
 const DEFAULT_BURST: u32 = 100;
@@ -19,19 +21,20 @@ impl ElectionTimes for HubTimes {
     const RETRY_PERIOD: &'static str = "2s";
 }
 
-/// The flag `--namespace`.
+/// The flags of a process with controllers of the hub.
 #[derive(Debug, clap::Args)]
-pub(crate) struct NamespaceArgs {
-    /// Namespace of the hub's components, and of the Lease
+pub(crate) struct HubComponentArgs {
+    /// Address of /healthz, /readyz and /metrics of the controllers, over TLS; the port may be 'auto' for any free port.
+    /// The certificate comes from /var/run/secrets/serving-cert, or else it is self-signed
+    #[arg(long, value_name = "IP:PORT", default_value = ":8443")]
+    listen: Address,
+    /// Namespace of the hub's components, and of the Leases
     /// [default: the namespace that this runs in, else open-cluster-management-hub]
     #[arg(long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-}
-
-/// The flags of the limit on write requests.
-#[derive(Debug, clap::Args)]
-pub(crate) struct LimitArgs {
-    /// Limit on write requests per second [default: no limit, since the API server has priority and fairness]
+    #[command(flatten)]
+    election: ElectionArgs<HubTimes>,
+    /// Limit on write requests of each controller per second [default: no limit, since the API server has priority and fairness]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     kube_api_qps: Option<f64>,
     /// Limit on write requests at once after an idle time, with --kube-api-qps [default: 100]
@@ -39,21 +42,49 @@ pub(crate) struct LimitArgs {
     kube_api_burst: Option<i64>,
 }
 
+/// The settings of a process with controllers of the hub.
+#[derive(Debug)]
+pub(crate) struct HubComponent {
+    pub(crate) listen: Address,
+    pub(crate) namespace: String,
+    /// The name of this process, for Events.
+    pub(crate) instance: String,
+    /// With any name of a Lease. `None`: no leader election.
+    election: Option<LeaseParams>,
+    limit: Option<Rate>,
+    /// Warnings for the log.
+    pub(crate) warnings: Vec<String>,
+}
+
 /// A limit on write requests.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rate {
+struct Rate {
     per_second: f64,
     burst: u32,
 }
 
-// === impl NamespaceArgs ===
+// === impl HubComponentArgs ===
 
-impl NamespaceArgs {
-    /// Returns the namespace.
+impl HubComponentArgs {
+    /// Returns the settings of this process.
     ///
     /// # Errors
-    /// The value is not a name of a Namespace.
-    pub(crate) fn name(&self) -> anyhow::Result<String> {
+    /// A flag has an invalid value; the message names it.
+    pub(crate) fn settings(&self) -> anyhow::Result<HubComponent> {
+        let identity = berth_lease::identity(pod_uid().as_deref());
+        let namespace = self.namespace()?;
+        let mut warnings = Vec::new();
+        Ok(HubComponent {
+            listen: self.listen,
+            instance: pod_name().unwrap_or_else(|| identity.name().to_owned()),
+            election: self.election.params(&namespace, "lock", &identity)?,
+            limit: self.limit(&mut warnings)?,
+            namespace,
+            warnings,
+        })
+    }
+
+    fn namespace(&self) -> anyhow::Result<String> {
         let namespace = match &self.namespace {
             Some(namespace) => namespace.clone(),
             None => install_namespace(),
@@ -67,16 +98,8 @@ impl NamespaceArgs {
         }
         Ok(namespace)
     }
-}
 
-// === impl LimitArgs ===
-
-impl LimitArgs {
-    /// Returns the limit, if one is set. Adds warnings for the log.
-    ///
-    /// # Errors
-    /// A value is invalid.
-    pub(crate) fn rate(&self, warnings: &mut Vec<String>) -> anyhow::Result<Option<Rate>> {
+    fn limit(&self, warnings: &mut Vec<String>) -> anyhow::Result<Option<Rate>> {
         let burst = match self.kube_api_burst {
             None => DEFAULT_BURST,
             Some(burst) => u32::try_from(burst)
@@ -106,11 +129,21 @@ impl LimitArgs {
     }
 }
 
-// === impl Rate ===
+// === impl HubComponent ===
 
-impl Rate {
-    /// Creates the limit.
-    pub(crate) fn limit(self) -> Option<Limit> {
-        Limit::new(self.per_second, self.burst)
+impl HubComponent {
+    /// Returns the parameters of the election by this Lease, or `None` without leader election.
+    pub(crate) fn election(&self, lease: &str) -> Option<LeaseParams> {
+        let params = self.election.clone()?;
+        Some(LeaseParams {
+            name: lease.to_owned(),
+            ..params
+        })
+    }
+
+    /// Creates the limit on write requests of a controller, if one is set.
+    pub(crate) fn limit(&self) -> Option<Limit> {
+        let Rate { per_second, burst } = self.limit?;
+        Limit::new(per_second, burst)
     }
 }

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use berth_testkit::{berth, eventually_blocking};
 
 /// What the play is about, in its order: how it goes on after each command.
-const PLAY: [&str; 30] = [
+const PLAY: [&str; 37] = [
     "CSRPending: CertificateSigningRequest c1-",
     "Error from server (Forbidden): admission webhook \"managedclustervalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclusters/accept.cluster.open-cluster-management.io \"c1\" is forbidden: user \"dev\" cannot update the HubAcceptsClient field: ",
     "managedcluster.cluster.open-cluster-management.io/c1 patched",
@@ -36,7 +36,14 @@ const PLAY: [&str; 30] = [
     "managedcluster.cluster.open-cluster-management.io/c2 patched",
     "certificatesigningrequest.certificates.k8s.io/c2-",
     "Managed cluster is available []",
+    "managedcluster.cluster.open-cluster-management.io/c2 labeled",
+    "placement.cluster.open-cluster-management.io/app created",
+    "c2",
+    "managedcluster.cluster.open-cluster-management.io/c1 patched",
     "Registration agent stopped updating its lease. [cluster.open-cluster-management.io/unreachable]",
+    "c1",
+    "c1        selected   1 ",
+    "c2        tainted    -      -       -       -                taint cluster.open-cluster-management.io/unreachable is not tolerated",
     "Managed cluster is available []",
     "managedcluster.cluster.open-cluster-management.io/c1 patched",
     "[+]hub ok: waiting: the hub does not accept ManagedCluster c1: on the hub, run `berth accept c1`",

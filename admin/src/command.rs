@@ -6,7 +6,8 @@ use clap::Subcommand;
 use tokio::runtime::Builder;
 
 use crate::{
-    accept, agent_status, can_i, clusterset, delete_cluster, deny, doctor, get, join, unjoin,
+    accept, agent_status, can_i, clusterset, delete_cluster, deny, doctor, get, join, placement,
+    unjoin,
 };
 
 /// A command that connects to a hub or to a managed cluster, with its arguments.
@@ -28,7 +29,7 @@ pub enum Command {
     Unjoin(unjoin::Args),
 }
 
-/// Create cluster sets
+/// Create cluster sets or placements
 #[derive(Debug, clap::Args)]
 pub struct Create {
     #[command(subcommand)]
@@ -38,6 +39,7 @@ pub struct Create {
 #[derive(Debug, Subcommand)]
 enum CreateWhat {
     Clusterset(clusterset::create::Args),
+    Placement(Box<placement::create::Args>),
 }
 
 /// Delete clusters or cluster sets
@@ -69,6 +71,9 @@ impl Command {
                 Self::Create(Create {
                     what: CreateWhat::Clusterset(args),
                 }) => clusterset::create::run(args).await,
+                Self::Create(Create {
+                    what: CreateWhat::Placement(args),
+                }) => placement::create::run(args).await,
                 Self::Delete(Delete {
                     what: DeleteWhat::Cluster(args),
                 }) => delete_cluster::run(args).await,
@@ -94,7 +99,9 @@ pub fn run_agent_status(args: &agent_status::Args) -> anyhow::Result<ExitCode> {
     in_runtime(agent_status::run(args))
 }
 
-fn in_runtime(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+pub(crate) fn in_runtime(
+    command: impl Future<Output = anyhow::Result<ExitCode>>,
+) -> anyhow::Result<ExitCode> {
     Builder::new_current_thread()
         .enable_all()
         .build()?

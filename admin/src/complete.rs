@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use berth_api::{ManagedCluster, ManagedClusterSet};
+use berth_api::{ManagedCluster, ManagedClusterSet, Placement};
 use clap_complete::engine::{CompletionCandidate, complete};
 use clap_complete::env::{CompleteEnv, Shells};
 use k8s_openapi::api::core::v1::Namespace;
@@ -86,6 +86,13 @@ pub(crate) fn sets() -> Vec<CompletionCandidate> {
     names::<ManagedClusterSet>()
 }
 
+/// Names of Placements, of the namespace of the typed `-n`, or else of all.
+pub(crate) fn placements() -> Vec<CompletionCandidate> {
+    let namespace = ["-n", "--namespace"].map(|flag| value_of(env::args_os(), flag));
+    let namespace = namespace.into_iter().flatten().next_back();
+    names_in::<Placement>(namespace.as_deref())
+}
+
 /// Names for `berth can-i`: clusters after `accept`, sets after the other verbs.
 pub(crate) fn guarded() -> Vec<CompletionCandidate> {
     let mut words = env::args_os().skip_while(|word| word != "can-i");
@@ -108,13 +115,17 @@ pub(crate) fn contexts() -> Vec<CompletionCandidate> {
 
 /// Returns names from the hub that the typed flags name, or no names after an error.
 fn names<K: Resource<DynamicType = ()>>() -> Vec<CompletionCandidate> {
+    names_in::<K>(None)
+}
+
+fn names_in<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -> Vec<CompletionCandidate> {
     let args = typed(env::args_os());
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
         return Vec::new();
     };
     let ask = async {
         let hub = HubConnection::of(&args).await.ok()?;
-        hub.names::<K>(None).await.ok()
+        hub.names::<K>(namespace).await.ok()
     };
     // The timeout is created in the runtime, since it needs the timer of the runtime.
     let asked = runtime.block_on(async { tokio::time::timeout(PATIENCE, ask).await });
@@ -128,16 +139,7 @@ fn candidates(names: impl IntoIterator<Item = String>) -> Vec<CompletionCandidat
 /// Returns the flags of the hub in an unfinished command line.
 fn typed(words: impl Iterator<Item = OsString>) -> HubArgs {
     let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
-    let all = |flag: &str| -> Vec<String> {
-        let values = words.iter().enumerate().filter_map(|(at, word)| {
-            match word.strip_prefix(flag)?.strip_prefix('=') {
-                Some(value) => Some(value.to_owned()),
-                None if word == flag => words.get(at + 1).cloned(),
-                None => None,
-            }
-        });
-        values.collect()
-    };
+    let all = |flag: &str| values_of(&words, flag);
     HubArgs::new(
         all("--kubeconfig").pop().map(Into::into),
         all("--context").pop(),
@@ -145,6 +147,23 @@ fn typed(words: impl Iterator<Item = OsString>) -> HubArgs {
         all("--as-group"),
         Wait(PATIENCE),
     )
+}
+
+/// Returns the last value of a flag in an unfinished command line.
+fn value_of(words: impl Iterator<Item = OsString>, flag: &str) -> Option<String> {
+    let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
+    values_of(&words, flag).pop()
+}
+
+fn values_of(words: &[String], flag: &str) -> Vec<String> {
+    let values = words.iter().enumerate().filter_map(|(at, word)| {
+        match word.strip_prefix(flag)?.strip_prefix('=') {
+            Some(value) => Some(value.to_owned()),
+            None if word == flag => words.get(at + 1).cloned(),
+            None => None,
+        }
+    });
+    values.collect()
 }
 
 #[cfg(test)]

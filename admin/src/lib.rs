@@ -1,7 +1,7 @@
 //! The commands of hub admins: show clusters, sets and bindings, accept, deny and delete clusters, manage sets, print tokens, and
 //! diagnose an installation. The commands of a cluster's admin: join a hub, see how the
 //! cluster stands with it, and leave it. [`review`] decides admission reviews without a
-//! hub, and [`policies`] prints the rules as policies of the API server.
+//! hub, and [`policies`] prints the rules as policies of the API server. [`PlacementCommand`]s explain placements, on a hub or on files.
 //!
 //! A command reads objects (`hub`), decides with plain functions, writes, and reports an outcome for each target (`outcomes`).
 //! Errors are `CommandError`s, which name the object and the remedy.
@@ -23,6 +23,7 @@ mod held;
 mod hub;
 mod join;
 mod outcomes;
+mod placement;
 pub mod policies;
 mod print;
 mod progress;
@@ -33,6 +34,8 @@ mod targets;
 mod unjoin;
 
 pub use agent_status::Args as AgentStatusArgs;
+pub use berth_placement_core::Explanation as PlacementExplanation;
 pub use command::{Command, run_agent_status};
 pub use hub::HubArgs;
+pub use placement::{PlacementCommand, explain_placement, stored_placement};
 pub use reserved::ReservedArgs;

@@ -1,7 +1,7 @@
 //! The CustomResourceDefinitions of the stored types, generated from the types.
 //!
-//! They have the same fields, defaults, limits, columns and list types as OCM's, so that either can replace the other on a running hub.
-//! Only the descriptions differ.
+//! They have the same fields, defaults, limits, columns and list types as OCM's, so that either can replace the other on a running hub;
+//! those of the inventory API as SIG-Multicluster's. Only the descriptions differ.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
@@ -15,10 +15,11 @@ use crate::cluster::ManagedCluster;
 use crate::cluster_claim::ClusterClaim;
 use crate::cluster_set::ManagedClusterSet;
 use crate::cluster_set_binding::ManagedClusterSetBinding;
+use crate::inventory::{self, ClusterProfile};
 use crate::placement::Placement;
 use crate::placement_decision;
 
-/// Returns the CRDs of all kinds of this crate: first the hub's, then the agent's.
+/// Returns the CRDs of OCM's kinds: first the hub's, then the agent's.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     vec![
@@ -30,6 +31,12 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         addon_placement_score(),
         cluster_claim(),
     ]
+}
+
+/// Returns the CRDs of the inventory API, for a hub that serves it.
+#[must_use]
+pub fn inventory() -> Vec<CustomResourceDefinition> {
+    vec![cluster_profile(), inventory_placement_decision()]
 }
 
 /// Returns the CRD of `ManagedCluster`, for the hub.
@@ -98,6 +105,50 @@ pub fn addon_placement_score() -> CustomResourceDefinition {
 #[must_use]
 pub fn cluster_claim() -> CustomResourceDefinition {
     finish(ClusterClaim::crd())
+}
+
+/// Returns the CRD of `ClusterProfile`, for the hub.
+#[must_use]
+pub fn cluster_profile() -> CustomResourceDefinition {
+    let mut crd = finish_inventory(ClusterProfile::crd());
+    // Reading is more lenient than the schema.
+    schema_at(&mut crd, &[]).required = Some(vec!["spec".to_owned()]);
+    crd
+}
+
+/// Returns the CRD of the inventory API's `PlacementDecision`, for the hub.
+#[must_use]
+pub fn inventory_placement_decision() -> CustomResourceDefinition {
+    let mut crd = finish_inventory(inventory::definition::PlacementDecision::crd());
+    // The kind has the fields of the derived spec at its top.
+    let root = schema_at(&mut crd, &[]);
+    let spec = root.properties.get_or_insert_default().remove("spec");
+    let spec = spec.unwrap_or_default();
+    root.properties
+        .get_or_insert_default()
+        .extend(spec.properties.into_iter().flatten());
+    root.required = spec.required;
+    crd
+}
+
+/// Changes the derived CRD to the form of SIG-Multicluster's generator.
+fn finish_inventory(crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let mut crd = finish(crd);
+    crd.spec.preserve_unknown_fields = None;
+    crd.spec.conversion = None;
+    no_defaults(schema_at(&mut crd, &[]));
+    crd
+}
+
+/// Removes all defaults: an absent field is not the same as an empty one.
+fn no_defaults(schema: &mut JSONSchemaProps) {
+    schema.default = None;
+    for property in schema.properties.iter_mut().flatten() {
+        no_defaults(property.1);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        no_defaults(items);
+    }
 }
 
 /// Removes the spec that the derive adds to every kind, and finishes the CRD.

@@ -90,6 +90,11 @@ pub(crate) struct Quantity;
 /// A number, or a percentage such as `25%`.
 pub(crate) struct IntOrPercent;
 
+/// An object with any fields.
+pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+}
+
 // === impl Time ===
 
 impl JsonSchema for Time {

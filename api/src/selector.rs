@@ -140,6 +140,14 @@ impl Selector {
         unmet.map(ToString::to_string)
     }
 
+    /// Returns the key of the requirement that [`Self::unmet`] returns.
+    #[must_use]
+    pub fn unmet_key(&self, labels: &BTreeMap<String, String>) -> Option<&str> {
+        let mut requirements = self.requirements.iter();
+        let unmet = requirements.find(|requirement| !requirement.matches(labels));
+        unmet.map(|requirement| requirement.key.as_str())
+    }
+
     /// Returns whether an object with these labels is selected.
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {

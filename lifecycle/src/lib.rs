@@ -9,5 +9,5 @@ pub mod engine;
 // For the modules of the engine.
 use berth_lifecycle_core::{
     acceptance, automatic, bindings, clock, cluster_plan, clusters, common_roles, config, csrs,
-    default_sets, facts, failures, heartbeat, names, removal, roles, sets, status,
+    default_sets, facts, failures, heartbeat, names, profiles, removal, roles, sets, status,
 };

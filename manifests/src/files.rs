@@ -33,6 +33,8 @@ manifests! {
     CRD_PLACEMENTS = "crds/placement/cluster.open-cluster-management.io_placements.yaml";
     CRD_PLACEMENT_DECISIONS = "crds/placement/cluster.open-cluster-management.io_placementdecisions.yaml";
     CRD_ADDON_PLACEMENT_SCORES = "crds/placement/cluster.open-cluster-management.io_addonplacementscores.yaml";
+    CRD_CLUSTER_PROFILES = "crds/inventory/multicluster.x-k8s.io_clusterprofiles.yaml";
+    CRD_INVENTORY_PLACEMENT_DECISIONS = "crds/inventory/multicluster.x-k8s.io_placementdecisions.yaml";
     CRD_CLAIMS = "crds/agent/cluster.open-cluster-management.io_clusterclaims.yaml";
 
     NAMESPACE = "server/namespace.yaml";
@@ -52,11 +54,15 @@ manifests! {
     SET_VALIDATORS = "registrations/managedclustersets/managedclustersetvalidators.yaml";
     BINDING_VALIDATORS = "registrations/managedclustersetbindingvalidators.yaml";
     REQUEST_VALIDATORS = "registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml";
+    PLACEMENT_VALIDATORS = "registrations/placements/placementvalidators.yaml";
 
     POLICIES = "policies/policies.yaml";
     POLICIES_WITH_WEBHOOK = "policies/with-webhook/policies.yaml";
 
     PLACEMENT_ROLE = "placement/role.yaml";
+    PLACEMENT_DEBUG_ROLE = "placement/debug/role.yaml";
+    PLACEMENT_DEBUG_SERVICE = "placement/debug/service.yaml";
+    PLACEMENT_DEBUGGER = "placement/debug/reader.yaml";
 
     BOOTSTRAP_NAMESPACE = "bootstrap/namespace.yaml";
     BOOTSTRAP_ACCOUNT = "bootstrap/service-account.yaml";
@@ -70,7 +76,11 @@ manifests! {
     AGENT_ADDONS = "agent/addons.yaml";
     AGENT = "agent/deployment.yaml";
 
+    PLACEMENT_APART_ACCOUNT = "overlays/placement-apart/service-account.yaml";
+    PLACEMENT_APART_DEPLOYMENT = "overlays/placement-apart/deployment.yaml";
+
     AUTO_APPROVAL_ROLE = "overlays/auto-approval/role.yaml";
+    CLUSTER_PROFILES_ROLE = "overlays/cluster-profiles/role.yaml";
     REPLACE_OCM_ROLE = "overlays/replace-ocm/cluster-role.yaml";
     CERT_MANAGER_CERTIFICATE = "overlays/cert-manager/server/certificate.yaml";
     CERT_MANAGER_DEPLOYMENT = "overlays/cert-manager/server/deployment.yaml";
@@ -98,6 +108,9 @@ pub const PLACEMENT_CRDS: [Manifest; 3] = [
     CRD_PLACEMENT_DECISIONS,
     CRD_ADDON_PLACEMENT_SCORES,
 ];
+
+/// The CRDs of the inventory API of SIG-Multicluster.
+pub const INVENTORY_CRDS: [Manifest; 2] = [CRD_CLUSTER_PROFILES, CRD_INVENTORY_PLACEMENT_DECISIONS];
 
 /// What a hub needs so that clusters can register with a bootstrap token, in the order in which it is applied.
 pub const BOOTSTRAP: [Manifest; 4] = [

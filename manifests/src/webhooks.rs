@@ -212,6 +212,33 @@ webhooks! {
         // Only agents' requests come to the gate.
         probe: None,
     };
+    /// Decides writes of Placements. OCM has no such webhook.
+    VALIDATE_PLACEMENT = ShippedWebhook {
+        path: "/validate-cluster-open-cluster-management-io-v1beta1-placement",
+        name: "placementvalidators.admission.cluster.open-cluster-management.io",
+        mutates: false,
+        group: groups::CLUSTER,
+        version: "v1beta1",
+        kind: "Placement",
+        resource: "placements",
+        manifest: files::PLACEMENT_VALIDATORS,
+        missing: Missing {
+            is_fault: false,
+            effect: "placements that cannot be scheduled are not refused",
+        },
+        probe: Some(Probe {
+            // Every hub has this namespace.
+            namespace: Some("default"),
+            object: |name| json!({
+                "metadata": {"name": name},
+                "spec": {"numberOfClusters": -1},
+            }),
+            shows: Shows::Refused {
+                berth: "spec.numberOfClusters: numberOfClusters is -1",
+                ocm: None,
+            },
+        }),
+    };
 }
 
 /// The webhook that is served under a path.

@@ -3,8 +3,10 @@
 //! # Guarantees
 //! - No write removes a cluster that stays selected from the only PlacementDecision that lists it. So a watcher of PlacementDecisions sees
 //!   such a cluster at any time, whatever the order of the writes, and if the process is killed between any two of them.
+//! - A write with an unknown outcome may be carried out later without harm: see [`crate::doubt`].
 //! - Clusters are added before others are removed, except those that leave the object that is written.
 //! - A PlacementDecision gets the labels of its group before it gets clusters.
+//! - A consumer that reads the groups from the labels sees such a cluster at any time, too ([`crate::relabel`]).
 //! - What is stored as it is wanted is not written.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -22,6 +24,7 @@ use serde_json::{Map, Value, json};
 use crate::facts::{DecisionFacts, PlacementFacts};
 use crate::kinds::Kind;
 use crate::layout::{Layout, Owner, Place};
+use crate::relabel::{Label, relabel};
 use crate::wanted::Wanted;
 
 /// The name of the reconciler, in metrics and logs.
@@ -60,10 +63,13 @@ impl Due<'_> {
         let layout = Layout::new(owner, &self.wanted.clusters, &stored, is_taken);
         let mut writes = Vec::new();
         if step == Step::Next {
-            writes = self.additions(&layout);
+            writes = self.relabelled(&layout, &stored);
+        }
+        if step == Step::Next && writes.is_empty() {
+            writes = self.additions(&layout, now);
         }
         if writes.is_empty() {
-            writes = self.removals(&layout);
+            writes = self.removals(&layout, now);
             writes.extend(match step {
                 Step::Next => self.status(Some(groups(owner, &layout)), None, now),
                 Step::Failed(why) => why.and_then(|why| {
@@ -86,8 +92,19 @@ impl Due<'_> {
         }
     }
 
+    /// Labels of other groups.
+    fn relabelled(&self, layout: &Layout<'_>, stored: &[&DecisionFacts]) -> Vec<Write> {
+        let next = relabel(&layout.groups, stored).into_iter();
+        let writes = next.map(|(stored, label)| {
+            let mut metadata = precondition(&stored.uid, &stored.resource_version);
+            metadata.insert("labels".to_owned(), self.labels(label));
+            self.write(&stored.name, json!({"metadata": metadata}), None)
+        });
+        writes.collect()
+    }
+
     /// New PlacementDecisions, labels, and clusters that are not listed where they belong.
-    fn additions(&self, layout: &Layout<'_>) -> Vec<Write> {
+    fn additions(&self, layout: &Layout<'_>, now: Timestamp) -> Vec<Write> {
         let place_of = layout.place_of();
         let writes = layout.places.iter().filter_map(|place| {
             let Some(stored) = place.stored else {
@@ -97,7 +114,7 @@ impl Due<'_> {
             relabelled.or_else(|| {
                 let listed: HashSet<_> = stored.clusters().iter().collect();
                 let is_complete = place.clusters.iter().all(|name| listed.contains(name));
-                let clusters = || interim(layout, &place_of, Some(place), stored);
+                let clusters = || interim(layout, &place_of, Some(place), stored, now);
                 (!is_complete).then(|| self.list(stored, &clusters()))
             })
         });
@@ -105,25 +122,35 @@ impl Due<'_> {
     }
 
     /// Clusters that are listed where they do not belong, and PlacementDecisions that are not needed.
-    fn removals(&self, layout: &Layout<'_>) -> Vec<Write> {
+    fn removals(&self, layout: &Layout<'_>, now: Timestamp) -> Vec<Write> {
         let place_of = layout.place_of();
         let mut writes = Vec::new();
         for place in &layout.places {
             let Some(stored) = place.stored else { continue };
-            let clusters = interim(layout, &place_of, Some(place), stored);
+            let clusters = interim(layout, &place_of, Some(place), stored, now);
             // Without the additions, it may lack some.
             let listed: HashSet<_> = stored.clusters().iter().collect();
             let clusters: Vec<_> = clusters
                 .into_iter()
                 .filter(|it| listed.contains(it))
                 .collect();
-            if clusters != stored.clusters() {
+            // The order counts when no cluster waits any more.
+            let only_waits =
+                clusters.len() > place.clusters.len() && clusters.len() == stored.clusters().len();
+            if clusters != stored.clusters() && !only_waits {
                 writes.push(self.list(stored, &clusters));
             }
         }
-        for stored in &layout.others {
-            let needed = interim(layout, &place_of, None, stored);
-            if needed.is_empty() && !stored.is_deleting {
+        let others = layout.others.iter().map(|stored| {
+            let needed = interim(layout, &place_of, None, stored, now);
+            (*stored, needed)
+        });
+        let others: Vec<_> = others.collect();
+        // As long as one lists clusters that are missing elsewhere, none of the indexes may vanish.
+        let are_needless = layout.places.iter().all(|place| layout.is_visible(place))
+            && others.iter().all(|(_, needed)| needed.is_empty());
+        for (stored, needed) in others.into_iter().filter(|(it, _)| !it.is_deleting) {
+            if are_needless {
                 writes.push(Write {
                     action: Action::Delete {
                         uid: stored.uid.clone(),
@@ -131,6 +158,8 @@ impl Due<'_> {
                     },
                     ..self.write(&stored.name, Value::Null, None)
                 });
+            } else if needed != stored.clusters() {
+                writes.push(self.list(stored, &needed));
             }
         }
         writes
@@ -145,7 +174,7 @@ impl Due<'_> {
             "metadata": {
                 "name": name,
                 "namespace": owner.namespace,
-                "labels": self.labels(layout, place),
+                "labels": self.labels(layout.label(place)),
                 "ownerReferences": [self.reference()],
             },
         });
@@ -162,7 +191,7 @@ impl Due<'_> {
         place: &Place<'_>,
         stored: &DecisionFacts,
     ) -> Option<Write> {
-        let labels = self.labels(layout, place);
+        let labels = self.labels(layout.label(place));
         let has = |value: &Option<String>, key: &str| value.as_deref() == labels[key].as_str();
         let is_labelled = has(&stored.listed.placement, labels::PLACEMENT)
             && has(&stored.group_index, labels::DECISION_GROUP_INDEX)
@@ -194,11 +223,11 @@ impl Due<'_> {
         self.write(&stored.name, body, Some("status"))
     }
 
-    fn labels(&self, layout: &Layout<'_>, place: &Place<'_>) -> Value {
+    fn labels(&self, label: Label<'_>) -> Value {
         json!({
             labels::PLACEMENT: self.owner().name,
-            labels::DECISION_GROUP_INDEX: place.group.to_string(),
-            labels::DECISION_GROUP_NAME: layout.groups[place.group].name,
+            labels::DECISION_GROUP_INDEX: label.index.to_string(),
+            labels::DECISION_GROUP_NAME: label.name,
         })
     }
 
@@ -297,13 +326,14 @@ fn unsatisfied(message: String) -> ConditionValue {
     }
 }
 
-/// The clusters that an object lists until all others are complete: its own, and those that stay selected and are not listed in their
-/// place yet. Without a place, only the latter.
+/// The clusters that an object lists until all others are complete: its own, and those that stay selected and are not surely listed in
+/// their place yet. Without a place, only the latter.
 fn interim(
     layout: &Layout<'_>,
     place_of: &HashMap<&str, usize>,
     place: Option<&Place<'_>>,
     stored: &DecisionFacts,
+    now: Timestamp,
 ) -> Vec<String> {
     let mut clusters = place.map_or_else(Vec::new, |place| place.clusters.clone());
     let own: HashSet<_> = clusters.iter().cloned().collect();
@@ -314,8 +344,10 @@ fn interim(
             let Some(index) = place_of.get(name.as_str()) else {
                 return false;
             };
-            let there = layout.places[*index].stored;
-            !own.contains(*name) && there.is_none_or(|it| !it.clusters().contains(name))
+            let there = &layout.places[*index];
+            let lists = |it: &DecisionFacts| it.surely_lists(name, now);
+            let is_there = there.stored.is_some_and(lists) && layout.is_visible(there);
+            !own.contains(*name) && !is_there
         })
         .cloned()
         .collect();

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::kinds::Kind;
 use crate::metrics::Metrics;
+use crate::whole::WholeClusters;
 use crate::world::Placements;
 
 /// The name of the controller in Events. It equals OCM's.
@@ -43,7 +44,8 @@ impl Engine {
         instance: &str,
         metrics: Metrics,
     ) -> Self {
-        let world = Placements::new(metrics.clone());
+        let whole = WholeClusters::default();
+        let world = Placements::new(metrics.clone(), whole.clone());
         let names = berth_reconcile::Settings {
             controller: CONTROLLER,
             instance,
@@ -53,7 +55,7 @@ impl Engine {
         let common = metrics.common();
         let engine = berth_reconcile::Engine::new(world, vec![(api, limit)], names, common);
         for kind in Kind::ALL {
-            engine.work().watch(kind, kind.watched(settings));
+            engine.work().watch(kind, kind.watched(settings, &whole));
         }
         Self { engine, metrics }
     }

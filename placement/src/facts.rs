@@ -1,17 +1,24 @@
 //! What the controller keeps of each Placement and PlacementDecision.
 
 use std::collections::HashSet;
+use std::collections::hash_set::Union;
+use std::hash::RandomState;
 
 use berth_api::placement::{ClusterClaimSelector, PlacementSpec, PlacementStatus, ScoreType};
 use berth_api::{Placement, PlacementDecision, labels};
 use berth_placement_core::{Decision, Rules, Settings};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
+
+use crate::doubt::Doubt;
 
 /// A Placement.
 #[derive(Clone, Debug)]
 pub(crate) struct PlacementFacts {
     pub(crate) uid: String,
     pub(crate) resource_version: String,
+    /// Grows with each change of the spec.
+    pub(crate) generation: Option<i64>,
     pub(crate) is_deleting: bool,
     /// The annotation of [`labels::SCHEDULING_DISABLE`] is `true`.
     pub(crate) is_paused: bool,
@@ -20,13 +27,17 @@ pub(crate) struct PlacementFacts {
     pub(crate) status: PlacementStatus,
 }
 
-/// What a placement reads of a cluster besides what decides whether it passes the filters.
+/// What a placement reads of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reads {
     /// The labels that the selectors of decision groups read.
     labels: HashSet<String>,
     /// The claims that they read.
     claims: HashSet<String>,
+    /// The labels that the selectors of predicates read.
+    filter_labels: HashSet<String>,
+    /// The claims that they read.
+    filter_claims: HashSet<String>,
     /// The names of the AddOnPlacementScores that are read.
     scores: HashSet<String>,
     pub(crate) cpu: bool,
@@ -49,6 +60,8 @@ pub(crate) struct DecisionFacts {
     /// The label with the name of the group.
     pub(crate) group_name: Option<String>,
     pub(crate) owners: Vec<OwnerReference>,
+    /// Clusters that a write with an unknown outcome may still remove. A later state of the object has none.
+    pub(crate) doubt: Option<Doubt>,
 }
 
 // === impl PlacementFacts ===
@@ -61,12 +74,20 @@ impl PlacementFacts {
         Self {
             uid: metadata.uid.clone().unwrap_or_default(),
             resource_version: metadata.resource_version.clone().unwrap_or_default(),
+            generation: metadata.generation,
             is_deleting: metadata.deletion_timestamp.is_some(),
             is_paused: paused.is_some_and(|it| it == "true"),
             rules: Rules::new(&placement, settings),
             reads: Reads::new(&placement.spec, settings),
             status: placement.status.unwrap_or_default(),
         }
+    }
+
+    /// Returns whether this is a later state of the same object with the same spec.
+    pub(crate) fn has_spec_of(&self, earlier: &Self) -> bool {
+        self.uid == earlier.uid
+            && self.generation.is_some()
+            && self.generation == earlier.generation
     }
 
     /// Returns whether the controller leaves the placement and its decisions alone.
@@ -91,6 +112,12 @@ impl Reads {
             reads.labels.extend(keys_of(&selector.label_selector));
             reads.claims.extend(names_of(&selector.claim_selector));
         }
+        for predicate in &spec.predicates {
+            let selector = &predicate.required_cluster_selector;
+            let (labels, claims) = (&selector.label_selector, &selector.claim_selector);
+            reads.filter_labels.extend(keys_of(labels));
+            reads.filter_claims.extend(names_of(claims));
+        }
         for configured in &spec.prioritizer_policy.configurations {
             let Some(coordinate) = &configured.score_coordinate else {
                 continue;
@@ -113,6 +140,16 @@ impl Reads {
         });
         reads.everything = spreads || has_cel || settings.gates.prefer_no_select;
         reads
+    }
+
+    /// The keys of all labels that are read.
+    pub(crate) fn label_keys(&self) -> Union<'_, String, RandomState> {
+        self.labels.union(&self.filter_labels)
+    }
+
+    /// The names of all claims that are read.
+    pub(crate) fn claim_names(&self) -> Union<'_, String, RandomState> {
+        self.claims.union(&self.filter_claims)
     }
 
     /// Returns whether a label decides about the group of a cluster.
@@ -149,6 +186,12 @@ impl DecisionFacts {
         &self.listed.clusters
     }
 
+    /// Returns whether it lists the cluster, and no earlier write can remove it any more.
+    pub(crate) fn surely_lists(&self, cluster: &String, now: Timestamp) -> bool {
+        let doubt = self.doubt.as_ref().filter(|it| now < it.until);
+        self.clusters().contains(cluster) && doubt.is_none_or(|it| !it.clusters.contains(cluster))
+    }
+
     /// The uid of the object that controls it.
     pub(crate) fn controller(&self) -> Option<&str> {
         let mut owners = self.owners.iter();
@@ -171,6 +214,7 @@ impl From<PlacementDecision> for DecisionFacts {
             group_index: own.remove(labels::DECISION_GROUP_INDEX),
             group_name: own.remove(labels::DECISION_GROUP_NAME),
             owners: metadata.owner_references.unwrap_or_default(),
+            doubt: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use berth_reconcile::{Item, Keep, Watched};
 use serde::Deserialize;
 
 use crate::facts::{DecisionFacts, PlacementFacts};
+use crate::whole::WholeClusters;
 
 /// A kind that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,8 +60,8 @@ impl Kind {
         GroupVersionResource::new(groups::CLUSTER, version, resource)
     }
 
-    /// The row of this kind.
-    pub(crate) fn watched(self, settings: Settings) -> Watched<Fact> {
+    /// The row of this kind. `whole`: whether whole ManagedClusters are kept.
+    pub(crate) fn watched(self, settings: Settings, whole: &WholeClusters) -> Watched<Fact> {
         let kind = self.resource();
         let name = match self {
             Self::Placement => groups::PLACEMENTS,
@@ -70,12 +71,18 @@ impl Kind {
             Self::Binding => groups::MANAGED_CLUSTER_SET_BINDINGS,
             Self::Scores => groups::ADDON_PLACEMENT_SCORES,
         };
-        Watched::new(name, kind, move |item| read(self, item, settings))
+        let whole = whole.clone();
+        Watched::new(name, kind, move |item| read(self, item, settings, &whole))
     }
 }
 
 /// Reads the fields that decisions need.
-fn read(kind: Kind, item: &Item<'_>, settings: Settings) -> Result<Fact, serde_json::Error> {
+fn read(
+    kind: Kind,
+    item: &Item<'_>,
+    settings: Settings,
+    whole: &WholeClusters,
+) -> Result<Fact, serde_json::Error> {
     let keep = match kind {
         Kind::Binding => return Ok(Fact::Binding),
         Kind::Placement => PLACEMENT,
@@ -91,7 +98,10 @@ fn read(kind: Kind, item: &Item<'_>, settings: Settings) -> Result<Fact, serde_j
             Fact::Placement(Box::new(PlacementFacts::new(read.object, settings)))
         }
         Kind::Decision => Fact::Decision(PlacementDecision::deserialize(&value)?.into()),
-        Kind::Cluster => Fact::Cluster(Cluster::from(&lenient::cluster(&value).object)),
+        Kind::Cluster => Fact::Cluster(Cluster {
+            object: whole.object(item),
+            ..Cluster::from(&lenient::cluster(&value).object)
+        }),
         Kind::Set => {
             // What is no selector selects unknown clusters. The former selector must not stay in effect.
             let set = ManagedClusterSet::deserialize(&value).map_err(|error| error.to_string());
@@ -111,6 +121,7 @@ const PLACEMENT: Keep<'_> = Keep::But(&[(
         ("namespace", Keep::Whole),
         ("uid", Keep::Whole),
         ("resourceVersion", Keep::Whole),
+        ("generation", Keep::Whole),
         ("deletionTimestamp", Keep::Whole),
         (
             "annotations",

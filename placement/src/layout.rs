@@ -4,6 +4,7 @@
 //! - Each wanted cluster is in one place, each place has clusters of one group, and at most [`LIMIT`] of them.
 //! - A cluster that is listed stays in its PlacementDecision, unless it belongs to another group now, or few clusters are spread over
 //!   many PlacementDecisions. So clusters that OCM's controller listed are adopted as they are.
+//! - A PlacementDecision keeps its group: the labels stay, and the clusters move ([`crate::relabel`] says why).
 //! - The layout only depends on what is wanted and stored. After any of the writes that lead to it, it is the same.
 //!
 //! A PlacementDecision is used if it has a name of the form `<placement>-decision-<number>`, is not being deleted, and no other object
@@ -15,6 +16,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use berth_api::placement_decision::LIMIT;
 
 use crate::facts::DecisionFacts;
+use crate::relabel::Label;
 use crate::wanted::{WantedClusters, WantedGroup};
 
 /// What the layout is made for.
@@ -34,6 +36,8 @@ pub(crate) struct Layout<'a> {
     pub(crate) places: Vec<Place<'a>>,
     /// The others.
     pub(crate) others: Vec<&'a DecisionFacts>,
+    /// The number of groups that have a PlacementDecision with their labels, up to the first that has none.
+    visible: usize,
 }
 
 /// A PlacementDecision that is to exist.
@@ -106,9 +110,14 @@ impl<'a> Layout<'a> {
         let mut of_group: Vec<Vec<(u64, &DecisionFacts)>> = vec![Vec::new(); groups.len()];
         let mut spare = Vec::new();
         for (number, it) in usable {
-            match group_for(it, &groups, &all) {
-                Some(group) => of_group[group].push((number, it)),
-                None => spare.push((number, it)),
+            match Label::of(it) {
+                Some(label) if label.is_of(&groups) => of_group[label.index].push((number, it)),
+                // Its clusters are listed elsewhere, then it is deleted.
+                Some(_) => others.push(it),
+                None => match group_for(it, &all) {
+                    Some(group) => of_group[group].push((number, it)),
+                    None => spare.push((number, it)),
+                },
             }
         }
         let mut places: Vec<Place<'a>> = Vec::new();
@@ -145,11 +154,28 @@ impl<'a> Layout<'a> {
             let position = |name: &String| all.get(name.as_str()).copied();
             place.clusters.sort_by_cached_key(position);
         }
+        let labelled = places.iter().filter(|place| is_labelled(place, &groups));
+        let labelled: HashSet<usize> = labelled.map(|place| place.group).collect();
+        let visible = (0..).take_while(|group| labelled.contains(group)).count();
         Self {
             groups,
             places,
             others,
+            visible,
         }
+    }
+
+    /// The labels of a place.
+    pub(crate) fn label(&self, place: &Place<'_>) -> Label<'_> {
+        Label {
+            index: place.group,
+            name: &self.groups[place.group].name,
+        }
+    }
+
+    /// Returns whether consumers see the place: its PlacementDecision has the labels of its group, and so has one of each group before.
+    pub(crate) fn is_visible(&self, place: &Place<'_>) -> bool {
+        place.group < self.visible && is_labelled(place, &self.groups)
     }
 
     /// Where each wanted cluster is listed, by the index of the place.
@@ -163,25 +189,22 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The group whose clusters a stored PlacementDecision goes on listing.
-fn group_for(stored: &DecisionFacts, groups: &[WantedGroup], all: &Wanted<'_>) -> Option<usize> {
+fn is_labelled(place: &Place<'_>, groups: &[WantedGroup]) -> bool {
+    let label = place.stored.and_then(Label::of);
+    label.is_some_and(|label| label.index == place.group && label.is_of(groups))
+}
+
+/// The group of most clusters that a PlacementDecision without valid labels lists.
+fn group_for(stored: &DecisionFacts, all: &Wanted<'_>) -> Option<usize> {
     let mut shared: HashMap<usize, usize> = HashMap::new();
     for name in stored.clusters() {
         if let Some((group, _)) = all.get(name.as_str()) {
             *shared.entry(*group).or_default() += 1;
         }
     }
-    let is_labelled = |index: usize| {
-        stored.group_name.as_deref() == Some(&groups[index].name)
-            && stored.group_index.as_deref() == Some(&index.to_string())
-    };
-    let best = shared
-        .into_iter()
-        .max_by_key(|(index, shared)| (*shared, is_labelled(*index), Reverse(*index)));
-    match best {
-        Some((index, _)) => Some(index),
-        None => (0..groups.len()).find(|index| is_labelled(*index)),
-    }
+    let shared = shared.into_iter();
+    let best = shared.max_by_key(|(index, shared)| (*shared, Reverse(*index)));
+    best.map(|(index, _)| index)
 }
 
 /// Places the clusters of a group. Returns the places, with the number 0 for new ones, and the stored objects that are not needed.
@@ -230,33 +253,41 @@ fn fill<'a>(
         .collect();
     places.sort_unstable_by_key(|place| place.number);
     unused.sort_unstable_by_key(|(number, _)| Reverse(*number));
-    let left = group
-        .clusters
-        .iter()
-        .filter(|name| !placed.contains(name.as_str()));
-    let mut left = left.cloned().peekable();
+    let left = group.clusters.iter();
+    let mut left: Vec<&String> = left
+        .filter(|name| !placed.contains(name.as_str()))
+        .collect();
     for place in &mut places {
         // Clusters that leave the object for another one occupy it until then.
         let stored = place.stored.into_iter().flat_map(DecisionFacts::clusters);
         let leaving =
             stored.filter(|name| all.contains_key(name.as_str()) && !place.clusters.contains(name));
         let room = LIMIT.saturating_sub(place.clusters.len() + leaving.count());
-        place.clusters.extend(left.by_ref().take(room));
+        let more = left.drain(..room.min(left.len()));
+        place.clusters.extend(more.cloned());
     }
-    while left.peek().is_some() || places.is_empty() {
-        // An object of the group without clusters, or a new one.
-        let found = unused
-            .iter()
-            .rposition(|(_, it)| !it.clusters().iter().any(is_mine));
+    while !left.is_empty() || places.is_empty() {
+        // An object that lists some of them, an object of the group without clusters, or a new one.
+        let missing: HashSet<&String> = left.iter().copied().collect();
+        let lists_missing =
+            |(_, it): &(u64, &DecisionFacts)| it.clusters().iter().any(|it| missing.contains(it));
+        let is_empty = |(_, it): &(u64, &DecisionFacts)| !it.clusters().iter().any(is_mine);
+        let found = unused.iter().rposition(lists_missing);
+        let found = found.or_else(|| unused.iter().rposition(is_empty));
         let (number, stored) = match found.map(|found| unused.remove(found)) {
             Some((number, it)) => (number, Some(it)),
             None => (0, None),
         };
+        if let Some(stored) = stored {
+            let listed: HashSet<&String> = stored.clusters().iter().collect();
+            left.sort_by_key(|name| !listed.contains(name));
+        }
+        let clusters = left.drain(..LIMIT.min(left.len()));
         places.push(Place {
             number,
             stored,
             group: index,
-            clusters: left.by_ref().take(LIMIT).collect(),
+            clusters: clusters.cloned().collect(),
         });
     }
     (places, unused)

@@ -12,13 +12,17 @@
 //! - A settled hub gets no write.
 
 mod decide;
+mod doubt;
 mod engine;
 mod facts;
 mod kinds;
 mod layout;
 mod metrics;
+mod relabel;
+mod told;
 mod view;
 mod wanted;
+mod whole;
 mod world;
 
 pub use berth_placement_core::{Gates, OnFault, Settings};

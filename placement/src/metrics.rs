@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use berth_api::conditions::TRUE;
 use berth_placement_core::Counts;
@@ -22,6 +22,7 @@ const SECONDS: [f64; 10] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0,
 pub struct Metrics {
     common: berth_reconcile::Metrics,
     seconds: Histogram,
+    bind_seconds: Histogram,
     gauges: Gauges,
 }
 
@@ -48,18 +49,33 @@ impl Metrics {
     /// # Errors
     /// The registry already has metrics of these names.
     pub fn new(registry: &Registry) -> prometheus::Result<Self> {
-        let seconds = HistogramOpts::new(
+        Self::beside(registry, berth_reconcile::Metrics::new(registry)?)
+    }
+
+    /// Registers the metrics of placements. `common` are those of every controller of the process.
+    ///
+    /// # Errors
+    /// The registry already has metrics of these names.
+    pub fn beside(
+        registry: &Registry,
+        common: berth_reconcile::Metrics,
+    ) -> prometheus::Result<Self> {
+        let seconds = histogram(
+            registry,
             "scheduling_scheduling_duration_seconds",
             "How long evaluations of placements took",
-        );
-        let seconds = seconds.const_label("name", "placement_scheduling");
-        let seconds = Histogram::with_opts(seconds.buckets(SECONDS.to_vec()))?;
-        registry.register(Box::new(seconds.clone()))?;
+        )?;
+        let bind_seconds = histogram(
+            registry,
+            "scheduling_bind_duration_seconds",
+            "How long it took to write the decisions and the status of placements after an evaluation",
+        )?;
         let gauges = Gauges::new()?;
         registry.register(Box::new(gauges.clone()))?;
         Ok(Self {
-            common: berth_reconcile::Metrics::new(registry)?,
+            common,
             seconds,
+            bind_seconds,
             gauges,
         })
     }
@@ -74,6 +90,11 @@ impl Metrics {
         let result = evaluate();
         self.seconds.observe(begun.elapsed().as_secs_f64());
         result
+    }
+
+    /// Notes how long the writes after an evaluation took.
+    pub(crate) fn bound(&self, took: Duration) {
+        self.bind_seconds.observe(took.as_secs_f64());
     }
 
     /// Notes the result of an evaluation. `wanted`: `None` if the placement is left alone.
@@ -142,7 +163,7 @@ impl Gauges {
             "deleting",
         ]
         .map(|it| (it, 0));
-        let mut outcomes = [0; 4];
+        let mut outcomes = [0; 5];
         for Evaluated { state, counts } in self.of().values() {
             if let Some((_, count)) = states.iter_mut().find(|(name, _)| name == state) {
                 *count += 1;
@@ -153,6 +174,11 @@ impl Gauges {
                 ranked_out,
                 counts.unmatched,
                 counts.tainted,
+                // Of placements that cannot be evaluated, the selected ones are those that are kept.
+                counts
+                    .candidates
+                    .saturating_sub(counts.unmatched + counts.tainted)
+                    .saturating_sub(counts.feasible.max(counts.selected)),
             ];
             for (sum, count) in outcomes.iter_mut().zip(of) {
                 *sum += count;
@@ -161,7 +187,13 @@ impl Gauges {
         for (state, count) in states {
             set(&self.placements, state, count);
         }
-        let names = ["selected", "ranked_out", "unmatched", "tainted"];
+        let names = [
+            "selected",
+            "ranked_out",
+            "unmatched",
+            "tainted",
+            "undecided",
+        ];
         for (outcome, count) in names.into_iter().zip(outcomes) {
             set(&self.clusters, outcome, count);
         }
@@ -181,6 +213,15 @@ impl Collector for Gauges {
         let all = [&self.placements, &self.clusters].into_iter();
         all.flat_map(Collector::collect).collect()
     }
+}
+
+/// Registers a histogram with OCM's name, label and buckets.
+fn histogram(registry: &Registry, name: &str, help: &str) -> prometheus::Result<Histogram> {
+    let options = HistogramOpts::new(name, help);
+    let options = options.const_label("name", "placement_scheduling");
+    let histogram = Histogram::with_opts(options.buckets(SECONDS.to_vec()))?;
+    registry.register(Box::new(histogram.clone()))?;
+    Ok(histogram)
 }
 
 fn set(gauges: &IntGaugeVec, label: &str, count: usize) {

@@ -12,7 +12,10 @@ mod changes;
 mod clusters;
 mod concerned;
 mod evaluation;
+mod journal;
+mod kept;
 mod members;
+mod readers;
 #[cfg(test)]
 mod tests;
 
@@ -21,11 +24,18 @@ use std::sync::Arc;
 
 use berth_api::cluster_set::Membership;
 use berth_placement_core::Scores;
+use jiff::Timestamp;
 
-use self::balance::Balance;
+use self::balance::{Balance, difference};
+pub(crate) use self::changes::Circumstances;
 use self::clusters::Clusters;
+use self::journal::Journal;
+use self::kept::Kept;
 use self::members::Members;
+use self::readers::Readers;
+use crate::doubt::{Doubt, Removal};
 use crate::facts::{DecisionFacts, PlacementFacts};
+use crate::wanted::WantedClusters;
 
 /// A placement, by namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,9 +53,12 @@ pub(crate) struct View {
     bindings: HashMap<String, BTreeSet<String>>,
     /// The namespaces with a binding of a set, by the set's name.
     bound: HashMap<String, BTreeSet<String>>,
+    /// The placements with CEL expressions, except those that are left alone. While there are some, clusters have their objects.
+    cel: HashSet<Key>,
     /// By namespace, then by name.
     placements: HashMap<String, BTreeMap<Arc<str>, PlacementFacts>>,
     decisions: HashMap<String, Decisions>,
+    readers: Readers,
     balance: Balance,
     /// The clusters that a placement is to have, while its decisions are being written. They are counted in `balance` instead of the
     /// stored ones.
@@ -53,11 +66,18 @@ pub(crate) struct View {
     /// The AddOnPlacementScores, by namespace (the cluster's name) and name.
     scores: HashMap<String, HashMap<String, Scores>>,
     wakes: Vec<Key>,
+    /// The clusters whose evaluation may have changed.
+    journal: Journal,
+    kept: Kept,
+    /// The last version of a set.
+    set_versions: u64,
 }
 
 /// A ManagedClusterSet.
 #[derive(Debug)]
 struct Set {
+    /// Grows with each change of the selector.
+    version: u64,
     membership: Result<Membership, String>,
     /// Its clusters, except those that are being deleted.
     members: Members,
@@ -98,6 +118,16 @@ impl View {
         std::mem::take(&mut self.wakes)
     }
 
+    /// Returns whether a placement reads whole ManagedClusters.
+    pub(crate) fn needs_objects(&self) -> bool {
+        !self.cel.is_empty()
+    }
+
+    /// Drops the whole ManagedClusters: no placement reads them any more.
+    pub(crate) fn drop_objects(&mut self) {
+        self.clusters.drop_objects();
+    }
+
     /// All placements.
     pub(crate) fn all(&self) -> Vec<Key> {
         let all = self.placements.iter();
@@ -121,6 +151,23 @@ impl View {
         Some(&self.decisions.get(namespace)?.by_name)
     }
 
+    /// Notes that a removal may still be carried out, although it seemed to fail.
+    pub(crate) fn doubt(&mut self, namespace: &str, removal: &Removal, now: Timestamp) {
+        let decisions = self.decisions.get_mut(namespace);
+        if let Some(it) = decisions.and_then(|all| all.by_name.get_mut(&removal.decision)) {
+            it.doubt = Some(Doubt::new(it.clusters(), removal, now));
+        }
+    }
+
+    /// The PlacementDecisions of a placement that a write with an unknown outcome may still change.
+    pub(crate) fn doubtful(&self, key: &Key, now: Timestamp) -> Vec<(String, Timestamp)> {
+        let doubts = self.own(key).filter_map(|it| {
+            let doubt = it.doubt.as_ref().filter(|doubt| now < doubt.until)?;
+            Some((it.name.clone(), doubt.until))
+        });
+        doubts.collect()
+    }
+
     /// The PlacementDecisions with the label of a placement.
     pub(crate) fn own<'a>(&'a self, key: &Key) -> impl Iterator<Item = &'a DecisionFacts> {
         let in_namespace = self.decisions.get(&*key.namespace);
@@ -131,15 +178,25 @@ impl View {
         })
     }
 
-    /// Counts these clusters as the placement's decisions until [`Self::written`].
-    pub(crate) fn writes(&mut self, key: &Key, clusters: Vec<String>) {
+    /// Counts the wanted clusters as the placement's decisions until [`Self::written`], if others are stored.
+    pub(crate) fn writes(&mut self, key: &Key, wanted: &WantedClusters) {
         self.written(key);
+        let listed = self.listed_for(&key.namespace, &key.name);
+        let (mut number, mut are_listed) = (0, true);
+        for name in wanted.names() {
+            number += 1;
+            are_listed &= listed.contains(name);
+        }
+        let entries: usize = self.own(key).map(|it| it.clusters().len()).sum();
+        if are_listed && number == entries {
+            return;
+        }
+        let clusters: Vec<_> = wanted.names().cloned().collect();
         let stored: Vec<_> = self
             .own(key)
             .flat_map(|it| it.clusters().to_vec())
             .collect();
-        self.balance.remove(&stored);
-        self.balance.add(&clusters);
+        self.recount(&stored, &clusters);
         self.pending.insert(key.clone(), clusters);
     }
 
@@ -152,7 +209,18 @@ impl View {
             .own(key)
             .flat_map(|it| it.clusters().to_vec())
             .collect();
-        self.balance.remove(&pending);
-        self.balance.add(&stored);
+        self.recount(&pending, &stored);
+    }
+
+    /// Counts other decisions of a placement.
+    fn recount(&mut self, old: &[String], new: &[String]) {
+        let (gone, come) = difference(old, new);
+        for name in gone.iter().chain(&come) {
+            if let Some(slot) = self.clusters.find(name) {
+                self.journal.note(slot);
+            }
+        }
+        self.balance.remove(gone);
+        self.balance.add(come);
     }
 }

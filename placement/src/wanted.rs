@@ -1,6 +1,6 @@
 //! What a placement is to have: the result of an evaluation, independent of the view.
 
-use berth_placement_core::{Conditions, Counts, Decisions, Schedule};
+use berth_placement_core::{Conditions, Counts, Decisions, Fault, Schedule};
 use jiff::Timestamp;
 
 /// The result of an evaluation.
@@ -11,6 +11,8 @@ pub(crate) struct Wanted {
     /// When the result can change by time alone.
     pub(crate) next: Option<Timestamp>,
     pub(crate) counts: Counts,
+    /// Whole ManagedClusters that it reads are being listed. Until then nothing is written.
+    pub(crate) is_unread: bool,
 }
 
 /// The clusters that the decisions are to list.
@@ -56,16 +58,26 @@ impl Wanted {
             conditions: schedule.conditions(),
             next: schedule.next,
             counts: schedule.counts,
+            is_unread: schedule.fault == Some(Fault::NotRead),
         }
     }
 
     /// The names of all clusters.
+    #[cfg(test)]
     pub(crate) fn names(&self) -> Vec<String> {
-        match &self.clusters {
-            WantedClusters::Groups(groups) => {
-                groups.iter().flat_map(|it| it.clusters.clone()).collect()
-            }
-            WantedClusters::Kept(names) => names.clone(),
-        }
+        self.clusters.names().cloned().collect()
+    }
+}
+
+// === impl WantedClusters ===
+
+impl WantedClusters {
+    /// The names of all clusters.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        let (groups, kept) = match self {
+            Self::Groups(groups) => (groups.as_slice(), &[][..]),
+            Self::Kept(names) => (&[][..], names.as_slice()),
+        };
+        groups.iter().flat_map(|it| &it.clusters).chain(kept)
     }
 }

@@ -1,10 +1,11 @@
 //! Placements as a [`World`]: the placements that a change concerns, and the work on each.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use berth_api::Now;
-use berth_api::plan::Plan;
+use berth_api::plan::{Plan, Target};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{
     Lane, Meta, ROUNDS, Sight, Source, Wakes, Work, World, WriteOutcome, failed, never_settled, now,
@@ -12,10 +13,13 @@ use berth_reconcile::{
 use jiff::Timestamp;
 
 use crate::decide::{Due, NAME, Step};
+use crate::doubt::Removal;
 use crate::kinds::{Fact, Kind};
 use crate::metrics::Metrics;
-use crate::view::{Key, View};
+use crate::told::{Pending, Written, regarding};
+use crate::view::{Circumstances, Key, View};
 use crate::wanted::Wanted;
+use crate::whole::WholeClusters;
 
 /// Placements whose decisions are written at the same time.
 const AT_ONCE: usize = 16;
@@ -23,30 +27,55 @@ const AT_ONCE: usize = 16;
 /// The longest time until a placement with a timer is evaluated again: the clock may be set in the meantime.
 const LONGEST_TIMER: Duration = Duration::from_secs(3600);
 
+/// An evaluation that takes longer is costly: the placement rests after it.
+const COSTLY: Duration = Duration::from_millis(10);
+
+/// How many times as long as its evaluation took, a placement rests after a costly one: then it takes less than a tenth of a processor,
+/// however often clusters change.
+const REST: u32 = 10;
+
 /// The view of the hub, with settings and metrics.
 pub(crate) struct Placements {
     view: View,
+    whole: WholeClusters,
     metrics: Metrics,
 }
 
 // === impl Placements ===
 
 impl Placements {
-    pub(crate) fn new(metrics: Metrics) -> Self {
+    /// `whole`: whether the table of kinds keeps whole ManagedClusters.
+    pub(crate) fn new(metrics: Metrics, whole: WholeClusters) -> Self {
         Self {
             view: View::default(),
+            whole,
             metrics,
         }
     }
 
-    /// Evaluates a placement, and counts the wanted decisions for others from now on.
-    fn evaluate(&mut self, key: &Key, now: Timestamp) -> Option<Wanted> {
+    /// Follows up a change of the view: wakes placements, and begins or ends to keep whole ManagedClusters.
+    fn changed(&mut self, wakes: &mut Wakes<Self>) {
+        wakes.extend(self.view.wakes());
+        let is_needed = self.view.needs_objects();
+        if !self.whole.need(is_needed) {
+            return;
+        }
+        if is_needed {
+            wakes.list_anew(Kind::Cluster);
+        } else {
+            self.view.drop_objects();
+        }
+    }
+
+    /// Evaluates a placement, and counts the wanted decisions for others from now on. `None` if there is nothing to write.
+    fn evaluate(&mut self, key: &Key, now: Timestamp) -> Option<Arc<Wanted>> {
         let view = &mut self.view;
-        let wanted = self.metrics.timed(|| view.evaluate(key, now));
+        let wanted = self.metrics.timed(|| view.evaluate_kept(key, now));
         self.metrics
-            .evaluated(key, view.placement(key), wanted.as_ref());
+            .evaluated(key, view.placement(key), wanted.as_deref());
+        let wanted = wanted.filter(|it| !it.is_unread);
         if let Some(wanted) = &wanted {
-            view.writes(key, wanted.names());
+            view.writes(key, &wanted.clusters);
         }
         wanted
     }
@@ -75,11 +104,20 @@ impl World for Placements {
 
     const LANES: &'static [Lane] = &[Lane::new(NAME, AT_ONCE)];
 
+    /// Placements of one namespace do not delay those of another.
+    fn group(key: &Key) -> &str {
+        &key.namespace
+    }
+
     fn apply(&mut self, _: Kind, it: &Meta, fact: Fact, sight: Sight, wakes: &mut Wakes<Self>) {
-        let is_own = sight.source == Source::Write;
+        let circumstances = Circumstances {
+            is_own: sight.source == Source::Write,
+            is_listing: sight.is_listing,
+            now: sight.now.wall,
+        };
         let place = (&*it.namespace, &*it.name);
-        self.view.apply(place, fact, is_own, sight.now.wall);
-        wakes.extend(self.view.wakes());
+        self.view.apply(place, fact, circumstances);
+        self.changed(wakes);
     }
 
     fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wakes<Self>) {
@@ -87,7 +125,14 @@ impl World for Placements {
         if kind == Kind::Placement {
             self.metrics.gone(&Key::new(namespace, name));
         }
-        wakes.extend(self.view.wakes());
+        self.changed(wakes);
+    }
+
+    fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wakes<Self>) {
+        if kind == Kind::Cluster {
+            self.view.wake_readers_of_objects();
+            self.changed(wakes);
+        }
     }
 
     fn all(&self) -> Vec<Key> {
@@ -96,6 +141,7 @@ impl World for Placements {
 
     fn decide(&self, key: &Key, now: Now) -> Plan {
         let wanted = self.view.evaluate(key, now.wall);
+        let wanted = wanted.filter(|it| !it.is_unread);
         let plan = wanted.map(|wanted| self.plan(key, &wanted, Step::Next, now.wall));
         plan.unwrap_or_default()
     }
@@ -104,25 +150,48 @@ impl World for Placements {
     /// meantime, do not change the result.
     async fn work(on: &Work<Self>, key: &Key) -> Done {
         let begun = now();
-        let wanted = on.change(|world, _| world.evaluate(key, begun.wall));
+        let (wanted, took) = on.change(|world, _| {
+            let begun_at = Instant::now();
+            let wanted = world.evaluate(key, begun.wall);
+            (wanted, begun_at.elapsed())
+        });
         let Some(wanted) = wanted else {
             return Done::Settled {
                 again: None,
                 pause: None,
             };
         };
-        let done = carry_out(on, key, &wanted, begun).await;
+        let mut written = Written::default();
+        let writing = Instant::now();
+        let done = carry_out(on, key, &wanted, begun, &mut written).await;
+        on.world().metrics.bound(writing.elapsed());
+        tell(on, key, &written);
         on.change(|world, _| world.view.written(key));
-        done
+        match done {
+            Done::Settled { again, .. } if took >= COSTLY => Done::Rests {
+                again,
+                until: begun.instant + took.saturating_mul(REST),
+            },
+            done => done,
+        }
     }
 }
 
-async fn carry_out(on: &Work<Placements>, key: &Key, wanted: &Wanted, begun: Now) -> Done {
+async fn carry_out(
+    on: &Work<Placements>,
+    key: &Key,
+    wanted: &Wanted,
+    begun: Now,
+    written: &mut Written,
+) -> Done {
+    read_again(on, key).await;
     for _ in 0..ROUNDS {
         let plan = on.world().plan(key, wanted, Step::Next, now().wall);
-        match on.carry_out(plan.writes).await {
+        match write(on, key, plan, written).await {
             WriteOutcome::Nothing => {
-                let again = wanted.next.map(|next| {
+                let doubts = on.world().view.doubtful(key, now().wall);
+                let next = doubts.into_iter().map(|(_, until)| until);
+                let again = next.chain(wanted.next).min().map(|next| {
                     let wait = next.duration_since(begun.wall);
                     let wait = Duration::try_from(wait).unwrap_or_default();
                     begun.instant + wait.min(LONGEST_TIMER)
@@ -134,10 +203,71 @@ async fn carry_out(on: &Work<Placements>, key: &Key, wanted: &Wanted, begun: Now
                 let lasting = failures.iter().find(|(failure, _)| !failure.is_transient());
                 let why = lasting.map(|(failure, _)| &*failure.message);
                 let plan = on.world().plan(key, wanted, Step::Failed(why), now().wall);
-                on.carry_out(plan.writes).await;
+                write(on, key, plan, written).await;
                 return failed(&failures);
             }
         }
     }
     never_settled(key)
+}
+
+/// Carries out writes, and notes those that succeeded, and which of those that remove clusters may still be carried out after they failed.
+async fn write(
+    on: &Work<Placements>,
+    key: &Key,
+    plan: Plan,
+    written: &mut Written,
+) -> WriteOutcome {
+    let removals: Vec<_> = plan.writes.iter().filter_map(Removal::of).collect();
+    let pending = plan.writes.iter().filter_map(Pending::of).collect();
+    let outcome = on.carry_out(plan.writes).await;
+    let failures = match &outcome {
+        WriteOutcome::Failed(failures) => failures.as_slice(),
+        WriteOutcome::Nothing | WriteOutcome::Written => &[],
+    };
+    written.add(pending, failures);
+    if let WriteOutcome::Failed(failures) = &outcome {
+        let failures = || failures.iter().map(|(failure, _)| failure);
+        let uncertain = removals.iter().filter(|it| it.is_uncertain(failures()));
+        on.change(|world, _| {
+            for it in uncertain {
+                world.view.doubt(&key.namespace, it, now().wall);
+            }
+        });
+    }
+    outcome
+}
+
+/// Sends the Events about what was written.
+fn tell(on: &Work<Placements>, key: &Key, written: &Written) {
+    let events = written.events();
+    if events.is_empty() {
+        return;
+    }
+    let regarding = on.world().view.placement(key).map(regarding);
+    for event in &events {
+        if let Some(regarding) = &regarding {
+            on.tell(0, event, regarding);
+        }
+    }
+}
+
+/// Reads the PlacementDecisions again that a write with an unknown outcome may have changed. The watch may be as late as the write.
+async fn read_again(on: &Work<Placements>, key: &Key) {
+    let doubtful = on.world().view.doubtful(key, now().wall);
+    for (name, _) in doubtful {
+        let target = Target {
+            resource: Kind::Decision.resource(),
+            namespace: Some(key.namespace.to_string()),
+            name,
+        };
+        match on.writer(0).read(&target).await {
+            Ok((object, _)) => on.observed(Kind::Decision, &object),
+            Err(refusal) if refusal.is_absent => {
+                on.gone(Kind::Decision, &key.namespace, &target.name);
+            }
+            // The doubt stays.
+            Err(_) => {}
+        }
+    }
 }

@@ -16,7 +16,7 @@ pub struct NotInCel {
 }
 
 /// What no policy covers.
-pub const NOT_IN_CEL: [NotInCel; 5] = [
+pub const NOT_IN_CEL: [NotInCel; 9] = [
     NotInCel {
         what: "acceptance while the cluster's namespace is terminating",
         reason: Some(Reason::NamespaceTerminating),
@@ -45,6 +45,30 @@ pub const NOT_IN_CEL: [NotInCel; 5] = [
         what: "the warning that a ManagedClusterSet does not exist",
         reason: None,
         why: "a policy cannot ask if an object exists",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "Placements that the placement controller reports as misconfigured",
+        reason: Some(Reason::Misconfigured),
+        why: "CEL cannot parse CEL expressions and selectors; the controller keeps the decisions of such a placement, and OCM's removes them",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "names of Placements with more than 63 characters",
+        reason: Some(Reason::PlacementName),
+        why: "no policy guards Placements; such a placement gets no decisions",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "names of decision groups and of add-on scores in Placements",
+        reason: Some(Reason::PlacementField),
+        why: "no policy guards Placements; the group gets no decisions, and the score counts as zero",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "long lists and warnings of Placements",
+        reason: None,
+        why: "no policy guards Placements",
         in_webhook: false,
     },
 ];
@@ -99,7 +123,11 @@ mod tests {
             Reason::Bind => " is not allowed to bind cluster set ",
             Reason::ClusterNamespace => " belongs to the accepted ManagedCluster ",
             Reason::ForeignRequest => " cannot file a request for ManagedCluster ",
-            Reason::NamespaceTerminating | Reason::BindingsHeld => return None,
+            Reason::NamespaceTerminating
+            | Reason::BindingsHeld
+            | Reason::PlacementName
+            | Reason::Misconfigured
+            | Reason::PlacementField => return None,
         })
     }
 

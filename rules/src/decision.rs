@@ -105,6 +105,12 @@ pub enum Reason {
     ClusterNamespace,
     /// An agent labels a certificate request for another cluster.
     ForeignRequest,
+    /// The name of a Placement does not fit a label.
+    PlacementName,
+    /// The placement controller would report the Placement as misconfigured.
+    Misconfigured,
+    /// Another field of a Placement cannot have its effect, or cannot be read.
+    PlacementField,
 }
 
 /// Audit annotations of a decision, as the API server writes them to its audit log (it puts the webhook's name before
@@ -223,7 +229,7 @@ impl Fault {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 22] = [
         Self::ClusterName,
         Self::ReservedName,
         Self::ClientConfigUrl,
@@ -243,6 +249,9 @@ impl Reason {
         Self::Bind,
         Self::ClusterNamespace,
         Self::ForeignRequest,
+        Self::PlacementName,
+        Self::Misconfigured,
+        Self::PlacementField,
     ];
 
     /// Returns the value of metric labels, log fields and audit annotations.
@@ -267,6 +276,9 @@ impl Reason {
             Self::Bind => "bind",
             Self::ClusterNamespace => "cluster-namespace",
             Self::ForeignRequest => "foreign-request",
+            Self::PlacementName => "placement-name",
+            Self::Misconfigured => "misconfigured",
+            Self::PlacementField => "placement-field",
         }
     }
 }

@@ -8,7 +8,9 @@
 //! counted ([`List`]). Errors do not quote long text.
 
 mod collection;
+mod counted;
 mod list;
+mod placement;
 mod selector;
 mod shape;
 mod taint;
@@ -21,6 +23,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess};
 pub use collection::{Entries, Items, Map, Sequence};
 pub use list::LONGEST_LIST;
 pub use list::{Compared, List};
+pub use placement::{LONGEST_EXPRESSIONS, Placement};
 pub use selector::MOST_VALUES;
 pub use selector::SelectorSize;
 pub use shape::{FromObject, boolean, required};

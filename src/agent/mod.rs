@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::args::Args;
 use self::args::Command;
-use crate::leading::Led;
+use crate::leading::HealthPort;
 use crate::signals;
 
 /// Runs until a signal, or until another replica takes over; or runs the command.
@@ -53,15 +53,10 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let metrics = Metrics::new(&registry)?;
     let standing = Standing::new();
     let counts = Counts::new(&registry, &standing)?;
-    let led = Led::new(
-        clusters.management.clone(),
-        args.listen,
-        tls,
-        settings.election.clone(),
-        WhenLost::End,
-        &registry,
-    );
-    let led = led.await?.with_check({
+    let management = clusters.management.clone();
+    let mut port = HealthPort::open(management, args.listen, tls, &registry).await?;
+    let led = port.component("agent", settings.election.clone(), WhenLost::End);
+    let port = port.with_check({
         let standing = standing.clone();
         // The agent works while it waits for a person: that is in the text, and fails nothing.
         move || {
@@ -71,21 +66,24 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         }
     });
     tracing::info!(
-        agent = %led.address()?,
+        agent = %port.address()?,
         version = env!("CARGO_PKG_VERSION"),
         "serving",
     );
     let stop = CancellationToken::new();
     let second_signal = signals::second_signal(stop.clone())?;
-    let agent = led.run(stop.clone(), |term, leading, stop| {
-        let (settings, clusters) = (&settings.agent, &clusters);
-        let (metrics, counts, standing) = (metrics.clone(), counts.clone(), &standing);
-        async move {
-            leading.leads(Vec::new);
-            tracing::info!(namespace = settings.namespace, "the agent begins");
-            let ended = berth_agent::run(settings, clusters, term, metrics, counts, standing, stop);
-            Ok(ended.await?)
-        }
+    let agent = port.serve(&stop, |stop| {
+        led.run(stop, |term, leading, stop| {
+            let (settings, clusters) = (&settings.agent, &clusters);
+            let (metrics, counts, standing) = (metrics.clone(), counts.clone(), &standing);
+            async move {
+                leading.leads(Vec::new);
+                tracing::info!(namespace = settings.namespace, "the agent begins");
+                let ended =
+                    berth_agent::run(settings, clusters, term, metrics, counts, standing, stop);
+                Ok(ended.await?)
+            }
+        })
     });
     let ended = tokio::select! {
         ended = async {

@@ -2,27 +2,13 @@
 
 use anyhow::bail;
 use berth_api::reserved::ReservedPrefixes;
-use berth_lease::LeaseParams;
-use berth_lifecycle::engine::Limit;
 use berth_lifecycle_core::config::{Config, Gates};
 
 use super::lists;
-use crate::common::{ignored_flags, pod_name, pod_uid};
-use crate::hub_component::{HubTimes, LimitArgs, NamespaceArgs, Rate};
-use crate::leading::ElectionArgs;
-use crate::ports::Address;
-
-/// The Lease of OCM's controller, so that OCM's controllers and ours exclude each other.
-const LEASE: &str = "registration-controller-lock";
+use crate::common::ignored_flags;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct LifecycleArgs {
-    /// Address of /healthz, /readyz and /metrics of the controller, over TLS; the port may be 'auto' for any free port.
-    /// The certificate comes from /var/run/secrets/serving-cert, or else it is self-signed
-    #[arg(long, value_name = "IP:PORT", default_value = ":8443")]
-    listen: Address,
-    #[command(flatten)]
-    namespace: NamespaceArgs,
     /// Users whose CSRs are approved automatically, and whose clusters are accepted automatically (repeatable); requires the
     /// feature gate ManagedClusterAutoApproval. Excluded are clusters that an admin denied, clusters whose namespace exists
     /// without their label, and clusters in another set than default. Clusters that have joined also require the feature
@@ -42,10 +28,6 @@ pub(crate) struct LifecycleArgs {
     /// Registration drivers; only csr is supported
     #[arg(long, value_name = "DRIVERS", default_value = "csr")]
     enabled_registration_drivers: Vec<String>,
-    #[command(flatten)]
-    election: ElectionArgs<HubTimes>,
-    #[command(flatten)]
-    limit: LimitArgs,
     #[command(flatten)]
     ignored: NoMeaning,
 }
@@ -86,13 +68,7 @@ struct NoMeaning {
 /// The settings that the flags define.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(super) listen: Address,
-    pub(super) config: Config,
-    /// The name of this process, for Events.
-    pub(super) instance: String,
-    /// None: no leader election.
-    pub(super) election: Option<LeaseParams>,
-    limit: Option<Rate>,
+    pub(crate) config: Config,
     /// Warnings for the log.
     pub(crate) warnings: Vec<String>,
 }
@@ -100,24 +76,22 @@ pub(crate) struct Settings {
 // === impl LifecycleArgs ===
 
 impl LifecycleArgs {
-    /// Returns the settings of this process.
+    /// Returns the settings of the lifecycle on a hub with its components in `namespace`.
     ///
     /// # Errors
     /// A flag has an invalid value; the message names it.
     pub(crate) fn settings(
         &self,
+        namespace: &str,
         gates: Gates,
         reserved_prefixes: ReservedPrefixes,
     ) -> anyhow::Result<Settings> {
-        let identity = berth_lease::identity(pod_uid().as_deref());
         let mut warnings = self.ignored.warnings();
         for driver in lists::entries(&self.enabled_registration_drivers) {
             if driver != "csr" {
                 bail!("--enabled-registration-drivers: {driver:?} is not supported; only csr is");
             }
         }
-        let namespace = self.namespace.name()?;
-        let limit = self.limit.rate(&mut warnings)?;
         let users = [
             &self.auto_approved_csr_users,
             &self.cluster_auto_approval_users,
@@ -143,34 +117,16 @@ impl LifecycleArgs {
             );
         }
         Ok(Settings {
-            listen: self.listen,
-            election: self.election.params(&namespace, LEASE, &identity)?,
-            instance: pod_name().unwrap_or_else(|| identity.name().to_owned()),
             config: Config {
-                namespace,
+                namespace: namespace.to_owned(),
                 reserved_prefixes,
                 labels: lists::labels(&self.labels)?,
                 gates,
                 auto_approved_users: users,
                 gc_resources: lists::gc_resources(self.gc_resource_list.as_deref())?,
             },
-            limit,
             warnings,
         })
-    }
-}
-
-// === impl Settings ===
-
-impl Settings {
-    /// Returns the namespace of the hub's components.
-    pub(crate) fn namespace(&self) -> &str {
-        &self.config.namespace
-    }
-
-    /// Creates the limit on requests, if one is set.
-    pub(super) fn limit(&self) -> Option<Limit> {
-        self.limit.and_then(Rate::limit)
     }
 }
 

@@ -1,23 +1,23 @@
 //! Runs the lifecycle: the reconcilers, while this process leads. Beside it, every replica watches the hub's policies.
 
-use std::net::SocketAddr;
+use std::sync::Arc;
 
-use berth_certs::options::TlsOptions;
 use berth_hub::HubApi;
-use berth_lease::WhenLost;
 use berth_lifecycle::engine::{Engine, Metrics};
+use berth_lifecycle_core::config::Config;
 use berth_policies_follower::Follower;
 use prometheus::Registry;
 use tokio_util::sync::CancellationToken;
 
-use super::args::Settings;
+use crate::hub_component::HubComponent;
 use crate::leading::Led;
 
 /// The lifecycle, ready to run. Everything that can fail at the start is done.
-pub(crate) struct Lifecycle {
+pub(super) struct Lifecycle {
     led: Led,
     api: HubApi,
-    settings: Settings,
+    hub: Arc<HubComponent>,
+    config: Config,
     metrics: Metrics,
     policies: Follower,
 }
@@ -25,70 +25,60 @@ pub(crate) struct Lifecycle {
 // === impl Lifecycle ===
 
 impl Lifecycle {
-    /// Opens the port, and prepares metrics and TLS.
+    /// The Lease of OCM's controller, so that OCM's controllers and ours exclude each other.
+    pub(super) const LEASE: &str = "registration-controller-lock";
+
+    /// Prepares the lifecycle, and its metrics beside those that all controllers of the process share.
     ///
     /// # Errors
-    /// A port cannot be opened, or no certificate can be loaded; the message names the flag.
-    pub(crate) async fn new(
-        settings: Settings,
-        tls: TlsOptions,
-        registry: &Registry,
+    /// The registry already has its metrics.
+    pub(super) fn new(
+        led: Led,
         api: HubApi,
-        when_lost: WhenLost,
+        hub: Arc<HubComponent>,
+        config: Config,
+        registry: &Registry,
+        common: berth_reconcile::Metrics,
     ) -> anyhow::Result<Self> {
-        let metrics = Metrics::new(registry)?;
-        let policies = Follower::new(api.clone(), registry);
-        let election = settings.election.clone();
-        let led = Led::new(
-            api.clone(),
-            settings.listen,
-            tls,
-            election,
-            when_lost,
-            registry,
-        );
         Ok(Self {
-            led: led.await?,
+            led,
+            metrics: Metrics::beside(registry, common)?,
+            policies: Follower::new(api.clone(), registry),
             api,
-            settings,
-            metrics,
-            policies,
+            hub,
+            config,
         })
     }
 
-    /// Returns the address of health and metrics.
-    pub(crate) fn address(&self) -> anyhow::Result<SocketAddr> {
-        self.led.address()
-    }
-
-    /// Runs until `stop` is cancelled, or until the Lease is lost with [`WhenLost::End`].
+    /// Runs until `stop` is cancelled, or until the Lease is lost for good.
     ///
     /// When it returns, no write is in flight, and the Lease is released or has expired.
     ///
     /// # Errors
     /// A task that should run forever ended.
-    pub(crate) async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+    pub(super) async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let Self {
             led,
             api,
-            settings,
+            hub,
+            config,
             metrics,
             policies,
         } = self;
         let led = led.run(stop, |term, standing, stop| {
             let engine = Engine::new(
                 api.clone(),
-                settings.config.clone(),
+                config.clone(),
                 term,
-                settings.limit(),
-                &settings.instance,
+                hub.limit(),
+                &hub.instance,
                 metrics.clone(),
             );
             let progress = engine.progress();
-            let namespace = &settings.config.namespace;
+            let namespace = &config.namespace;
             async move {
                 standing.leads(move || progress.unprimed());
-                tracing::info!(namespace, "reconciling");
+                tracing::info!(namespace, controller = "registration", "reconciling");
                 Ok(engine.run(stop).await?)
             }
         });

@@ -1,23 +1,28 @@
-//! `berth controller`: the lifecycle, with the name and the flags of OCM's registration controller.
+//! `berth controller`: the controllers of the hub, with the name and the flags of OCM's registration controller.
 
 mod args;
+mod components;
 mod lifecycle;
 mod lists;
 #[cfg(test)]
 mod tests;
 
 use berth_certs_keeper::certificate_metrics;
+use futures::FutureExt;
 use prometheus::Registry;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use args::LifecycleArgs;
 pub(crate) use berth_lease::WhenLost;
-pub(crate) use lifecycle::Lifecycle;
+pub(crate) use components::{Components, Selection, SelectionArgs};
 
 use crate::certificates::{KeeperArgs, OnHub, SecretArgs};
 use crate::common::CommonArgs;
 use crate::feature_gates::{self, Of};
+use crate::hub_component::HubComponentArgs;
+use crate::leading::together;
+use crate::placement::PlacementArgs;
 use crate::signals;
 
 const EXAMPLES: &str = "\
@@ -28,28 +33,39 @@ Examples:
   # In a pod, beside gates that run with --certificate-source=secret
   berth controller --keep-certificates
 
+  # Without placements, for example on a hub where OCM's placement controller stays
+  berth controller --controllers=*,-placement
+
   # Outside of the hub's cluster
   berth controller --kubeconfig ~/.kube/hub --listen 127.0.0.1:8443
 
-Of several replicas one is active: the holder of the Lease registration-controller-lock. OCM's controller uses the same Lease.
+Of several replicas one is active for each controller: the holder of the Lease registration-controller-lock, and that of placement-lock.
+OCM's controllers use the same Leases. Started under the name registration, it runs the controller registration only.
 
-Signals: the first SIGTERM or SIGINT releases the Lease and stops the process; the second one stops it immediately.
-After the loss of the Lease, it exits with code 0.";
+Signals: the first SIGTERM or SIGINT releases the Leases and stops the process; the second one stops it immediately.
+After the loss of a Lease, it exits with code 0.";
 
-/// Run the controller of clusters, sets and bindings
+/// Run the controllers of the hub
 ///
-/// Does the work of OCM's registration controller: sets up accepted clusters, approves certificates of their agents, checks their heartbeats, maintains sets and bindings, and cleans up after deleted clusters.
+/// Does the work of OCM's registration controller: sets up accepted clusters, approves certificates of their agents, checks their heartbeats, maintains sets and bindings, and cleans up after deleted clusters. Does the work of OCM's placement controller, too: selects clusters for each Placement.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     common: CommonArgs,
-    /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), ManagedClusterAutoApproval (off),
-    /// ManagedClusterAutoRebootstrap (off), ResourceCleanup (on)
+    /// Feature gates, as Gate=true,Gate=false: ClusterProfile (off), DefaultClusterSet (on), ManagedClusterAutoApproval (off),
+    /// ManagedClusterAutoRebootstrap (off), PlacementPreferNoSelect (off), PlacementSortBy (off), PlacementSpreadPolicy (off),
+    /// ResourceCleanup (on)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]
+    selection: SelectionArgs,
+    #[command(flatten)]
+    component: HubComponentArgs,
+    #[command(flatten)]
     lifecycle: LifecycleArgs,
+    #[command(flatten)]
+    placement: PlacementArgs,
     /// Manage the gate's certificates: create and renew them in the Secret, and publish their authority in the registrations
     #[arg(long)]
     keep_certificates: bool,
@@ -68,14 +84,24 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 async fn work(args: &Args) -> anyhow::Result<()> {
     let gates = feature_gates::parse(&args.feature_gates, Of::Controller)?;
     let (tls, tls_warnings) = args.common.tls()?;
-    let settings = args
-        .lifecycle
-        .settings(gates.lifecycle, args.common.reserved.prefixes())?;
-    let common = args.common.warnings();
-    for warnings in [&gates.warnings, &tls_warnings, &common, &settings.warnings] {
-        for warning in warnings {
-            tracing::warn!("{warning}");
-        }
+    let component = args.component.settings()?;
+    let lifecycle = args.lifecycle.settings(
+        &component.namespace,
+        gates.lifecycle,
+        args.common.reserved.prefixes(),
+    )?;
+    let selection = args.selection.select(Selection {
+        registration: Some(lifecycle.config),
+        placement: Some(args.placement.settings(gates.placement)),
+    })?;
+    let warnings = [
+        gates.warnings,
+        tls_warnings,
+        args.common.warnings(),
+        lifecycle.warnings,
+    ];
+    for warning in warnings.iter().flatten().chain(&component.warnings) {
+        tracing::warn!("{warning}");
     }
     let registry = Registry::new();
     let api = args.common.hub().await?;
@@ -83,41 +109,31 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let kept = if args.keep_certificates {
         let hub = OnHub {
             api: api.clone(),
-            namespace: settings.namespace().to_owned(),
+            namespace: component.namespace.clone(),
         };
         let observer = certificate_metrics(&registry);
         Some(args.keeper.keep(&args.secret, hub, observer)?)
     } else {
         None
     };
-    let lifecycle = Lifecycle::new(settings, tls, &registry, api, WhenLost::End).await?;
+    let controllers = Components::new(selection, component, tls, &registry, api, WhenLost::End);
+    let controllers = controllers.await?;
     tracing::info!(
-        controller = %lifecycle.address()?,
+        controller = %controllers.address()?,
         version = env!("CARGO_PKG_VERSION"),
         "serving",
     );
     let stop = CancellationToken::new();
     let second_signal = signals::second_signal(stop.clone())?;
-    // If one of the two ends, the other one is stopped. Each has its own Lease: the certificates are managed even while OCM's
-    // controller holds the other Lease.
-    let lifecycle = async {
-        let ended = lifecycle.run(stop.clone()).await;
-        stop.cancel();
-        ended
-    };
-    let kept = async {
-        let Some(kept) = kept else { return Ok(()) };
-        let ended = kept.run(stop.clone()).await;
-        stop.cancel();
-        ended
-    };
-    let both = async {
-        let (lifecycle, kept) = tokio::join!(lifecycle, kept);
-        lifecycle?;
-        Ok(kept?)
-    };
+    // Each has its own Lease: the certificates are managed even while OCM's controllers hold the others.
+    let kept = kept.map(|kept| {
+        let ended = kept.run(stop.clone());
+        async { Ok(ended.await?) }.boxed()
+    });
+    let parts = [controllers.run(stop.clone()).boxed()];
+    let parts = parts.into_iter().chain(kept);
     let ended = tokio::select! {
-        ended = both => ended,
+        ended = together(&stop, parts) => ended,
         () = second_signal => anyhow::bail!("second signal: stopped immediately, without releasing the Lease"),
     };
     if ended.is_ok() {

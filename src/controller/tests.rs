@@ -3,9 +3,10 @@ use std::time::Duration;
 use berth_lifecycle_core::config::Gates;
 use clap::Parser;
 
-use super::Args;
 use super::args::Settings;
+use super::{Args, Selection};
 use crate::feature_gates::{self, Of};
+use crate::hub_component::HubComponent;
 
 /// The command as it is in [`crate::cli`].
 #[derive(Debug, Parser)]
@@ -14,24 +15,87 @@ struct Command {
     args: Args,
 }
 
-fn settings(flags: &[&str]) -> Result<Settings, String> {
+fn args(flags: &[&str]) -> Result<Args, String> {
     let words = ["controller"].iter().chain(flags);
     let command = Command::try_parse_from(words).map_err(|error| error.to_string())?;
-    let gates = feature_gates::parse(&command.args.feature_gates, Of::Controller)
+    Ok(command.args)
+}
+
+fn component(flags: &[&str]) -> Result<HubComponent, String> {
+    let component = args(flags)?.component;
+    component.settings().map_err(|error| format!("{error:#}"))
+}
+
+fn settings(flags: &[&str]) -> Result<Settings, String> {
+    let namespace = component(flags)?.namespace;
+    let args = args(flags)?;
+    let gates = feature_gates::parse(&args.feature_gates, Of::Controller)
         .map_err(|error| error.to_string())?;
-    let lifecycle = &command.args.lifecycle;
-    lifecycle
-        .settings(gates.lifecycle, command.args.common.reserved.prefixes())
-        .map_err(|error| format!("{error:#}"))
+    let reserved = args.common.reserved.prefixes();
+    let settings = args
+        .lifecycle
+        .settings(&namespace, gates.lifecycle, reserved);
+    settings.map_err(|error| format!("{error:#}"))
 }
 
 fn election(flags: &[&str]) -> Result<[Duration; 3], String> {
-    let lease = settings(flags)?.election.unwrap();
+    let lease = component(flags)?.election("lock").unwrap();
     Ok([
         lease.lease_duration,
         lease.renew_deadline,
         lease.retry_period,
     ])
+}
+
+/// The controllers that run.
+fn selected(flags: &[&str]) -> Result<(bool, bool), String> {
+    let all = Selection {
+        registration: Some(settings(&[])?.config),
+        placement: Some(args(&[])?.placement.settings(Default::default())),
+    };
+    let selection = args(flags)?.selection.select(all);
+    let selection = selection.map_err(|error| error.to_string())?;
+    Ok((
+        selection.registration.is_some(),
+        selection.placement.is_some(),
+    ))
+}
+
+#[test]
+fn all_controllers_run_except_those_that_the_flag_leaves_out() {
+    let (both, registration, placement) = ((true, true), (true, false), (false, true));
+    for (value, expected) in [
+        ("*", both),
+        ("*,-placement", registration),
+        ("-placement,*", registration),
+        ("*, -registration", placement),
+        ("registration", registration),
+        ("placement,registration", both),
+    ] {
+        let flag = format!("--controllers={value}");
+        assert_eq!(selected(&[&flag]), Ok(expected), "{value}");
+    }
+    assert_eq!(selected(&[]), Ok(both));
+    assert_eq!(
+        selected(&["--controllers", "-registration,*"]),
+        Ok(placement)
+    );
+    let twice = ["--controllers=placement", "--controllers=registration"];
+    assert_eq!(selected(&twice), Ok(registration));
+    for (value, error) in [
+        (
+            "work",
+            "--controllers: \"work\" is not a controller; the controllers are registration and placement",
+        ),
+        (
+            "-placement",
+            "--controllers: \"-placement\" selects no controller;",
+        ),
+        ("", "--controllers: \"\" selects no controller;"),
+    ] {
+        let refused = selected(&[&format!("--controllers={value}")]).unwrap_err();
+        assert!(refused.starts_with(error), "{refused}");
+    }
 }
 
 #[test]
@@ -41,9 +105,12 @@ fn without_flags_it_is_ocms_controller_with_kubernetes_own_timings() {
     assert_eq!(settings.config.gates, Gates::default());
     assert!(settings.config.auto_approved_users.is_empty());
     assert_eq!(settings.config.gc_resources.len(), 2);
-    assert!(settings.limit().is_none());
     assert!(settings.warnings.is_empty());
-    let lease = settings.election.as_ref().unwrap();
+    let component = component(&[]).unwrap();
+    assert!(component.limit().is_none() && component.warnings.is_empty());
+    let lease = component
+        .election(super::lifecycle::Lifecycle::LEASE)
+        .unwrap();
     assert_eq!(lease.namespace, "open-cluster-management-hub");
     assert_eq!(lease.name, "registration-controller-lock");
     assert_eq!(election(&[]).unwrap(), [15, 10, 2].map(Duration::from_secs));
@@ -165,14 +232,14 @@ fn the_election_can_be_switched_off_as_a_flag_of_go() {
         ("--disable-leader-election=true", false),
         ("--disable-leader-election=false", true),
     ] {
-        let settings = settings(&[flag]).unwrap();
-        assert_eq!(settings.election.is_some(), on, "{flag}");
+        let component = component(&[flag]).unwrap();
+        assert_eq!(component.election("lock").is_some(), on, "{flag}");
     }
 }
 
 #[test]
 fn requests_are_limited_only_if_somebody_says_so() {
-    let limited = |flags: &[&str]| settings(flags).map(|settings| settings.limit().is_some());
+    let limited = |flags: &[&str]| component(flags).map(|it| it.limit().is_some());
     assert_eq!(
         limited(&["--kube-api-qps=50", "--kube-api-burst=100"]),
         Ok(true)
@@ -181,7 +248,7 @@ fn requests_are_limited_only_if_somebody_says_so() {
     for none in ["0", "-1"] {
         assert_eq!(limited(&["--kube-api-qps", none]), Ok(false));
     }
-    let alone = settings(&["--kube-api-burst=5"]).unwrap();
+    let alone = component(&["--kube-api-burst=5"]).unwrap();
     assert!(alone.limit().is_none());
     assert_eq!(
         alone.warnings,

@@ -1,4 +1,4 @@
-//! Health, readiness and metrics of a component, under the paths of OCM's components. Every client may read health, since the
+//! Health, readiness and metrics of components, under the paths of OCM's components. Every client may read health, since the
 //! kubelet has no token; metrics require a permission on the hub.
 //!
 //! The port is served on a thread of its own, so health answers however busy the reconcilers are. Requests to the hub, and waits
@@ -29,7 +29,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::scrapers::{Scrapers, Verdict};
-use super::standing::Standing;
+use super::standing::{self, Standing};
 
 /// The folder that OpenShift, and OCM's operator, mount a serving certificate in.
 const SERVING_CERT: &str = "/var/run/secrets/serving-cert";
@@ -62,8 +62,13 @@ pub(super) fn limits() -> Limits {
     }
 }
 
-/// A readiness check of a component's own.
-pub(super) type MoreChecks = Arc<dyn Fn() -> Check + Send + Sync>;
+/// What readiness depends on.
+#[derive(Clone, Default)]
+pub(super) struct Reported {
+    pub(super) standings: Vec<Arc<Standing>>,
+    /// A check of the process.
+    pub(super) more: Option<Arc<dyn Fn() -> Check + Send + Sync>>,
+}
 
 /// The registry of the metrics, and the check of their readers.
 #[derive(Clone)]
@@ -74,20 +79,12 @@ struct Metrics {
     main: Handle,
 }
 
-/// Returns the routes. Must be called on the runtime of the connections to the hub. `more`: a check of the component's own.
-pub(super) fn router(
-    standing: Arc<Standing>,
-    more: Option<MoreChecks>,
-    registry: Registry,
-    scrapers: Scrapers,
-) -> Router {
+/// Returns the routes. Must be called on the runtime of the connections to the hub.
+pub(super) fn router(reported: Reported, registry: Registry, scrapers: Scrapers) -> Router {
     let checks = move || {
-        let (standing, more) = (Arc::clone(&standing), more.clone());
+        let reported = reported.clone();
         // The reconcilers may hold the lock.
-        let checks = spawn_blocking(move || {
-            let more = more.map(|check| check());
-            standing.checks().into_iter().chain(more).collect()
-        });
+        let checks = spawn_blocking(move || reported.checks());
         async move {
             let unfinished = |error| vec![("standing", Err(format!("{error}")))];
             checks.await.unwrap_or_else(unfinished)
@@ -103,6 +100,18 @@ pub(super) fn router(
             .route("/metrics", get(exposed))
             .with_state(metrics),
     )
+}
+
+// === impl Reported ===
+
+impl Reported {
+    fn checks(&self) -> Vec<Check> {
+        let more = self.more.as_ref().map(|check| check());
+        standing::checks(&self.standings)
+            .into_iter()
+            .chain(more)
+            .collect()
+    }
 }
 
 async fn exposed(State(metrics): State<Metrics>, headers: HeaderMap) -> Response {

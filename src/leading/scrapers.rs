@@ -4,23 +4,19 @@
 //! # Guarantees
 //! - Fail closed: without an answer of the hub, no client may read.
 //! - Clients without a token cause no requests to the hub. Clients with wrong tokens cause at most [`AT_ONCE`] requests at a time.
-//! - The cache of answers is bounded in number ([`MOST`]), in size ([`LONGEST_TOKEN`]) and in time ([`FRESH`]).
+//! - The cache of answers is bounded in number ([`MOST`]), in size ([`LONGEST_TOKEN`](super::reviews::LONGEST_TOKEN)) and in time ([`FRESH`]).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use berth_hub::{Call, CallError, HubApi};
-use http::header::AUTHORIZATION;
+use berth_hub::{CallError, HubApi};
 use http::{HeaderMap, StatusCode};
-use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
-use k8s_openapi::api::authorization::v1::{
-    NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
-};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use k8s_openapi::api::authorization::v1::NonResourceAttributes;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
+
+use super::reviews::{self, Access, LONGEST, bearer};
 
 /// How long an answer of the hub is cached, as in Kubernetes' components.
 const FRESH: Duration = Duration::from_secs(10);
@@ -28,14 +24,8 @@ const FRESH: Duration = Duration::from_secs(10);
 /// Upper bound on cached answers.
 const MOST: usize = 64;
 
-/// Byte bound of tokens; longer ones are refused. Tokens of service accounts have about a kilobyte.
-const LONGEST_TOKEN: usize = 8 * 1024;
-
 /// Limit on clients that wait for the hub at a time.
 const AT_ONCE: usize = 4;
-
-/// Timeout of both requests to the hub.
-const LONGEST: Duration = Duration::from_secs(5);
 
 /// The answer of the hub about a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,53 +121,17 @@ impl Scrapers {
     }
 
     async fn ask(&self, token: &str) -> Result<Verdict, CallError> {
-        let review = TokenReview {
-            spec: TokenReviewSpec {
-                token: Some(token.to_owned()),
-                ..TokenReviewSpec::default()
-            },
-            ..TokenReview::default()
-        };
-        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
-        let status = self.review(path, &review).await?.status;
-        let status = status.unwrap_or_default();
-        let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
+        let Some(user) = reviews::user_of(&self.api, token).await? else {
             return Ok(Verdict::Unknown);
         };
-        let name = user.username.clone().unwrap_or_default();
-        let review = SubjectAccessReview {
-            spec: SubjectAccessReviewSpec {
-                user: user.username,
-                uid: user.uid,
-                groups: user.groups,
-                extra: user
-                    .extra
-                    .map(|extra| extra.into_iter().collect::<BTreeMap<_, _>>()),
-                non_resource_attributes: Some(NonResourceAttributes {
-                    path: Some("/metrics".to_owned()),
-                    verb: Some("get".to_owned()),
-                }),
-                ..SubjectAccessReviewSpec::default()
-            },
-            ..SubjectAccessReview::default()
-        };
-        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let status = self.review(path, &review).await?.status;
-        Ok(match status.is_some_and(|status| status.allowed) {
+        let access = Access::Path(NonResourceAttributes {
+            path: Some("/metrics".to_owned()),
+            verb: Some("get".to_owned()),
+        });
+        Ok(match reviews::is_allowed(&self.api, &user, access).await? {
             true => Verdict::Allowed,
-            false => Verdict::Forbidden(name),
+            false => Verdict::Forbidden(user.username.unwrap_or_default()),
         })
-    }
-
-    /// Creates a review, and returns it with its status.
-    async fn review<T: Serialize + DeserializeOwned>(
-        &self,
-        path: &'static str,
-        review: &T,
-    ) -> Result<T, CallError> {
-        let body = serde_json::to_vec(review).expect("a review is JSON");
-        let call = Call::post(path, body).within(LONGEST);
-        self.api.call(call).await?.json()
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
@@ -207,37 +161,9 @@ impl Known {
     }
 }
 
-/// The token that these headers bear.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    let token = token.trim();
-    let is_one =
-        scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= LONGEST_TOKEN;
-    is_one.then_some(token)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_token_is_what_follows_the_word_bearer() {
-        let long = format!("Bearer {}", "x".repeat(LONGEST_TOKEN + 1));
-        for (header, expected) in [
-            ("Bearer abc", Some("abc")),
-            ("bearer  abc ", Some("abc")),
-            ("Bearer", None),
-            ("Bearer ", None),
-            ("Basic abc", None),
-            ("abc", None),
-            (&long, None),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(AUTHORIZATION, header.parse().unwrap());
-            assert_eq!(bearer(&headers), expected, "{header:.20}");
-        }
-        assert_eq!(bearer(&HeaderMap::new()), None);
-    }
 
     #[test]
     fn what_is_remembered_is_bounded_in_number_and_time() {

@@ -1,6 +1,6 @@
 //! The state of a component that works while it leads, for its readiness.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use berth_serve::endpoints::Check;
 use prometheus::{IntGaugeVec, Opts, Registry};
@@ -8,11 +8,16 @@ use prometheus::{IntGaugeVec, Opts, Registry};
 /// The state of the component.
 #[derive(Debug)]
 pub(crate) struct Standing {
+    component: &'static str,
     role: Mutex<Role>,
     /// client-go's metric, by the name of the Lease.
     master: IntGaugeVec,
     lease: Option<String>,
 }
+
+const ELECTION: &str = "leader-election";
+const CACHES: &str = "caches";
+const SHUTDOWN: &str = "shutdown";
 
 /// The names of what has not been listed yet.
 type Progress = Box<dyn Fn() -> Vec<&'static str> + Send>;
@@ -38,27 +43,51 @@ impl std::fmt::Debug for Role {
     }
 }
 
+/// Registers client-go's metric of the Leases that a process leads by.
+///
+/// # Errors
+/// The registry already has the metric.
+pub(super) fn master_status(registry: &Registry) -> prometheus::Result<IntGaugeVec> {
+    let opts = Opts::new(
+        "leader_election_master_status",
+        "1: this process leads by the Lease of this name",
+    );
+    let master = IntGaugeVec::new(opts, &["name"])?;
+    registry.register(Box::new(master.clone()))?;
+    Ok(master)
+}
+
+/// Returns the readiness checks of a process with these components. Each passes if it passes for all of them.
+pub(super) fn checks(components: &[Arc<Standing>]) -> [Check; 3] {
+    [ELECTION, CACHES, SHUTDOWN].map(|check| {
+        let failures = components.iter().filter_map(|of| {
+            let failure = of.failure(check)?;
+            Some(match components {
+                [_] => failure,
+                _ => format!("{}: {failure}", of.component),
+            })
+        });
+        let failures: Vec<_> = failures.collect();
+        match &failures[..] {
+            [] => (check, Ok(String::new())),
+            failures => (check, Err(failures.join("; "))),
+        }
+    })
+}
+
 // === impl Standing ===
 
 impl Standing {
-    /// `lease` is the name of the Lease, if leader election is enabled.
-    ///
-    /// # Errors
-    /// The registry already has the metric.
-    pub(crate) fn new(lease: Option<&str>, registry: &Registry) -> prometheus::Result<Self> {
-        let opts = Opts::new(
-            "leader_election_master_status",
-            "1: this process leads by the Lease of this name",
-        );
-        let master = IntGaugeVec::new(opts, &["name"])?;
-        registry.register(Box::new(master.clone()))?;
+    /// `lease` is the name of the Lease, if leader election is enabled. `master`: see [`master_status`].
+    pub(super) fn new(component: &'static str, lease: Option<&str>, master: IntGaugeVec) -> Self {
         let this = Self {
+            component,
             role: Mutex::new(Role::Looking),
             master,
             lease: lease.map(str::to_owned),
         };
         this.masters(0);
-        Ok(this)
+        this
     }
 
     /// Records that this process waits for the Lease.
@@ -79,30 +108,20 @@ impl Standing {
         *self.role() = Role::Stopped;
     }
 
-    /// Returns the readiness checks.
-    pub(crate) fn checks(&self) -> [Check; 3] {
-        let passes = || Ok(String::new());
-        let role = self.role();
-        let election = match *role {
-            Role::Looking => Err("the Lease has not been read yet, or has no holder".to_owned()),
-            _ => passes(),
-        };
-        let caches = match &*role {
-            Role::Leading(progress) => match progress()[..] {
-                [] => passes(),
-                ref missing => Err(format!("not listed yet: {}", missing.join(", "))),
-            },
-            _ => passes(),
-        };
-        let shutdown = match *role {
-            Role::Stopped => Err("stopped".to_owned()),
-            _ => passes(),
-        };
-        [
-            ("leader-election", election),
-            ("caches", caches),
-            ("shutdown", shutdown),
-        ]
+    /// Returns why a check fails.
+    fn failure(&self, check: &str) -> Option<String> {
+        match (&*self.role(), check) {
+            (Role::Looking, ELECTION) => {
+                Some("the Lease has not been read yet, or has no holder".to_owned())
+            }
+            (Role::Leading(progress), CACHES) => {
+                let missing = progress();
+                let is_listed = missing.is_empty();
+                (!is_listed).then(|| format!("not listed yet: {}", missing.join(", ")))
+            }
+            (Role::Stopped, SHUTDOWN) => Some("stopped".to_owned()),
+            _ => None,
+        }
     }
 
     fn masters(&self, value: i64) {

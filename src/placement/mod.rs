@@ -1,19 +1,27 @@
-//! `berth placement`: the placement controller, with the name and the flags of OCM's.
+//! `berth placement`: the placement controller, with the name and the flags of OCM's, and the commands of users.
 
 mod args;
+mod component;
+mod debug;
 #[cfg(test)]
 mod tests;
 
+use std::process::ExitCode;
+
+use berth_admin::PlacementCommand;
 use berth_hub::{Access, HubApi};
 use berth_lease::WhenLost;
-use berth_placement::{Engine, Metrics};
 use clap::Subcommand;
 use prometheus::Registry;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use self::args::ControllerArgs;
-use crate::leading::Led;
+pub(crate) use self::args::PlacementArgs;
+pub(crate) use self::component::Placements;
+use self::debug::DebugArgs;
+use crate::controller::{Components, Selection};
+use crate::feature_gates::{self, Of};
 use crate::signals;
 
 const EXAMPLES: &str = "\
@@ -37,7 +45,7 @@ Of several replicas one is active: the holder of the Lease placement-lock. OCM's
 Signals: the first SIGTERM or SIGINT releases the Lease and stops the process; the second one stops it immediately.
 After the loss of the Lease, it exits with code 0.";
 
-/// Work with placements: run their controller
+/// Explain placements, and run their controller
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -51,62 +59,80 @@ enum Command {
     /// Does the work of OCM's placement controller: selects clusters for each Placement, and keeps its PlacementDecisions and status up to date.
     #[command(after_help = EXAMPLES, args_override_self = true)]
     Controller(Box<ControllerArgs>),
+    /// Serve explanations of placements by HTTP
+    ///
+    /// OCM's debug endpoint: GET /debug/placements/NAMESPACE/NAME, or POST a Placement to /debug/placements/. It also says why each cluster is selected or not.
+    #[command(after_help = debug::EXAMPLES, args_override_self = true)]
+    Debug(Box<DebugArgs>),
+    #[command(flatten)]
+    Admin(Box<PlacementCommand>),
 }
 
-/// Runs until a signal, or until another replica takes over.
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let Command::Controller(args) = &args.command;
-    // Writes wait for the hub, and evaluations take a millisecond or two: one thread is enough.
-    args.logs.run(Builder::new_current_thread(), work(args))
+// === impl Args ===
+
+impl Args {
+    /// Returns true for a command of users, which ends by itself.
+    pub(crate) fn is_command(&self) -> bool {
+        matches!(self.command, Command::Admin(_))
+    }
+
+    /// The exit code of an error.
+    pub(crate) fn failure_code(&self) -> u8 {
+        match &self.command {
+            Command::Admin(command) => command.failure_code(),
+            Command::Controller(_) | Command::Debug(_) => 1,
+        }
+    }
+}
+
+/// Runs until a signal, or until another replica takes over; or runs the command.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        Command::Admin(command) => command.run(),
+        Command::Controller(args) => {
+            // Writes wait for the hub, and evaluations take a millisecond or two: one thread is enough.
+            args.logs.run(Builder::new_current_thread(), work(args))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Debug(args) => {
+            args.logs
+                .run(Builder::new_current_thread(), debug::work(args))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
 }
 
 async fn work(args: &ControllerArgs) -> anyhow::Result<()> {
-    let settings = args.settings()?;
+    let gates = feature_gates::parse(&args.feature_gates, Of::Placement)?;
+    let component = args.component.settings()?;
     let (tls, tls_warnings) = args.tls.options()?;
-    let common = args.logs.warnings();
-    for warnings in [&tls_warnings, &common, &settings.warnings] {
-        for warning in warnings {
-            tracing::warn!("{warning}");
-        }
+    let warnings = [
+        gates.warnings,
+        args.logs.warnings(),
+        tls_warnings,
+        args.warnings(),
+    ];
+    for warning in warnings.iter().flatten().chain(&component.warnings) {
+        tracing::warn!("{warning}");
     }
     let registry = Registry::new();
-    let metrics = Metrics::new(&registry)?;
     berth_serve::metrics::process(&registry);
     let api = HubApi::connect(&Access::of_server(args.kubeconfig.clone())).await?;
-    let led = Led::new(
-        api.clone(),
-        settings.listen,
-        tls,
-        settings.election.clone(),
-        WhenLost::End,
-        &registry,
-    );
-    let led = led.await?;
+    let selection = Selection {
+        placement: Some(args.placement.settings(gates.placement)),
+        ..Selection::default()
+    };
+    let components = Components::new(selection, component, tls, &registry, api, WhenLost::End);
+    let components = components.await?;
     tracing::info!(
-        controller = %led.address()?,
+        controller = %components.address()?,
         version = env!("CARGO_PKG_VERSION"),
         "serving",
     );
     let stop = CancellationToken::new();
     let second_signal = signals::second_signal(stop.clone())?;
-    let led = led.run(stop, |term, standing, stop| {
-        let engine = Engine::new(
-            api.clone(),
-            settings.scheduling,
-            term,
-            settings.limit(),
-            &settings.instance,
-            metrics.clone(),
-        );
-        let progress = engine.progress();
-        async move {
-            standing.leads(move || progress.unprimed());
-            tracing::info!("reconciling");
-            Ok(engine.run(stop).await?)
-        }
-    });
     tokio::select! {
-        ended = led => ended?,
+        ended = components.run(stop) => ended?,
         () = second_signal => anyhow::bail!("second signal: stopped immediately, without releasing the Lease"),
     }
     tracing::info!("stopped");

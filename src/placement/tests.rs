@@ -3,7 +3,9 @@ use std::time::Duration;
 use berth_placement::OnFault;
 use clap::Parser;
 
-use super::args::{ControllerArgs, Settings};
+use super::Placements;
+use super::args::ControllerArgs;
+use crate::hub_component::HubComponent;
 
 /// The command as it is in [`crate::cli`].
 #[derive(Debug, Parser)]
@@ -13,29 +15,36 @@ struct Command {
     args: ControllerArgs,
 }
 
-fn settings(flags: &[&str]) -> Result<Settings, String> {
+fn args(flags: &[&str]) -> Result<ControllerArgs, String> {
     let words = ["controller"].iter().chain(flags);
     let command = Command::try_parse_from(words).map_err(|error| error.to_string())?;
-    command
-        .args
-        .settings()
-        .map_err(|error| format!("{error:#}"))
+    Ok(command.args)
+}
+
+fn component(flags: &[&str]) -> Result<HubComponent, String> {
+    let component = args(flags)?.component;
+    component.settings().map_err(|error| format!("{error:#}"))
 }
 
 #[test]
 fn without_flags_it_holds_ocms_lease_and_keeps_decisions() {
-    let settings = settings(&[]).unwrap();
-    let lease = settings.election.as_ref().unwrap();
+    let component = component(&[]).unwrap();
+    let lease = component.election(Placements::LEASE).unwrap();
     assert_eq!(lease.namespace, "open-cluster-management-hub");
     assert_eq!(lease.name, "placement-lock");
     assert_eq!(lease.lease_duration, Duration::from_secs(15));
-    assert_eq!(settings.scheduling.on_fault, OnFault::Keep);
-    assert!(settings.limit().is_none() && settings.warnings.is_empty());
+    assert!(component.limit().is_none() && component.warnings.is_empty());
+    let args = args(&[]).unwrap();
+    assert_eq!(
+        args.placement.settings(Default::default()).on_fault,
+        OnFault::Keep
+    );
+    assert!(args.warnings().is_empty());
 }
 
 #[test]
 fn flags_of_ocms_controller_are_accepted() {
-    let settings = settings(&[
+    let flags = [
         "--namespace=hub",
         "--kubeconfig=/k",
         "--kube-api-qps=50",
@@ -50,28 +59,28 @@ fn flags_of_ocms_controller_are_accepted() {
         "--terminate-on-files=/b",
         "-v=4",
         "--misconfigured-decisions=remove",
-    ]);
-    let settings = settings.unwrap();
-    let lease = settings.election.as_ref().unwrap();
+    ];
+    let hub = component(&flags).unwrap();
+    let lease = hub.election(Placements::LEASE).unwrap();
     assert_eq!(
         (&*lease.namespace, lease.lease_duration.as_secs()),
         ("hub", 137)
     );
-    assert!(settings.limit().is_some());
-    assert_eq!(settings.scheduling.on_fault, OnFault::Remove);
+    assert!(hub.limit().is_some());
+    let args = args(&flags).unwrap();
     assert_eq!(
-        settings.warnings,
+        args.placement.settings(Default::default()).on_fault,
+        OnFault::Remove
+    );
+    assert_eq!(
+        args.warnings(),
         [
             "--config is not supported and is ignored",
             "--terminate-on-files is not supported and is ignored",
         ]
     );
-    assert!(
-        self::settings(&["--disable-leader-election"])
-            .unwrap()
-            .election
-            .is_none()
-    );
+    let alone = component(&["--disable-leader-election"]).unwrap();
+    assert!(alone.election(Placements::LEASE).is_none());
 }
 
 #[test]
@@ -90,7 +99,7 @@ fn what_is_wrong_is_named() {
             "possible values: keep, remove",
         ),
     ] {
-        let error = settings(&[flag]).unwrap_err();
+        let error = component(&[flag]).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
 }

@@ -141,7 +141,8 @@ impl Berth {
         gate.logged(|line| line["message"] == "ready: questions are answered");
         let this = Self {
             gate,
-            _controller: Controller::start(cluster, &[]).await,
+            // Without placement: what users see of a placement does not depend on when it is decided.
+            _controller: Controller::start(cluster, &["--controllers=registration"]).await,
             _watched,
         };
         cluster.apply(&this.registrations()).await;

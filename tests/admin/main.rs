@@ -21,6 +21,7 @@ mod doctor;
 mod examples;
 mod get;
 mod join;
+mod placement;
 mod sets;
 mod unlabelled;
 mod walkthrough;

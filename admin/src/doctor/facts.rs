@@ -176,6 +176,11 @@ impl Facts {
         self.policies_for(webhook).next().is_some()
     }
 
+    /// Returns true if there should be policies.
+    pub(crate) fn have_policies(&self) -> bool {
+        self.policies.iter().any(|it| !it.installed.is_empty())
+    }
+
     fn policies_for(&self, webhook: &ShippedWebhook) -> impl Iterator<Item = &Installed> {
         let all = self.policies.iter().flat_map(|it| &it.installed);
         all.filter(|row| is_about(row, webhook))

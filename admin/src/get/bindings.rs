@@ -5,9 +5,9 @@ mod tests;
 
 use std::process::ExitCode;
 
+use berth_api::ManagedClusterSetBinding;
 use berth_api::conditions::cluster_set_binding::BOUND;
 use berth_api::conditions::{FALSE, TRUE};
-use berth_api::{ManagedClusterSetBinding, names};
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -17,7 +17,7 @@ use super::query::{Query, ShowArgs};
 use super::screen::View;
 use super::{UNREADABLE, age_of, condition};
 use crate::complete;
-use crate::hub::{HubArgs, Item};
+use crate::hub::{HubArgs, Item, namespace};
 use crate::print::{Format, Node};
 
 /// Show bindings: which namespaces can place workloads on which sets
@@ -60,14 +60,6 @@ pub(super) struct Args {
     all_namespaces: bool,
     #[command(flatten)]
     show: ShowArgs,
-}
-
-/// Parses the name of a namespace.
-fn namespace(text: &str) -> Result<String, String> {
-    match names::dns1123_label(text).first() {
-        None => Ok(text.to_owned()),
-        Some(why) => Err(why.clone()),
-    }
 }
 
 /// The view of bindings, of one namespace or of all.

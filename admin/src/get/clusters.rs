@@ -6,7 +6,7 @@ mod tests;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use berth_api::cluster::{Taint, TaintEffect};
+use berth_api::cluster::Taint;
 use berth_api::cluster_set::Membership;
 use berth_api::cluster_set::{ManagedClusterSelector, SelectorType};
 use berth_api::conditions::{FALSE, TRUE, cluster as conditions};
@@ -286,13 +286,7 @@ fn taints(cluster: &ManagedCluster) -> String {
     let taints = cluster.spec.taints.iter().map(|taint| {
         let Taint { key, value, .. } = taint;
         let equals = if value.is_empty() { "" } else { "=" };
-        let effect = match &taint.effect {
-            TaintEffect::NoSelect => "NoSelect",
-            TaintEffect::PreferNoSelect => "PreferNoSelect",
-            TaintEffect::NoSelectIfNew => "NoSelectIfNew",
-            TaintEffect::Other(other) => other,
-        };
-        format!("{key}{equals}{value}:{effect}")
+        format!("{key}{equals}{value}:{}", taint.effect.as_str())
     });
     taints.collect::<Vec<_>>().join(",")
 }

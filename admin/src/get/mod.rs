@@ -1,4 +1,4 @@
-//! `berth get`: clusters, sets and bindings, as tables, trees and objects; and tokens ([`bootstrap`](crate::bootstrap)).
+//! `berth get`: clusters, sets, bindings and placements, as tables, trees and objects; and tokens ([`bootstrap`](crate::bootstrap)).
 //!
 //! Each kind is a [`View`](screen::View): its columns, rows and tree are plain functions of its objects. All kinds share the
 //! rest: [`query`] runs the command, [`find`] reads the objects, and [`screen`] writes them. With `--watch` each change adds
@@ -8,6 +8,7 @@ mod bindings;
 mod clusters;
 mod clustersets;
 mod find;
+mod placements;
 mod query;
 mod screen;
 
@@ -21,7 +22,7 @@ use crate::bootstrap;
 use crate::hub::HubArgs;
 use crate::print::age;
 
-/// Show clusters, sets or bindings, or print a token for a new cluster
+/// Show clusters, sets, bindings or placements, or print a token for a new cluster
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,6 +30,7 @@ Examples:
   berth get clusters --clusterset prod -o wide
   berth get clustersets
   berth get bindings -n team-a
+  berth get placements -n team-a
   berth get token")]
 pub struct Args {
     #[command(subcommand)]
@@ -42,6 +44,7 @@ enum What {
     Clusters(clusters::Args),
     Clustersets(clustersets::Args),
     Bindings(bindings::Args),
+    Placements(placements::Args),
     Token(bootstrap::Args),
 }
 
@@ -57,11 +60,12 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         What::Clusters(what) => clusters::run(what, &args.hub).await,
         What::Clustersets(what) => clustersets::run(what, &args.hub).await,
         What::Bindings(what) => bindings::run(what, &args.hub).await,
+        What::Placements(what) => placements::run(what, &args.hub).await,
         What::Token(what) => bootstrap::run(what, &args.hub).await,
     }
 }
 
-fn condition<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
+pub(crate) fn condition<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.type_ == type_)
 }
 

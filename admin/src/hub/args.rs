@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use berth_api::names;
 use clap_complete::engine::ArgValueCandidates;
 use jiff::SignedDuration;
 
@@ -71,6 +72,14 @@ pub(crate) fn wait(text: &str) -> Result<Wait, String> {
         None => Err("not a duration such as 500ms, 10s, 1m or 0".to_owned()),
         Some(Duration::ZERO) => Ok(Wait(FOR_EVER)),
         Some(duration) => Ok(Wait(duration.min(FOR_EVER))),
+    }
+}
+
+/// Parses the name of a namespace.
+pub(crate) fn namespace(text: &str) -> Result<String, String> {
+    match names::dns1123_label(text).first() {
+        None => Ok(text.to_owned()),
+        Some(why) => Err(why.clone()),
     }
 }
 

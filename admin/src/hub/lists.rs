@@ -103,6 +103,23 @@ impl HubConnection {
         self.values(Urls::new(path)).await
     }
 
+    /// Reads all objects of a collection by its path, page by page. `take` gets each object, and `None` if the list starts again, since
+    /// its continue token has expired.
+    pub(crate) async fn each_at(
+        &self,
+        path: String,
+        take: &mut impl FnMut(Option<Value>),
+    ) -> Result<(), CommandError> {
+        let mut pages = |page: Option<Vec<Value>>| match page {
+            Some(page) => page.into_iter().for_each(|object| take(Some(object))),
+            None => take(None),
+        };
+        let urls = Urls::new(path);
+        self.pages(&urls, ListParams::default(), None, &mut pages)
+            .await
+            .map(drop)
+    }
+
     async fn values(&self, urls: Urls) -> Result<Vec<Value>, CommandError> {
         let mut values = Vec::new();
         let mut take = |page: Option<Vec<Value>>| match page {
@@ -144,7 +161,7 @@ impl HubConnection {
         urls: &Urls,
         params: ListParams,
         accept: Option<&'static str>,
-        take: &mut dyn FnMut(Option<Vec<Value>>),
+        take: &mut impl FnMut(Option<Vec<Value>>),
     ) -> Result<String, CommandError> {
         let mut size = PAGE;
         let mut params = params.limit(size);

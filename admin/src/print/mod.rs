@@ -2,6 +2,7 @@
 
 mod age;
 mod objects;
+mod style;
 mod table;
 mod tree;
 
@@ -9,6 +10,7 @@ use berth_rules::display::is_plain;
 
 pub(crate) use age::age;
 pub(crate) use objects::{print_json, print_names, print_one_json, print_one_yaml, print_yaml};
+pub(crate) use style::Style;
 pub(crate) use table::Table;
 pub(crate) use tree::Node;
 

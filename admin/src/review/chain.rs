@@ -119,8 +119,8 @@ fn webhooks(review: &Value) -> anyhow::Result<Vec<Webhook>> {
         .collect();
     if passed.is_empty() {
         bail!(
-            "request.resource is {resource:?} in group {group:?}: the gate guards managedclusters, managedclustersets and \
-             managedclustersetbindings in group {:?}, and {} in group {:?}",
+            "request.resource is {resource:?} in group {group:?}: the gate guards managedclusters, managedclustersets, \
+             managedclustersetbindings and placements in group {:?}, and {} in group {:?}",
             Webhook::ValidateCluster.group(),
             Webhook::ValidateRequest.resource(),
             Webhook::ValidateRequest.group()

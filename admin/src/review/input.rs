@@ -105,7 +105,7 @@ fn review(args: &Args, object: Value, old: Option<&Value>) -> anyhow::Result<Val
     let Some(webhook) = Webhook::ALL.into_iter().find(guarded) else {
         bail!(
             "kind {kind:?} of apiVersion {api_version:?} is neither an AdmissionReview nor guarded by the gate; it guards \
-             ManagedCluster (v1), ManagedClusterSet and ManagedClusterSetBinding (v1beta2) of {}, and {} (v1) of {}",
+             ManagedCluster (v1), ManagedClusterSet and ManagedClusterSetBinding (v1beta2), and Placement (v1beta1) of {}, and {} (v1) of {}",
             Webhook::ValidateCluster.group(),
             Webhook::ValidateRequest.kind(),
             Webhook::ValidateRequest.group()

@@ -4,7 +4,7 @@ mod chain;
 mod input;
 mod text;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use chain::Chain;
 use clap::ValueEnum;
 use jiff::Timestamp;
 
+use crate::print::Style;
 use crate::reserved::ReservedArgs;
 
 const EXAMPLES: &str = "\
@@ -90,9 +91,7 @@ pub fn run(args: &Args, gates: FeatureGates) -> anyhow::Result<ExitCode> {
         .enable_time()
         .build()?;
     let stdout = io::stdout();
-    let style = text::Style {
-        colour: stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-    };
+    let style = Style::of_stdout();
     let mut out = stdout.lock();
     let mut worst = 0;
     for (i, review) in reviews.iter().enumerate() {

@@ -7,12 +7,7 @@ use berth_rules::display::{InNamespace, Lines, ObjectOrAll, Quoted};
 use berth_rules::{Answer, Namespace, Permission, Question};
 
 use super::chain::Chain;
-
-/// The style of the text.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Style {
-    pub(super) colour: bool,
-}
+use crate::print::Style;
 
 /// A decision, for display.
 pub(super) struct Text<'c> {
@@ -172,28 +167,4 @@ fn warnings(verdict: &Verdict<'_>) -> Vec<String> {
         .as_ref()
         .map(|decision| decision.warnings.clone())
         .unwrap_or_default()
-}
-
-// === impl Style ===
-
-impl Style {
-    fn red(self, text: &str) -> String {
-        self.coloured("31", text)
-    }
-
-    fn green(self, text: &str) -> String {
-        self.coloured("32", text)
-    }
-
-    fn yellow(self, text: &str) -> String {
-        self.coloured("33", text)
-    }
-
-    fn coloured(self, code: &str, text: &str) -> String {
-        if self.colour {
-            format!("\u{1b}[1;{code}m{text}\u{1b}[0m")
-        } else {
-            text.to_owned()
-        }
-    }
 }

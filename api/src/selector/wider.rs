@@ -1,4 +1,4 @@
-//! Compares two selectors.
+//! Compares two selectors, and finds selectors that select nothing.
 //!
 //! For each key, a selector defines the values that an object may have, and whether the object may lack the key. Two selectors are
 //! compared key by key, in time linear in the number of their values.
@@ -32,6 +32,13 @@ impl Selector {
             new.get(key).is_some_and(|now| now.is_within(before))
         };
         !selects_nothing && !old.iter().all(kept)
+    }
+
+    /// Returns a key whose requirements exclude each other, so that no object can be selected.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<&str> {
+        let mut allowed = self.allowed().into_iter();
+        allowed.find_map(|(key, allowed)| allowed.is_nothing().then_some(key))
     }
 
     fn allowed(&self) -> BTreeMap<&str, Allowed<'_>> {
@@ -98,6 +105,23 @@ mod tests {
 
     fn selector(typed: &str) -> Selector {
         Selector::parse(&text::label_selector(typed).expect(typed)).expect(typed)
+    }
+
+    #[test]
+    fn requirements_that_exclude_each_other_are_found() {
+        for (typed, key) in [
+            ("", None),
+            ("env=dev,env in (dev, test)", None),
+            ("env=dev,env=test", Some("env")),
+            ("a,env in (dev, test),env!=dev", None),
+            ("a,env in (dev, test),env notin (dev, test)", Some("env")),
+            ("env,!env", Some("env")),
+            ("env=dev,!env", Some("env")),
+            ("env!=dev,!env", None),
+            ("env,env!=dev", None),
+        ] {
+            assert_eq!(selector(typed).contradiction(), key, "{typed}");
+        }
     }
 
     #[test]

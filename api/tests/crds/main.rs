@@ -1,5 +1,6 @@
-//! Compares our CRDs with facts about OCM's, so that either can replace the other on a running hub.
+//! Compares our CRDs with facts about OCM's and SIG-Multicluster's, so that either can replace the other on a running hub.
 
+mod inventory;
 mod placement;
 
 use berth_api::crds::{

@@ -1,11 +1,20 @@
 //! The commands of the users: as text for kubectl, and as requests.
 
+use std::env;
+use std::path::Path;
+use std::process::Stdio;
 use std::time::Instant;
 
+use anyhow::Context;
 use serde_json::{Value, json};
+use tokio::process::Command;
+use tokio::time::timeout;
 
 use crate::managed::Agents;
 use crate::request::{self, Answer};
+
+/// The kubeconfig of the users, in the folder of the demo.
+pub(super) const KUBECONFIG: &str = "kubeconfig";
 
 const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
@@ -22,8 +31,20 @@ spec:
   clusterSet: prod
 ";
 
+pub(super) const PLACEMENT_FILE: &str = "placement.yaml";
+const PLACEMENT: &str = "\
+# Selects one cluster of the sets that are bound to the namespace.
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata:
+  name: app
+  namespace: team-a
+spec:
+  numberOfClusters: 1
+";
+
 /// The files that the commands read, with their content.
-pub(super) const FILES: [(&str, &str); 1] = [(BINDING_FILE, BINDING)];
+pub(super) const FILES: [(&str, &str); 2] = [(BINDING_FILE, BINDING), (PLACEMENT_FILE, PLACEMENT)];
 
 /// A command.
 pub(super) enum Act {
@@ -31,8 +52,10 @@ pub(super) enum Act {
     Bind,
     /// The same with a file that a sed script changes; the function makes the same change.
     BindAs(&'static str, fn(&str) -> String),
-    /// `kubectl label managedcluster c1 KEY=VALUE --overwrite`
-    Label(&'static str, &'static str),
+    /// `kubectl create -f placement.yaml`
+    Place,
+    /// `kubectl label managedcluster NAME KEY=VALUE --overwrite`
+    Label(&'static str, &'static str, &'static str),
     /// `kubectl patch managedcluster NAME --type=merge -p PATCH`
     Patch(&'static str, Value),
     /// `kubectl certificate approve` for the request of this cluster.
@@ -47,6 +70,8 @@ pub(super) enum Act {
         paths: &'static [&'static str],
         see: fn(&[Value]) -> Option<Vec<String>>,
     },
+    /// `berth COMMAND`
+    Berth(&'static str),
     /// `curl` of the readiness of this cluster's agent, as soon as it contains this text.
     AskAgent(&'static str, &'static str),
 }
@@ -72,7 +97,10 @@ impl Act {
                     "sed '{script}' {BINDING_FILE} | kubectl --context {who} create -f -"
                 ));
             }
-            Self::Label(key, value) => format!("label managedcluster c1 {key}={value} --overwrite"),
+            Self::Place => format!("create -f {PLACEMENT_FILE}"),
+            Self::Label(name, key, value) => {
+                format!("label managedcluster {name} {key}={value} --overwrite")
+            }
             Self::Patch(name, patch) => {
                 format!("patch managedcluster {name} --type=merge -p '{patch}'")
             }
@@ -81,6 +109,7 @@ impl Act {
             ),
             Self::Delete(name) => format!("delete managedcluster {name}"),
             Self::Forbidden(command, _) | Self::Look { command, .. } => (*command).to_owned(),
+            Self::Berth(command) => return Ok(format!("berth --context {who} {command}")),
             Self::AskAgent(cluster, _) => {
                 let server = agents.of(cluster)?.health;
                 return Ok(format!("curl 'http://{server}{READINESS}'"));
@@ -93,6 +122,7 @@ impl Act {
     pub(super) fn about(&self) -> String {
         match self {
             Self::Bind => format!("error when creating {BINDING_FILE:?}: "),
+            Self::Place => format!("error when creating {PLACEMENT_FILE:?}: "),
             Self::BindAs(..) => "error when creating \"STDIN\": ".to_owned(),
             _ => String::new(),
         }
@@ -103,7 +133,7 @@ impl Act {
         let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         match self {
-            Self::Bind | Self::BindAs(..) => format!("{kind}.{GROUP}/{name} created"),
+            Self::Bind | Self::BindAs(..) | Self::Place => format!("{kind}.{GROUP}/{name} created"),
             Self::Label(..) => format!("{kind}.{GROUP}/{name} labeled"),
             Self::Approve(_) => format!("{kind}.certificates.k8s.io/{name} approved"),
             Self::Delete(name) => format!("managedcluster.{GROUP} \"{name}\" deleted"),
@@ -111,19 +141,22 @@ impl Act {
         }
     }
 
+    /// Carries out the command. `folder` has the kubeconfig of the users, in which `who` is a context.
     pub(super) async fn send(
         &self,
-        client: &kube::Client,
+        (who, client): (&str, &kube::Client),
         agents: &Agents,
+        folder: &Path,
     ) -> anyhow::Result<StepResult> {
         let answer = match self {
             Self::Bind => request::create(client, &serde_saphyr::from_str(BINDING)?).await,
             Self::BindAs(_, changed) => {
                 request::create(client, &serde_saphyr::from_str(&changed(BINDING))?).await
             }
-            Self::Label(key, value) => {
+            Self::Place => request::create(client, &serde_saphyr::from_str(PLACEMENT)?).await,
+            Self::Label(name, key, value) => {
                 let labels = json!({"metadata": {"labels": {*key: value}}});
-                request::merge(client, &format!("{CLUSTERS}/c1"), &labels).await
+                request::merge(client, &format!("{CLUSTERS}/{name}"), &labels).await
             }
             Self::Patch(name, patch) => {
                 request::merge(client, &format!("{CLUSTERS}/{name}"), patch).await
@@ -133,6 +166,9 @@ impl Act {
             Self::Forbidden(_, path) => request::until_refused(client, path).await,
             Self::Look { paths, see, .. } => {
                 return Ok(StepResult::Seen(request::until(client, paths, see).await?));
+            }
+            Self::Berth(command) => {
+                return Ok(StepResult::Seen(berth(folder, who, command).await?));
             }
             Self::AskAgent(cluster, text) => {
                 return Ok(StepResult::Seen(ask(agents, cluster, text).await?));
@@ -159,6 +195,27 @@ async fn approve(client: &kube::Client, cluster: &str) -> anyhow::Result<Answer>
     }]);
     let name = request["metadata"]["name"].as_str().unwrap_or_default();
     request::put(client, &format!("{REQUESTS}/{name}/approval"), &request).await
+}
+
+/// Runs a command of this program.
+async fn berth(folder: &Path, who: &str, command: &str) -> anyhow::Result<Vec<String>> {
+    let program = env::current_exe().context("the program cannot be found")?;
+    let output = Command::new(program)
+        .args(["--context", who])
+        .args(command.split(' '))
+        .env("KUBECONFIG", folder.join(KUBECONFIG))
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = timeout(request::PATIENCE, output).await;
+    let output = output.with_context(|| format!("berth {command} did not end"))??;
+    anyhow::ensure!(
+        output.status.success(),
+        "berth {command}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let said = String::from_utf8(output.stdout)?;
+    Ok(said.lines().map(str::to_owned).collect())
 }
 
 /// Asks an agent how it stands, until the answer contains this text.

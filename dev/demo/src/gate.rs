@@ -19,6 +19,7 @@ use berth_hub::HubApi;
 use berth_lifecycle as lifecycle;
 use berth_lifecycle::engine::{Ended, Engine};
 use berth_lifecycle_core::config::Config as LifecycleConfig;
+use berth_placement as placement;
 use berth_review::{Gate, HubAnswerer};
 use berth_rules::Settings;
 use berth_webhooks::{Limits, Metrics, Opening, ServeError, Server};
@@ -51,6 +52,7 @@ pub(super) struct Running {
     shutdown: CancellationToken,
     task: JoinHandle<Result<(), ServeError>>,
     lifecycle: JoinHandle<Result<(), Ended>>,
+    placement: JoinHandle<Result<(), Ended>>,
 }
 
 /// The gate's certificates.
@@ -99,13 +101,22 @@ impl Running {
         )?;
         let gates = HubApi::of(own_config(admin, hub, GATES_ACCOUNT).await?).await?;
         let controllers = HubApi::of(own_config(admin, hub, CONTROLLERS_ACCOUNT).await?).await?;
+        let common = berth_reconcile::Metrics::new(metrics.registry())?;
+        let placement = placement::Engine::new(
+            controllers.clone(),
+            placement::Settings::default(),
+            None,
+            None,
+            "demo",
+            placement::Metrics::beside(metrics.registry(), common.clone())?,
+        );
         let engine = Engine::new(
             controllers,
             lifecycle_config(),
             None,
             None,
             "demo",
-            lifecycle::engine::Metrics::new(metrics.registry())?,
+            lifecycle::engine::Metrics::beside(metrics.registry(), common)?,
         );
         let server = Server {
             gate: Gate::new(
@@ -126,17 +137,20 @@ impl Running {
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(server.run(shutdown.clone()));
         let lifecycle = tokio::spawn(engine.run(shutdown.clone()));
+        let placement = tokio::spawn(placement.run(shutdown.clone()));
         Ok(Self {
             metrics: address,
             shutdown,
             task,
             lifecycle,
+            placement,
         })
     }
 
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         self.shutdown.cancel();
         self.lifecycle.await.context("the lifecycle")??;
+        self.placement.await.context("the placement controller")??;
         self.task.await.context("the gate")??;
         Ok(())
     }

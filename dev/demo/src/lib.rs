@@ -1,4 +1,4 @@
-//! `berth demo`: runs a hub with the gate and the lifecycle controller, and two managed clusters with their agents, in this process, and
+//! `berth demo`: runs a hub with the gate and the controllers, and two managed clusters with their agents, in this process, and
 //! plays the story of these clusters. All API servers are hubs for development.
 
 mod act;
@@ -89,7 +89,7 @@ impl Stage {
         .context("--port")?;
         let managed = Servers::start().await.context("a managed cluster")?;
         let kubeconfig = users::kubeconfig(&hub, managed.all())?;
-        let path = folder.path().join("kubeconfig");
+        let path = folder.path().join(act::KUBECONFIG);
         fs::write(&path, serde_saphyr::to_string(&kubeconfig)?)
             .with_context(|| format!("{} cannot be written", path.display()))?;
 
@@ -121,7 +121,8 @@ impl Stage {
             self.hub.url(),
             took.as_millis()
         ))?;
-        play::play(&screen, &self.kubeconfig, &mut self.agents).await?;
+        let folder = self.folder.path();
+        play::play(&screen, &self.kubeconfig, &mut self.agents, folder).await?;
         if !exits {
             text::look_around(&screen, self.folder.path(), self.gate.metrics)?;
         }

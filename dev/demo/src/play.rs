@@ -30,6 +30,7 @@ pub(super) async fn play(
     screen: &Screen,
     kubeconfig: &Kubeconfig,
     agents: &mut Agents,
+    folder: &Path,
 ) -> anyhow::Result<()> {
     for (number, step) in steps().into_iter().enumerate() {
         let client = users::client(kubeconfig, step.who).await?;
@@ -38,7 +39,7 @@ pub(super) async fn play(
             agents.happen(happening).await?;
         }
         screen.command(&step.act.command(step.who, agents)?)?;
-        match step.act.send(&client, agents).await? {
+        match step.act.send((step.who, &client), agents, folder).await? {
             StepResult::Seen(lines) => {
                 for line in lines {
                     screen.done(&line)?;

@@ -50,6 +50,24 @@ pub(super) fn is_unknown(objects: &[Value]) -> Option<Vec<String>> {
     availability(objects.first()?, "Unknown", |taints| !taints.is_empty())
 }
 
+/// The placement selects c1.
+pub(super) fn selects_c1(lists: &[Value]) -> Option<Vec<String>> {
+    selected(lists, "c1")
+}
+
+/// The placement selects c2.
+pub(super) fn selects_c2(lists: &[Value]) -> Option<Vec<String>> {
+    selected(lists, "c2")
+}
+
+fn selected(lists: &[Value], cluster: &str) -> Option<Vec<String>> {
+    let decisions = lists.first()?["items"].as_array()?.iter();
+    let listed =
+        decisions.flat_map(|it| it["status"]["decisions"].as_array().into_iter().flatten());
+    let listed: Vec<_> = listed.filter_map(|it| it["clusterName"].as_str()).collect();
+    (listed == [cluster]).then(|| vec![cluster.to_owned()])
+}
+
 const AVAILABLE: &str = "ManagedClusterConditionAvailable";
 
 fn availability(

@@ -47,6 +47,21 @@ const fn c2_is(see: fn(&[Value]) -> Option<Vec<String>>) -> Act {
     }
 }
 
+fn no_taint() -> Value {
+    json!({"spec": {"taints": null}})
+}
+
+/// The clusters that the placement selects.
+const fn selects(see: fn(&[Value]) -> Option<Vec<String>>) -> Act {
+    Act::Look {
+        command: "get placementdecisions -n team-a -l cluster.open-cluster-management.io/placement=app -o jsonpath='{.items[*].status.decisions[*].clusterName}{\"\\n\"}'",
+        paths: &[
+            "/apis/cluster.open-cluster-management.io/v1beta1/namespaces/team-a/placementdecisions?labelSelector=cluster.open-cluster-management.io/placement=app",
+        ],
+        see,
+    }
+}
+
 pub(super) fn steps() -> Vec<Step> {
     let done = |story, who, act, shows| Step {
         story,
@@ -143,12 +158,12 @@ pub(super) fn steps() -> Vec<Step> {
         refused(
             "The set of a cluster decides which users can use the cluster. dev may not change it.",
             DEVELOPER,
-            Act::Label(SET_LABEL, "prod"),
+            Act::Label("c1", SET_LABEL, "prod"),
         ),
         done(
             "sam may move the cluster from default to prod.",
             SET_ADMIN,
-            Act::Label(SET_LABEL, "prod"),
+            Act::Label("c1", SET_LABEL, "prod"),
             Some("/metadata/labels"),
         ),
         refused(
@@ -185,11 +200,47 @@ pub(super) fn steps() -> Vec<Step> {
             c2_is(see::is_available),
             None,
         ),
+        done(
+            "sam moves c2 to prod, too.",
+            SET_ADMIN,
+            Act::Label("c2", SET_LABEL, "prod"),
+            None,
+        ),
+        done(
+            "dev places something on one cluster of prod.",
+            DEVELOPER,
+            Act::Place,
+            None,
+        ),
+        done(
+            "The placement controller selects c2, because c1 is tainted.",
+            DEVELOPER,
+            selects(see::selects_c2),
+            None,
+        ),
+        done(
+            "The maintenance of c1 ends. The placement stays on c2.",
+            ADMIN,
+            Act::Patch("c1", no_taint()),
+            None,
+        ),
         after(
             Happening::AgentStops("c2"),
-            "The agent of c2 stops. After five times the lease's duration, c2 is Unknown and tainted: it gets no new work.",
+            "The agent of c2 stops. After five times the lease's duration, c2 is Unknown and tainted.",
             ADMIN,
             c2_is(see::is_unknown),
+        ),
+        done(
+            "So the placement selects c1.",
+            DEVELOPER,
+            selects(see::selects_c1),
+            None,
+        ),
+        done(
+            "Berth says why each cluster is selected, or not.",
+            ADMIN,
+            Act::Berth("placement explain app -n team-a"),
+            None,
         ),
         after(
             Happening::AgentStarts("c2"),

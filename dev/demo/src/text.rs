@@ -49,8 +49,8 @@ impl Screen {
     }
 
     pub(super) fn done(&self, result: &str) -> io::Result<()> {
-        self.line(GREEN, &format!("   {result}"))?;
-        Ok(())
+        // An empty line has no spaces.
+        self.line(GREEN, format!("   {result}").trim_end())
     }
 
     /// A field of the object as it is now.

@@ -45,6 +45,8 @@ impl Guarded<&'static Cluster> {
             .get_or_init(async || {
                 let cluster = Cluster::shared().await;
                 install(cluster).await;
+                let placements = berth_manifests::files::CRD_PLACEMENTS.path;
+                cluster.apply_manifests(&[placements]).await;
                 cluster.apply(&stored_before_the_gate()).await;
                 let gate = RunningGate::start(cluster, &[]).await;
                 register(cluster, &gate.url(), &gate.ca_pem()).await;

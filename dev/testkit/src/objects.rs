@@ -53,6 +53,16 @@ pub fn binding(set: &str, namespace: &str) -> Value {
     })
 }
 
+/// A Placement in the namespace `default`.
+pub fn placement(name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+        "kind": "Placement",
+        "metadata": { "name": name, "namespace": "default" },
+        "spec": spec,
+    })
+}
+
 /// A Namespace.
 pub fn namespace(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })
@@ -66,6 +76,8 @@ pub const LONG_AGO: &str = "2020-02-02T02:02:02Z";
 pub fn stored_before_the_gate() -> Vec<Value> {
     let mut objects = Vec::new();
     for by in ["kube", "kubectl"] {
+        let negative = json!({ "numberOfClusters": -1 });
+        objects.push(placement(&format!("faulty.{by}"), negative));
         for name in ["faulty", "leaving"] {
             let mut cluster = cluster(&format!("{name}.{by}"));
             cluster["spec"]["leaseDurationSeconds"] = (-5).into();

@@ -82,7 +82,7 @@ impl Controller {
 
     /// Waits until it leads.
     pub fn leads(&mut self) {
-        self.logged(|line| line["message"] == "reconciling");
+        self.logged(leads);
     }
 }
 
@@ -98,6 +98,11 @@ impl DerefMut for Controller {
     fn deref_mut(&mut self) -> &mut Logged {
         &mut self.process
     }
+}
+
+/// Returns whether a line of the log says that the lifecycle leads.
+pub fn leads(line: &Value) -> bool {
+    line["message"] == "reconciling" && line["controller"] == "registration"
 }
 
 /// Applies the CRDs, the accounts and their rights.
@@ -156,11 +161,25 @@ pub async fn scrape(cluster: &Cluster, port: u16) -> String {
 
 /// As [`get`], with a bearer token.
 pub async fn get_with(port: u16, path: &str, token: Option<&str>) -> (u16, String) {
-    let mut request = Request::get(path).header("host", "localhost");
+    request(port, "GET", path, token, String::new()).await
+}
+
+/// Sends a request with any method, a bearer token and a body. Returns the code and the body of the response.
+pub async fn request(
+    port: u16,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    body: String,
+) -> (u16, String) {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "localhost");
     if let Some(token) = token {
         request = request.header("authorization", format!("Bearer {token}"));
     }
-    let response = ask(port, request.body(Full::default()).unwrap()).await;
+    let response = ask(port, request.body(Full::from(body)).unwrap()).await;
     let body = String::from_utf8(response.body().to_vec()).unwrap();
     (response.status().as_u16(), body)
 }

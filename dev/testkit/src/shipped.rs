@@ -15,13 +15,14 @@ pub const GATE: &str = "registration-webhook-sa";
 pub const CONTROLLER: &str = "berth-registration-controller-sa";
 
 /// The manifests that matter to processes outside of the hub, which runs no Deployments.
-pub const SERVER: [&str; 7] = [
+pub const SERVER: [&str; 8] = [
     files::NAMESPACE.path,
     files::ACCOUNTS.path,
     files::GATE_ROLE.path,
     files::CERTIFICATES.path,
     files::CERTIFICATES_ROLE.path,
     files::CONTROLLER_ROLE.path,
+    files::PLACEMENT_ROLE.path,
     files::AGENT_ROLES.path,
 ];
 

@@ -170,7 +170,7 @@ fn why(ended: Result<(), JoinError>) -> Option<String> {
     }
 }
 
-/// Works on the keys of a lane, a bounded number at a time, in the order they became due.
+/// Works on the keys of a lane, a bounded number at a time.
 async fn drive<W: World>(work: Arc<Work<W>>, lane: usize) {
     let mut running = JoinSet::new();
     loop {

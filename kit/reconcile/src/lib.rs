@@ -9,7 +9,8 @@
 //!
 //! # Guarantees
 //! - No decision is made before every kind that is needed has been listed once.
-//! - A key is worked on once at a time. Keys come out in the order they became due. A key that fails waits longer each time.
+//! - A key is worked on once at a time. Keys come out in the order they became due; groups of keys ([`World::group`]) take turns. A key
+//!   that fails waits longer each time.
 //! - The response to a write is seen at once, so that no write is repeated while the watch lags behind.
 //! - No write is under way once the [`Settings::term`] is over.
 //! - One object that cannot be read concerns itself only. No list is in memory whole, and no object larger than 4 MiB is read.

@@ -1,18 +1,23 @@
-//! A queue of keys: each is worked on once at a time, in the order they became due.
+//! A queue of keys: each is worked on once at a time. Groups of keys take turns.
 //!
 //! # Guarantees
 //! - A key that is woken several times while it waits is worked on once. A key that is woken while it is worked on is worked on
 //!   once more.
-//! - Keys come out in the order they became due.
-//! - A key that failed waits, although it is woken: longer each time, with jitter.
+//! - The keys of a group come out in the order they became due. Each group with due keys has its turn before another one has its second.
+//!   Without groups, all keys are of one.
+//! - A key that failed waits, although it is woken: longer each time, with jitter. So does a key that rests after costly work.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+mod turns;
+
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use berth_hub::Backoff;
 use tokio::sync::Notify;
+
+use self::turns::Turns;
 
 /// The first wait after a failure. It doubles with each failure that follows.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
@@ -37,6 +42,13 @@ pub enum Done {
         /// When to work on the key again at the earliest, although it is woken.
         pause: Option<Instant>,
     },
+    /// Nothing is due now, and the work took much time of the processor.
+    Rests {
+        /// When to work on the key again at the latest.
+        again: Option<Instant>,
+        /// When to work on the key again at the earliest, although it is woken. Without a wake it is no reason to work on it.
+        until: Instant,
+    },
     /// A write or a read failed.
     Failed {
         /// How long the API server asked to wait.
@@ -46,8 +58,7 @@ pub enum Done {
 
 #[derive(Debug)]
 struct Inner<K> {
-    /// Due keys, the oldest first, with the time when they became due.
-    ready: VecDeque<(K, Instant)>,
+    ready: Turns<K>,
     /// Keys that are due later. The number makes entries of the same time distinct.
     later: BTreeMap<(Instant, u64), K>,
     keys: HashMap<K, State>,
@@ -66,6 +77,8 @@ struct State {
     again: bool,
     /// It must not be worked on before.
     pause: Option<Instant>,
+    /// Its place in `later` only remembers the pause: it has not been woken since.
+    idle: bool,
     failures: u32,
     /// The time of the first of these failures.
     failing: Option<Instant>,
@@ -74,12 +87,17 @@ struct State {
 // === impl Queue ===
 
 impl<K: Clone + Eq + Hash> Queue<K> {
-    /// A queue without keys.
+    /// A queue without keys. All keys are of one group.
     #[allow(clippy::new_without_default, reason = "nothing takes a default queue")]
     pub fn new() -> Self {
+        Self::with_groups(|_| "")
+    }
+
+    /// A queue without keys. `group_of`: the name of a key's group.
+    pub fn with_groups(group_of: fn(&K) -> &str) -> Self {
         Self {
             inner: Mutex::new(Inner {
-                ready: VecDeque::new(),
+                ready: Turns::new(group_of),
                 later: BTreeMap::new(),
                 keys: HashMap::new(),
                 next: 0,
@@ -126,9 +144,8 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     /// The number of keys that are due and wait, and how long the first has waited.
     pub fn waiting(&self, now: Instant) -> (usize, Duration) {
         let inner = self.lock();
-        let age = inner.ready.front().map_or(Duration::ZERO, |(_, since)| {
-            now.saturating_duration_since(*since)
-        });
+        let oldest = inner.ready.oldest();
+        let age = oldest.map_or(Duration::ZERO, |it| now.saturating_duration_since(it));
         (inner.ready.len(), age)
     }
 
@@ -151,13 +168,17 @@ impl<K: Clone + Eq + Hash> Inner<K> {
             state.again = true;
         } else if !state.ready {
             match state.pause.filter(|pause| *pause > now) {
-                Some(pause) => self.at(key, pause),
+                Some(pause) => {
+                    state.idle = false;
+                    self.at(key, pause);
+                }
                 None => {
                     state.ready = true;
+                    state.idle = false;
                     if let Some(place) = state.later.take() {
                         self.later.remove(&place);
                     }
-                    self.ready.push_back((key, now));
+                    self.ready.push(key, now);
                 }
             }
         }
@@ -191,11 +212,15 @@ impl<K: Clone + Eq + Hash> Inner<K> {
             let key = entry.remove();
             if let Some(state) = self.keys.get_mut(&key) {
                 state.later = None;
+                if state.idle {
+                    self.keys.remove(&key);
+                    continue;
+                }
                 state.ready = true;
             }
-            self.ready.push_back((key, at));
+            self.ready.push(key, at);
         }
-        let Some((key, since)) = self.ready.pop_front() else {
+        let Some((key, since)) = self.ready.pop() else {
             return Err(self.later.keys().next().map(|(at, _)| *at));
         };
         if let Some(state) = self.keys.get_mut(&key) {
@@ -222,6 +247,13 @@ impl<K: Clone + Eq + Hash> Inner<K> {
                     // The entry remembers the pause: the key is decided again when it ends.
                     again.into_iter().chain(pause).min()
                 }
+            }
+            Done::Rests { again, until } => {
+                state.failures = 0;
+                state.failing = None;
+                state.pause = Some(until);
+                state.idle = !woken && again.is_none();
+                Some(again.filter(|_| !woken).map_or(until, |it| it.max(until)))
             }
             Done::Failed { wait } => {
                 let backoff = Backoff::pause_of(FIRST_WAIT, LONGEST_WAIT, state.failures);

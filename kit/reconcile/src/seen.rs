@@ -6,6 +6,7 @@
 //! - A list counts over everything that was known when it began, even with lower versions: the storage may have been restored
 //!   to an earlier state. Only responses to calls of this controller since then are newer.
 //! - An object that a list does not name is gone, unless a part of the list could not be read.
+//! - After [`Seen::reread`], unchanged objects count as news once more, in the next list that is read to its end.
 //!
 //! # Assumptions
 //! The resourceVersions of a kind are numbers that grow. A list is no older than the call for it, as a list without a requested
@@ -42,6 +43,10 @@ struct Objects {
     /// The number of lists that have begun. By it, reports since then are known.
     lists: u32,
     is_listing: bool,
+    /// The next list reports unchanged objects, too.
+    reread: bool,
+    /// The current list does, or will when it is begun again.
+    is_rereading: bool,
     /// A part of the current list could not be read. It may be an object that the list seems not to name.
     is_partial: bool,
     /// A list was read to its end.
@@ -66,6 +71,13 @@ impl<K: Copy + Eq + Hash> Seen<K> {
         objects.lists = objects.lists.wrapping_add(1).max(1);
         objects.is_listing = true;
         objects.is_partial = false;
+        objects.is_rereading |= std::mem::take(&mut objects.reread);
+    }
+
+    /// Makes all objects news in the next list that begins: more of them is kept than before. Not in the current list, of which a part
+    /// was read before.
+    pub fn reread(&mut self, kind: K) {
+        self.kinds.entry(kind).or_default().reread = true;
     }
 
     /// Returns true if a list of this kind has begun and not ended.
@@ -85,6 +97,7 @@ impl<K: Copy + Eq + Hash> Seen<K> {
             return Vec::new();
         }
         objects.is_listed = true;
+        objects.is_rereading = false;
         let versions = objects.known.values().filter_map(|known| known.version);
         objects.newest = version.or_else(|| versions.max()).unwrap_or_default();
         let mut gone = Vec::new();
@@ -122,7 +135,7 @@ impl<K: Copy + Eq + Hash> Seen<K> {
             (Some(old_version), Some(version))
                 if of_list && old.is_none_or(|old| old.own != objects.lists) =>
             {
-                old_version != version
+                old_version != version || objects.is_rereading
             }
             (Some(old), Some(version)) => old < version,
             _ => true,
@@ -339,6 +352,28 @@ mod tests {
         let mut gone = seen.listed(KIND, Some(9));
         gone.sort();
         assert_eq!(gone, [("".into(), "a".into()), ("".into(), "b".into())]);
+    }
+
+    #[test]
+    fn unchanged_objects_are_read_again_in_the_next_whole_list() {
+        let mut seen = listed(&[("a", 5), ("b", 5)], 5);
+        seen.listing(KIND);
+        seen.reread(KIND);
+        let is_news = |seen: &mut Seen<()>, name| seen.is_news(KIND, &meta(name, 5), Source::Watch);
+        assert!(!is_news(&mut seen, "a"), "this list began before");
+        seen.listed(KIND, Some(5));
+        for attempt in ["fails", "is read to its end"] {
+            seen.listing(KIND);
+            assert!(is_news(&mut seen, "a"), "{attempt}");
+        }
+        assert!(seen.is_news(KIND, &meta("b", 7), Source::Write));
+        assert!(
+            !seen.is_news(KIND, &meta("b", 6), Source::Watch),
+            "the list is older than the write, which was read since"
+        );
+        assert_eq!(seen.listed(KIND, Some(6)), []);
+        seen.listing(KIND);
+        assert!(!is_news(&mut seen, "a"), "it was read");
     }
 
     #[test]

@@ -80,7 +80,9 @@ impl<W: World> Work<W> {
             writers,
             events,
             metrics,
-            lanes: W::LANES.iter().map(|_| Queue::new()).collect(),
+            lanes: (W::LANES.iter())
+                .map(|_| Queue::with_groups(W::group))
+                .collect(),
             changes,
         }
     }
@@ -173,6 +175,9 @@ impl<W: World> Work<W> {
         let rows = self.rows();
         let mut state = self.state();
         let changed = change(&mut state, &mut wakes);
+        for kind in &wakes.lists {
+            state.seen.reread(*kind);
+        }
         if !state.begun {
             wakes.keys.clear();
             // The first time all keys are woken.

@@ -33,6 +33,11 @@ pub trait World: Sized + Send + 'static {
         0
     }
 
+    /// The group of a key: groups with due keys take turns in their queue, so that many keys of one do not delay those of another.
+    fn group(_key: &Self::Key) -> &str {
+        ""
+    }
+
     /// The reconciler that works on a key, by its name in metrics. The default is the name of the key's queue.
     fn reconciler(key: &Self::Key) -> &'static str {
         Self::LANES[Self::lane(key)].name
@@ -147,7 +152,8 @@ impl<W: World> Wakes<W> {
         self.keys.push(key);
     }
 
-    /// Has a kind listed again: the controller now needs more of its objects than was kept.
+    /// Has a kind listed again: the controller now needs more of its objects than was kept. Unchanged objects are applied again, too;
+    /// [`World::listed`] follows.
     pub fn list_anew(&mut self, kind: W::Kind) {
         self.lists.push(kind);
     }

@@ -35,6 +35,8 @@ pub struct Gates {
     pub auto_rebootstrap: bool,
     /// `ResourceCleanup`: the content of a removed cluster's namespace is deleted in order.
     pub resource_cleanup: bool,
+    /// `ClusterProfile`: the hub keeps a ClusterProfile of each cluster in the namespaces that its sets are bound to.
+    pub cluster_profile: bool,
 }
 
 // === impl Config ===
@@ -56,6 +58,7 @@ impl Default for Gates {
             auto_approval: false,
             auto_rebootstrap: false,
             resource_cleanup: true,
+            cluster_profile: false,
         }
     }
 }

@@ -26,6 +26,7 @@ pub mod failures;
 pub mod heartbeat;
 pub mod managed_namespaces;
 pub mod names;
+pub mod profiles;
 pub mod readable;
 pub mod removal;
 pub mod roles;

@@ -36,6 +36,8 @@ pub mod managers {
     pub(crate) const REMOVAL: &str = "berth-removal";
     /// For patches.
     pub const PATCHES: &str = "berth";
+    /// OCM's controller: the name of its executable.
+    pub(crate) const OCM: &str = "registration";
 }
 
 /// ClusterRole and ClusterRoleBinding of a cluster.

@@ -1,11 +1,13 @@
 //! The table of kinds: which objects are watched, and which of their fields are kept.
 
 use berth_api::groups::{self, RBAC};
+use berth_api::inventory;
 use berth_api::{GroupVersionResource, labels};
 use berth_reconcile::{Item, Keep, LabelKeys, Watched};
 use serde_json::Value;
 
 use super::object::{PartialObject, Renewal};
+use crate::config::Gates;
 
 /// Selects the objects of clusters, without those of add-ons.
 const OF_CLUSTERS: &str =
@@ -30,6 +32,7 @@ pub(crate) enum Kind {
     RoleBinding,
     Lease,
     Csr,
+    Profile,
 }
 
 /// The kept part of an object.
@@ -40,7 +43,7 @@ pub(crate) enum Fact {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Cluster,
         Self::Set,
         Self::Binding,
@@ -51,7 +54,14 @@ impl Kind {
         Self::RoleBinding,
         Self::Lease,
         Self::Csr,
+        Self::Profile,
     ];
+
+    /// The kinds that are watched with these gates.
+    pub(crate) fn needed(gates: Gates) -> impl Iterator<Item = Self> {
+        let needs = move |kind: &Self| gates.cluster_profile || *kind != Self::Profile;
+        Self::ALL.into_iter().filter(needs)
+    }
 
     /// Group, preferred version, and resource.
     fn parts(self) -> (&'static str, &'static str, &'static str) {
@@ -74,11 +84,16 @@ impl Kind {
             Self::RoleBinding => (RBAC, "v1", "rolebindings"),
             Self::Lease => ("coordination.k8s.io", "v1", "leases"),
             Self::Csr => ("certificates.k8s.io", "v1", "certificatesigningrequests"),
+            Self::Profile => (
+                inventory::GROUP,
+                inventory::VERSION,
+                inventory::CLUSTER_PROFILES,
+            ),
         }
     }
 
     /// The row of this kind. `labels`: the keys of ManagedClusters' labels that selectors read.
-    pub(crate) fn watched(self, labels: &LabelKeys) -> Watched<Fact> {
+    pub(crate) fn watched(self, labels: &LabelKeys, gates: Gates) -> Watched<Fact> {
         let (group, version, resource) = self.parts();
         let kind = GroupVersionResource {
             group: group.to_owned(),
@@ -86,11 +101,13 @@ impl Kind {
             resource: resource.to_owned(),
         };
         let labels = labels.clone();
-        let watched = Watched::new(resource, kind, move |item| read(self, item, &labels));
+        let watched = Watched::new(resource, kind, move |item| read(self, item, &labels, gates));
         match self {
             Self::Cluster | Self::Set | Self::Binding => watched,
             // Hubs with an older OCM serve only the second version. A hub without add-ons does not have the kind.
             Self::Addon => watched.or_version("v1alpha1").optional(),
+            // The hub may get the CRD later. Those of other managers count, because they have names, too.
+            Self::Profile => watched.optional(),
             // CSRs of every signer: OCM's agents count all with their cluster's label, and stop at ten.
             _ => watched.labelled(OF_CLUSTERS),
         }
@@ -98,8 +115,17 @@ impl Kind {
 }
 
 /// Keeps the fields that decisions need.
-fn read(kind: Kind, item: &Item<'_>, labels: &LabelKeys) -> Result<Fact, serde_json::Error> {
+fn read(
+    kind: Kind,
+    item: &Item<'_>,
+    labels: &LabelKeys,
+    gates: Gates,
+) -> Result<Fact, serde_json::Error> {
     const DROPPED: Keep<'_> = Keep::Nothing;
+    let for_profiles = match gates.cluster_profile {
+        true => Keep::Whole,
+        false => DROPPED,
+    };
     let meta = &item.meta;
     let keep = match kind {
         Kind::Lease => return item.parse().map(Fact::Renewal),
@@ -123,6 +149,8 @@ fn read(kind: Kind, item: &Item<'_>, labels: &LabelKeys) -> Result<Fact, serde_j
                 Keep::Fields(&[
                     ("conditions", Keep::Whole),
                     ("managedNamespaces", Keep::Whole),
+                    ("version", for_profiles),
+                    ("clusterClaims", for_profiles),
                 ]),
             ),
         ]),
@@ -144,6 +172,7 @@ fn read(kind: Kind, item: &Item<'_>, labels: &LabelKeys) -> Result<Fact, serde_j
             ("metadata", BARE_METADATA),
             ("status", Keep::Fields(&[("conditions", Keep::Whole)])),
         ]),
+        Kind::Profile => PROFILE,
         Kind::Namespace => Keep::Fields(&[("metadata", OWNED_METADATA)]),
         Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => Keep::Fields(&[
             ("metadata", OWNED_METADATA),
@@ -178,6 +207,36 @@ const OWNED_METADATA: Keep<'_> = Keep::Fields(&[
     ("labels", Keep::Whole),
     ("finalizers", Keep::Whole),
     ("deletionTimestamp", Keep::Whole),
+]);
+
+/// Keeps what the hub writes of a ClusterProfile, and who owns it.
+const PROFILE: Keep<'_> = Keep::Fields(&[
+    (
+        "metadata",
+        Keep::Fields(&[
+            ("uid", Keep::Whole),
+            ("resourceVersion", Keep::Whole),
+            ("deletionTimestamp", Keep::Whole),
+            ("managedFields", Keep::Whole),
+            (
+                "labels",
+                Keep::Fields(&[
+                    (inventory::MANAGER, Keep::Whole),
+                    (inventory::CLUSTER_SET, Keep::Whole),
+                    (labels::CLUSTER_NAME, Keep::Whole),
+                ]),
+            ),
+        ]),
+    ),
+    ("spec", Keep::Fields(&[("clusterManager", Keep::Whole)])),
+    (
+        "status",
+        Keep::Fields(&[
+            ("version", Keep::Whole),
+            ("properties", Keep::Whole),
+            ("conditions", Keep::Whole),
+        ]),
+    ),
 ]);
 
 /// Reads a CSR with all its metadata, because an approval repeats them. One that is too large for an agent's is read without

@@ -32,11 +32,22 @@ struct Gauges {
 // === impl Metrics ===
 
 impl Metrics {
-    /// Creates and registers the metrics.
+    /// Creates and registers the metrics, and those of every controller.
     ///
     /// # Errors
     /// The registry already has metrics of these names.
     pub fn new(registry: &Registry) -> prometheus::Result<Self> {
+        Self::beside(registry, berth_reconcile::Metrics::new(registry)?)
+    }
+
+    /// Creates and registers the metrics. `common` are those of every controller of the process.
+    ///
+    /// # Errors
+    /// The registry already has metrics of these names.
+    pub fn beside(
+        registry: &Registry,
+        common: berth_reconcile::Metrics,
+    ) -> prometheus::Result<Self> {
         let expiries = IntCounter::new(
             "berth_lease_expirations_total",
             "Clusters that became Unknown because their lease was not renewed",
@@ -53,7 +64,7 @@ impl Metrics {
         let gauges = Gauges::new()?;
         registry.register(Box::new(gauges.clone()))?;
         Ok(Self {
-            common: berth_reconcile::Metrics::new(registry)?,
+            common,
             expiries,
             csrs,
             gauges,

@@ -51,6 +51,7 @@ impl Engine {
         instance: &str,
         metrics: Metrics,
     ) -> Self {
+        let gates = config.gates;
         let world = Lifecycle::new(Arc::new(config), metrics.clone());
         let labels = world.labels().clone();
         let settings = Settings {
@@ -61,8 +62,8 @@ impl Engine {
         };
         let servers = vec![(api, limit)];
         let engine = berth_reconcile::Engine::new(world, servers, settings, metrics.common());
-        for kind in Kind::ALL {
-            engine.work().watch(kind, kind.watched(&labels));
+        for kind in Kind::needed(gates) {
+            engine.work().watch(kind, kind.watched(&labels, gates));
         }
         Self { engine, metrics }
     }

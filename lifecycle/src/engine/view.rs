@@ -7,6 +7,7 @@ mod by_cluster;
 mod changes;
 mod index;
 mod objects;
+mod profiles;
 mod sets;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use crate::facts::{
     Addon, Binding, Cluster, ClusterFacts, ClusterSet, Lease, Now, Owned, OwnedObjects, Remaining,
 };
 use by_cluster::ByCluster;
+use profiles::Profiles;
 use sets::{Sets, Slots};
 
 /// A key of the work queue.
@@ -40,6 +42,8 @@ pub(crate) enum Key {
     Binding(Arc<str>, Arc<str>),
     /// A pending CSR.
     Csr(Arc<str>),
+    /// A ClusterProfile, by namespace and name.
+    Profile(Arc<str>, Arc<str>),
 }
 
 /// The last observed state of the hub.
@@ -52,6 +56,7 @@ pub(crate) struct View {
     sets: Sets,
     /// By namespace, then by name.
     bindings: HashMap<Arc<str>, BTreeMap<Arc<str>, Binding>>,
+    profiles: Profiles,
     registration_role: Option<Owned>,
     work_role: Option<Owned>,
     /// The error that prevents writing the two, as text for users.
@@ -119,6 +124,7 @@ impl View {
             existing: 0,
             sets: Sets::default(),
             bindings: HashMap::new(),
+            profiles: Profiles::default(),
             registration_role: None,
             work_role: None,
             common_roles_failure: None,
@@ -154,6 +160,7 @@ impl View {
             .chain(bindings)
             .chain(csrs)
             .chain(clusters)
+            .chain(self.profile_keys())
             .collect()
     }
 

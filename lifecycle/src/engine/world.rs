@@ -13,7 +13,7 @@ use super::metrics::Metrics;
 use super::view::{Key, View};
 use super::work;
 use crate::config::Config;
-use crate::{bindings, common_roles, csrs, default_sets, failures, sets};
+use crate::{bindings, common_roles, csrs, default_sets, failures, profiles, sets};
 
 /// Minimum interval of writes to the status of a set: it contains a number that changes with every cluster.
 const SET_PAUSE: Duration = Duration::from_millis(500);
@@ -103,6 +103,10 @@ impl World for Lifecycle {
             name: "bindings",
             at_once: 8,
         },
+        Lane {
+            name: "profiles",
+            at_once: 8,
+        },
     ];
 
     fn lane(key: &Key) -> usize {
@@ -111,6 +115,7 @@ impl World for Lifecycle {
             Key::Csr(_) => 1,
             Key::CommonRoles | Key::DefaultSets | Key::Set(_) => 2,
             Key::Binding(..) => 3,
+            Key::Profile(..) => 4,
         }
     }
 
@@ -122,6 +127,7 @@ impl World for Lifecycle {
             Key::DefaultSets => default_sets::NAME,
             Key::Set(_) => sets::NAME,
             Key::Binding(..) => bindings::NAME,
+            Key::Profile(..) => profiles::NAME,
         }
     }
 
@@ -148,14 +154,23 @@ impl World for Lifecycle {
     }
 
     fn listed(&mut self, kind: Kind, now: Now, wakes: &mut Wakes<Self>) {
-        if kind == Kind::Lease {
-            self.view.sees_leases(now);
-            wakes.extend(self.view.wakes());
+        match kind {
+            Kind::Lease => self.view.sees_leases(now),
+            Kind::Profile => self.view.profiles_are_listed(),
+            _ => return,
         }
+        wakes.extend(self.view.wakes());
     }
 
-    fn lost_sight(&mut self, kind: Kind, _: &WatchError, now: Now, _: &mut Wakes<Self>) {
+    fn lost_sight(&mut self, kind: Kind, error: &WatchError, now: Now, _: &mut Wakes<Self>) {
         self.view.lost_sight(kind, now);
+        let is_missing = kind == Kind::Profile && error.code == 404;
+        if is_missing && self.view.profiles_are_missing() {
+            tracing::warn!(
+                "feature gate ClusterProfile is on, but the hub does not serve ClusterProfiles; to serve them: \
+                 kubectl apply -k manifests/crds/inventory"
+            );
+        }
     }
 
     fn unreadable(&mut self, kind: Kind, object: &Meta, error: &serde_json::Error) {
@@ -198,6 +213,9 @@ impl World for Lifecycle {
                 let accepted = cluster.is_some_and(|cluster| cluster.accepted);
                 bindings::decide(namespace, name, binding, exists, accepted, now)
             }),
+            Key::Profile(namespace, name) => {
+                view.with_profile(namespace, name, |facts| profiles::decide(facts, now))
+            }
             Key::Cluster(_) | Key::Csr(_) => None,
         };
         plan.unwrap_or_default()
@@ -208,7 +226,9 @@ impl World for Lifecycle {
             Key::Cluster(name) => work::cluster::work(on, name).await,
             Key::Csr(name) => work::csr::work(on, name).await,
             Key::CommonRoles => work::common_roles(on).await,
-            Key::DefaultSets | Key::Set(_) | Key::Binding(..) => on.settle(key).await,
+            Key::DefaultSets | Key::Set(_) | Key::Binding(..) | Key::Profile(..) => {
+                on.settle(key).await
+            }
         }
     }
 }

@@ -66,7 +66,7 @@ impl Schedule<'_> {
         if let Some(fault @ (Fault::Set { .. } | Fault::TooCostly | Fault::NotRead)) = &self.fault {
             return no(reasons::NOT_ALL_DECISIONS_SCHEDULED, fault.to_string());
         }
-        if eligible.candidates.is_empty() {
+        if self.counts.candidates == 0 {
             let sets: Vec<_> = eligible.sets.iter().map(|set| set.name).collect();
             let sets = sets.join(",");
             let message = format!("All ManagedClusterSets [{sets}] have no member ManagedCluster");

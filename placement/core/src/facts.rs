@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use berth_api::cluster::Taint;
+use berth_api::quantity::amount;
 use berth_api::{AddOnPlacementScore, ManagedCluster, PlacementDecision, labels};
 use jiff::Timestamp;
 
 use crate::cel::CelObject;
 use crate::prioritizers::Resource;
-use crate::quantity::amount;
 
 /// A managed cluster.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -48,23 +48,28 @@ pub(crate) enum Order {
 // === impl GroupRules ===
 
 impl GroupRules {
-    pub(crate) fn new(strategy: &GroupStrategy) -> Result<Self, Misconfiguration> {
-        let size = Size::new(strategy.clusters_per_decision_group.as_ref())?;
+    /// Checks the groups, and reports their mistakes. Groups with a mistake are left out.
+    pub(crate) fn new(strategy: &GroupStrategy, mistakes: &mut Vec<Misconfiguration>) -> Self {
+        let size = Size::new(strategy.clusters_per_decision_group.as_ref());
+        let size = size.map_err(|mistake| mistakes.push(mistake));
         let mut named = Vec::new();
-        for (index, group) in strategy.decision_groups.iter().enumerate() {
-            let path = format!(
-                "spec.decisionStrategy.groupStrategy.decisionGroups[{index}].groupClusterSelector"
-            );
-            let selector = &group.group_cluster_selector;
+        for (group, it) in strategy.decision_groups.iter().enumerate() {
+            let selector = &it.group_cluster_selector;
+            let report = |part, errors| {
+                mistakes.push(Misconfiguration::GroupSelector {
+                    group,
+                    part,
+                    errors,
+                });
+            };
             let selectors =
-                Selectors::new(&path, &selector.label_selector, &selector.claim_selector);
-            let selectors = selectors.map_err(|mistakes| Misconfiguration::GroupSelector {
-                group: index,
-                mistakes,
-            })?;
-            named.push((group.group_name.clone(), selectors));
+                Selectors::new(&selector.label_selector, &selector.claim_selector, report);
+            named.extend(selectors.map(|selectors| (it.group_name.clone(), selectors)));
         }
-        Ok(Self { size, named })
+        Self {
+            size: size.unwrap_or_default(),
+            named,
+        }
     }
 
     /// Divides the selected clusters. There is at least one group, which is empty if no cluster is selected.

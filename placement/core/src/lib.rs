@@ -4,7 +4,8 @@
 //! [`Rules`] is the spec of a placement, checked once. [`schedule`] applies it to a [`Scene`]: the clusters that the placement may
 //! select, its own previous decisions, what it reads of the hub, and the time. The result is a [`Schedule`]: the decisions by group,
 //! when to look again, and for any cluster, when asked, its [`Outcome`]. [`Snapshot`] is a whole hub in memory, from which scenes are
-//! made. All of it is values and plain functions: nothing here does I/O or reads a clock.
+//! made, and [`Inventory`] reads one from JSON. [`Explanation`] is the result of a placement in full, to be printed or serialized. All of
+//! it is values and plain functions: nothing here does I/O or reads a clock.
 //!
 //! # Compatibility
 //! The selected clusters, their scores and the conditions equal those of OCM's placement controller, with its truncating arithmetic,
@@ -13,7 +14,7 @@
 //! - Misconfigurations are reported even if no cluster is left to apply them to. A negative `numberOfClusters` is a misconfiguration;
 //!   OCM's process ends there.
 //! - [`Schedule::next`] covers every change by time alone. OCM has no timer for scores, and none for clusters that were just selected.
-//! - CEL expressions differ as the module `cel` says: their types are not checked in advance.
+//! - CEL expressions differ as `berth_cel` says: their types are not checked in advance.
 //! - The CEL expressions of a placement have a budget over all clusters ([`Settings`]). A placement that exceeds it keeps its decisions.
 //! - A `tolerationSeconds` of more than 292 years does not overflow.
 //! - [`Gates`] enable fields that OCM's API has, and that its controller ignores.
@@ -26,14 +27,17 @@
 
 mod cel;
 mod conditions;
+mod doubts;
 mod eligible;
+pub mod explain;
 mod facts;
 mod groups;
+mod inventory;
+mod judge;
 mod misconfigured;
 mod outcome;
 mod predicates;
 mod prioritizers;
-mod quantity;
 mod ranking;
 mod rules;
 mod schedule;
@@ -44,10 +48,14 @@ mod taints;
 
 pub use cel::CelObject;
 pub use conditions::{ConditionValue, Conditions};
+pub use doubts::{Doubt, doubts};
 pub use eligible::{Eligible, EligibleSet};
+pub use explain::Explanation;
 pub use facts::{Cluster, Decision, Scores};
 pub use groups::Group;
-pub use misconfigured::Misconfiguration;
+pub use inventory::{Inventory, ListedDecision, Source};
+pub use judge::{Judge, Rejected, Verdict, judged};
+pub use misconfigured::{Misconfiguration, mistakes};
 pub use outcome::{Cut, Outcome, Rejection, ScorePart, Standing, Tolerance};
 pub use predicates::{Mismatch, Part};
 pub use prioritizers::{Prioritizer, Resource};

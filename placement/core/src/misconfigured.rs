@@ -2,20 +2,36 @@
 
 use std::fmt;
 
+use berth_api::placement::PlacementSpec;
+use berth_api::selector::{SelectorError, listed};
 use berth_api::text::cut;
+
+use crate::predicates::Part;
+use crate::rules::{Gates, Spec};
 
 /// Upper bound on the characters of a value in a message.
 const SHOWN: usize = 100;
 
-/// The first mistake in the spec of a placement.
+/// Returns all mistakes in a spec, in OCM's order of steps. [`Rules::misconfiguration`](crate::Rules::misconfiguration) is the first of them.
+#[must_use]
+pub fn mistakes(spec: &PlacementSpec) -> Vec<Misconfiguration> {
+    let mut mistakes = Vec::new();
+    // No gate changes what is a mistake.
+    Spec::new(spec, Gates::default(), &mut mistakes);
+    mistakes
+}
+
+/// A mistake in the spec of a placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misconfiguration {
     /// A label or claim selector of a predicate is invalid.
     PredicateSelector {
         /// The index of the predicate.
         predicate: usize,
-        /// The mistakes, with their paths.
-        mistakes: String,
+        /// The selector: labels or claims.
+        part: Part,
+        /// The errors in it; at least one.
+        errors: Vec<SelectorError>,
     },
     /// A CEL expression of a predicate is invalid.
     Expression {
@@ -63,14 +79,35 @@ pub enum Misconfiguration {
     GroupSelector {
         /// The index of the group.
         group: usize,
-        /// The mistakes, with their paths.
-        mistakes: String,
+        /// The selector: labels or claims.
+        part: Part,
+        /// The errors in it; at least one.
+        errors: Vec<SelectorError>,
     },
 }
 
 // === impl Misconfiguration ===
 
 impl Misconfiguration {
+    /// The field and the message of each mistake, which are several if a selector has several.
+    pub fn each(&self) -> impl Iterator<Item = (String, String)> {
+        let field = self.field();
+        let (errors, message) = match self {
+            Self::PredicateSelector { errors, .. } | Self::GroupSelector { errors, .. } => {
+                (&errors[..], None)
+            }
+            other => (&[][..], Some((field.clone(), other.to_string()))),
+        };
+        let errors = errors.iter().map(move |error| {
+            let SelectorError {
+                field: part,
+                reason,
+            } = error;
+            (format!("{field}.{part}"), reason.clone())
+        });
+        errors.chain(message)
+    }
+
     /// The step that found the mistake, by OCM's name of it; empty for steps without a name.
     #[must_use]
     pub fn step(&self) -> &'static str {
@@ -87,8 +124,11 @@ impl Misconfiguration {
     #[must_use]
     pub fn field(&self) -> String {
         match self {
-            Self::PredicateSelector { predicate, .. } => {
-                format!("spec.predicates[{predicate}].requiredClusterSelector")
+            Self::PredicateSelector {
+                predicate, part, ..
+            } => {
+                let part = part.field();
+                format!("spec.predicates[{predicate}].requiredClusterSelector.{part}")
             }
             Self::Expression {
                 predicate,
@@ -117,9 +157,12 @@ impl Misconfiguration {
             Self::GroupSize(_) => {
                 "spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup".to_owned()
             }
-            Self::GroupSelector { group, .. } => format!(
-                "spec.decisionStrategy.groupStrategy.decisionGroups[{group}].groupClusterSelector"
-            ),
+            Self::GroupSelector { group, part, .. } => {
+                let part = part.field();
+                format!(
+                    "spec.decisionStrategy.groupStrategy.decisionGroups[{group}].groupClusterSelector.{part}"
+                )
+            }
         }
     }
 }
@@ -129,8 +172,8 @@ impl fmt::Display for Misconfiguration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |text| cut(text, SHOWN).0;
         match self {
-            Self::PredicateSelector { mistakes, .. } | Self::GroupSelector { mistakes, .. } => {
-                f.write_str(mistakes)
+            Self::PredicateSelector { errors, .. } | Self::GroupSelector { errors, .. } => {
+                f.write_str(&listed(&self.field(), errors))
             }
             Self::Expression { mistake, .. } => f.write_str(mistake),
             Self::TolerationWithoutKey { .. } => {

@@ -1,5 +1,6 @@
 //! The reason why a cluster is selected or not, computed on request for one cluster.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use berth_api::cluster::Taint;
@@ -111,11 +112,56 @@ impl<'a> Schedule<'a> {
         let name = cluster.name.as_str();
         let found = self.ranked.iter().position(|it| it.cluster.name == name);
         match found {
-            Some(position) => Outcome::Ranked(self.standing(position)),
-            None => Outcome::Undecided {
-                is_kept: matches!(&self.decisions, Decisions::Kept(names) if names.contains(&name)),
-            },
+            Some(position) => {
+                let it = self.ranked[position];
+                let better = |other: &&Ranked<'_>| other.order(&it).is_lt();
+                let rank = 1 + self.ranked.iter().filter(better).count();
+                Outcome::Ranked(self.standing(position, rank, self.last()))
+            }
+            None => self.undecided(name),
         }
+    }
+
+    /// Returns what the placement makes of each of these clusters. Faster than [`Self::outcome`] for each of them.
+    #[must_use]
+    pub fn outcomes(
+        &self,
+        clusters: impl IntoIterator<Item = &'a Cluster>,
+    ) -> Vec<(&'a Cluster, Outcome<'a>)> {
+        let mut order: Vec<usize> = (0..self.ranked.len()).collect();
+        order.sort_unstable_by(|one, other| self.ranked[*one].order(&self.ranked[*other]));
+        let places = order.into_iter().enumerate();
+        let places: HashMap<&str, (usize, usize)> = places
+            .map(|(index, position)| {
+                let name = self.ranked[position].cluster.name.as_str();
+                (name, (position, index + 1))
+            })
+            .collect();
+        let last = self.last();
+        let outcome = |cluster: &'a Cluster| {
+            if let Some(rejection) = self.rejection(cluster) {
+                return Outcome::Rejected(rejection);
+            }
+            match places.get(cluster.name.as_str()) {
+                Some((position, rank)) => Outcome::Ranked(self.standing(*position, *rank, last)),
+                None => self.undecided(&cluster.name),
+            }
+        };
+        let clusters = clusters.into_iter();
+        clusters
+            .map(|cluster| (cluster, outcome(cluster)))
+            .collect()
+    }
+
+    fn undecided(&self, name: &str) -> Outcome<'a> {
+        Outcome::Undecided {
+            is_kept: matches!(&self.decisions, Decisions::Kept(names) if names.contains(&name)),
+        }
+    }
+
+    /// The last of the selected clusters.
+    fn last(&self) -> Option<&Ranked<'a>> {
+        self.selected().iter().max_by(|one, other| one.order(other))
     }
 
     fn rejection(&self, cluster: &'a Cluster) -> Option<Rejection<'a>> {
@@ -144,13 +190,9 @@ impl<'a> Schedule<'a> {
         Some(Rejection::Tainted { taint, tolerance })
     }
 
-    fn standing(&self, position: usize) -> Standing<'a> {
+    fn standing(&self, position: usize, rank: usize, last: Option<&Ranked<'a>>) -> Standing<'a> {
         let it = self.ranked[position];
-        let better = |other: &&Ranked<'_>| other.order(&it).is_lt();
-        let rank = 1 + self.ranked.iter().filter(better).count();
-        let selected = self.selected();
-        let last = selected.iter().max_by(|one, other| one.order(other));
-        let is_selected = position < selected.len();
+        let is_selected = position < self.selected().len();
         let is_passed_over =
             last.is_some_and(|last| it.order(last).is_lt()) || self.unscheduled > 0;
         let sources = self.scene.sources();
@@ -236,9 +278,14 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (predicate, requirement) = (self.predicate, &self.requirement);
         write!(f, "predicate {predicate}: ")?;
+        let found = || match (&self.key, &self.found) {
+            (None, _) => String::new(),
+            (Some(key), None) => format!(" (the cluster has no {key})"),
+            (Some(key), Some(value)) => format!(" (the cluster has {key}={value})"),
+        };
         match (self.part, &self.error) {
-            (Part::Labels, _) => write!(f, "the labels do not match {requirement}"),
-            (Part::Claims, _) => write!(f, "the claims do not match {requirement}"),
+            (Part::Labels, _) => write!(f, "the labels do not match {requirement}{}", found()),
+            (Part::Claims, _) => write!(f, "the claims do not match {requirement}{}", found()),
             (Part::Cel, None) => write!(f, "the expression is false: {requirement}"),
             (Part::Cel, Some(error)) => write!(f, "the expression fails ({error}): {requirement}"),
         }

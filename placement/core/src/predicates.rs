@@ -2,12 +2,15 @@
 //!
 //! CEL expressions are evaluated only if labels and claims match.
 
+use std::collections::BTreeMap;
+
 use berth_api::placement::{ClusterClaimSelector, ClusterPredicate};
-use berth_api::selector::{Selector, listed};
+use berth_api::selector::{Selector, SelectorError};
 use berth_api::text::cut;
+use berth_cel::{Expression, Failure};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use crate::cel::{self, Expression, Failure};
+use crate::cel::{self, CLUSTER_BUDGET, ENVIRONMENT};
 use crate::facts::Cluster;
 use crate::misconfigured::Misconfiguration;
 use crate::schedule::Hub;
@@ -42,8 +45,20 @@ pub struct Mismatch {
     pub part: Part,
     /// The requirement of the selector that the cluster does not meet, such as `region in (eu)`; or the expression.
     pub requirement: String,
+    /// The key of the label, or the name of the claim, that the requirement is about.
+    pub key: Option<String>,
+    /// Its value on the cluster; `None` if the cluster does not have it.
+    pub found: Option<String>,
     /// Why the expression has no value, if it has none.
     pub error: Option<String>,
+}
+
+/// A requirement that a cluster does not meet.
+struct Unmet {
+    part: Part,
+    requirement: String,
+    key: String,
+    found: Option<String>,
 }
 
 /// A selector of a predicate.
@@ -60,10 +75,14 @@ pub enum Part {
 // === impl Predicates ===
 
 impl Predicates {
-    pub(crate) fn new(predicates: &[ClusterPredicate]) -> Result<Self, Misconfiguration> {
+    /// Checks the predicates, and reports their mistakes. Predicates with a mistake are left out.
+    pub(crate) fn new(
+        predicates: &[ClusterPredicate],
+        mistakes: &mut Vec<Misconfiguration>,
+    ) -> Self {
         let predicates = predicates.iter().enumerate();
-        let predicates = predicates.map(|(index, it)| Predicate::new(index, it));
-        Ok(Self(predicates.collect::<Result<_, _>>()?))
+        let predicates = predicates.filter_map(|(index, it)| Predicate::new(index, it, mistakes));
+        Self(predicates.collect())
     }
 
     /// Returns true if the cluster matches, and adds the steps that CEL expressions took.
@@ -87,25 +106,35 @@ impl Predicates {
 // === impl Predicate ===
 
 impl Predicate {
-    fn new(index: usize, predicate: &ClusterPredicate) -> Result<Self, Misconfiguration> {
+    fn new(
+        index: usize,
+        predicate: &ClusterPredicate,
+        mistakes: &mut Vec<Misconfiguration>,
+    ) -> Option<Self> {
         let selector = &predicate.required_cluster_selector;
-        let path = format!("spec.predicates[{index}].requiredClusterSelector");
-        let selectors = Selectors::new(&path, &selector.label_selector, &selector.claim_selector);
-        let selectors = selectors.map_err(|mistakes| Misconfiguration::PredicateSelector {
-            predicate: index,
-            mistakes,
-        })?;
-        let expressions = selector.cel_selector.cel_expressions.iter().enumerate();
-        let expressions = expressions.map(|(expression, text)| {
-            Expression::new(text).map_err(|mistake| Misconfiguration::Expression {
+        let report = |part, errors| {
+            mistakes.push(Misconfiguration::PredicateSelector {
                 predicate: index,
-                expression,
-                mistake: mistake.to_string(),
-            })
-        });
-        Ok(Self {
-            selectors,
-            expressions: expressions.collect::<Result<_, _>>()?,
+                part,
+                errors,
+            });
+        };
+        let selectors = Selectors::new(&selector.label_selector, &selector.claim_selector, report);
+        let mut expressions = Vec::new();
+        let texts = &selector.cel_selector.cel_expressions;
+        for (expression, text) in texts.iter().enumerate() {
+            match Expression::new(text, ENVIRONMENT) {
+                Ok(expression) => expressions.push(expression),
+                Err(mistake) => mistakes.push(Misconfiguration::Expression {
+                    predicate: index,
+                    expression,
+                    mistake: mistake.to_string(),
+                }),
+            }
+        }
+        (expressions.len() == texts.len()).then_some(Self {
+            selectors: selectors?,
+            expressions,
         })
     }
 
@@ -115,7 +144,21 @@ impl Predicate {
 
     fn mismatch(&self, predicate: usize, cluster: &Cluster, hub: &dyn Hub) -> Option<Mismatch> {
         let (part, requirement, error) = match self.selectors.unmet(cluster) {
-            Some((part, requirement)) => (part, requirement, None),
+            Some(Unmet {
+                part,
+                requirement,
+                key,
+                found,
+            }) => {
+                return Some(Mismatch {
+                    predicate,
+                    part,
+                    requirement,
+                    key: Some(key),
+                    found,
+                    error: None,
+                });
+            }
             None => {
                 let (expression, failure) = self.unselecting(cluster, hub, &mut 0)?;
                 let (shown, is_cut) = cut(expression.text(), SHOWN);
@@ -128,6 +171,8 @@ impl Predicate {
             predicate,
             part,
             requirement,
+            key: None,
+            found: None,
             error,
         })
     }
@@ -139,46 +184,58 @@ impl Predicate {
         hub: &dyn Hub,
         steps: &mut u64,
     ) -> Option<(&Expression, Option<Failure>)> {
-        let mut budget = cel::CLUSTER_BUDGET;
+        let mut budget = CLUSTER_BUDGET;
         let scores = |cluster: &str, name: &str| hub.scores(cluster, name);
         let found = self.expressions.iter().find_map(|expression| {
             let Some(object) = &cluster.object else {
                 let message = "the cluster's object is not known".to_owned();
                 return Some((expression, Some(Failure::Error(message))));
             };
-            match expression.selects(object, &scores, &mut budget) {
+            match cel::selects(expression, object, &scores, &mut budget) {
                 Ok(true) => None,
                 Ok(false) => Some((expression, None)),
                 Err(failure) => Some((expression, Some(failure))),
             }
         });
-        *steps = steps.saturating_add(cel::CLUSTER_BUDGET - budget);
+        *steps = steps.saturating_add(CLUSTER_BUDGET - budget);
         found
+    }
+}
+
+// === impl Part ===
+
+impl Part {
+    /// The name of the field of the selector.
+    pub(crate) fn field(self) -> &'static str {
+        match self {
+            Self::Labels => "labelSelector",
+            Self::Claims => "claimSelector",
+            Self::Cel => "celSelector",
+        }
     }
 }
 
 // === impl Selectors ===
 
 impl Selectors {
-    /// Checks the selectors of the object at a path.
-    ///
-    /// # Errors
-    /// The mistakes of the first selector that has some, with their paths.
+    /// Checks the selectors, and reports the errors of each one that has some.
     pub(crate) fn new(
-        path: &str,
         labels: &LabelSelector,
         claims: &ClusterClaimSelector,
-    ) -> Result<Self, String> {
+        mut report: impl FnMut(Part, Vec<SelectorError>),
+    ) -> Option<Self> {
         let claims = LabelSelector {
             match_expressions: Some(claims.match_expressions.clone()),
             match_labels: None,
         };
-        let parse = |field, selector| {
-            Selector::parse(selector).map_err(|errors| listed(&format!("{path}.{field}"), &errors))
+        let mut parse = |part, selector| {
+            let parsed = Selector::parse(selector);
+            parsed.map_err(|errors| report(part, errors)).ok()
         };
-        Ok(Self {
-            labels: parse("labelSelector", labels)?,
-            claims: parse("claimSelector", &claims)?,
+        let (labels, claims) = (parse(Part::Labels, labels), parse(Part::Claims, &claims));
+        Some(Self {
+            labels: labels?,
+            claims: claims?,
         })
     }
 
@@ -186,9 +243,27 @@ impl Selectors {
         self.labels.matches(&cluster.labels) && self.claims.matches(&cluster.claims)
     }
 
-    fn unmet(&self, cluster: &Cluster) -> Option<(Part, String)> {
-        let labels = || Some((Part::Labels, self.labels.unmet(&cluster.labels)?));
-        let claims = || Some((Part::Claims, self.claims.unmet(&cluster.claims)?));
-        labels().or_else(claims)
+    /// Returns the selectors that no cluster can match, each with a key whose requirements exclude each other.
+    pub(crate) fn contradictions(&self) -> impl Iterator<Item = (Part, &str)> {
+        let both = [(Part::Labels, &self.labels), (Part::Claims, &self.claims)];
+        let both = both.into_iter();
+        both.filter_map(|(part, selector)| Some((part, selector.contradiction()?)))
+    }
+
+    fn unmet(&self, cluster: &Cluster) -> Option<Unmet> {
+        let unmet = |part, selector: &Selector, values: &BTreeMap<String, String>| {
+            let key = selector.unmet_key(values)?;
+            Some(Unmet {
+                part,
+                requirement: selector.unmet(values)?,
+                key: key.to_owned(),
+                found: values.get(key).map(|value| {
+                    let (shown, is_cut) = cut(value, SHOWN);
+                    format!("{shown}{}", if is_cut { "..." } else { "" })
+                }),
+            })
+        };
+        unmet(Part::Labels, &self.labels, &cluster.labels)
+            .or_else(|| unmet(Part::Claims, &self.claims, &cluster.claims))
     }
 }

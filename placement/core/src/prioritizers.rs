@@ -3,6 +3,7 @@
 //! In the mode Additive, Balance and Steady have the weight 1 unless a configuration says otherwise; in the mode Exact only what is
 //! configured counts. Of several configurations of one built-in prioritizer, the last counts; scores of add-ons all count.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use berth_api::placement::{PrioritizerMode, PrioritizerPolicy, ScoreCoordinate, ScoreType};
@@ -78,12 +79,16 @@ fn built_in(name: &str) -> Option<Prioritizer> {
 // === impl Weights ===
 
 impl Weights {
-    pub(crate) fn new(policy: &PrioritizerPolicy) -> Result<Self, Misconfiguration> {
+    /// Checks the policy, and reports its mistakes. A configuration that a later one replaces, or whose weight is zero, is not checked.
+    pub(crate) fn new(policy: &PrioritizerPolicy, mistakes: &mut Vec<Misconfiguration>) -> Self {
         let defaults: &[&str] = match &policy.mode {
             PrioritizerMode::Additive => &["Balance", "Steady"],
             PrioritizerMode::Exact => &[],
             PrioritizerMode::Other(mode) if mode.is_empty() => &["Balance", "Steady"],
-            PrioritizerMode::Other(mode) => return Err(Misconfiguration::Mode(mode.clone())),
+            PrioritizerMode::Other(mode) => {
+                mistakes.push(Misconfiguration::Mode(mode.clone()));
+                &[]
+            }
         };
         let default = |name: &&'static str| Entry {
             configuration: None,
@@ -92,9 +97,11 @@ impl Weights {
             weight: 1,
         };
         let mut entries: Vec<Entry<'_>> = defaults.iter().map(default).collect();
+        let mut by_name: HashMap<&str, usize> = (defaults.iter().copied()).zip(0..).collect();
         for (configuration, it) in policy.configurations.iter().enumerate() {
             let Some(coordinate) = &it.score_coordinate else {
-                return Err(Misconfiguration::NoCoordinate { configuration });
+                mistakes.push(Misconfiguration::NoCoordinate { configuration });
+                continue;
             };
             let entry = Entry {
                 configuration: Some(configuration),
@@ -102,17 +109,24 @@ impl Weights {
                 coordinate: Some(coordinate),
                 weight: it.weight.unwrap_or(1),
             };
-            let same = entries
-                .iter_mut()
-                .find(|old| old.built_in.is_some() && old.built_in == entry.built_in);
+            let same = entry.built_in.and_then(|name| by_name.get(name).copied());
             match same {
-                Some(old) => *old = entry,
-                None => entries.push(entry),
+                Some(position) => entries[position] = entry,
+                None => {
+                    by_name.extend(entry.built_in.map(|name| (name, entries.len())));
+                    entries.push(entry);
+                }
             }
         }
         let counting = entries.iter().filter(|entry| entry.weight != 0);
-        let weights = counting.map(|entry| Ok((entry.prioritizer()?, entry.weight)));
-        Ok(Self(weights.collect::<Result<_, _>>()?))
+        let weights = counting.filter_map(|entry| match entry.prioritizer() {
+            Ok(prioritizer) => Some((prioritizer, entry.weight)),
+            Err(mistake) => {
+                mistakes.push(mistake);
+                None
+            }
+        });
+        Self(weights.collect())
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Prioritizer, i32)> {

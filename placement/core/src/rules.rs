@@ -16,11 +16,12 @@ pub struct Rules {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) sets: Vec<String>,
+    /// If it has mistakes, the first of them.
     pub(crate) spec: Result<Spec, Misconfiguration>,
     pub(crate) settings: Settings,
 }
 
-/// The spec, without mistakes.
+/// The spec, checked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spec {
     pub(crate) predicates: Predicates,
@@ -82,11 +83,13 @@ impl Rules {
     #[must_use]
     pub fn new(placement: &Placement, settings: Settings) -> Self {
         let metadata = &placement.metadata;
+        let mut mistakes = Vec::new();
+        let spec = Spec::new(&placement.spec, settings.gates, &mut mistakes);
         Self {
             namespace: metadata.namespace.clone().unwrap_or_default(),
             name: metadata.name.clone().unwrap_or_default(),
             sets: placement.spec.cluster_sets.clone(),
-            spec: Spec::new(&placement.spec, settings.gates),
+            spec: mistakes.into_iter().next().map_or(Ok(spec), Err),
             settings,
         }
     }
@@ -134,28 +137,37 @@ impl Rules {
 // === impl Spec ===
 
 impl Spec {
-    fn new(spec: &PlacementSpec, gates: Gates) -> Result<Self, Misconfiguration> {
-        let predicates = Predicates::new(&spec.predicates)?;
-        let tolerations = Tolerations::new(&spec.tolerations)?;
-        let weights = Weights::new(&spec.prioritizer_policy)?;
-        let number = spec.number_of_clusters;
-        let number =
-            number.map(|it| usize::try_from(it).map_err(|_| Misconfiguration::NegativeNumber(it)));
-        Ok(Self {
+    /// Checks the spec, and reports its mistakes in OCM's order of steps. Parts with a mistake are left out.
+    pub(crate) fn new(
+        spec: &PlacementSpec,
+        gates: Gates,
+        mistakes: &mut Vec<Misconfiguration>,
+    ) -> Self {
+        let predicates = Predicates::new(&spec.predicates, mistakes);
+        let tolerations = Tolerations::new(&spec.tolerations, mistakes);
+        let weights = Weights::new(&spec.prioritizer_policy, mistakes);
+        let number = spec.number_of_clusters.map(|number| {
+            usize::try_from(number).unwrap_or_else(|_| {
+                mistakes.push(Misconfiguration::NegativeNumber(number));
+                0
+            })
+        });
+        let groups = GroupRules::new(&spec.decision_strategy.group_strategy, mistakes);
+        Self {
             predicates,
             tolerations,
             weights,
-            number: number.transpose()?,
+            number,
             spread: if gates.spread {
                 Constraints::new(&spec.spread_policy)
             } else {
                 Constraints::default()
             },
-            groups: GroupRules::new(&spec.decision_strategy.group_strategy)?,
+            groups,
             order: match spec.sort_by {
                 Some(SortBy::Score) if gates.sort_by => Order::ByScore,
                 _ => Order::ByName,
             },
-        })
+        }
     }
 }

@@ -264,17 +264,52 @@ impl<'a> Schedule<'a> {
             // All that are feasible. Only spread constraints leave some out.
             None => counts.feasible,
         };
-        let groups = spec.groups.divide(&ranked[..selected], spec.order);
         Self {
-            decisions: Decisions::Groups(groups),
             unscheduled: wanted.saturating_sub(selected),
             next,
             warnings,
+            scoring,
+            ..Self::grouped(rules, spec, scene, counts, ranked)
+        }
+    }
+
+    /// The schedule of clusters that were judged one by one. `ranked` has those that are selected.
+    pub(crate) fn concluded(
+        rules: &'a Rules,
+        scene: Scene<'a>,
+        mut counts: Counts,
+        ranked: Vec<Ranked<'a>>,
+    ) -> Self {
+        let Ok(spec) = &rules.spec else {
+            return schedule(rules, scene);
+        };
+        counts.selected = ranked.len();
+        let wanted = spec.number.unwrap_or(counts.feasible);
+        Self {
+            unscheduled: wanted.saturating_sub(ranked.len()),
+            ..Self::grouped(rules, spec, scene, counts, ranked)
+        }
+    }
+
+    /// The selected clusters in their groups.
+    fn grouped(
+        rules: &'a Rules,
+        spec: &'a Spec,
+        scene: Scene<'a>,
+        counts: Counts,
+        ranked: Vec<Ranked<'a>>,
+    ) -> Self {
+        let groups = spec.groups.divide(&ranked[..counts.selected], spec.order);
+        Self {
+            decisions: Decisions::Groups(groups),
+            unscheduled: 0,
+            next: None,
+            warnings: Vec::new(),
             fault: None,
             counts,
             rules,
             scene,
-            scoring,
+            scoring: Scoring::default(),
             ranked,
         }
     }
@@ -361,7 +396,7 @@ impl fmt::Display for Fault<'_> {
                 )
             }
             Self::NotRead => f.write_str(
-                "CEL expressions need whole ManagedClusters, which this controller does not read; the decisions are kept as they were",
+                "the CEL expressions read whole ManagedClusters, which are not known yet; the decisions are kept as they were",
             ),
             Self::TooCostly => f.write_str(
                 "the CEL expressions cost too much on the clusters of the placement; make them simpler, or put label selectors before them",

@@ -29,17 +29,18 @@ const LONG_PAST: Timestamp = Timestamp::MIN;
 // === impl Tolerations ===
 
 impl Tolerations {
-    pub(crate) fn new(tolerations: &[Toleration]) -> Result<Self, Misconfiguration> {
-        for (index, it) in tolerations.iter().enumerate() {
+    /// Checks the tolerations, and reports their mistakes.
+    pub(crate) fn new(tolerations: &[Toleration], mistakes: &mut Vec<Misconfiguration>) -> Self {
+        for (toleration, it) in tolerations.iter().enumerate() {
             let exists = it.operator == TolerationOperator::Exists;
             if it.key.is_empty() && !exists {
-                return Err(Misconfiguration::TolerationWithoutKey { toleration: index });
+                mistakes.push(Misconfiguration::TolerationWithoutKey { toleration });
             }
             if exists && !it.value.is_empty() {
-                return Err(Misconfiguration::TolerationWithValue { toleration: index });
+                mistakes.push(Misconfiguration::TolerationWithValue { toleration });
             }
         }
-        Ok(Self(tolerations.to_vec()))
+        Self(tolerations.to_vec())
     }
 
     /// Returns until when the taints of the cluster are tolerated, `None` for ever; or the first taint that is not tolerated.

@@ -1,5 +1,6 @@
 //! The writes, carried out on a model of the hub: one at a time, in any order, as a watcher sees them.
 
+mod doubts;
 mod laws;
 mod layouts;
 
@@ -12,6 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Due, Step};
+use crate::doubt::{Doubt, Removal};
 use crate::facts::{DecisionFacts, PlacementFacts};
 use crate::wanted::{Wanted, WantedClusters, WantedGroup};
 
@@ -21,6 +23,8 @@ struct Model {
     placement: Value,
     decisions: BTreeMap<String, Value>,
     version: u64,
+    /// By PlacementDecision.
+    doubts: BTreeMap<String, Doubt>,
 }
 
 // === impl Model ===
@@ -37,6 +41,7 @@ impl Model {
             placement: json!({"metadata": metadata, "spec": {}}),
             decisions: BTreeMap::new(),
             version: 1,
+            doubts: BTreeMap::new(),
         }
     }
 
@@ -75,22 +80,25 @@ impl Model {
     }
 
     fn plan(&self, wanted: &Wanted, step: Step<'_>) -> Vec<Write> {
+        self.plan_at(wanted, step, now())
+    }
+
+    fn plan_at(&self, wanted: &Wanted, step: Step<'_>, now: Timestamp) -> Vec<Write> {
         let placement: Placement =
             serde_json::from_value(self.placement.clone()).expect("a Placement");
         let placement = PlacementFacts::new(placement, Settings::default());
         let decisions = self.decisions.iter().map(|(name, object)| {
             let object = serde_json::from_value::<PlacementDecision>(object.clone());
-            (
-                name.clone(),
-                DecisionFacts::from(object.expect("a PlacementDecision")),
-            )
+            let mut facts = DecisionFacts::from(object.expect("a PlacementDecision"));
+            facts.doubt = self.doubts.get(name).cloned();
+            (name.clone(), facts)
         });
         let due = Due {
             placement: &placement,
             wanted,
             decisions: &decisions.collect(),
         };
-        due.plan(step, now()).writes
+        due.plan(step, now).writes
     }
 
     /// Carries out a write, as an API server does.
@@ -155,6 +163,32 @@ impl Model {
             .keys()
             .flat_map(|name| self.clusters(name))
             .collect()
+    }
+
+    /// The clusters that a consumer of decision groups sees, as OCM's does: it walks as many indexes from 0 on as there are different
+    /// ones. Of two names for an index it sees either. `None` if an index is no number: then it does nothing.
+    fn seen(&self) -> Option<BTreeSet<String>> {
+        let mut groups: BTreeMap<usize, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+        for (name, object) in &self.decisions {
+            let label = |key: &str| {
+                let key = format!("cluster.open-cluster-management.io/{key}");
+                object["metadata"]["labels"][key].as_str()
+            };
+            if label("placement") != Some("p") {
+                continue;
+            }
+            let index = label("decision-group-index")?.parse().ok()?;
+            let group = label("decision-group-name").unwrap_or_default();
+            let group = groups.entry(index).or_default().entry(group.to_owned());
+            group.or_default().extend(self.clusters(name));
+        }
+        let walked = (0..groups.len()).filter_map(|index| groups.get(&index));
+        let sure = walked.map(|names| {
+            let mut names = names.values().cloned();
+            let first = names.next().unwrap_or_default();
+            names.fold(first, |both, name| &both & &name)
+        });
+        Some(sure.flatten().collect())
     }
 
     /// The clusters in PlacementDecisions of the placement.
@@ -228,6 +262,7 @@ fn wants(clusters: WantedClusters) -> Wanted {
         },
         next: None,
         counts: Counts::default(),
+        is_unread: false,
     }
 }
 

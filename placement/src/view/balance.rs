@@ -2,6 +2,7 @@
 //!
 //! The counts are kept up to date, so that an evaluation reads them without a pass over all PlacementDecisions of the hub.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
 /// The number of decisions of each cluster.
@@ -10,6 +11,8 @@ pub(crate) struct Balance {
     counts: HashMap<Box<str>, u64>,
     /// By number of decisions, how many clusters have as many.
     levels: BTreeMap<u64, usize>,
+    /// Grows with each change.
+    version: u64,
 }
 
 // === impl Balance ===
@@ -68,8 +71,14 @@ impl Balance {
         others.map_or(most, |(level, _)| most.max(*level))
     }
 
+    /// Changes with each change of a count.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// One cluster moves from a level to another. Clusters without decisions are not counted.
     fn moves(&mut self, from: u64, to: u64) {
+        self.version += 1;
         if let Some(clusters) = self.levels.get_mut(&from) {
             *clusters -= 1;
             if *clusters == 0 {
@@ -82,11 +91,58 @@ impl Balance {
     }
 }
 
+/// Returns what the first of two lists of clusters has more than the second one, and the other way round.
+pub(crate) fn difference<'a>(
+    old: &'a [String],
+    new: &'a [String],
+) -> (Vec<&'a String>, Vec<&'a String>) {
+    let sorted = |names: &'a [String]| {
+        let mut names: Vec<_> = names.iter().collect();
+        names.sort_unstable();
+        names.into_iter().peekable()
+    };
+    let (mut old, mut new) = (sorted(old), sorted(new));
+    let (mut gone, mut come) = (Vec::new(), Vec::new());
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (Some(one), Some(other)) => one.cmp(other),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return (gone, come),
+        };
+        match order {
+            Ordering::Less => gone.extend(old.next()),
+            Ordering::Greater => come.extend(new.next()),
+            Ordering::Equal => {
+                old.next();
+                new.next();
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn lists_differ_in_what_one_has_more_often() {
+        let names = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
+        for (old, new, gone, come) in [
+            ("", "", "", ""),
+            ("ab", "ba", "", ""),
+            ("aab", "bcc", "aa", "cc"),
+            ("", "ab", "", "ab"),
+            ("cab", "", "abc", ""),
+        ] {
+            let (old, new) = (names(old), names(new));
+            let text = |names: Vec<&String>| names.into_iter().cloned().collect::<String>();
+            let (less, more) = difference(&old, &new);
+            assert_eq!((text(less), text(more)), (gone.to_owned(), come.to_owned()));
+        }
+    }
 
     proptest! {
         #[test]

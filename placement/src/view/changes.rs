@@ -6,19 +6,34 @@ use berth_api::cluster_set::Membership;
 use berth_placement_core::{Cluster, Scores};
 use jiff::Timestamp;
 
+use super::balance::difference;
+use super::clusters::Difference;
 use super::members::Members;
 use super::{Key, Set, View};
 use crate::facts::{DecisionFacts, PlacementFacts};
 use crate::kinds::{Fact, Kind};
 
+/// How an object became known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circumstances {
+    /// It is the response to a write of this controller, which needs no further evaluation.
+    pub(crate) is_own: bool,
+    /// Its kind is being listed.
+    pub(crate) is_listing: bool,
+    pub(crate) now: Timestamp,
+}
+
 impl View {
-    /// Applies an object. `is_own`: it is the response to a write of this controller, which needs no further evaluation.
+    /// Applies an object.
     pub(crate) fn apply(
         &mut self,
         (namespace, name): (&str, &str),
         fact: Fact,
-        is_own: bool,
-        now: Timestamp,
+        Circumstances {
+            is_own,
+            is_listing,
+            now,
+        }: Circumstances,
     ) {
         match fact {
             Fact::Placement(placement) => {
@@ -27,7 +42,7 @@ impl View {
             Fact::Decision(decision) => {
                 self.decision_changed(namespace, name, Some(decision), is_own)
             }
-            Fact::Cluster(cluster) => self.cluster_changed(cluster, now),
+            Fact::Cluster(cluster) => self.cluster_changed(cluster, is_listing, now),
             Fact::Set(membership) => self.set_changed(name, membership),
             Fact::Binding => self.bind(namespace, name),
             Fact::Scores(scores) => self.scores_changed(namespace, name, Some(scores)),
@@ -38,12 +53,17 @@ impl View {
     pub(crate) fn remove(&mut self, kind: Kind, namespace: &str, name: &str, now: Timestamp) {
         match kind {
             Kind::Placement => {
+                let key = Key::new(namespace, name);
                 if let Some(names) = self.placements.get_mut(namespace) {
-                    names.remove(name);
+                    if let Some(old) = names.remove(name) {
+                        self.readers.remove(&key, &old.reads);
+                    }
                     if names.is_empty() {
                         self.placements.remove(namespace);
                     }
                 }
+                self.cel.remove(&key);
+                self.kept.take(&key);
             }
             Kind::Decision => self.decision_changed(namespace, name, None, false),
             Kind::Cluster => self.cluster_gone(name, now),
@@ -64,10 +84,27 @@ impl View {
         placement: PlacementFacts,
         is_own: bool,
     ) {
+        let key = Key::new(namespace, name);
+        if placement.rules.uses_cel() && !placement.is_left_alone() {
+            self.cel.insert(key.clone());
+        } else {
+            self.cel.remove(&key);
+        }
         let names = self.placements.entry(namespace.to_owned()).or_default();
-        names.insert(name.into(), placement);
+        let (name, reads) = (key.name.clone(), placement.reads.clone());
+        let is_same = names
+            .get(&name)
+            .is_some_and(|old| placement.has_spec_of(old));
+        let old = names.insert(name, placement);
+        if !is_same {
+            if let Some(old) = old {
+                self.readers.remove(&key, &old.reads);
+            }
+            self.readers.add(&key, &reads);
+            self.kept.take(&key);
+        }
         if !is_own {
-            self.wakes.push(Key::new(namespace, name));
+            self.wakes.push(key);
         }
     }
 
@@ -92,15 +129,26 @@ impl View {
             let key = placement.as_ref().map(|it| Key::new(namespace, it));
             key.is_none_or(|key| !self.pending.contains_key(&key))
         };
-        if let Some(old) = &old
-            && is_counted(&former)
-        {
-            self.balance.remove(old.clusters());
+        let listed =
+            |it: Option<&DecisionFacts>| it.map_or_else(Vec::new, |it| it.clusters().to_vec());
+        let (listed_before, listed_now) = (listed(old.as_ref()), listed(all.by_name.get(name)));
+        let is_same_placement =
+            former == placement || old.is_none() || !all.by_name.contains_key(name);
+        let (gone, come) = if is_same_placement {
+            difference(&listed_before, &listed_now)
+        } else {
+            (listed_before.iter().collect(), listed_now.iter().collect())
+        };
+        for it in gone.iter().chain(&come) {
+            if let Some(slot) = self.clusters.find(it) {
+                self.journal.note(slot);
+            }
         }
-        if let Some(new) = all.by_name.get(name)
-            && is_counted(&placement)
-        {
-            self.balance.add(new.clusters());
+        if is_counted(&former) {
+            self.balance.remove(gone);
+        }
+        if is_counted(&placement) {
+            self.balance.add(come);
         }
         for it in [&former, &placement].into_iter().flatten() {
             let own = all.of.entry(it.clone()).or_default();
@@ -132,29 +180,67 @@ impl View {
         self.wakes.extend(keys);
     }
 
-    fn cluster_changed(&mut self, cluster: Cluster, now: Timestamp) {
+    fn cluster_changed(&mut self, mut cluster: Cluster, is_listing: bool, now: Timestamp) {
+        if !self.needs_objects() {
+            cluster.object = None;
+        }
+        match self.clusters.difference(&mut cluster) {
+            Difference::Nothing => return,
+            Difference::Object => return self.object_changed(cluster, is_listing),
+            Difference::Facts => {}
+        }
         let name = cluster.name.clone();
-        if self.clusters.get(&name) == Some(&cluster) {
-            return;
-        }
-        let was_in = self.sets_with(&name);
-        let (slot, old) = self.clusters.insert(cluster);
-        let Some(new) = self.clusters.at(slot).cloned() else {
-            return;
+        let new = cluster.clone();
+        let old = self.clusters.get(&name);
+        let stays =
+            old.is_some_and(|old| (old.is_deleting, &old.labels) == (new.is_deleting, &new.labels));
+        let was_in = if stays {
+            BTreeSet::new()
+        } else {
+            self.sets_with(&name)
         };
-        for set in self.sets.values_mut() {
-            set.members.set(slot, set.has(&new));
+        let (slot, old) = self.clusters.insert(cluster);
+        let is_in = if stays {
+            BTreeSet::new()
+        } else {
+            for set in self.sets.values_mut() {
+                set.members.set(slot, set.has(&new));
+            }
+            self.sets_with(&name)
+        };
+        if let Some(old) = &old
+            && was_in == is_in
+            && (old.is_deleting, &old.taints) == (new.is_deleting, &new.taints)
+        {
+            return self.wake_for_difference(slot, old, &new, now);
         }
-        let is_in = self.sets_with(&name);
+        self.journal.note(slot);
+        let (was_in, is_in) = if stays {
+            let sets = self.sets_with(&name);
+            (sets.clone(), sets)
+        } else {
+            (was_in, is_in)
+        };
         self.wake_for_cluster((old.as_ref(), Some(&new)), (&was_in, &is_in), now);
         if old.is_none_or(|old| old.is_deleting != new.is_deleting) {
             self.wake_users_of_broken_sets();
         }
     }
 
+    /// Sets the whole object of a cluster of which nothing else changed. When the objects of all clusters are being listed, for the first
+    /// placement that reads them, it wakes no placement: the end of the list does.
+    fn object_changed(&mut self, cluster: Cluster, is_listing: bool) {
+        let (slot, old) = self.clusters.insert(cluster);
+        let was_known = old.is_some_and(|old| old.object.is_some());
+        if was_known || !is_listing {
+            self.wake_readers_of_object(slot);
+        }
+    }
+
     fn cluster_gone(&mut self, name: &str, now: Timestamp) {
         let was_in = self.sets_with(name);
         if let Some(slot) = self.clusters.find(name) {
+            self.journal.note(slot);
             for set in self.sets.values_mut() {
                 set.members.set(slot, false);
             }
@@ -178,7 +264,9 @@ impl View {
         if old.is_some_and(|old| old.membership == membership) {
             return;
         }
+        self.set_versions += 1;
         let mut set = Set {
+            version: self.set_versions,
             membership,
             members: Members::default(),
         };
@@ -233,6 +321,9 @@ impl View {
             self.scores.remove(cluster);
         }
         if !is_same {
+            if let Some(slot) = self.clusters.find(cluster) {
+                self.journal.note(slot);
+            }
             self.wake_readers(cluster, name);
         }
     }

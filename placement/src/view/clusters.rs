@@ -12,6 +12,16 @@ pub(crate) struct Clusters {
     free: Vec<usize>,
 }
 
+/// How an object differs from the stored cluster of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Difference {
+    Nothing,
+    /// Only in what CEL expressions read, or in that this is known at all.
+    Object,
+    /// In more than that, or the cluster is new.
+    Facts,
+}
+
 // === impl Clusters ===
 
 impl Clusters {
@@ -25,6 +35,24 @@ impl Clusters {
 
     pub(crate) fn get(&self, name: &str) -> Option<&Cluster> {
         self.at(self.find(name)?)
+    }
+
+    /// How this object differs from the stored one.
+    pub(crate) fn difference(&mut self, new: &mut Cluster) -> Difference {
+        let slot = self.find(&new.name);
+        let Some(old) = slot.and_then(|slot| self.slots[slot].as_mut()) else {
+            return Difference::Facts;
+        };
+        // The objects are compared last: they are large.
+        let objects = (old.object.take(), new.object.take());
+        let has_same_facts = *old == *new;
+        let has_same_object = !has_same_facts || objects.0 == objects.1;
+        (old.object, new.object) = objects;
+        match (has_same_facts, has_same_object) {
+            (true, true) => Difference::Nothing,
+            (true, false) => Difference::Object,
+            (false, _) => Difference::Facts,
+        }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Cluster)> {
@@ -46,6 +74,13 @@ impl Clusters {
             }
         };
         (slot, self.slots[slot].replace(cluster))
+    }
+
+    /// Drops the whole objects of all clusters.
+    pub(crate) fn drop_objects(&mut self) {
+        for cluster in self.slots.iter_mut().flatten() {
+            cluster.object = None;
+        }
     }
 
     /// Removes a cluster. The caller has removed its slot from all sets.

@@ -1,11 +1,11 @@
 //! Which placements a change concerns.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use berth_placement_core::Cluster;
 use jiff::Timestamp;
 
-use super::evaluation::passes;
 use super::{Key, View};
 use crate::facts::{PlacementFacts, Reads};
 
@@ -42,20 +42,49 @@ impl View {
         for set in was_in.union(is_in) {
             namespaces.extend(self.bound.get(set).into_iter().flatten().cloned());
         }
+        let stays = was_in == is_in;
         for namespace in &namespaces {
-            let bindings = self.bindings.get(namespace).cloned().unwrap_or_default();
+            let bound = |sets: &BTreeSet<String>| match self.bindings.get(namespace) {
+                Some(bindings) => sets.intersection(bindings).cloned().collect(),
+                None => Vec::new(),
+            };
+            let (was_in, is_in) = (bound(was_in), bound(is_in));
             self.wake_those(namespace, |view, placement| {
-                let is_of = |sets: &BTreeSet<String>| {
-                    let mut sets = sets.iter();
-                    sets.any(|set| bindings.contains(set) && placement.wants(set))
-                };
-                match (old, new, is_of(was_in), is_of(is_in)) {
+                let is_of = |sets: &[String]| sets.iter().any(|set| placement.wants(set));
+                let was_member = is_of(&was_in);
+                let is_member = if stays { was_member } else { is_of(&is_in) };
+                match (old, new, was_member, is_member) {
                     (_, _, false, false) => false,
                     (Some(old), Some(new), true, true) => concerns(view, placement, old, new, now),
                     _ => true,
                 }
             });
         }
+    }
+
+    /// Wakes the placements whose result depends on the labels, claims or amounts in which two states of a cluster differ. Nothing else of it
+    /// that placements read has changed.
+    pub(super) fn wake_for_difference(
+        &mut self,
+        slot: usize,
+        old: &Cluster,
+        new: &Cluster,
+        now: Timestamp,
+    ) {
+        let readers = self.readers.of(old, new);
+        if readers.is_empty() {
+            return;
+        }
+        self.journal.note(slot);
+        let is_concerned = |key: &Key| {
+            let placement = self.placement(key).filter(|it| !it.is_left_alone());
+            placement.is_some_and(|it| {
+                self.sets_of(it).any(|set| set.members.has(slot))
+                    && concerns(self, it, old, new, now)
+            })
+        };
+        let keys: Vec<_> = readers.into_iter().filter(is_concerned).collect();
+        self.wakes.extend(keys);
     }
 
     /// Wakes the placements that may select from a set whose members are unknown: they may have decided for the cluster.
@@ -83,11 +112,31 @@ impl View {
         }
     }
 
+    /// Wakes the placements that read whole ManagedClusters.
+    pub(crate) fn wake_readers_of_objects(&mut self) {
+        self.wakes.extend(self.cel.iter().cloned());
+    }
+
+    /// Wakes the placements that read the whole ManagedCluster in this slot.
+    pub(super) fn wake_readers_of_object(&mut self, slot: usize) {
+        let reads = |key: &&Key| {
+            let placement = self.placement(key);
+            placement.is_some_and(|it| self.sets_of(it).any(|set| set.members.has(slot)))
+        };
+        let keys: Vec<_> = self.cel.iter().filter(reads).cloned().collect();
+        self.wakes.extend(keys);
+    }
+
     fn wake_those(&mut self, namespace: &str, is_one: impl Fn(&Self, &PlacementFacts) -> bool) {
         let all = self.placements.get(namespace).into_iter().flatten();
         let those =
             all.filter(|(_, placement)| !placement.is_left_alone() && is_one(self, placement));
-        let keys: Vec<_> = those.map(|(name, _)| Key::new(namespace, name)).collect();
+        let namespace: Arc<str> = namespace.into();
+        let keys = those.map(|(name, _)| Key {
+            namespace: namespace.clone(),
+            name: name.clone(),
+        });
+        let keys: Vec<_> = keys.collect();
         self.wakes.extend(keys);
     }
 }
@@ -104,11 +153,14 @@ fn concerns(
     if reads.everything {
         return true;
     }
-    let key = Key::new(placement.rules.namespace(), placement.rules.name());
-    let previous = view.previous(&key);
-    let before = passes(placement, previous, old, now);
-    let after = passes(placement, previous, new, now);
-    before != after || (after.0 && reads_difference(reads, old, new))
+    let rules = &placement.rules;
+    let is_selected = || {
+        let listed = view.listed_for(rules.namespace(), rules.name());
+        listed.contains(&new.name)
+    };
+    let passes = |cluster| rules.passes(cluster, &is_selected, now);
+    let after = passes(new);
+    passes(old) != after || (matches!(after, Some(Ok(_))) && reads_difference(reads, old, new))
 }
 
 fn reads_difference(reads: &Reads, old: &Cluster, new: &Cluster) -> bool {

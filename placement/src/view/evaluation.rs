@@ -1,13 +1,15 @@
 //! The evaluation of a placement on the view: the scene of the pure scheduler, made of what the view keeps.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use berth_placement_core::{
-    Cluster, Eligible, EligibleSet, Hub, Prioritizer, Rules, Scene, Schedule, Scores, schedule,
+    Cluster, Eligible, EligibleSet, Hub, Prioritizer, Rules, Scene, Scores, judged, schedule,
 };
 use jiff::Timestamp;
 
+use super::kept::{Bench, Evaluation};
 use super::members::Members;
 use super::{Key, Set, View};
 use crate::facts::PlacementFacts;
@@ -16,12 +18,12 @@ use crate::wanted::Wanted;
 /// The hub as one placement sees it: without the placement's own decisions.
 struct SeenBy<'a> {
     view: &'a View,
-    own: HashMap<&'a str, u64>,
-    most_foreign: u64,
+    key: &'a Key,
+    /// The prioritizer Balance counts.
+    balances: bool,
+    own: OnceCell<HashMap<&'a str, u64>>,
+    most_foreign: OnceCell<u64>,
 }
-
-/// A hub without decisions and scores: enough to learn whether a cluster passes the filters.
-struct Bare;
 
 // === impl View ===
 
@@ -33,20 +35,113 @@ impl View {
             return None;
         }
         let seen = SeenBy::new(self, key, &placement.rules);
+        Some(self.evaluate_anew(placement, &seen, now))
+    }
+
+    /// As [`Self::evaluate`], but from what was kept of the placement's last evaluation, and keeps this one.
+    pub(crate) fn evaluate_kept(&mut self, key: &Key, now: Timestamp) -> Option<Arc<Wanted>> {
+        let old = self.kept.take(key);
+        let (wanted, new) = self.evaluate_from(key, old, now)?;
+        if let Some(new) = new {
+            self.kept.put(key, new);
+        }
+        Some(wanted)
+    }
+
+    /// The result from what was kept, and that of a new evaluation, each with the scores of the selected clusters.
+    #[cfg(test)]
+    #[allow(clippy::type_complexity, reason = "a test")]
+    pub(super) fn evaluate_both(
+        &mut self,
+        key: &Key,
+        now: Timestamp,
+    ) -> [Option<(Arc<Wanted>, Option<Vec<i64>>)>; 2] {
+        let anew = self.evaluate_from(key, None, now);
+        let old = self.kept.take(key);
+        let kept = self.evaluate_from(key, old, now);
+        let [kept, anew] = [kept, anew].map(|it| {
+            it.map(|(wanted, kept)| {
+                let number = wanted.counts.selected;
+                let scores = kept.as_ref().map(|it| it.scores(number));
+                ((wanted, scores), kept)
+            })
+        });
+        if let Some((_, Some(kept))) = &kept {
+            self.kept.put(key, kept.clone());
+        }
+        [kept, anew].map(|it| it.map(|(result, _)| result))
+    }
+
+    fn evaluate_from(
+        &self,
+        key: &Key,
+        old: Option<Evaluation>,
+        now: Timestamp,
+    ) -> Option<(Arc<Wanted>, Option<Evaluation>)> {
+        let placement = self.placement(key)?;
+        if placement.is_left_alone() {
+            return None;
+        }
+        let rules = &placement.rules;
+        let seen = SeenBy::new(self, key, rules);
+        let previous = self.listed_for(&key.namespace, &key.name);
+        let eligible = self.chosen_sets(rules);
+        let judge = rules.judge(&seen, previous, now);
+        let judge = judge.filter(|_| eligible.broken().is_none());
+        let Some(judge) = judge else {
+            let wanted = self.evaluate_anew(placement, &seen, now);
+            return Some((Arc::new(wanted), None));
+        };
+        let sets = eligible.sets.iter();
+        let sets: Vec<_> = sets.filter_map(|it| self.sets.get(it.name)).collect();
+        let bench = Bench {
+            view: self,
+            judge: &judge,
+            sets: &sets,
+            hub: &seen,
+            bindings: eligible.bindings,
+            now,
+        };
+        let followed = old.and_then(|old| old.follow(&bench));
+        let Some(mut kept) = followed.or_else(|| Evaluation::new(&bench)) else {
+            let wanted = self.evaluate_anew(placement, &seen, now);
+            return Some((Arc::new(wanted), None));
+        };
         let scene = Scene {
-            eligible: self.eligible(&placement.rules),
-            previous: self.previous(key),
+            eligible,
+            previous,
             hub: &seen,
             now,
         };
-        Some(Wanted::new(&schedule(&placement.rules, scene)))
+        let wanted = kept.result.take().unwrap_or_else(|| {
+            let schedule = judged(rules, scene, kept.counts, kept.selected(&bench));
+            Arc::new(Wanted::new(&schedule))
+        });
+        kept.result = Some(wanted.clone());
+        Some((wanted, Some(kept)))
     }
 
-    /// The clusters that the placement's decisions list.
-    pub(super) fn previous(&self, key: &Key) -> &HashSet<String> {
+    fn evaluate_anew(
+        &self,
+        placement: &PlacementFacts,
+        seen: &SeenBy<'_>,
+        now: Timestamp,
+    ) -> Wanted {
+        let rules = &placement.rules;
+        let scene = Scene {
+            eligible: self.eligible(rules),
+            previous: self.listed_for(rules.namespace(), rules.name()),
+            hub: seen,
+            now,
+        };
+        Wanted::new(&schedule(rules, scene))
+    }
+
+    /// The clusters that the decisions of a placement list.
+    pub(super) fn listed_for(&self, namespace: &str, placement: &str) -> &HashSet<String> {
         static NOTHING: LazyLock<HashSet<String>> = LazyLock::new(HashSet::new);
-        let own = self.decisions.get(&*key.namespace);
-        let own = own.and_then(|all| all.of.get(&*key.name));
+        let own = self.decisions.get(namespace);
+        let own = own.and_then(|all| all.of.get(placement));
         own.map_or(&NOTHING, |own| &own.clusters)
     }
 
@@ -62,14 +157,18 @@ impl View {
         bindings.filter_map(|name| Some((name.as_str(), self.sets.get(name)?)))
     }
 
-    fn eligible(&self, rules: &Rules) -> Eligible<'_> {
+    /// The sets that a placement may select from, without their clusters.
+    fn chosen_sets(&self, rules: &Rules) -> Eligible<'_> {
         let bound = self.bound_to(rules.namespace());
         let sets = bound.map(|(name, set)| EligibleSet {
             name,
             membership: &set.membership,
         });
-        // Without clusters it chooses the sets only: their members are known already.
-        let mut eligible = Eligible::new(sets, rules.sets(), []);
+        Eligible::new(sets, rules.sets(), [])
+    }
+
+    fn eligible(&self, rules: &Rules) -> Eligible<'_> {
+        let mut eligible = self.chosen_sets(rules);
         let mut chosen = eligible.sets.iter();
         let mut chosen = chosen.by_ref().filter_map(|it| self.sets.get(it.name));
         if let Some(first) = chosen.next() {
@@ -88,51 +187,35 @@ impl View {
     }
 }
 
-/// Returns whether the cluster passes the filters of the placement, and when that ends by time alone.
-pub(super) fn passes(
-    placement: &PlacementFacts,
-    previous: &HashSet<String>,
-    cluster: &Cluster,
-    now: Timestamp,
-) -> (bool, Option<Timestamp>) {
-    let scene = Scene {
-        eligible: Eligible {
-            bindings: 1,
-            sets: Vec::new(),
-            candidates: vec![cluster],
-        },
-        previous,
-        hub: &Bare,
-        now,
-    };
-    let Schedule { counts, next, .. } = schedule(&placement.rules, scene);
-    (counts.feasible > 0, next)
-}
-
 // === impl SeenBy ===
 
 impl<'a> SeenBy<'a> {
-    fn new(view: &'a View, key: &Key, rules: &Rules) -> Self {
-        let mut seen = Self {
+    fn new(view: &'a View, key: &'a Key, rules: &Rules) -> Self {
+        Self {
             view,
-            own: HashMap::new(),
-            most_foreign: 0,
-        };
-        if !rules.uses(&Prioritizer::Balance) {
-            return seen;
+            key,
+            balances: rules.uses(&Prioritizer::Balance),
+            own: OnceCell::new(),
+            most_foreign: OnceCell::new(),
         }
-        match view.pending.get(key) {
-            Some(pending) => seen.count(pending),
-            None => view.own(key).for_each(|it| seen.count(it.clusters())),
-        }
-        seen.most_foreign = view.balance.most_without(&seen.own);
-        seen
     }
 
-    fn count(&mut self, clusters: &'a [String]) {
-        for cluster in clusters {
-            *self.own.entry(cluster).or_default() += 1;
-        }
+    /// How often the placement's own decisions list each cluster.
+    fn own(&self) -> &HashMap<&'a str, u64> {
+        self.own.get_or_init(|| {
+            let view = self.view;
+            let mut own: HashMap<&str, u64> = HashMap::new();
+            let mut count = |clusters: &'a [String]| {
+                for cluster in clusters {
+                    *own.entry(cluster).or_default() += 1;
+                }
+            };
+            match view.pending.get(self.key) {
+                Some(pending) => count(pending),
+                None => view.own(self.key).for_each(|it| count(it.clusters())),
+            }
+            own
+        })
     }
 }
 
@@ -146,34 +229,18 @@ impl Hub for SeenBy<'_> {
         if all == 0 {
             return 0;
         }
-        all.saturating_sub(self.own.get(cluster).copied().unwrap_or_default())
+        all.saturating_sub(self.own().get(cluster).copied().unwrap_or_default())
     }
 
     fn most_foreign(&self) -> u64 {
-        self.most_foreign
+        if !self.balances {
+            return 0;
+        }
+        let most = || self.view.balance.most_without(self.own());
+        *self.most_foreign.get_or_init(most)
     }
 
     fn scores(&self, cluster: &str, name: &str) -> Option<&Scores> {
         self.view.scores.get(cluster)?.get(name)
-    }
-}
-
-// === impl Bare ===
-
-impl Hub for Bare {
-    fn cluster(&self, _: &str) -> Option<&Cluster> {
-        None
-    }
-
-    fn foreign(&self, _: &str) -> u64 {
-        0
-    }
-
-    fn most_foreign(&self) -> u64 {
-        0
-    }
-
-    fn scores(&self, _: &str, _: &str) -> Option<&Scores> {
-        None
     }
 }

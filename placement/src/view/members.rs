@@ -31,6 +31,11 @@ impl Members {
             .is_some_and(|word| word & (1 << (slot % 64)) != 0)
     }
 
+    /// The bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<u64>()
+    }
+
     /// Adds all slots of another set.
     pub(crate) fn add(&mut self, other: &Self) {
         if self.0.len() < other.0.len() {

@@ -1,18 +1,20 @@
 //! The view against the pure scheduler, over random histories of a small hub.
 
 mod histories;
+mod objects;
 mod speed;
 mod wakes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_api::cluster_set::Membership;
 use berth_api::{ManagedCluster, Placement};
-use berth_placement_core::{Cluster, Decision, Rules, Scores, Settings, Snapshot};
+use berth_placement_core::{CelObject, Cluster, Decision, Rules, Scores, Settings, Snapshot};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Key, View};
+use super::{Circumstances, Key, View};
 use crate::facts::{DecisionFacts, PlacementFacts};
 use crate::kinds::{Fact, Kind};
 use crate::wanted::Wanted;
@@ -42,6 +44,8 @@ struct Hub {
     placements: BTreeMap<Key, Placement>,
     decisions: BTreeMap<(String, String), Decision>,
     now: Timestamp,
+    /// The view keeps whole clusters.
+    has_objects: bool,
 }
 
 // === impl Hub ===
@@ -54,6 +58,7 @@ impl Hub {
             placements: BTreeMap::new(),
             decisions: BTreeMap::new(),
             now: "2026-08-11T12:00:00Z".parse().expect("a time"),
+            has_objects: false,
         }
     }
 
@@ -66,7 +71,10 @@ impl Hub {
                     cluster["metadata"]["name"] = json!(name);
                     let cluster: ManagedCluster =
                         serde_json::from_value(cluster).expect("a cluster");
-                    Cluster::from(&cluster)
+                    Cluster {
+                        object: Some(Arc::new(CelObject::new(&json!(cluster)))),
+                        ..Cluster::from(&cluster)
+                    }
                 });
                 put(&mut self.snapshot.clusters, name, cluster.clone());
                 self.tell(Kind::Cluster, "", name, cluster.map(Fact::Cluster));
@@ -123,7 +131,27 @@ impl Hub {
             }
             Change::Time(seconds) => self.now += SignedDuration::from_secs(*seconds),
         }
+        if self.has_objects != self.view.needs_objects() {
+            self.has_objects = !self.has_objects;
+            self.list_clusters();
+        }
         self.view.wakes().into_iter().collect()
+    }
+
+    /// Lists the clusters again after it changed whether their objects are needed, as the world does.
+    fn list_clusters(&mut self) {
+        if !self.has_objects {
+            return self.view.drop_objects();
+        }
+        let by = Circumstances {
+            is_listing: true,
+            ..self.by(false)
+        };
+        for (name, cluster) in &self.snapshot.clusters {
+            let fact = Fact::Cluster(cluster.clone());
+            self.view.apply(("", name), fact, by);
+        }
+        self.view.wake_readers_of_objects();
     }
 
     /// Stores a PlacementDecision.
@@ -137,12 +165,20 @@ impl Hub {
             ..DecisionFacts::default()
         };
         let fact = Fact::Decision(decision);
-        self.view.apply((&namespace, name), fact, true, self.now);
+        self.view.apply((&namespace, name), fact, self.by(true));
+    }
+
+    fn by(&self, is_own: bool) -> Circumstances {
+        Circumstances {
+            is_own,
+            is_listing: false,
+            now: self.now,
+        }
     }
 
     fn tell(&mut self, kind: Kind, namespace: &str, name: &str, fact: Option<Fact>) {
         match fact {
-            Some(fact) => self.view.apply((namespace, name), fact, false, self.now),
+            Some(fact) => self.view.apply((namespace, name), fact, self.by(false)),
             None => self.view.remove(kind, namespace, name, self.now),
         }
     }
@@ -159,18 +195,26 @@ impl Hub {
 
     /// Evaluates a placement, and stores its decisions.
     fn evaluate(&mut self, key: &Key) -> Option<Wanted> {
-        let wanted = self.view.evaluate(key, self.now);
+        let anew = self.view.evaluate(key, self.now);
+        let wanted = self.view.evaluate_kept(key, self.now);
+        let wanted = wanted.map(|it| (*it).clone());
+        assert_eq!(wanted, anew, "from what was kept");
         if let Some(wanted) = &wanted {
-            let listed = Decision {
-                namespace: key.namespace.to_string(),
-                placement: Some(key.name.to_string()),
-                clusters: wanted.names(),
-            };
-            self.view.writes(key, wanted.names());
-            self.decide(&format!("{}-decision-1", key.name), listed);
-            self.view.written(key);
+            self.store(key, wanted);
         }
         wanted
+    }
+
+    /// Stores the wanted decisions of a placement.
+    fn store(&mut self, key: &Key, wanted: &Wanted) {
+        let listed = Decision {
+            namespace: key.namespace.to_string(),
+            placement: Some(key.name.to_string()),
+            clusters: wanted.names(),
+        };
+        self.view.writes(key, &wanted.clusters);
+        self.decide(&format!("{}-decision-1", key.name), listed);
+        self.view.written(key);
     }
 }
 

@@ -60,7 +60,7 @@ pub fn set_name(name: &str) -> String {
     )
 }
 
-/// The maximum length of a label value, in which clusters name their set.
+/// The maximum length of a label value, in which clusters name their set, and PlacementDecisions their Placement.
 pub const LONGEST_SET_NAME: usize = 63;
 
 /// The path of the label selector of a ManagedClusterSet.
@@ -81,6 +81,20 @@ pub fn too_many_requirements(number: impl Display) -> String {
 /// A selector has too many values.
 pub fn too_many_values(number: impl Display) -> String {
     format!("{LABEL_SELECTOR}: Too many values: {number}: must have at most {MOST_VALUES} items")
+}
+
+/// The name of a Placement does not fit a label value.
+pub fn placement_name(name: &str) -> String {
+    format!(
+        "metadata.name: Invalid value: {}: must be no more than {LONGEST_SET_NAME} characters, \
+         to fit the label by which PlacementDecisions name their Placement",
+        Quoted(name)
+    )
+}
+
+/// Lists of a Placement are too long. `what` names them.
+pub fn too_many(what: &str, number: impl Display, most: usize) -> String {
+    format!("spec: Too many {what}: {number}: must have at most {most} in all")
 }
 
 /// A ManagedClusterSetBinding and its set have different names.

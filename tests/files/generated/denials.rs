@@ -91,6 +91,15 @@ fn binding(namespace: &str, name: &str, set: &str) -> Value {
     })
 }
 
+fn placement(name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+        "kind": "Placement",
+        "metadata": { "name": name, "namespace": "team" },
+        "spec": spec,
+    })
+}
+
 fn entries() -> Vec<Entry> {
     let plain = || cluster("c1", json!({}), json!({}));
     let accepted = |name: &str| cluster(name, json!({}), json!({ "hubAcceptsClient": true }));
@@ -352,6 +361,58 @@ fn entries() -> Vec<Entry> {
                   to another set.",
             remedy: "Set `metadata.name` and `spec.clusterSet` to the same name. To bind another set, create another binding.",
         },
+        Entry {
+            reason: Reason::Misconfigured.as_str(),
+            title: "The placement cannot be scheduled",
+            webhook: Webhook::ValidatePlacement,
+            old: None,
+            new: placement(
+                "web",
+                json!({
+                    "numberOfClusters": -1,
+                    "predicates": [{ "requiredClusterSelector": {
+                        "labelSelector": { "matchExpressions": [{ "key": "region", "operator": "Like" }] },
+                        "celSelector": { "celExpressions": ["cluster.metadata.name == 'c1'"] },
+                    }}],
+                    "prioritizerPolicy": { "mode": "Most", "configurations": [
+                        { "scoreCoordinate": { "type": "BuiltIn", "builtIn": "Spread" } },
+                    ]},
+                    "tolerations": [{ "value": "gpu" }],
+                }),
+            ),
+            why: "The placement controller would set the condition PlacementMisconfigured. OCM's then removes all decisions of the \
+                  placement, and a negative number ends its process.",
+            remedy: "Correct the fields. In CEL expressions, the variable is `managedCluster`.",
+        },
+        Entry {
+            reason: Reason::PlacementName.as_str(),
+            title: "The placement's name does not fit a label",
+            webhook: Webhook::ValidatePlacement,
+            old: None,
+            new: placement(
+                "every-cluster-of-the-engineering-department-in-europe-with-a-gpu",
+                json!({}),
+            ),
+            why: "PlacementDecisions name their placement in a label. Checked on CREATE.",
+            remedy: "Use at most 63 characters.",
+        },
+        Entry {
+            reason: Reason::PlacementField.as_str(),
+            title: "A field of the placement cannot have its effect",
+            webhook: Webhook::ValidatePlacement,
+            old: None,
+            new: placement(
+                "web",
+                json!({
+                    "decisionStrategy": { "groupStrategy": { "decisionGroups": [{ "groupName": "the first ones" }] } },
+                    "prioritizerPolicy": { "configurations": [
+                        { "scoreCoordinate": { "type": "AddOn", "addOn": { "resourceName": "usage", "scoreName": "" } } },
+                    ]},
+                }),
+            ),
+            why: "The name of a group becomes a label of its PlacementDecisions, and a score is found by two names.",
+            remedy: "Correct the fields.",
+        },
     ]
 }
 
@@ -559,6 +620,33 @@ async fn warnings(page: &mut String, gate: &Gate) {
         let mut review = review(&entry(webhook, labels));
         review["request"]["userInfo"]["username"] = user.into();
         let (code, _, _, warnings) = message(gate, webhook, &review).await;
+        assert_eq!((code, warnings.len()), (200, 1), "{warnings:?}");
+        write!(page, "\n```\n{}\n```\n\n{meaning}\n", warnings[0]).unwrap();
+    }
+    for (spec, meaning) in [
+        (
+            json!({ "numberOfClusters": 0 }),
+            "The placement is stored, and selects nothing.",
+        ),
+        (
+            json!({ "predicates": [{ "requiredClusterSelector": { "labelSelector": {
+                "matchLabels": { "region": "eu" },
+                "matchExpressions": [{ "key": "region", "operator": "NotIn", "values": ["eu"] }],
+            }}}]}),
+            "All requirements of a predicate must hold for one cluster. For alternatives, write several predicates.",
+        ),
+        (
+            json!({ "spreadPolicy": { "spreadConstraints": [{ "topologyKey": "region", "topologyKeyType": "Label" }] } }),
+            "The field is in OCM's API, and its controller does not read it.",
+        ),
+    ] {
+        let webhook = Webhook::ValidatePlacement;
+        let entry = Entry {
+            old: None,
+            new: placement("web", spec),
+            ..entry(webhook, json!({}))
+        };
+        let (code, _, _, warnings) = message(gate, webhook, &review(&entry)).await;
         assert_eq!((code, warnings.len()), (200, 1), "{warnings:?}");
         write!(page, "\n```\n{}\n```\n\n{meaning}\n", warnings[0]).unwrap();
     }

@@ -73,12 +73,15 @@ fn the_crds_in_manifests_are_those_of_the_types() {
         crds::placement_decision(),
         crds::addon_placement_score(),
     ];
+    // For hubs that serve the inventory API of SIG-Multicluster.
+    let inventory = crds::inventory();
     // On the managed clusters, not on the hub.
     let agent = [crds::cluster_claim()];
 
     for (folder, crds) in [
         ("manifests/crds", &hub[..]),
         ("manifests/crds/placement", &placement[..]),
+        ("manifests/crds/inventory", &inventory[..]),
         ("manifests/crds/agent", &agent[..]),
     ] {
         for crd in crds {

@@ -437,7 +437,11 @@ fn every_new_object_is_looked_at() {
     for object in [bare(Webhook::ValidateCluster), usual_cluster()] {
         assert_eq!(called(&CLUSTER, &object, None), CLUSTER);
     }
-    for webhook in [Webhook::ValidateClusterSet, Webhook::ValidateBinding] {
+    for webhook in [
+        Webhook::ValidateClusterSet,
+        Webhook::ValidateBinding,
+        Webhook::ValidatePlacement,
+    ] {
         assert_eq!(called(&[webhook], &bare(webhook), None), [webhook]);
     }
 }
@@ -491,6 +495,38 @@ fn writes_of_sets_call_the_gate_only_about_their_selector() {
                 set,
             ),
             ("a set's spec goes", by_label, json!({ "spec": null }), set),
+        ],
+    );
+}
+
+#[test]
+fn writes_of_placements_call_the_gate_only_about_their_spec() {
+    let placement: &[Webhook] = &[Webhook::ValidatePlacement];
+    let three = json!({ "spec": { "numberOfClusters": 3 } });
+    assert_called(
+        placement,
+        &bare(Webhook::ValidatePlacement),
+        &[
+            (
+                "a placement without a spec is annotated",
+                json!({}),
+                json!({ "metadata": { "annotations": { "a": "b" } } }),
+                NONE,
+            ),
+            (
+                "a placement is labelled",
+                three.clone(),
+                json!({ "metadata": { "labels": { "a": "b" } } }),
+                NONE,
+            ),
+            (
+                "its number is changed",
+                three.clone(),
+                json!({ "spec": { "numberOfClusters": 2 } }),
+                placement,
+            ),
+            ("it gets a spec", json!({}), three.clone(), placement),
+            ("its spec goes", three, json!({ "spec": null }), placement),
         ],
     );
 }

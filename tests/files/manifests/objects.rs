@@ -40,19 +40,20 @@ fn every_file_is_in_a_kustomization() {
         "manifests/overlays/hub",
         "manifests/overlays/ocm-names",
         "manifests/overlays/auto-approval",
+        "manifests/overlays/cluster-profiles",
         "manifests/overlays/network-policies",
         "manifests/overlays/client-certificates",
         "manifests/monitoring",
         "manifests/bootstrap",
         "manifests/agent",
         "manifests/agent-monitoring",
-        "manifests/placement",
+        "manifests/overlays/placement-apart",
+        "manifests/placement/debug",
         "manifests/policies",
         "manifests/policies/with-webhook",
         "manifests/overlays/policies",
         "manifests/overlays/policies/monitoring",
         "manifests/overlays/policies-with-webhook",
-        "manifests/crds/placement",
     ];
     let built: Vec<_> = roots.iter().flat_map(|root| resources(root)).collect();
     for file in yaml_files("manifests") {

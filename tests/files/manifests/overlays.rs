@@ -29,22 +29,23 @@ pub(super) fn build(folder: &str) -> Option<Vec<Value>> {
 #[test]
 fn kustomizations_build_the_objects() {
     for (folder, expected) in [
-        ("manifests", 30),
-        ("manifests/overlays/cert-manager", 27),
-        ("manifests/overlays/replace-ocm", 4),
-        ("manifests/overlays/hub", 28),
-        ("manifests/overlays/ocm-names", 30),
-        ("manifests/overlays/auto-approval", 32),
-        ("manifests/overlays/network-policies", 32),
-        ("manifests/overlays/client-certificates", 30),
-        ("manifests/overlays/policies", 28),
+        ("manifests", 38),
+        ("manifests/overlays/cert-manager", 35),
+        ("manifests/overlays/replace-ocm", 5),
+        ("manifests/overlays/hub", 36),
+        ("manifests/overlays/ocm-names", 38),
+        ("manifests/overlays/auto-approval", 40),
+        ("manifests/overlays/cluster-profiles", 42),
+        ("manifests/overlays/network-policies", 40),
+        ("manifests/overlays/client-certificates", 38),
+        ("manifests/overlays/policies", 35),
         ("manifests/overlays/policies/monitoring", 9),
-        ("manifests/overlays/policies-with-webhook", 42),
+        ("manifests/overlays/policies-with-webhook", 49),
         ("manifests/monitoring", 10),
         ("manifests/bootstrap", 5),
         ("manifests/agent", 11),
         ("manifests/agent-monitoring", 9),
-        ("manifests/crds/placement", 3),
+        ("manifests/overlays/placement-apart", 40),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
@@ -67,7 +68,7 @@ fn with_cert_manager_every_registration_gets_the_ca_of_the_serving_certificate()
         .iter()
         .filter(|object| object.get("webhooks").is_some())
         .collect();
-    assert_eq!(registrations.len(), 5);
+    assert_eq!(registrations.len(), 6);
     for registration in registrations {
         assert_eq!(
             registration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"],
@@ -190,6 +191,40 @@ fn berth_hub_has_the_rights_of_both_accounts_and_no_more() {
     );
 }
 
+#[test]
+fn apart_the_placement_controller_has_its_own_account_and_rights() {
+    let (Some(apart), Some(base)) = (
+        build("manifests/overlays/placement-apart"),
+        build("manifests"),
+    ) else {
+        eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
+        return;
+    };
+    let (controller, placement) = (
+        "berth-registration-controller-sa",
+        "berth-placement-controller-sa",
+    );
+    let mut both = given(&apart, controller);
+    both.extend(given(&apart, placement));
+    both.sort();
+    assert_eq!(given(&base, controller), both);
+    assert!(!given(&apart, placement).is_empty());
+    let own = deployment(&apart, "berth-placement-controller");
+    let pod = &own["spec"]["template"]["spec"];
+    assert_eq!(pod["serviceAccountName"], placement);
+    let own = args(&apart, "berth-placement-controller");
+    assert_eq!(own, json!(["placement", "controller"]));
+    let others = args(&apart, CONTROLLER);
+    assert_eq!(
+        others,
+        json!([
+            "controller",
+            "--keep-certificates",
+            "--controllers=*,-placement"
+        ])
+    );
+}
+
 /// `manifests/cluster-manager/management/registration/deployment.yaml` of OCM. A selector cannot be changed.
 #[test]
 fn by_ocms_names_the_controller_replaces_ocms() {
@@ -243,6 +278,24 @@ fn to_accept_clusters_is_granted_by_the_overlay_alone() {
     let args = args(&overlay, CONTROLLER).to_string();
     assert!(args.contains("--keep-certificates"), "{args}");
     assert!(args.contains("ManagedClusterAutoApproval=true"), "{args}");
+}
+
+#[test]
+fn cluster_profiles_are_kept_with_the_overlay_alone() {
+    let (Some(base), Some(overlay)) = (
+        build("manifests"),
+        build("manifests/overlays/cluster-profiles"),
+    ) else {
+        eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
+        return;
+    };
+    let account = "berth-registration-controller-sa";
+    let writes = |rules: Vec<String>| rules.iter().any(|it| it.contains("clusterprofiles"));
+    assert!(!writes(given(&base, account)));
+    assert!(writes(given(&overlay, account)));
+    assert!(!writes(given(&overlay, "registration-webhook-sa")));
+    let args = args(&overlay, CONTROLLER).to_string();
+    assert!(args.contains("ClusterProfile=true"), "{args}");
 }
 
 /// Ingress by port from anywhere, and no list for egress: both depend on the cluster.

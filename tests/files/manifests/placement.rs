@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use berth_placement_core::Source;
+use berth_testkit::shipped;
+use serde_json::{Value, json};
 
 use crate::manifests::files::read;
 
@@ -31,7 +33,11 @@ fn words(rule: &Value, field: &str) -> Vec<String> {
 }
 
 fn permissions(kind: &str) -> BTreeSet<String> {
-    let objects = read(ROLE).into_iter().filter(|it| it["kind"] == kind);
+    permissions_in(ROLE, kind)
+}
+
+fn permissions_in(file: &str, kind: &str) -> BTreeSet<String> {
+    let objects = read(file).into_iter().filter(|it| it["kind"] == kind);
     let rules = objects.flat_map(|it| it["rules"].as_array().cloned().unwrap_or_default());
     let mut permissions = BTreeSet::new();
     for rule in rules {
@@ -53,6 +59,7 @@ fn the_role_grants_what_the_placement_controller_does_and_no_more() {
     let mut needed: BTreeSet<String> = [
         "create authentication.k8s.io/tokenreviews",
         "create authorization.k8s.io/subjectaccessreviews",
+        "create events.k8s.io/events",
     ]
     .map(str::to_owned)
     .into();
@@ -76,7 +83,31 @@ fn the_role_grants_what_the_placement_controller_does_and_no_more() {
 }
 
 #[test]
-fn the_bindings_name_the_account_and_the_roles_of_the_file() {
+fn the_debug_endpoint_reads_what_explanations_need_and_writes_nothing() {
+    let group = "cluster.open-cluster-management.io";
+    let listed = Source::ALL.map(Source::resource);
+    let listed = listed.into_iter().filter(|it| *it != "placements");
+    let mut needed: BTreeSet<String> = listed.map(|it| format!("list {group}/{it}")).collect();
+    needed.extend([
+        format!("get {group}/placements"),
+        "create authentication.k8s.io/tokenreviews".to_owned(),
+        "create authorization.k8s.io/subjectaccessreviews".to_owned(),
+    ]);
+    let file = "manifests/placement/debug/role.yaml";
+    assert_eq!(permissions_in(file, "ClusterRole"), needed);
+    let objects = read(file);
+    let binding = objects.iter().find(|it| it["kind"] == "ClusterRoleBinding");
+    let binding = binding.unwrap();
+    let name_of = |kind: &str| {
+        let object = objects.iter().find(|it| it["kind"] == kind).unwrap();
+        object["metadata"]["name"].clone()
+    };
+    assert_eq!(binding["roleRef"]["name"], name_of("ClusterRole"));
+    assert_eq!(binding["subjects"][0]["name"], name_of("ServiceAccount"));
+}
+
+#[test]
+fn the_bindings_name_the_controllers_account_and_the_roles_of_the_file() {
     let objects = read(ROLE);
     let named = |kind: &str| {
         let found = objects.iter().find(|it| it["kind"] == kind);
@@ -89,9 +120,11 @@ fn the_bindings_name_the_account_and_the_roles_of_the_file() {
         let (binding, role) = (named(binding), named(role));
         assert_eq!(binding["roleRef"]["kind"], role["kind"]);
         assert_eq!(binding["roleRef"]["name"], role["metadata"]["name"]);
-        let account = &named("ServiceAccount")["metadata"];
-        let subject = &binding["subjects"][0];
-        assert_eq!(subject["name"], account["name"]);
-        assert_eq!(subject["namespace"], account["namespace"]);
+        let subjects = json!([{
+            "kind": "ServiceAccount",
+            "name": shipped::CONTROLLER,
+            "namespace": shipped::NAMESPACE,
+        }]);
+        assert_eq!(binding["subjects"], subjects);
     }
 }

@@ -89,7 +89,9 @@ fn a_registration_says_what_its_webhook_serves() {
             Webhook::ValidateClusterSet | Webhook::ValidateRequest => {
                 (webhook.version(), "Cluster")
             }
-            Webhook::ValidateBinding => (webhook.version(), "Namespaced"),
+            Webhook::ValidateBinding | Webhook::ValidatePlacement => {
+                (webhook.version(), "Namespaced")
+            }
         };
         let rules = json!([{
             "apiGroups": [webhook.group()],

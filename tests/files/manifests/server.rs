@@ -23,6 +23,7 @@ const EXTRA_ROLE: &str = "manifests/overlays/replace-ocm/cluster-role.yaml";
 const CERTIFICATES_ROLE: &str = "manifests/server/certificates-role.yaml";
 const CONTROLLER_ROLE: &str = "manifests/server/controller-role.yaml";
 const AUTO_APPROVAL_ROLE: &str = "manifests/overlays/auto-approval/role.yaml";
+const CLUSTER_PROFILES_ROLE: &str = "manifests/overlays/cluster-profiles/role.yaml";
 const CONTROLLER: &str = "manifests/server/controller-deployment.yaml";
 const ACCOUNTS: &str = "manifests/server/service-account.yaml";
 const GATES_ACCOUNT: &str = "registration-webhook-sa";
@@ -467,6 +468,15 @@ const FOREIGN_LABELS: &str = "patch certificates.k8s.io/certificatesigningreques
 /// With the gate ManagedClusterAutoApproval.
 const AUTO_APPROVAL: &str = "update register.open-cluster-management.io/managedclusters/accept";
 
+/// With the gate ClusterProfile.
+const CLUSTER_PROFILES: [(&str, &str); 2] = [
+    (
+        "get list watch create patch delete",
+        "multicluster.x-k8s.io/clusterprofiles",
+    ),
+    ("patch", "multicluster.x-k8s.io/clusterprofiles/status"),
+];
+
 /// What OCM's own role grants, as far as it is about the same.
 const OCMS: [(&str, &str); 24] = [
     (
@@ -586,6 +596,8 @@ fn the_controllers_role_grants_what_it_does_and_what_it_grants_and_no_more() {
     assert_eq!(granted, &(&needed | &binds()) | &follows());
     let more = permissions(object(AUTO_APPROVAL_ROLE, "ClusterRole"));
     assert_eq!(more, BTreeSet::from([AUTO_APPROVAL.to_owned()]));
+    let profiles = permissions(object(CLUSTER_PROFILES_ROLE, "ClusterRole"));
+    assert_eq!(profiles, spelled_out(&CLUSTER_PROFILES));
     assert!(!granted.iter().any(|right| right.starts_with("escalate")));
     let others: BTreeSet<_> = &in_the_shared_roles() - &needed;
     assert!(granted.is_disjoint(&others), "what agents have it need not");
@@ -630,6 +642,7 @@ fn each_role_is_bound_to_the_account_that_needs_it_and_to_no_other() {
         CONTROLLER_ROLE,
         CERTIFICATES_ROLE,
         AUTO_APPROVAL_ROLE,
+        CLUSTER_PROFILES_ROLE,
     ] {
         let objects = read(file);
         for binding in objects.iter().filter(|it| it["roleRef"].is_object()) {
@@ -674,6 +687,7 @@ fn each_role_is_bound_to_the_account_that_needs_it_and_to_no_other() {
             "berth-registration:election",
             "open-cluster-management:berth-registration:auto-approval",
             "open-cluster-management:berth-registration:certificates",
+            "open-cluster-management:berth-registration:cluster-profiles",
             "open-cluster-management:berth-registration:controller",
         ]
     );

@@ -20,6 +20,7 @@ mod membership;
 mod outage;
 mod pasted;
 mod people;
+mod placements;
 mod reserved_names;
 mod rights;
 mod rotation;

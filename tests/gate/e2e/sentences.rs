@@ -5,6 +5,7 @@ pub const VALIDATORS: &str = "managedclustervalidators";
 pub const BINDING_VALIDATORS: &str = "managedclustersetbindingvalidators";
 pub const REQUEST_VALIDATORS: &str = "certificatesigningrequestvalidators";
 pub const SET_VALIDATORS: &str = "managedclustersetvalidators";
+pub const PLACEMENT_VALIDATORS: &str = "placementvalidators";
 
 pub fn cannot_accept(cluster: &str, user: &str) -> String {
     format!(

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use berth_testkit::cluster::{Cluster, fresh};
-use berth_testkit::process::{CLUSTERS, Controller, LEASE, SETS, holder, install, once, scrape};
+use berth_testkit::process::{
+    CLUSTERS, Controller, LEASE, SETS, holder, install, leads, once, scrape,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_controller_leads_works_and_releases_the_lease_when_told_to_stop() {
@@ -71,7 +73,7 @@ async fn a_second_one_waits_ready_and_takes_over_at_once() {
     second.is_ready().await;
     let began = |controller: &Controller| {
         let log = controller.log();
-        log.iter().any(|line| line["message"] == "reconciling")
+        log.iter().any(leads)
     };
     assert!(!began(&second));
     let master = |value: u8| {

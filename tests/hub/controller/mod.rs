@@ -2,6 +2,7 @@
 //!
 //! The processes have the rights of the shipped roles, and no others. `lifecycle` tests the reconcilers.
 
+mod components;
 mod election;
 mod flags;
 mod hub;

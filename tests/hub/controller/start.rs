@@ -13,12 +13,15 @@ async fn kinds_that_are_not_there_yet_are_named_and_waited_for() {
     install_server(&cluster).await;
     let mut controller = Controller::start(&cluster, &[]).await;
     controller.leads();
-    let missing = "[-]caches failed: not listed yet: \
-                   managedclusters, managedclustersetbindings, managedclustersets\n";
+    let missing = [
+        "[-]caches failed: registration: not listed yet: managedclusters, managedclustersetbindings, managedclustersets; ",
+        "placement: not listed yet: addonplacementscores, managedclusters, managedclustersetbindings, managedclustersets, \
+         placementdecisions, placements\n",
+    ];
     let body = eventually("the kinds that are missing", async || {
         let (code, body) = get(controller.port, "/readyz").await;
         assert_eq!(code, 503, "{body}");
-        when(body, |it| it.contains(missing))
+        when(body, |it| missing.iter().all(|part| it.contains(part)))
     })
     .await;
     assert!(body.contains("[+]leader-election ok\n"), "{body}");
@@ -42,7 +45,7 @@ async fn without_a_hub_it_lives_is_not_ready_and_ends_when_told_to() {
     assert_eq!(code, 503);
     assert!(
         body.contains(
-            "[-]leader-election failed: the Lease has not been read yet, or has no holder\n"
+            "[-]leader-election failed: registration: the Lease has not been read yet, or has no holder; placement: the Lease"
         ),
         "{body}"
     );

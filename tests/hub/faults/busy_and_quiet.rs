@@ -20,9 +20,11 @@ fn longest_rest() -> Duration {
     (length::soak(SHORT) / 15).min(Duration::from_secs(120))
 }
 
-/// The growth that is allowed: memory that the allocator keeps, and files of connections that are being opened.
+/// The growth that is allowed: memory that the allocator keeps, files of connections that are being opened, and threads that
+/// the runtime starts for blocking calls and stops when they have been idle.
 const MORE_MEMORY: usize = 12 * 1024;
 const MORE_FILES: usize = 12;
+const MORE_THREADS: usize = 4;
 /// A few for each connection that is being opened.
 const MORE_TASKS: u64 = 30;
 
@@ -72,7 +74,7 @@ async fn hours_go_by() {
         let told = format!("{before:?} {after:?}");
         assert!(after.memory < before.memory + MORE_MEMORY, "{told}");
         assert!(after.files < before.files + MORE_FILES, "{told}");
-        assert_eq!(after.threads, before.threads, "{told}");
+        assert!(after.threads < before.threads + MORE_THREADS, "{told}");
     }
     assert!(leaves >= soak.as_secs() / 12, "{leaves}");
     let mib = |held: &[Held]| held.iter().map(|it| it.memory / 1024).collect::<Vec<_>>();

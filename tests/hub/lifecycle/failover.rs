@@ -65,7 +65,11 @@ impl Replica {
     async fn start(hub: &Own) -> Self {
         let proxy = Proxy::start(&hub.cluster).await;
         let kubeconfig = hub.cluster.person_at(&proxy.url).await.kubeconfig;
-        let start = move || Controller::with_kubeconfig(&kubeconfig, &ELECTION);
+        let start = move || {
+            // The tests are about the lifecycle, and its Lease.
+            let flags = [&ELECTION[..], &["--controllers=registration"]].concat();
+            Controller::with_kubeconfig(&kubeconfig, &flags)
+        };
         Self {
             controller: tokio::task::spawn_blocking(start).await.unwrap(),
             proxy,

@@ -17,6 +17,7 @@ mod heartbeat;
 mod hostile;
 mod killed;
 mod ownership;
+mod profiles;
 mod removal;
 mod sets;
 mod strange;

@@ -1,6 +1,7 @@
 //! Decisions follow the hub.
 
 use berth_testkit::cluster::fresh;
+use berth_testkit::process::once;
 use serde_json::{Value, json};
 
 use crate::placement::hub::{Hub, Placing};
@@ -152,6 +153,21 @@ async fn decisions_are_laid_out_as_ocms() {
             {"decisionGroupIndex": 1, "decisionGroupName": "", "decisions": ["p-decision-2"], "clusterCount": 2},
         ])
     );
+    let events = format!("/apis/events.k8s.io/v1/namespaces/{}/events", hub.namespace);
+    for reason in ["DecisionCreate", "DecisionUpdate"] {
+        once(&hub.admin, &events, reason, |it| {
+            let mut events = it["items"].as_array().into_iter().flatten();
+            events.any(|it| {
+                let regarding = &it["regarding"];
+                it["reason"] == reason
+                    && it["type"] == "Normal"
+                    && it["reportingController"] == "placement-controller"
+                    && regarding["kind"] == "Placement"
+                    && regarding["uid"] == placement.ok()["metadata"]["uid"]
+            })
+        })
+        .await;
+    }
     let decision = hub
         .admin
         .get(&format!("{}/p-decision-1", hub.decisions()))

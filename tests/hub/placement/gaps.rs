@@ -13,25 +13,29 @@ use tokio::task::JoinHandle;
 
 use crate::placement::hub::{Hub, Placing, clusters_of};
 
-/// Follows the decisions of a namespace, and notes the clusters that are missing after they were listed once.
-struct Watcher {
+/// Follows the decisions of a namespace, and notes the clusters that are missing after they were listed once: for those who read the
+/// lists, and for those who read the groups, too.
+pub struct Watcher {
     seen: Arc<Mutex<Seen>>,
     task: JoinHandle<()>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
-    objects: BTreeMap<String, Vec<String>>,
+pub struct Seen {
+    objects: BTreeMap<String, (String, String, Vec<String>)>,
     /// Those of the watched clusters that were listed.
     listed: BTreeSet<String>,
-    missed: Vec<String>,
+    pub missed: Vec<String>,
+    /// Those of the watched clusters that were in a group.
+    grouped: BTreeSet<String>,
+    pub missed_in_groups: Vec<String>,
     largest: usize,
-    events: usize,
+    pub events: usize,
 }
 
 impl Watcher {
     /// Begins with an empty namespace. `staying`: the clusters that stay selected once they are.
-    async fn start(hub: &Hub, staying: &[String]) -> Self {
+    pub async fn start(hub: &Hub, staying: &[String]) -> Self {
         let kind = GroupVersionKind::gvk(
             "cluster.open-cluster-management.io",
             "v1beta1",
@@ -63,9 +67,8 @@ impl Watcher {
     }
 
     /// Waits until the watcher sees what the hub has, and returns what it saw.
-    async fn finish(self, hub: &Hub) -> Seen {
+    pub async fn finish(self, hub: &Hub) -> Seen {
         let stored = hub.listed().await;
-        let stored: BTreeMap<_, _> = stored.into_iter().map(|(name, it)| (name, it.2)).collect();
         eventually("the watcher's view of the hub", async || {
             let objects = self.seen.lock().unwrap().objects.clone();
             when(objects, |it| *it == stored)
@@ -84,16 +87,43 @@ impl Seen {
                 let name = object.metadata.name.clone().unwrap();
                 let clusters = clusters_of(&json!({"status": object.data["status"]}));
                 self.largest = self.largest.max(clusters.len());
-                self.objects.insert(name, clusters);
+                let labels = object.metadata.labels.unwrap_or_default();
+                let label = |key: &str| {
+                    let key = format!("cluster.open-cluster-management.io/decision-group-{key}");
+                    labels[&key].clone()
+                };
+                self.objects
+                    .insert(name, (label("index"), label("name"), clusters));
             }
             WatchEvent::Deleted(object) => {
                 self.objects.remove(&object.metadata.name.unwrap());
             }
             other => panic!("{other:?}"),
         }
-        let now: BTreeSet<_> = self.objects.values().flatten().cloned().collect();
+        let now: BTreeSet<_> = self.objects.values().flat_map(|it| it.2.clone()).collect();
         self.listed.extend(staying.intersection(&now).cloned());
         self.missed.extend(self.listed.difference(&now).cloned());
+        let now = self.in_groups();
+        self.grouped.extend(staying.intersection(&now).cloned());
+        self.missed_in_groups
+            .extend(self.grouped.difference(&now).cloned());
+    }
+
+    /// What OCM's consumers see: as many indexes from 0 on as there are different ones. Of two names for an index they see either.
+    fn in_groups(&self) -> BTreeSet<String> {
+        let mut groups: BTreeMap<usize, BTreeMap<&str, BTreeSet<String>>> = BTreeMap::new();
+        for (index, name, clusters) in self.objects.values() {
+            let group = groups.entry(index.parse().unwrap()).or_default();
+            let group = group.entry(name).or_default();
+            group.extend(clusters.iter().cloned());
+        }
+        let walked = (0..groups.len()).filter_map(|index| groups.get(&index));
+        let sure = walked.map(|names| {
+            let mut names = names.values().cloned();
+            let first = names.next().unwrap();
+            names.fold(first, |both, name| &both & &name)
+        });
+        sure.flatten().collect()
     }
 }
 
@@ -135,6 +165,11 @@ async fn while_clusters_change_groups_none_is_missing_though_the_controller_is_k
         .await;
     let seen = watcher.finish(&hub).await;
     assert_eq!(seen.missed, [""; 0], "after {} events", seen.events);
+    assert_eq!(
+        seen.missed_in_groups, [""; 0],
+        "after {} events",
+        seen.events
+    );
     assert_eq!(seen.listed.len(), staying.len());
     for (index, name, clusters) in hub.listed().await.into_values() {
         assert!(clusters.is_sorted(), "{clusters:?}");
@@ -192,5 +227,6 @@ async fn more_than_a_hundred_clusters_take_several_decisions() {
         .await;
     let seen = watcher.finish(&hub).await;
     assert_eq!(seen.missed, [""; 0]);
+    assert_eq!(seen.missed_in_groups, [""; 0]);
     assert_eq!(seen.largest, 100);
 }

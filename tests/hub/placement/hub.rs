@@ -18,9 +18,6 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The account of the placement controller.
-const ACCOUNT: &str = "berth-placement-controller-sa";
-
 const GROUP: &str = "/apis/cluster.open-cluster-management.io";
 const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
 const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
@@ -49,32 +46,35 @@ impl Hub {
     pub async fn new() -> Self {
         let cluster = Cluster::private().await;
         cluster.apply_manifests(&CRDS).await;
+        // The account has these permissions only.
+        let permissions = [files::NAMESPACE, files::ACCOUNTS, files::PLACEMENT_ROLE];
         cluster
-            .apply_manifests(&files::PLACEMENT_CRDS.map(|file| file.path))
+            .apply_manifests(&permissions.map(|file| file.path))
             .await;
-        cluster
-            .apply_manifests(&[files::NAMESPACE.path, files::PLACEMENT_ROLE.path])
-            .await;
-        let hub = Self {
+        let mut hub = Self {
             admin: cluster.admin().await,
             cluster,
             namespace: fresh("placing"),
             set: fresh("set"),
         };
-        hub.create(
-            "/api/v1/namespaces",
-            json!({"metadata": {"name": hub.namespace}}),
-        )
-        .await;
+        let namespace = hub.namespace.clone();
+        hub.another_namespace(namespace).await;
         hub.set(&hub.set).await;
         hub.bind(&hub.set).await;
         hub
     }
 
+    /// Creates a namespace, and uses it for placements from now on.
+    pub async fn another_namespace(&mut self, name: String) {
+        let namespace = json!({"metadata": {"name": name}});
+        self.create("/api/v1/namespaces", namespace).await;
+        self.namespace = name;
+    }
+
     /// The kubeconfig of the controller's account.
     pub async fn account(&self) -> PathBuf {
         self.cluster
-            .service_account(shipped::NAMESPACE, ACCOUNT)
+            .service_account(shipped::NAMESPACE, shipped::CONTROLLER)
             .await
             .kubeconfig
     }
@@ -162,6 +162,36 @@ impl Hub {
         };
         self.change(cluster, json!({"spec": {"taints": taints}}))
             .await;
+    }
+
+    /// Sets a score of a cluster: the name of the AddOnPlacementScore, and the name and the value of its score.
+    pub async fn score(&self, cluster: &str, name: &str, score: &str, value: i32) {
+        let namespaces = "/api/v1/namespaces";
+        let namespace = json!({"metadata": {"name": cluster}});
+        // It may exist.
+        self.admin.post(namespaces, &namespace).await.unwrap();
+        let collection = format!("{GROUP}/v1alpha1/namespaces/{cluster}/addonplacementscores");
+        let scores = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1alpha1",
+            "kind": "AddOnPlacementScore",
+            "metadata": {"name": name},
+        });
+        self.admin.post(&collection, &scores).await.unwrap();
+        let status = json!({"status": {"scores": [{"name": score, "value": value}]}});
+        self.patch(&format!("{collection}/{name}/status"), status)
+            .await;
+    }
+
+    /// Waits until a placement has conditions.
+    pub async fn settled(&self, name: &str) {
+        let has_conditions = |it: &Value| it["status"]["conditions"].is_array();
+        once(
+            &self.admin,
+            &self.placement(name),
+            "settled",
+            has_conditions,
+        )
+        .await;
     }
 
     /// Deletes a cluster.

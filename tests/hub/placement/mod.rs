@@ -2,6 +2,9 @@
 //!
 //! It has the rights of `manifests/placement`, and no others. Each test has its own sets, clusters and namespaces.
 
+mod cel;
+mod debug;
+mod fairness;
 mod following;
 mod gaps;
 mod hub;

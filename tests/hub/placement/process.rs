@@ -62,6 +62,7 @@ async fn of_two_processes_one_leads_and_the_other_takes_over() {
     for line in [
         "berth_placements{state=\"misconfigured\"} ",
         "berth_placement_clusters{outcome=\"selected\"} ",
+        "scheduling_bind_duration_seconds_count{name=\"placement_scheduling\"} ",
         "scheduling_scheduling_duration_seconds_count{name=\"placement_scheduling\"} ",
         "controller_runtime_reconcile_total{controller=\"placements\",result=\"success\"} ",
         "leader_election_master_status{name=\"placement-lock\"} 1",

@@ -6,7 +6,7 @@ use std::time::Duration;
 use berth_hub::Backoff;
 use berth_rules::{
     Answer, Answers, Change, Decision, MutateCluster, Question, Rules, Settings, ValidateBinding,
-    ValidateCluster, ValidateClusterSet, ValidateRequest,
+    ValidateCluster, ValidateClusterSet, ValidatePlacement, ValidateRequest,
 };
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
@@ -74,6 +74,7 @@ impl Gate {
             Webhook::ValidateClusterSet => context.examine::<ValidateClusterSet>(body),
             Webhook::ValidateBinding => context.examine::<ValidateBinding>(body),
             Webhook::ValidateRequest => context.examine::<ValidateRequest>(body),
+            Webhook::ValidatePlacement => context.examine::<ValidatePlacement>(body),
         };
         match examined {
             Examined::Decided(verdict) => verdict,

@@ -312,6 +312,54 @@ fn inherit(item: &mut Value, api_version: &str, list_kind: &str) {
     }
 }
 
+/// Reads the objects of files and of the files of folders, and the items of lists, each with its document. No kind is left out.
+///
+/// # Errors
+/// The first error; see [`FilesError`].
+pub fn objects<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<(Source, Value)>, FilesError> {
+    let mut objects = Vec::new();
+    for path in paths {
+        for file in files(path.as_ref())? {
+            let text = text(&file).map_err(|source| unreadable(&file, source))?;
+            objects.extend(objects_in(&file.display().to_string(), &text)?);
+        }
+    }
+    Ok(objects)
+}
+
+/// Reads the objects of one file; see [`objects`].
+///
+/// # Errors
+/// The text is not YAML.
+pub fn objects_in(file: &str, text: &str) -> Result<Vec<(Source, Value)>, FilesError> {
+    let at = |document| Source {
+        file: file.to_owned(),
+        document,
+    };
+    let documents = documents(text).map_err(|error| at(error.document).fault(error))?;
+    let mut objects = Vec::new();
+    for (i, mut object) in documents.into_iter().enumerate() {
+        drop_nulls(&mut object);
+        let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        match object.get_mut("items").map(Value::take) {
+            Some(Value::Array(items)) if kind.ends_with("List") => {
+                for mut item in items {
+                    inherit(&mut item, &api_version, &kind);
+                    objects.push((at(i + 1), item));
+                }
+            }
+            Some(items) => {
+                object["items"] = items;
+                objects.push((at(i + 1), object));
+            }
+            None if object.is_null() => {}
+            None => objects.push((at(i + 1), object)),
+        }
+    }
+    Ok(objects)
+}
+
 fn files(path: &Path) -> Result<Vec<PathBuf>, FilesError> {
     let unreadable = |source| unreadable(path, source);
     if !fs::metadata(path).map_err(unreadable)?.is_dir() {

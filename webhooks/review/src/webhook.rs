@@ -15,16 +15,19 @@ pub enum Webhook {
     ValidateBinding,
     /// Decides writes of agents' CertificateSigningRequests. OCM has no such webhook.
     ValidateRequest,
+    /// Decides writes of Placements. OCM has no such webhook.
+    ValidatePlacement,
 }
 
 impl Webhook {
     /// All webhooks.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::MutateCluster,
         Self::ValidateCluster,
         Self::ValidateClusterSet,
         Self::ValidateBinding,
         Self::ValidateRequest,
+        Self::ValidatePlacement,
     ];
 
     /// Returns the API group of its objects.
@@ -40,6 +43,7 @@ impl Webhook {
         match self {
             Self::MutateCluster | Self::ValidateCluster | Self::ValidateRequest => "v1",
             Self::ValidateClusterSet | Self::ValidateBinding => "v1beta2",
+            Self::ValidatePlacement => "v1beta1",
         }
     }
 
@@ -50,6 +54,7 @@ impl Webhook {
             Self::ValidateClusterSet => "ManagedClusterSet",
             Self::ValidateBinding => "ManagedClusterSetBinding",
             Self::ValidateRequest => "CertificateSigningRequest",
+            Self::ValidatePlacement => "Placement",
         }
     }
 
@@ -60,6 +65,7 @@ impl Webhook {
             Self::ValidateClusterSet => "managedclustersets",
             Self::ValidateBinding => "managedclustersetbindings",
             Self::ValidateRequest => "certificatesigningrequests",
+            Self::ValidatePlacement => "placements",
         }
     }
 

@@ -332,6 +332,7 @@ mod tests {
     use std::time::Duration;
 
     use berth_certs::issue::{Authority, Issued};
+    use berth_manifests::webhooks::WEBHOOKS;
     use k8s_openapi::ByteString;
     use serde_json::json;
 
@@ -383,7 +384,7 @@ mod tests {
             "fault: its caBundle does not match the certificate that secret/registration-webhook-serving-cert in \
              open-cluster-management-hub holds, which is signed by \"CN=the CA\"",
         ];
-        let all: Vec<&str> = all.iter().cycle().take(5).copied().collect();
+        let all: Vec<&str> = all.iter().cycle().take(WEBHOOKS.len()).copied().collect();
         // (sentence, certificate, bundle, what is found)
         let table: [(&str, &Issued, &str, Vec<&str>); 7] = [
             ("sound", &good, ca, vec![]),
@@ -445,7 +446,7 @@ mod tests {
         let mut broken = facts(&good.certificate_pem, "nonsense");
         broken.tried.clear();
         let found = check(&broken);
-        assert_eq!(found.len(), 5);
+        assert_eq!(found.len(), WEBHOOKS.len());
         assert!(found[0].message.starts_with("its caBundle cannot be used"));
         // Without a caBundle, the API server may trust the certificate by its own authorities.
         let without = |works: bool| {
@@ -458,7 +459,7 @@ mod tests {
             }
             check(&facts).len()
         };
-        assert_eq!((without(true), without(false)), (0, 4));
+        assert_eq!((without(true), without(false)), (0, WEBHOOKS.len() - 1));
     }
 
     #[test]

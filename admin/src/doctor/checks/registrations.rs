@@ -59,6 +59,8 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
                 },
                 // Another check reports policies that do not decide.
                 None if facts.have_policies_for(webhook) => Vec::new(),
+                // No policy guards Placements, and where policies decide, the gate may be gone.
+                None if !webhook.missing.is_fault && facts.have_policies() => Vec::new(),
                 None => vec![missing(webhook)],
             };
             findings.extend(found.into_iter().map(|it| it.of(object.clone())));
@@ -439,6 +441,7 @@ mod tests {
             "warning: it does not exist: sets",
             "fault: it does not exist: any user who may write bindings",
             "warning: it does not exist: an agent may file",
+            "warning: it does not exist: placements that cannot be scheduled",
         ];
         assert_eq!(told(&check(&facts), &expected), expected);
         let facts = with(|facts| facts.mutating = Err(Unread::Needs("verb".to_owned())));

@@ -255,6 +255,8 @@ fn finding(
             let why = format!("another webhook or policy refused the write: {}", plain(&message));
             CHECK.unknown(&question(webhook, probe), &Unread::Why(why))
         }
+        // Another check reports missing CRDs. Not every hub has placements.
+        Verdict::NotServed if !webhook.missing.is_fault => return None,
         Verdict::NotServed => {
             let why = Unread::Why("the API server does not serve the kind".to_owned());
             CHECK.unknown(&question(webhook, probe), &why)
@@ -450,6 +452,7 @@ mod tests {
             "unknown: could not be checked: whether Berth refuses a malformed ManagedClusterSet:",
             "unknown: could not be checked: whether Berth refuses a malformed ManagedClusterSetBinding: you need verb \
              \"create\" on managedclustersetbindings.cluster.open-cluster-management.io in namespace \"default\"",
+            "unknown: could not be checked: whether Berth refuses a malformed Placement:",
         ];
         assert_eq!(told(&check(&facts), &expected), expected);
     }

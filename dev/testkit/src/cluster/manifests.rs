@@ -11,10 +11,13 @@ use crate::{eventually, when};
 const MANAGER: &str = "tests";
 
 /// The CRDs.
-pub const CRDS: [&str; 3] = [
+pub const CRDS: [&str; 6] = [
     files::CRDS[0].path,
     files::CRDS[1].path,
     files::CRDS[2].path,
+    files::PLACEMENT_CRDS[0].path,
+    files::PLACEMENT_CRDS[1].path,
+    files::PLACEMENT_CRDS[2].path,
 ];
 
 /// The registrations of the gate's webhooks.
@@ -54,6 +57,7 @@ pub fn kind_of(object: &Value) -> (&'static str, bool) {
         "CertificateSigningRequest" => ("certificatesigningrequests", false),
         "ManagedClusterSet" => ("managedclustersets", false),
         "ManagedClusterSetBinding" => ("managedclustersetbindings", true),
+        "Placement" => ("placements", true),
         kind => panic!("no test has needed a {kind} yet"),
     }
 }

@@ -174,6 +174,50 @@ async fn a_pause_holds_a_key_back_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_that_rests_comes_back_if_it_was_woken_or_at_its_time() {
+    let rests = |again: Option<u64>| Done::Rests {
+        again: again.map(|it| now() + seconds(it)),
+        until: now() + seconds(10),
+    };
+    let nothing = [] as [&str; 0];
+    let queue = Queue::new();
+    let begin = async || {
+        queue.wake("a", now());
+        assert_eq!(due(&queue).await, ["a"]);
+    };
+    begin().await;
+    queue.done(&"a", rests(None), now());
+    tokio::time::advance(seconds(60)).await;
+    assert_eq!(due(&queue).await, nothing, "nothing has changed");
+    assert_eq!(queue.lock().keys.len(), 0);
+
+    for is_working in [true, false] {
+        begin().await;
+        if is_working {
+            queue.wake("a", now());
+        }
+        queue.done(&"a", rests(None), now());
+        if !is_working {
+            queue.wake("a", now());
+        }
+        let begun = now();
+        assert_eq!(due(&queue).await, nothing);
+        queue.next().await;
+        assert_eq!(now() - begun, seconds(10), "{is_working}");
+        queue.done(&"a", SETTLED, now());
+    }
+
+    for (again, after) in [(3, 10), (30, 30)] {
+        begin().await;
+        queue.done(&"a", rests(Some(again)), now());
+        let begun = now();
+        queue.next().await;
+        assert_eq!(now() - begun, seconds(after), "{again}");
+        queue.done(&"a", SETTLED, now());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_first_ones_age_is_told() {
     let queue = Queue::new();
     assert_eq!(queue.waiting(now()), (0, Duration::ZERO));

@@ -8,6 +8,8 @@ use berth_api::{ManagedCluster, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
+use super::reported::Reported;
+
 /// A ManagedCluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cluster {
@@ -39,6 +41,8 @@ pub struct Cluster {
     pub conditions: Vec<Condition>,
     /// status.managedNamespaces
     pub managed_namespaces: Vec<ClusterSetManagedNamespaceConfig>,
+    /// What its agent reports, if the view keeps it for ClusterProfiles.
+    pub reported: Option<Box<Reported>>,
     /// Fields that cannot be read. They count as absent.
     pub unreadable: Unreadable,
 }
@@ -78,7 +82,7 @@ impl From<ManagedCluster> for Cluster {
     fn from(object: ManagedCluster) -> Self {
         let metadata = object.metadata;
         let annotations = metadata.annotations.unwrap_or_default();
-        let status = object.status.unwrap_or_default();
+        let mut status = object.status.unwrap_or_default();
         Self {
             uid: metadata.uid.unwrap_or_default(),
             resource_version: metadata.resource_version.unwrap_or_default(),
@@ -97,6 +101,7 @@ impl From<ManagedCluster> for Cluster {
             accepted: object.spec.hub_accepts_client,
             lease_duration_seconds: object.spec.lease_duration_seconds,
             taints: object.spec.taints,
+            reported: Reported::of(&mut status),
             conditions: status.conditions,
             managed_namespaces: status.managed_namespaces,
             unreadable: Unreadable::default(),

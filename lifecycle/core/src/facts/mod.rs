@@ -9,6 +9,8 @@ mod cluster;
 mod csr;
 mod lease;
 mod owned;
+mod profile;
+mod reported;
 mod set;
 
 pub use addon::Addon;
@@ -18,6 +20,8 @@ pub use cluster::Cluster;
 pub use csr::{CertificateRequest, Standing};
 pub use lease::Lease;
 pub use owned::{Owned, OwnedObjects};
+pub use profile::Profile;
+pub use reported::Reported;
 pub use set::ClusterSet;
 
 use std::collections::BTreeMap;

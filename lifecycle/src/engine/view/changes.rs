@@ -98,6 +98,7 @@ impl View {
             Kind::Addon => self.addon_changed(&namespace, &name, object),
             Kind::Lease => self.lease_changed(object, object.renew_time(), source, now),
             Kind::Csr => self.request_changed(name, object),
+            Kind::Profile => self.profile_changed(namespace, name, object),
             Kind::Namespace | Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => {
                 let owned = is_owned(kind, object).then(|| owned(&self.config, object));
                 self.owned_changed(kind, &namespace, &name, owned);
@@ -122,6 +123,7 @@ impl View {
                 entry.namespace_taken = None;
                 self.membership_changed(name, old.as_ref(), None);
                 self.wake_cluster(name);
+                self.wake_profiles_of(name);
             }
             Kind::Set => {
                 let Some((slot, _)) = self.sets.remove(name) else {
@@ -132,6 +134,7 @@ impl View {
                     entry.sets.set(slot, false);
                 }
                 self.wake_bindings_of(name);
+                self.wake_profiles_of_set(name);
                 self.wakes.push(Key::DefaultSets);
             }
             Kind::Binding => {
@@ -141,6 +144,7 @@ impl View {
                         self.bindings.remove(namespace);
                     }
                     self.wake_cluster(namespace);
+                    self.wake_profiles_in(&namespace.into());
                 }
             }
             Kind::Addon => {
@@ -160,6 +164,7 @@ impl View {
                 self.trusted.remove(name);
                 self.refused.remove(name);
             }
+            Kind::Profile => self.profile_gone(namespace, name),
             Kind::Namespace | Kind::ClusterRole | Kind::ClusterRoleBinding | Kind::RoleBinding => {
                 self.owned_changed(kind, namespace, name, None);
             }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 
 use super::index::owner;
+use super::profiles::bound;
 use super::{Entry, Key, Source, View};
 use crate::config::Config;
 use crate::csrs::CheckedRequest;
@@ -19,13 +20,18 @@ use crate::{clock, csrs, heartbeat, names, roles};
 
 impl View {
     pub(super) fn cluster_changed(&mut self, name: &Arc<str>, object: &PartialObject) {
-        let new = Cluster::read(&object.value);
+        let mut new = Cluster::read(&object.value);
+        if !self.config.gates.cluster_profile {
+            new.reported = None;
+        }
         let entry = self.clusters.entry(name.clone()).or_default();
         let mut old = entry.cluster.take();
         let mut known_unreadable = None;
+        let reports_anew = (old.as_ref()).is_some_and(|old| old.reported != new.reported);
         if let Some(old) = &mut old {
             // A new resourceVersion alone is no change: agents report much that decisions do not need.
             old.resource_version.clone_from(&new.resource_version);
+            old.reported.clone_from(&new.reported);
             known_unreadable = Some(&old.unreadable);
         }
         if !new.unreadable.is_empty() && known_unreadable != Some(&new.unreadable) {
@@ -34,11 +40,15 @@ impl View {
         }
         if old.as_ref() == Some(&new) {
             entry.cluster = Some(new);
+            if reports_anew {
+                self.wake_profiles_of(name);
+            }
             return;
         }
         entry.cluster = Some(new.clone());
         self.membership_changed(name, old.as_ref(), Some(&new));
         self.wake_cluster(name);
+        self.wake_profiles_of(name);
     }
 
     /// Updates the members of sets, and wakes the keys that depend on a cluster's acceptance and existence.
@@ -109,6 +119,9 @@ impl View {
         if selects_others || concerns_members {
             self.wake_members(&name, slot);
         }
+        if selects_others {
+            self.wake_profiles_of_set(&name);
+        }
         if is_new {
             self.wake_bindings_of(&name);
         }
@@ -172,9 +185,18 @@ impl View {
                 }
             }
         };
+        let effect = |binding: &Binding| {
+            let bound = bound(binding).map(str::to_owned);
+            (binding.cluster_set.clone(), bound)
+        };
+        let new_effect = effect(&binding);
         let names = self.bindings.entry(namespace.clone()).or_default();
-        if names.insert(name.clone(), binding).is_none() {
+        let old = names.insert(name.clone(), binding);
+        if old.is_none() {
             self.wake_cluster(&namespace);
+        }
+        if old.as_ref().map(effect) != Some(new_effect) {
+            self.wake_profiles_in(&namespace);
         }
         self.wakes.push(Key::Binding(namespace, name));
     }

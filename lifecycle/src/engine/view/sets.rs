@@ -43,6 +43,12 @@ impl Sets {
         Some((&entry.set, entry.members))
     }
 
+    /// Returns true if the set of this name exists and is in one of these slots.
+    pub(super) fn has(&self, name: &str, slots: &Slots) -> bool {
+        let slot = self.slot_of.get(name);
+        slot.is_some_and(|slot| slots.contains(*slot))
+    }
+
     /// The names of all sets, sorted.
     pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.slot_of.keys()

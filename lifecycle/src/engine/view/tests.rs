@@ -10,6 +10,7 @@ use crate::engine::kinds::Kind;
 use crate::engine::object::{PartialObject, Renewal};
 
 mod leases;
+mod profiles;
 mod requests;
 mod sets;
 mod unreadable;

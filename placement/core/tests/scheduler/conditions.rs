@@ -1,5 +1,6 @@
 //! Conditions: the cases of OCM's, with their messages.
 
+use berth_placement_core::{Misconfiguration, mistakes};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, NAMESPACE};
@@ -191,6 +192,65 @@ fn of_several_mistakes_the_first_step_reports_its_own() {
         spec.as_object_mut().unwrap().remove(field);
     }
     assert_eq!(Bench::new(spec).rules().misconfiguration(), None);
+}
+
+#[test]
+fn all_mistakes_are_found_with_their_fields() {
+    let broken = json!({
+        "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Has"}, {"key": "a", "operator": "In"}]},
+        "claimSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]},
+        "celSelector": {"celExpressions": ["true", "nosuch", "("]},
+    });
+    let balance = |weight| json!({"scoreCoordinate": {"type": "BuiltIn", "builtIn": "Spread"}, "weight": weight});
+    let spec = json!({
+        "predicates": [{}, {"requiredClusterSelector": broken}],
+        "tolerations": [{"value": "v"}, {"value": "v", "operator": "Exists"}],
+        "prioritizerPolicy": {"mode": "Most", "configurations": [
+            {"weight": 1}, balance(0), balance(1), {"scoreCoordinate": {"type": "AddOn"}},
+        ]},
+        "numberOfClusters": -2,
+        "decisionStrategy": {"groupStrategy": {"clustersPerDecisionGroup": "5", "decisionGroups": [
+            {"groupName": "g", "groupClusterSelector": {"claimSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}},
+        ]}},
+    });
+    let found = mistakes(&serde_json::from_value(spec.clone()).unwrap());
+    let each: Vec<_> = found.iter().flat_map(Misconfiguration::each).collect();
+    let cluster = "spec.predicates[1].requiredClusterSelector";
+    let group = "spec.decisionStrategy.groupStrategy";
+    let policy = "spec.prioritizerPolicy";
+    let of = |path: &str, field: &str| format!("{path}.{field}");
+    let expected = [
+        of(cluster, "labelSelector.matchExpressions[0].operator"),
+        of(cluster, "labelSelector.matchExpressions[1].values"),
+        of(cluster, "claimSelector.matchExpressions[0].operator"),
+        of(cluster, "celSelector.celExpressions[1]"),
+        of(cluster, "celSelector.celExpressions[2]"),
+        "spec.tolerations[0].operator".to_owned(),
+        "spec.tolerations[1].value".to_owned(),
+        of(policy, "mode"),
+        of(policy, "configurations[0].scoreCoordinate"),
+        of(policy, "configurations[2].scoreCoordinate.builtIn"),
+        of(policy, "configurations[3].scoreCoordinate.addOn"),
+        "spec.numberOfClusters".to_owned(),
+        of(group, "clustersPerDecisionGroup"),
+        of(
+            group,
+            "decisionGroups[0].groupClusterSelector.claimSelector.matchExpressions[0].operator",
+        ),
+    ];
+    let fields: Vec<_> = each.iter().map(|(field, _)| field.clone()).collect();
+    assert_eq!(fields, expected);
+    assert_eq!(
+        each[3].1,
+        "compilation failed: ERROR: <input>:1:1: undeclared reference to 'nosuch'"
+    );
+    assert_eq!(each[7].1, "incorrect prioritizer policy mode: Most");
+    let rules = Bench::new(spec).rules();
+    assert_eq!(rules.misconfiguration(), found.first());
+    assert_eq!(
+        mistakes(&berth_api::placement::PlacementSpec::default()),
+        []
+    );
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn expressions_on_clusters_that_were_not_read_keep_decisions_always() {
         assert!(
             satisfied
                 .message
-                .starts_with("CEL expressions need whole ManagedClusters"),
+                .starts_with("the CEL expressions read whole ManagedClusters"),
             "{}",
             satisfied.message
         );

@@ -7,7 +7,9 @@
 
 mod bench;
 mod conditions;
+mod doubts;
 mod eligible;
+mod explained;
 mod faults;
 mod gates;
 mod groups;

@@ -47,7 +47,7 @@ fn every_cluster_has_a_reason() {
         ("deleting", "the cluster is being deleted"),
         (
             "elsewhere",
-            "predicate 0: the labels do not match region in (eu, us); predicate 1: the labels do not match env in (prod)",
+            "predicate 0: the labels do not match region in (eu, us) (the cluster has region=asia); predicate 1: the labels do not match env in (prod) (the cluster has no env)",
         ),
         (
             "late",
@@ -59,7 +59,7 @@ fn every_cluster_has_a_reason() {
         ),
         (
             "prod",
-            "predicate 0: the labels do not match region in (eu, us); predicate 1: the claims do not match cloud",
+            "predicate 0: the labels do not match region in (eu, us) (the cluster has no region); predicate 1: the claims do not match cloud (the cluster has no cloud)",
         ),
         (
             "second",

@@ -160,13 +160,20 @@ proptest! {
                 while !writes.is_empty() {
                     chance = next(chance);
                     let write = writes.swap_remove((chance >> 33) as usize % writes.len());
-                    let before = model.listed();
+                    let (before, seen) = (model.listed(), model.seen());
+                    let old = model.layout();
                     model.carry_out(&write);
                     let after = model.listed();
                     let missed: Vec<_> = (before.intersection(&names))
                         .filter(|it| !after.contains(*it))
                         .collect();
                     prop_assert!(missed.is_empty(), "{:?} unlists {:?}", write, missed);
+                    if let (Some(before), Some(after)) = (seen, model.seen()) {
+                        let hidden: Vec<_> = (before.intersection(&names))
+                            .filter(|it| !after.contains(*it))
+                            .collect();
+                        prop_assert!(hidden.is_empty(), "{:?} hides {:?} of {:#?}", write, hidden, old);
+                    }
                     if left > 0 && chance.is_multiple_of(3) {
                         left -= 1;
                         break;

@@ -130,18 +130,57 @@ fn additions_come_first_and_little_moves() {
             &["1 0/x a", "2 1/ b c d"],
         ),
         (
-            "a group vanishes: the object of the next one is labelled, and not emptied",
+            "a group vanishes: indexes stay without a gap",
             two("x", &["a"], &["b", "c"]),
             &[":b c"],
-            &["label p-decision-2", "delete p-decision-1"],
-            &["2 0/ b c"],
+            &[
+                "label p-decision-1",
+                "list p-decision-1: b c",
+                "delete p-decision-2",
+            ],
+            &["1 0/ b c"],
         ),
         (
-            "two groups are exchanged: the objects are labelled",
+            "two groups are exchanged: no index has two names",
             two("x", &["a"], &["b"]),
             &[":b", "x:a"],
-            &["label p-decision-1", "label p-decision-2"],
-            &["1 1/x a", "2 0/ b"],
+            &[
+                "label p-decision-1",
+                "label p-decision-2",
+                "list p-decision-1: b a",
+                "list p-decision-2: a b",
+                "list p-decision-1: b",
+                "list p-decision-2: a",
+            ],
+            &["1 0/ b", "2 1/x a"],
+        ),
+        (
+            "groups shift: the clusters move, and not the labels",
+            two("", &["a"], &["b"]).decision(3, (2, ""), &["c"]),
+            &[":b", ":c", ":d"],
+            &[
+                "list p-decision-1: b",
+                "list p-decision-2: c b",
+                "list p-decision-3: d c",
+                "list p-decision-2: c",
+                "list p-decision-3: d",
+            ],
+            &["1 0/ b", "2 1/ c", "3 2/ d"],
+        ),
+        (
+            "a group is put before those of several objects: all but one of them move behind it, then it is renamed",
+            one(&["a"])
+                .decision(2, (0, ""), &["b"])
+                .decision(3, (0, ""), &["c"]),
+            &["canary:a", ":b c"],
+            &[
+                "label p-decision-2",
+                "label p-decision-3",
+                "label p-decision-1",
+                "list p-decision-2: b c",
+                "delete p-decision-3",
+            ],
+            &["1 0/canary a", "2 1/ b c"],
         ),
         (
             "an object without clusters is used",
@@ -254,7 +293,7 @@ fn a_placement_that_cannot_be_evaluated_keeps_its_groups() {
     for (sentence, clusters, layout, groups) in [
         ("all", "a b c", &["1 0/x a b", "2 1/ c"][..], 2),
         ("one of a group is gone", "a c", &["1 0/x a", "2 1/ c"], 2),
-        ("a group is gone", "c", &["2 0/ c"], 1),
+        ("a group is gone", "c", &["1 0/ c"], 1),
         ("all are gone", "", &["1 0/ "], 1),
         (
             "others are not added",

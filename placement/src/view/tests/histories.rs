@@ -60,6 +60,16 @@ fn any_selector() -> impl Strategy<Value = Value> {
     ]
 }
 
+fn any_expression() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        r#"managedCluster.metadata.labels["a"] == "x""#,
+        r#"managedCluster.status.clusterClaims.exists(it, it.name == "a" && it.value == "y")"#,
+        r#"managedCluster.scores("r").all(it, it.value > 0)"#,
+        r#"has(managedCluster.status.allocatable.cpu)"#,
+        "nothing",
+    ])
+}
+
 /// The spec of a placement. Those with an even number of clusters use Balance.
 fn any_spec() -> impl Strategy<Value = Value> {
     let label = prop::option::of(("[ab]", "[xy]"));
@@ -73,13 +83,18 @@ fn any_spec() -> impl Strategy<Value = Value> {
         Just(json!({"type": "BuiltIn", "builtIn": "Steady"})),
     ];
     let group = prop::option::of(("[ab]", any::<bool>()));
-    (label, claim, toleration, sets, 0_i32..5, scorer, group).prop_map(
-        |(label, claim, toleration, sets, number, scorer, group)| {
+    let expression = prop::option::weighted(0.3, any_expression());
+    let predicate = (label, claim, expression);
+    (predicate, toleration, sets, 0_i32..5, scorer, group).prop_map(
+        |((label, claim, expression), toleration, sets, number, scorer, group)| {
             let labels = label.map(|(key, value)| json!({"matchLabels": {key: value}}));
             let claims = claim
                 .map(|it| json!({"matchExpressions": [{"key": "a", "operator": "In", "values": [it]}]}));
-            let predicates: Vec<_> = (labels.is_some() || claims.is_some())
-                .then(|| json!({"requiredClusterSelector": {"labelSelector": labels, "claimSelector": claims}}))
+            let cel = expression.map(|it| json!({"celExpressions": [it]}));
+            let predicates: Vec<_> = (labels.is_some() || claims.is_some() || cel.is_some())
+                .then(|| json!({"requiredClusterSelector": {
+                    "labelSelector": labels, "claimSelector": claims, "celSelector": cel,
+                }}))
                 .into_iter()
                 .collect();
             let tolerations: Vec<_> = toleration
@@ -142,10 +157,72 @@ fn uncounted(wanted: &Wanted) -> Wanted {
     }
 }
 
+/// A change of the hub, or of the writes of a placement.
+#[derive(Clone, Debug)]
+enum Turn {
+    Change(Change),
+    /// The placement is evaluated, and its decisions are being written.
+    Begins(Key),
+    /// They have been written.
+    Ends(Key),
+}
+
+fn any_turn() -> impl Strategy<Value = Turn> {
+    prop_oneof![
+        4 => any_change().prop_map(Turn::Change),
+        4 => any_key().prop_map(Turn::Begins),
+        2 => any_key().prop_map(Turn::Ends),
+    ]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Every evaluation equals that of the pure scheduler on the whole hub; and a placement that a change does not wake would get the
+    /// What is kept of an evaluation gives the same result as a new one, and the same scores, also while decisions are being written.
+    #[test]
+    fn what_is_kept_equals_a_new_evaluation(
+        specs in prop::collection::vec(any_spec(), 4..5),
+        history in prop::collection::vec((any_turn(), any::<bool>()), 1..80),
+    ) {
+        let mut hub = Hub::new();
+        for name in CLUSTERS {
+            let labels = json!({"cluster.open-cluster-management.io/clusterset": "s0"});
+            hub.apply(&Change::Cluster(name.to_owned(), Some(json!({"metadata": {"labels": labels}}))));
+        }
+        hub.apply(&Change::Set("s0".to_owned(), Some(json!({"selectorType": "ExclusiveClusterSetLabel"}))));
+        for (spec, (namespace, name)) in specs.iter().zip([("a", "p"), ("a", "q"), ("b", "p"), ("b", "q")]) {
+            hub.apply(&Change::Binding(namespace.to_owned(), "s0".to_owned(), true));
+            hub.apply(&Change::Placement(Key::new(namespace, name), Some(spec.clone())));
+        }
+        let mut writing = BTreeMap::new();
+        for (turn, compares) in history {
+            match turn {
+                Turn::Change(change) => drop(hub.apply(&change)),
+                Turn::Begins(key) => {
+                    if let Some(wanted) = hub.view.evaluate_kept(&key, hub.now) {
+                        hub.view.writes(&key, &wanted.clusters);
+                        writing.insert(key, (*wanted).clone());
+                    }
+                }
+                Turn::Ends(key) => {
+                    if let Some(wanted) = writing.remove(&key) {
+                        hub.store(&key, &wanted);
+                    }
+                }
+            }
+            let keys: Vec<_> = hub.placements.keys().cloned().collect();
+            for key in keys.iter().filter(|_| compares) {
+                let [kept, anew] = hub.view.evaluate_both(key, hub.now);
+                prop_assert_eq!(kept, anew, "{:?}", key);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Every evaluation, also from what was kept of an earlier one, equals that of the pure scheduler on the whole hub; and a placement that a change does not wake would get the
     /// same result as before, if it does not read other placements' decisions.
     #[test]
     fn the_view_equals_the_pure_scheduler_and_wakes_all_that_a_change_concerns(
@@ -153,7 +230,7 @@ proptest! {
     ) {
         let mut hub = Hub::new();
         let mut last = BTreeMap::new();
-        for change in &history {
+        for (round, change) in history.iter().enumerate() {
             let mut due = hub.apply(change);
             last.retain(|key, _| hub.placements.contains_key(key));
             let timers = last.iter().filter(|(_, (_, next))| {
@@ -165,6 +242,13 @@ proptest! {
                     let now = hub.reference(key).map(|wanted| uncounted(&wanted));
                     prop_assert_eq!(&now, result, "{:?} by {:?}", key, change);
                 }
+            }
+            // Those that are not due catch up with several changes at once.
+            let keys: Vec<_> = hub.placements.keys().cloned().collect();
+            for key in keys.iter().filter(|_| round % 4 == 3) {
+                let wanted = hub.view.evaluate_kept(key, hub.now);
+                let wanted = wanted.map(|it| (*it).clone());
+                prop_assert_eq!(wanted, hub.view.evaluate(key, hub.now), "{:?}", key);
             }
             for key in due {
                 let expected = hub.reference(&key);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Change, Hub};
 use crate::view::Key;
+use crate::wanted::WantedClusters;
 
 /// Two clusters in a set `all` that is bound to the namespaces `a` and `b`, with a placement `p` of this spec in `a`.
 fn hub(spec: Value) -> Hub {
@@ -203,7 +204,8 @@ fn while_decisions_are_written_they_count_for_other_placements() {
     let names = |hub: &Hub, key| hub.view.evaluate(key, hub.now).map(|it| it.names());
     assert_eq!(names(&hub, &p), Some(vec!["c0".to_owned()]));
     assert_eq!(names(&hub, &q), Some(vec!["c0".to_owned()]));
-    hub.view.writes(&p, vec!["c0".to_owned()]);
+    let wanted = WantedClusters::Kept(vec!["c0".to_owned()]);
+    hub.view.writes(&p, &wanted);
     assert_eq!(names(&hub, &q), Some(vec!["c1".to_owned()]));
     assert_eq!(
         names(&hub, &p),
@@ -216,4 +218,17 @@ fn while_decisions_are_written_they_count_for_other_placements() {
         Some(vec!["c0".to_owned()]),
         "they were not written"
     );
+}
+
+#[test]
+fn scores_that_are_kept_follow_the_most_decisions_that_any_cluster_has() {
+    let mut hub = hub(json!({"numberOfClusters": 2}));
+    let p = Key::new("a", "p");
+    let names = |text: &str| text.split(' ').map(str::to_owned).collect();
+    for listed in ["c0", "c0 c1 c1", "c0 c0 c0 c1"] {
+        hub.apply(&Change::Foreign(names(listed)));
+        let [kept, anew] = hub.view.evaluate_both(&p, hub.now);
+        assert!(kept.as_ref().is_some_and(|(_, scores)| scores.is_some()));
+        assert_eq!(kept, anew, "{listed}");
+    }
 }

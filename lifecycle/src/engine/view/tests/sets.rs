@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Selectors of sets: by the set label, by one label or two, and an invalid one.
-fn selectors() -> Vec<Value> {
+pub(super) fn selectors() -> Vec<Value> {
     let by = |selector: Value| json!({"selectorType": "LabelSelector", "labelSelector": selector});
     let expression = |key: &str, operator: &str, values: &[&str]| {
         let values = (!values.is_empty()).then_some(values);

@@ -1,0 +1,69 @@
+//! `berth placement explain` and `berth placement what-if`: the scheduler of placements, on what a hub stores or on files.
+//!
+//! [`gather`] reads the objects into an [`Inventory`](berth_placement_core::Inventory), and the pure scheduler makes an
+//! [`Explanation`](berth_placement_core::Explanation) of it. The rest is output.
+
+pub(crate) mod create;
+mod explain;
+mod gather;
+mod manifest;
+mod one;
+mod served;
+mod text;
+mod what_if;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+pub use served::{explain_placement, stored_placement};
+
+/// A command about placements, with its arguments.
+#[derive(Debug, Subcommand)]
+#[expect(
+    missing_docs,
+    reason = "clap would show it instead of the documentation of the arguments"
+)]
+pub enum PlacementCommand {
+    Explain(explain::Args),
+    WhatIf(what_if::Args),
+}
+
+/// An output format of explanations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Output {
+    /// Text and a table.
+    #[default]
+    Table,
+    /// Everything, as JSON.
+    Json,
+    /// Everything, as YAML.
+    Yaml,
+}
+
+// === impl PlacementCommand ===
+
+impl PlacementCommand {
+    /// Runs the command in a runtime of its own, and returns its exit code.
+    ///
+    /// # Errors
+    /// The hub or a file cannot be used, or the output cannot be written.
+    pub fn run(&self) -> anyhow::Result<ExitCode> {
+        let command = async {
+            match self {
+                Self::Explain(args) => explain::run(args).await,
+                Self::WhatIf(args) => what_if::run(args).await,
+            }
+        };
+        crate::command::in_runtime(command)
+    }
+
+    /// The exit code of an error.
+    #[must_use]
+    pub fn failure_code(&self) -> u8 {
+        match self {
+            Self::Explain(_) => 1,
+            Self::WhatIf(args) => args.failure_code(),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! OCM's function on texts in JSON.
+
+use serde_json::Value as Json;
+
+use super::{Function, Returned, member, no_overload};
+use crate::value::Value;
+
+pub(super) const FUNCTIONS: &[Function] = &[member("parseJSON", &[1], parse_json)];
+
+fn parse_json(args: &[Value]) -> Returned {
+    let Value::String(text) = &args[0] else {
+        return no_overload();
+    };
+    // Nesting is bounded by serde_json. In OCM all numbers are doubles.
+    let json: Json = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    Ok(with_doubles(Value::from(&json)))
+}
+
+fn with_doubles(value: Value) -> Value {
+    match value {
+        Value::Int(value) => Value::Double(value as f64),
+        Value::List(items) => Value::list(items.iter().cloned().map(with_doubles)),
+        Value::Map(entries) => {
+            let entries = entries.iter();
+            let entries = entries.map(|(key, value)| (key.clone(), with_doubles(value.clone())));
+            Value::Map(std::sync::Arc::new(entries.collect()))
+        }
+        other => other,
+    }
+}

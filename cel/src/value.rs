@@ -1,0 +1,272 @@
+//! The values of CEL.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value as Json;
+
+use super::functions::formats::Format;
+use super::functions::quantities::Quantity;
+use super::functions::urls::Url;
+use super::functions::versions::Version;
+
+/// A value. Copies share their content.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// `null`
+    Null,
+    /// `true`
+    Bool(bool),
+    /// `1`
+    Int(i64),
+    /// `1u`
+    Uint(u64),
+    /// `1.5`
+    Double(f64),
+    /// `"a"`
+    String(Arc<str>),
+    /// `b"a"`
+    Bytes(Arc<[u8]>),
+    /// `[1, 2]`
+    List(Arc<[Value]>),
+    /// `{"a": 1}`
+    Map(Arc<BTreeMap<Key, Value>>),
+    /// `timestamp("2020-01-01T00:00:00Z")`
+    Timestamp(Timestamp),
+    /// `duration("1h")`
+    Duration(SignedDuration),
+    /// `int`
+    Type(&'static str),
+    /// `optional.of(1)`
+    Optional(Option<Arc<Value>>),
+    /// `quantity("500m")`
+    Quantity(Quantity),
+    /// `ip("10.0.0.1")`
+    Ip(IpAddr),
+    /// `cidr("10.0.0.0/8")`
+    Cidr(IpAddr, u8),
+    /// `url("https://a")`
+    Url(Arc<Url>),
+    /// `semver("1.2.3")`
+    Version(Arc<Version>),
+    /// `format.dns1123Label().value()`
+    Format(Format),
+}
+
+/// A key of a map. Integers of both types are one key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// `true`
+    Bool(bool),
+    /// `1`
+    Int(i64),
+    /// Above the largest signed integer.
+    Uint(u64),
+    /// `"a"`
+    String(Arc<str>),
+}
+
+// === impl Value ===
+
+impl Value {
+    /// The name of the value's type.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) => "double",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Timestamp(_) => "google.protobuf.Timestamp",
+            Self::Duration(_) => "google.protobuf.Duration",
+            Self::Type(_) => "type",
+            Self::Optional(_) => "optional_type",
+            Self::Quantity(_) => "kubernetes.Quantity",
+            Self::Ip(_) => "net.IP",
+            Self::Cidr(..) => "net.CIDR",
+            Self::Url(_) => "kubernetes.URL",
+            Self::Version(_) => "kubernetes.Semver",
+            Self::Format(_) => "kubernetes.NamedFormat",
+        }
+    }
+
+    /// A list.
+    pub fn list(items: impl IntoIterator<Item = Self>) -> Self {
+        Self::List(items.into_iter().collect())
+    }
+
+    /// A map whose keys are texts.
+    pub fn map<'k>(entries: impl IntoIterator<Item = (&'k str, Self)>) -> Self {
+        let entries = entries.into_iter();
+        Self::Map(Arc::new(
+            entries
+                .map(|(key, value)| (Key::from(key), value))
+                .collect(),
+        ))
+    }
+
+    /// The value of a key of a map, if it is a map with that key.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Map(entries) => entries.get(&Key::from(name)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn optional(value: Option<Self>) -> Self {
+        Self::Optional(value.map(Arc::new))
+    }
+
+    /// Roughly how much work it is to go through the value once.
+    pub(super) fn size(&self) -> u64 {
+        let size = match self {
+            Self::String(text) => text.len() / 16,
+            Self::Bytes(bytes) => bytes.len() / 16,
+            Self::List(items) => items.len(),
+            Self::Map(entries) => entries.len(),
+            _ => 0,
+        };
+        1 + size as u64
+    }
+
+    /// Returns whether the value is empty or zero.
+    pub(super) fn is_zero(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Bool(value) => !value,
+            Self::Int(value) => *value == 0,
+            Self::Uint(value) => *value == 0,
+            Self::Double(value) => *value == 0.0,
+            Self::String(value) => value.is_empty(),
+            Self::Bytes(value) => value.is_empty(),
+            Self::List(value) => value.is_empty(),
+            Self::Map(value) => value.is_empty(),
+            Self::Duration(value) => value.is_zero(),
+            Self::Optional(value) => value.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Equality. Numbers are compared by value whatever their types; values of other types are different.
+    #[must_use]
+    pub fn equals(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(one), Self::Bool(other)) => one == other,
+            (Self::String(one), Self::String(other)) => one == other,
+            (Self::Bytes(one), Self::Bytes(other)) => one == other,
+            (Self::List(one), Self::List(other)) => {
+                one.len() == other.len() && one.iter().zip(other.iter()).all(|(a, b)| a.equals(b))
+            }
+            (Self::Map(one), Self::Map(other)) => {
+                let same =
+                    |(key, value): (&Key, &Self)| other.get(key).is_some_and(|it| it.equals(value));
+                one.len() == other.len() && one.iter().all(same)
+            }
+            (Self::Type(one), Self::Type(other)) => one == other,
+            (Self::Optional(one), Self::Optional(other)) => match (one, other) {
+                (Some(one), Some(other)) => one.equals(other),
+                (one, other) => one.is_none() && other.is_none(),
+            },
+            (Self::Ip(one), Self::Ip(other)) => one == other,
+            (Self::Cidr(one, length), Self::Cidr(other, other_length)) => {
+                (one, length) == (other, other_length)
+            }
+            (Self::Url(one), Self::Url(other)) => one == other,
+            (Self::Format(one), Self::Format(other)) => one == other,
+            (Self::Quantity(one), Self::Quantity(other)) => one == other,
+            (Self::Version(one), Self::Version(other)) => one.compare(other).is_eq(),
+            _ => self.compare(other) == Some(Ordering::Equal),
+        }
+    }
+
+    /// The order of two values; `None` if their types have none.
+    pub(super) fn compare(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Bool(one), Self::Bool(other)) => Some(one.cmp(other)),
+            (Self::String(one), Self::String(other)) => Some(one.cmp(other)),
+            (Self::Bytes(one), Self::Bytes(other)) => Some(one.cmp(other)),
+            (Self::Timestamp(one), Self::Timestamp(other)) => Some(one.cmp(other)),
+            (Self::Duration(one), Self::Duration(other)) => Some(one.cmp(other)),
+            (Self::Int(one), Self::Int(other)) => Some(one.cmp(other)),
+            (Self::Uint(one), Self::Uint(other)) => Some(one.cmp(other)),
+            (Self::Int(one), Self::Uint(other)) => Some(i128::from(*one).cmp(&i128::from(*other))),
+            (Self::Uint(one), Self::Int(other)) => Some(i128::from(*one).cmp(&i128::from(*other))),
+            (Self::Double(one), Self::Double(other)) => one.partial_cmp(other),
+            (Self::Double(one), Self::Int(other)) => one.partial_cmp(&(*other as f64)),
+            (Self::Int(one), Self::Double(other)) => (*one as f64).partial_cmp(other),
+            (Self::Double(one), Self::Uint(other)) => one.partial_cmp(&(*other as f64)),
+            (Self::Uint(one), Self::Double(other)) => (*one as f64).partial_cmp(other),
+            _ => None,
+        }
+    }
+
+    /// The value as a key of a map.
+    pub(super) fn key(&self) -> Option<Key> {
+        Some(match self {
+            Self::Bool(value) => Key::Bool(*value),
+            Self::Int(value) => Key::Int(*value),
+            Self::Uint(value) => i64::try_from(*value).map_or(Key::Uint(*value), Key::Int),
+            Self::Double(value) if value.fract() == 0.0 && value.abs() < 9e18 => {
+                Key::Int(*value as i64)
+            }
+            Self::String(value) => Key::String(value.clone()),
+            _ => return None,
+        })
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::String(text.into())
+    }
+}
+
+impl From<&Json> for Value {
+    fn from(json: &Json) -> Self {
+        match json {
+            Json::Null => Self::Null,
+            Json::Bool(value) => Self::Bool(*value),
+            Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+                (Some(value), _) => Self::Int(value),
+                (None, value) => Self::Double(value.unwrap_or(f64::NAN)),
+            },
+            Json::String(value) => Self::from(value.as_str()),
+            Json::Array(items) => Self::list(items.iter().map(Self::from)),
+            Json::Object(fields) => {
+                let entries = fields.iter();
+                let entries =
+                    entries.map(|(key, value)| (Key::from(key.as_str()), Self::from(value)));
+                Self::Map(Arc::new(entries.collect()))
+            }
+        }
+    }
+}
+
+// === impl Key ===
+
+impl From<&str> for Key {
+    fn from(text: &str) -> Self {
+        Self::String(text.into())
+    }
+}
+
+impl From<&Key> for Value {
+    fn from(key: &Key) -> Self {
+        match key {
+            Key::Bool(value) => Self::Bool(*value),
+            Key::Int(value) => Self::Int(*value),
+            Key::Uint(value) => Self::Uint(*value),
+            Key::String(value) => Self::String(value.clone()),
+        }
+    }
+}

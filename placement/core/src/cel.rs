@@ -1,0 +1,181 @@
+//! The CEL environment of placements.
+//!
+//! The variable `managedCluster` is the ManagedCluster, and its function `scores(name)` returns the scores of an AddOnPlacementScore in the
+//! cluster's namespace. An expression selects the cluster if it is true; an error, and a value of another type, select nothing, as in OCM.
+
+use berth_cel::{BUDGET, Environment, Expression, Failure, Function, Host, NO_OVERLOAD, Value};
+use serde_json::{Map, Value as Json, json};
+
+use crate::facts::Scores;
+
+/// The variable that every expression can use.
+const VARIABLE: &str = "managedCluster";
+
+/// What expressions of placements can use.
+pub(crate) const ENVIRONMENT: Environment = Environment {
+    variables: &[VARIABLE],
+    functions: &[Function::of_host("scores", true, &[2])],
+};
+
+/// The budget of all expressions of a predicate on one cluster, in steps.
+pub(crate) const CLUSTER_BUDGET: u64 = 10 * BUDGET;
+
+/// A ManagedCluster as expressions see it.
+#[derive(Clone, Debug)]
+pub struct CelObject(Value);
+
+/// A cluster, and where its scores are: they are looked up by the name of the cluster and that of the AddOnPlacementScore.
+struct ClusterHost<'a, 's> {
+    object: &'a CelObject,
+    scores: &'a dyn Fn(&str, &str) -> Option<&'s Scores>,
+}
+
+/// Evaluates an expression on a cluster, and takes what it costs from the budget.
+///
+/// # Errors
+/// The expression fails, or is too costly.
+pub(crate) fn selects<'s>(
+    expression: &Expression,
+    object: &CelObject,
+    scores: &dyn Fn(&str, &str) -> Option<&'s Scores>,
+    budget: &mut u64,
+) -> Result<bool, Failure> {
+    expression.holds(&ClusterHost { object, scores }, budget)
+}
+
+// === impl ClusterHost ===
+
+impl Host for ClusterHost<'_, '_> {
+    fn variable(&self, name: &str) -> Option<&Value> {
+        (name == VARIABLE).then_some(&self.object.0)
+    }
+
+    /// The scores, as a list of {name, value}. Scores that expired count, as in OCM.
+    fn call(&self, function: &str, args: &[Value]) -> Result<Value, String> {
+        let ("scores", [cluster @ Value::Map(_), Value::String(resource)]) = (function, args)
+        else {
+            return Err(NO_OVERLOAD.to_owned());
+        };
+        let metadata = cluster.field("metadata");
+        let metadata = metadata.ok_or("the cluster has no metadata")?;
+        let Some(Value::String(name)) = metadata.field("name") else {
+            return Err("the cluster has no name".to_owned());
+        };
+        let scores = (self.scores)(name, resource)
+            .ok_or_else(|| format!("no AddOnPlacementScore {resource} in namespace {name}"))?;
+        let score = |(name, value): (&String, &i32)| {
+            let (name, value) = (Value::from(name.as_str()), Value::Int((*value).into()));
+            Value::map([("name", name), ("value", value)])
+        };
+        Ok(Value::list(scores.values.iter().map(score)))
+    }
+}
+
+// === impl CelObject ===
+
+impl CelObject {
+    /// Makes the object out of the JSON of a ManagedCluster, with the fields that OCM's client always writes.
+    #[must_use]
+    pub fn new(cluster: &Json) -> Self {
+        let mut cluster = cluster.as_object().cloned().unwrap_or_default();
+        cluster.remove("apiVersion");
+        cluster.remove("kind");
+        let object = |of: &mut Map<String, Json>, name: &str| {
+            let field = of.entry(name).or_insert_with(|| json!({}));
+            if !field.is_object() {
+                *field = json!({});
+            }
+        };
+        for name in ["metadata", "spec", "status"] {
+            object(&mut cluster, name);
+        }
+        if let Some(Json::Object(metadata)) = cluster.get_mut("metadata") {
+            metadata.entry("creationTimestamp").or_insert(Json::Null);
+        }
+        if let Some(Json::Object(spec)) = cluster.get_mut("spec") {
+            spec.entry("hubAcceptsClient").or_insert(json!(false));
+            let taints = spec.get_mut("taints").and_then(Json::as_array_mut);
+            for taint in taints.into_iter().flatten().filter_map(Json::as_object_mut) {
+                taint.entry("timeAdded").or_insert(Json::Null);
+            }
+        }
+        if let Some(Json::Object(status)) = cluster.get_mut("status") {
+            status.entry("conditions").or_insert(Json::Null);
+            object(status, "version");
+        }
+        Self(Value::from(&Json::Object(cluster)))
+    }
+}
+
+impl PartialEq for CelObject {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.equals(&other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(cluster: &Json, text: &str) -> Result<bool, Failure> {
+        let expired = Scores {
+            values: [("cpu".to_owned(), 1)].into(),
+            valid_until: Some(jiff::Timestamp::UNIX_EPOCH),
+        };
+        let scores =
+            |cluster: &str, name: &str| ((cluster, name) == ("c1", "expired")).then_some(&expired);
+        let expression = Expression::new(text, ENVIRONMENT).expect("a valid expression");
+        selects(&expression, &CelObject::new(cluster), &scores, &mut {
+            BUDGET
+        })
+    }
+
+    #[test]
+    fn an_object_without_anything_has_the_fields_that_ocm_writes() {
+        let cluster = json!({"metadata": {"name": "c1"}, "kind": "ManagedCluster"});
+        for text in [
+            "managedCluster.metadata.creationTimestamp == null",
+            "!managedCluster.spec.hubAcceptsClient",
+            "managedCluster.status.conditions == null",
+            "managedCluster.status.version == {}",
+            "!has(managedCluster.kind)",
+        ] {
+            assert_eq!(holds(&cluster, text), Ok(true), "{text}");
+        }
+    }
+
+    #[test]
+    fn taints_have_a_time() {
+        let cluster = json!({"spec": {"taints": [{"key": "a", "effect": "NoSelect"}]}});
+        let text = "managedCluster.spec.taints[0].timeAdded == null";
+        assert_eq!(holds(&cluster, text), Ok(true));
+    }
+
+    #[test]
+    fn scores_are_those_of_the_cluster_even_if_they_expired() {
+        let c1 = json!({"metadata": {"name": "c1"}});
+        let expired = "managedCluster.scores('expired') == [{'name': 'cpu', 'value': 1}]";
+        assert_eq!(holds(&c1, expired), Ok(true));
+        let error = |message: &str| Err(Failure::Error(message.to_owned()));
+        for (cluster, text, expected) in [
+            (
+                json!({"metadata": {"name": "c2"}}),
+                expired,
+                error("no AddOnPlacementScore expired in namespace c2"),
+            ),
+            (json!({}), expired, error("the cluster has no name")),
+            (
+                c1.clone(),
+                "{}.scores('a') == []",
+                error("the cluster has no metadata"),
+            ),
+            (
+                c1,
+                "managedCluster.scores(1) == []",
+                error("no such overload"),
+            ),
+        ] {
+            assert_eq!(holds(&cluster, text), expected, "{text}");
+        }
+    }
+}

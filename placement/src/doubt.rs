@@ -1,0 +1,81 @@
+//! Writes with an unknown outcome: without a response, or with one of a server that gave up, a write may still be carried out later.
+//!
+//! A write that removes clusters from a PlacementDecision, or deletes it, leaves a doubt on them: although the object still lists them, they
+//! count as listed there only once the object has changed (then a late write is refused, for its resourceVersion), or after the longest
+//! time that an API server works on a write. Until then another PlacementDecision that lists them keeps them.
+
+use std::collections::HashSet;
+
+use berth_api::plan::{Action, Write, WriteFailure};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::kinds::Kind;
+
+/// The longest time that an API server works on a write: its `--request-timeout`, 60 s by default, and some more.
+const LONGEST: SignedDuration = SignedDuration::from_secs(75);
+
+/// The clusters of a PlacementDecision that a write with an unknown outcome may still remove.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    pub(crate) clusters: HashSet<String>,
+    /// When the write is certainly not carried out any more.
+    pub(crate) until: Timestamp,
+}
+
+/// A write that may remove clusters from a PlacementDecision.
+#[derive(Clone, Debug)]
+pub(crate) struct Removal {
+    /// The name of the PlacementDecision.
+    pub(crate) decision: String,
+    /// The clusters that it leaves there.
+    pub(crate) left: HashSet<String>,
+}
+
+// === impl Removal ===
+
+impl Removal {
+    /// The removal by a write, if it writes the clusters of a PlacementDecision.
+    pub(crate) fn of(write: &Write) -> Option<Self> {
+        if write.target.resource != Kind::Decision.resource() {
+            return None;
+        }
+        let left = match &write.action {
+            Action::Delete { .. } => HashSet::new(),
+            Action::Patch { body, .. } => {
+                let listed = body["status"]["decisions"].as_array()?.iter();
+                let names = listed.filter_map(|it| it["clusterName"].as_str());
+                names.map(str::to_owned).collect()
+            }
+            _ => return None,
+        };
+        Some(Self {
+            decision: write.target.name.clone(),
+            left,
+        })
+    }
+
+    /// Returns whether this write failed with an unknown outcome.
+    pub(crate) fn is_uncertain<'a>(
+        &self,
+        mut failures: impl Iterator<Item = &'a WriteFailure>,
+    ) -> bool {
+        failures.any(|it| {
+            it.target.resource == Kind::Decision.resource()
+                && it.target.name == self.decision
+                && matches!(it.code, 0 | 500..)
+        })
+    }
+}
+
+// === impl Doubt ===
+
+impl Doubt {
+    /// The doubt on the clusters that an object lists, after a removal whose outcome was not known at this time.
+    pub(crate) fn new(listed: &[String], removal: &Removal, now: Timestamp) -> Self {
+        let removed = listed.iter().filter(|it| !removal.left.contains(*it));
+        Self {
+            clusters: removed.cloned().collect(),
+            until: now.checked_add(LONGEST).unwrap_or(Timestamp::MAX),
+        }
+    }
+}

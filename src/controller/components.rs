@@ -1,0 +1,151 @@
+//! The controllers of the hub that one process runs, with one port for health and metrics, and with a Lease each.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::bail;
+use berth_certs::options::TlsOptions;
+use berth_hub::HubApi;
+use berth_lease::WhenLost;
+use berth_lifecycle_core::config::Config;
+use berth_placement::Settings as Scheduling;
+use futures::FutureExt;
+use prometheus::Registry;
+use tokio_util::sync::CancellationToken;
+
+use super::lifecycle::Lifecycle;
+use crate::hub_component::HubComponent;
+use crate::leading::{HealthPort, together};
+use crate::placement::Placements;
+
+/// The flag that selects the controllers, with the syntax of kube-controller-manager.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SelectionArgs {
+    /// Controllers to run: '*' for all, 'name' to run one, '-name' to leave one out. The controllers are registration (clusters,
+    /// their agents, sets and bindings) and placement
+    #[arg(
+        long,
+        value_name = "NAMES",
+        default_value = "*",
+        allow_hyphen_values = true
+    )]
+    controllers: String,
+}
+
+/// The controllers to run, with their settings.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    pub(crate) registration: Option<Config>,
+    pub(crate) placement: Option<Scheduling>,
+}
+
+/// Controllers, ready to run. Everything that can fail at the start is done.
+pub(crate) struct Components {
+    port: HealthPort,
+    registration: Option<Lifecycle>,
+    placement: Option<Placements>,
+}
+
+const REGISTRATION: &str = "registration";
+const PLACEMENT: &str = "placement";
+
+// === impl SelectionArgs ===
+
+impl SelectionArgs {
+    /// Leaves out the controllers that the flag does not select.
+    ///
+    /// # Errors
+    /// The flag has an unknown name, or leaves none.
+    pub(crate) fn select(&self, all: Selection) -> anyhow::Result<Selection> {
+        let names = self.controllers.split(',').map(str::trim);
+        let names: Vec<_> = names.filter(|name| !name.is_empty()).collect();
+        let is_known =
+            |name: &str| ["*", REGISTRATION, PLACEMENT].contains(&name.trim_start_matches('-'));
+        if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+            bail!(
+                "--controllers: {unknown:?} is not a controller; the controllers are {REGISTRATION} and {PLACEMENT}"
+            );
+        }
+        let selects = |name: &str| {
+            let mut named = names
+                .iter()
+                .filter(|it| it.trim_start_matches('-') == name)
+                .map(|it| !it.starts_with('-'));
+            named.next().unwrap_or_else(|| names.contains(&"*"))
+        };
+        let selected = Selection {
+            registration: all.registration.filter(|_| selects(REGISTRATION)),
+            placement: all.placement.filter(|_| selects(PLACEMENT)),
+        };
+        if selected.registration.is_none() && selected.placement.is_none() {
+            bail!(
+                "--controllers: {:?} selects no controller; the controllers are {REGISTRATION} and {PLACEMENT}",
+                self.controllers
+            );
+        }
+        Ok(selected)
+    }
+}
+
+// === impl Components ===
+
+impl Components {
+    /// Opens the port, and prepares metrics and TLS.
+    ///
+    /// # Errors
+    /// The port cannot be opened, or no certificate can be loaded; the message names the flag.
+    pub(crate) async fn new(
+        selection: Selection,
+        hub: HubComponent,
+        tls: TlsOptions,
+        registry: &Registry,
+        api: HubApi,
+        when_lost: WhenLost,
+    ) -> anyhow::Result<Self> {
+        let mut port = HealthPort::open(api.clone(), hub.listen, tls, registry).await?;
+        let common = berth_reconcile::Metrics::new(registry)?;
+        let hub = Arc::new(hub);
+        let registration = selection.registration.map(|config| {
+            let lease = hub.election(Lifecycle::LEASE);
+            let led = port.component(REGISTRATION, lease, when_lost);
+            let (api, hub) = (api.clone(), Arc::clone(&hub));
+            Lifecycle::new(led, api, hub, config, registry, common.clone())
+        });
+        let placement = selection.placement.map(|settings| {
+            let lease = hub.election(Placements::LEASE);
+            let led = port.component(PLACEMENT, lease, when_lost);
+            let (api, hub) = (api.clone(), Arc::clone(&hub));
+            Placements::new(led, api, hub, settings, registry, common.clone())
+        });
+        Ok(Self {
+            registration: registration.transpose()?,
+            placement: placement.transpose()?,
+            port,
+        })
+    }
+
+    /// Returns the address of health and metrics.
+    pub(crate) fn address(&self) -> anyhow::Result<SocketAddr> {
+        self.port.address()
+    }
+
+    /// Runs until `stop` is cancelled, or until a Lease is lost with [`WhenLost::End`].
+    ///
+    /// When it returns, no write is in flight, and the Leases are released or have expired.
+    ///
+    /// # Errors
+    /// A task that should run forever ended.
+    pub(crate) async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        let Self {
+            port,
+            registration,
+            placement,
+        } = self;
+        let work = async |stop: CancellationToken| {
+            let registration = registration.map(|it| it.run(stop.clone()).boxed());
+            let placement = placement.map(|it| it.run(stop.clone()).boxed());
+            together(&stop, registration.into_iter().chain(placement)).await
+        };
+        port.serve(&stop, work).await
+    }
+}
