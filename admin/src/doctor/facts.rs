@@ -83,6 +83,14 @@ pub(crate) struct Rights {
     pub(crate) asked: Vec<(Right, Fact<bool>)>,
 }
 
+/// The Lease of a controller.
+#[derive(Clone, Debug)]
+pub(crate) struct Election {
+    pub(crate) lease: Fact<Option<Lease>>,
+    /// True if the Lease was renewed between two reads.
+    pub(crate) is_renewed: bool,
+}
+
 /// A pending CertificateSigningRequest.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
@@ -116,9 +124,9 @@ pub(crate) struct Facts {
     pub(crate) controller_rights: Fact<Option<Rights>>,
     /// The two ClusterRoles that all agents share: for registration, and for work.
     pub(crate) agent_roles: [Fact<Option<Value>>; 2],
-    pub(crate) lease: Fact<Option<Lease>>,
-    /// True if the Lease was renewed between two reads.
-    pub(crate) lease_renewed: bool,
+    pub(crate) election: Election,
+    /// The election of the placement controller.
+    pub(crate) placement_election: Election,
     pub(crate) clusters: Fact<Vec<Item<ManagedCluster>>>,
     pub(crate) sets: Fact<Vec<Item<ManagedClusterSet>>>,
     pub(crate) bindings: Fact<Vec<Item<ManagedClusterSetBinding>>>,

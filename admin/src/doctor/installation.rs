@@ -11,6 +11,8 @@ pub(crate) const CONTROLLER: &str = "berth-registration-controller";
 pub(crate) const OCMS_CONTROLLER: &str = "cluster-manager-registration-controller";
 /// The Lease of the election.
 pub(crate) const LOCK: &str = "registration-controller-lock";
+/// The Lease of the placement controller's election.
+pub(crate) const PLACEMENT_LOCK: &str = "placement-lock";
 /// The default service account of the gate.
 pub(crate) const ACCOUNT: &str = "registration-webhook-sa";
 /// The default service account of the controller.

@@ -11,10 +11,11 @@ use crate::doctor::finding::{Check, Finding, FindingObject};
 const CHECK: Check = Check::Crds;
 
 const REMEDY: &str = "kubectl apply -k manifests/crds";
+const PLACEMENT_REMEDY: &str = "kubectl apply -k manifests/crds/placement";
 
-/// The fields that gate and lifecycle need: without them in the schema, the hub drops their values. A schema that lacks other
+/// The fields that gate, lifecycle and placement need: without them in the schema, the hub drops their values. A schema that lacks other
 /// fields is older, and works.
-const NEEDED: [&str; 12] = [
+const NEEDED: [&str; 18] = [
     "spec.hubAcceptsClient",
     "spec.leaseDurationSeconds",
     "spec.managedClusterClientConfigs",
@@ -27,11 +28,18 @@ const NEEDED: [&str; 12] = [
     "spec.clusterSelector.selectorType",
     "spec.clusterSet",
     "status.conditions",
+    "spec.clusterSets",
+    "spec.numberOfClusters",
+    "spec.predicates",
+    "status.decisions",
+    "status.decisions[].clusterName",
+    "status.scores",
 ];
 
 /// Returns the shipped CRDs of a hub. A test keeps them equal to those that are generated from the types.
 pub(crate) fn expected() -> Vec<Value> {
-    files::CRDS.iter().flat_map(Manifest::documents).collect()
+    let all = files::CRDS.iter().chain(&files::PLACEMENT_CRDS);
+    all.flat_map(Manifest::documents).collect()
 }
 
 /// Returns the name of a CRD, such as `managedclusters.cluster.open-cluster-management.io`.
@@ -42,17 +50,34 @@ pub(crate) fn name(crd: &Value) -> String {
         .to_owned()
 }
 
+/// Returns whether any of the CRDs of placement exists, or may exist.
+pub(crate) fn has_placement(facts: &Facts) -> bool {
+    let names = files::PLACEMENT_CRDS.iter().flat_map(Manifest::documents);
+    let mut found = names.filter_map(|crd| facts.crds.get(&name(&crd)));
+    found.any(|found| *found != Ok(None))
+}
+
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let has_placement = has_placement(facts);
+    let core = files::CRDS.iter().flat_map(Manifest::documents);
+    let core: Vec<_> = core.map(|crd| name(&crd)).collect();
     for crd in expected() {
         let name = name(&crd);
         let object = || FindingObject::new("customresourcedefinition", &name);
+        let is_core = core.contains(&name);
+        let remedy = if is_core { REMEDY } else { PLACEMENT_REMEDY };
         let found = match facts.crds.get(&name) {
-            Some(Ok(Some(stored))) => compare(&crd, stored),
-            Some(Ok(None)) => vec![
+            Some(Ok(Some(stored))) => compare(&crd, stored, remedy),
+            Some(Ok(None)) if is_core || has_placement => vec![
                 CHECK
                     .fault("it does not exist: the hub does not know the kind")
-                    .remedy(REMEDY),
+                    .remedy(remedy),
+            ],
+            Some(Ok(None)) => vec![
+                CHECK
+                    .note("it does not exist: the hub has no placements")
+                    .remedy(remedy),
             ],
             Some(Err(unread)) => vec![CHECK.unknown("whether it exists", unread)],
             None => Vec::new(),
@@ -63,9 +88,9 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
 }
 
 /// Compares a stored CRD with ours.
-fn compare(ours: &Value, stored: &Value) -> Vec<Finding> {
+fn compare(ours: &Value, stored: &Value, remedy: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let fault = |message: String| CHECK.fault(message).remedy(REMEDY);
+    let fault = |message: String| CHECK.fault(message).remedy(remedy);
     for (condition, means) in [
         (
             "NamesAccepted",
@@ -140,11 +165,12 @@ fn compare(ours: &Value, stored: &Value) -> Vec<Finding> {
     findings.extend(compare_schemas(
         &version["schema"]["openAPIV3Schema"],
         &found["schema"]["openAPIV3Schema"],
+        remedy,
     ));
     findings
 }
 
-fn compare_schemas(ours: &Value, stored: &Value) -> Vec<Finding> {
+fn compare_schemas(ours: &Value, stored: &Value, remedy: &str) -> Vec<Finding> {
     let mut difference = Difference::default();
     difference.compare(ours, stored, "");
     let mut findings = Vec::new();
@@ -154,11 +180,11 @@ fn compare_schemas(ours: &Value, stored: &Value) -> Vec<Finding> {
         .partition(|path| NEEDED.contains(&path.as_str()));
     for path in needed {
         let message = format!("its schema lacks {path}: the hub drops values of this field");
-        findings.push(CHECK.fault(message).remedy(REMEDY));
+        findings.push(CHECK.fault(message).remedy(remedy));
     }
     for (path, ours, stored) in difference.types {
         let message = format!("in its schema {path} is of type {stored}, not {ours}");
-        findings.push(CHECK.fault(message).remedy(REMEDY));
+        findings.push(CHECK.fault(message).remedy(remedy));
     }
     if !lacking.is_empty() {
         findings.push(CHECK.note(format!(
@@ -357,7 +383,7 @@ mod tests {
             ),
         ];
         for (sentence, change, expected) in table {
-            let findings = compare(&managed_cluster(), &stored(change));
+            let findings = compare(&managed_cluster(), &stored(change), REMEDY);
             assert_eq!(told(&findings, expected), expected, "{sentence}");
         }
     }
@@ -373,6 +399,29 @@ mod tests {
             Some(FindingObject::new("customresourcedefinition", missing))
         );
         assert_eq!(findings[0].remedy.as_deref(), Some(REMEDY));
+    }
+
+    #[test]
+    fn a_hub_without_placements_is_as_it_should_be_and_one_with_some_of_their_kinds_is_not() {
+        let remove = |facts: &mut Facts, names: &[&str]| {
+            for (name, crd) in &mut facts.crds {
+                if names.iter().any(|it| name.starts_with(it)) {
+                    *crd = Ok(None);
+                }
+            }
+        };
+        let all = [
+            "placements.",
+            "placementdecisions.",
+            "addonplacementscores.",
+        ];
+        let findings = check(&with(|facts| remove(facts, &all)));
+        let expected = ["note: it does not exist: the hub has no placements"; 3];
+        assert_eq!(told(&findings, &expected), expected);
+        let findings = check(&with(|facts| remove(facts, &all[1..])));
+        let expected = ["fault: it does not exist: the hub does not know the kind"; 2];
+        assert_eq!(told(&findings, &expected), expected);
+        assert_eq!(findings[0].remedy.as_deref(), Some(PLACEMENT_REMEDY));
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! The hub itself: its clock, and its controller.
+//! The hub itself: its clock, and its controllers.
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::doctor::facts::Facts;
+use crate::doctor::checks::crds;
+use crate::doctor::facts::{Election, Facts};
 use crate::doctor::finding::{Check, Finding, FindingObject};
 use crate::doctor::installation;
 use crate::doctor::objects::LeaseSpec;
@@ -15,7 +16,17 @@ const HANDOVER: SignedDuration = SignedDuration::from_secs(30);
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = clock(&facts.answered);
-    findings.extend(controller(facts));
+    if installation::runs_without_election(facts) {
+        let why = "the Deployment runs without leader election (--disable-leader-election)";
+        findings.push(Check::Controller.skipped(why));
+        return findings;
+    }
+    let registration = ("controller", installation::LOCK);
+    findings.extend(controller(facts, registration, &facts.election));
+    if crds::has_placement(facts) {
+        let placement = ("placement controller", installation::PLACEMENT_LOCK);
+        findings.extend(controller(facts, placement, &facts.placement_election));
+    }
     findings
 }
 
@@ -47,40 +58,40 @@ fn clock(answered: &Answered) -> Vec<Finding> {
     ]
 }
 
-fn controller(facts: &Facts) -> Vec<Finding> {
+/// `kind` and `lock`: the controller's name in messages, and its Lease.
+fn controller(
+    facts: &Facts,
+    (kind, lock): (&str, &'static str),
+    election: &Election,
+) -> Vec<Finding> {
     const CHECK: Check = Check::Controller;
-    if installation::runs_without_election(facts) {
-        let why = "the Deployment runs without leader election (--disable-leader-election)";
-        return vec![CHECK.skipped(why)];
-    }
     let namespace = &facts.namespace;
-    let object = FindingObject::within("lease", namespace, installation::LOCK);
+    let object = FindingObject::within("lease", namespace, lock);
     let run = "run berth hub, or berth controller: kubectl apply -k manifests/server";
-    let lease = match &facts.lease {
+    let lease = match &election.lease {
         Ok(Some(lease)) => lease,
         Ok(None) => {
-            let message = "it does not exist, so no controller is active, unless one runs without leader election; or the \
-                           installation is in another namespace (--namespace)";
+            let message = format!(
+                "it does not exist, so no {kind} is active, unless one runs without leader election; or the installation is in \
+                 another namespace (--namespace)"
+            );
             return vec![CHECK.warning(message).of(object).remedy(run)];
         }
         Err(unread) => {
-            return vec![
-                CHECK
-                    .unknown("whether a controller is active", unread)
-                    .of(object),
-            ];
+            let what = format!("whether a {kind} is active");
+            return vec![CHECK.unknown(&what, unread).of(object)];
         }
     };
     let spec = &lease.spec;
     let hub_time = facts.answered.its_time.unwrap_or_else(|| facts.now());
-    let silent = silent_for(spec, hub_time).filter(|_| !facts.lease_renewed);
+    let silent = silent_for(spec, hub_time).filter(|_| !election.is_renewed);
     let Some(silent) = silent else {
         return Vec::new();
     };
     let message = match spec.holder_identity.as_deref() {
-        None | Some("") => "it has no holder: no controller is active".to_owned(),
+        None | Some("") => format!("it has no holder: no {kind} is active"),
         Some(holder) => format!(
-            "its holder {holder:?} has not renewed it for {} s: no controller is active",
+            "its holder {holder:?} has not renewed it for {} s: no {kind} is active",
             silent.as_secs()
         ),
     };
@@ -167,7 +178,7 @@ mod tests {
         ];
         for (sentence, holder, ago, expected) in table {
             let facts = with(|facts| {
-                let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
+                let lease = facts.election.lease.as_mut().unwrap().as_mut().unwrap();
                 lease.spec = LeaseSpec {
                     holder_identity: Some(holder.to_owned()),
                     lease_duration_seconds: Some(15),
@@ -178,13 +189,13 @@ mod tests {
         }
         // The holder's clock may be wrong: a holder that renews the Lease is active.
         let mut facts = with(|facts| {
-            let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
+            let lease = facts.election.lease.as_mut().unwrap().as_mut().unwrap();
             lease.spec.renew_time = Some(MicroTime(NOW - SignedDuration::from_hours(1)));
         });
         assert_eq!(check(&facts).len(), 1);
-        facts.lease_renewed = true;
+        facts.election.is_renewed = true;
         assert_eq!(check(&facts), []);
-        let facts = with(|facts| facts.lease = Ok(None));
+        let facts = with(|facts| facts.election.lease = Ok(None));
         let expected = ["warning: it does not exist"];
         assert_eq!(told(&check(&facts), &expected), expected);
     }
@@ -192,7 +203,7 @@ mod tests {
     #[test]
     fn who_is_not_elected_needs_no_lease() {
         let facts = with(|facts| {
-            facts.lease = Ok(None);
+            facts.election.lease = Ok(None);
             let container = &mut crate::doctor::checks::testing::container(facts);
             container.args = Some(vec![
                 "hub".to_owned(),
@@ -201,5 +212,21 @@ mod tests {
         });
         let expected = ["skipped: the Deployment runs without leader election"];
         assert_eq!(told(&check(&facts), &expected), expected);
+    }
+
+    #[test]
+    fn the_placement_controller_is_checked_where_placement_is_installed() {
+        let missing = |facts: &mut Facts| facts.placement_election.lease = Ok(None);
+        let expected = ["warning: it does not exist, so no placement controller is active"];
+        assert_eq!(told(&check(&with(missing)), &expected), expected);
+        let without = with(|facts| {
+            missing(facts);
+            for (name, crd) in &mut facts.crds {
+                if name.starts_with("placement") || name.starts_with("addonplacement") {
+                    *crd = Ok(None);
+                }
+            }
+        });
+        assert_eq!(check(&without), []);
     }
 }

@@ -99,6 +99,7 @@ fn controller(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let holder = facts
+        .election
         .lease
         .as_ref()
         .ok()
@@ -225,7 +226,7 @@ mod tests {
         });
         assert_eq!(check(&renamed), []);
         let mut facts = with_controller(1, "hub");
-        let lease = facts.lease.as_mut().unwrap().as_mut().unwrap();
+        let lease = facts.election.lease.as_mut().unwrap().as_mut().unwrap();
         lease.spec.holder_identity = Some(format!("{OCMS_CONTROLLER}-1_x"));
         let expected = ["warning: OCM's controller runs beside Berth's: it holds"];
         assert_eq!(told(&check(&facts), &expected), expected);

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use super::checks::hub::silent_for;
 use super::checks::{crds, writes};
-use super::facts::{Fact, Facts, Pending, Unread};
+use super::facts::{Election, Fact, Facts, Pending, Unread};
 use super::installation;
 use super::objects::Lease;
 use super::rights::needed;
@@ -51,7 +51,8 @@ pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts
         policies::policies(hub),
         tried(hub),
         accounts::deployments(hub, namespace),
-        lease(hub, namespace, answered),
+        election(hub, namespace, installation::LOCK, answered),
+        election(hub, namespace, installation::PLACEMENT_LOCK, answered),
         list::<ManagedCluster>(hub, CLUSTERS),
         list::<ManagedClusterSet>(hub, SETS),
         list::<ManagedClusterSetBinding>(hub, BINDINGS),
@@ -64,7 +65,8 @@ pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts
         policies,
         tried,
         accounts,
-        lease,
+        election,
+        placement_election,
         clusters,
         sets,
         bindings,
@@ -85,8 +87,8 @@ pub(super) async fn gather(hub: &HubConnection, namespace: &str) -> Result<Facts
         gate_rights: accounts.gate,
         controller_rights: accounts.controller,
         agent_roles,
-        lease: lease.0,
-        lease_renewed: lease.1,
+        election,
+        placement_election,
         clusters,
         sets,
         bindings,
@@ -195,22 +197,26 @@ async fn agent_roles(hub: &HubConnection) -> [Fact<Option<Value>>; 2] {
     futures::join!(one(names::REGISTRATION_ROLE), one(names::WORK_ROLE)).into()
 }
 
-/// Reads the Lease of the election. If it seems expired, reads it again, and returns true if it was renewed in between.
-async fn lease(
+/// Reads the Lease of an election. If it seems expired, reads it again, to see whether it is renewed.
+async fn election(
     hub: &HubConnection,
     namespace: &str,
+    name: &str,
     answered: Answered,
-) -> (Fact<Option<Lease>>, bool) {
+) -> Election {
     let within = Some(namespace);
     let look = || {
-        let getting = get::<Lease>(hub, within, installation::LOCK);
+        let getting = get::<Lease>(hub, within, name);
         read("get", LEASES, within, getting)
     };
     let first = look().await;
     let now = answered.its_time.unwrap_or(answered.ours.1);
     let is_silent = |lease: &Lease| silent_for(&lease.spec, now).is_some();
     if !matches!(&first, Ok(Some(lease)) if is_silent(lease)) {
-        return (first, false);
+        return Election {
+            lease: first,
+            is_renewed: false,
+        };
     }
     tokio::time::sleep(RENEWAL).await;
     let second = look().await;
@@ -218,8 +224,10 @@ async fn lease(
         let lease = lease.as_ref().ok()?.as_ref()?;
         lease.metadata.resource_version.clone()
     };
-    let renewed = second.is_ok() && version(&first) != version(&second);
-    (second, renewed)
+    Election {
+        is_renewed: second.is_ok() && version(&first) != version(&second),
+        lease: second,
+    }
 }
 
 async fn tried(hub: &HubConnection) -> HashMap<&'static str, Fact<Tried>> {

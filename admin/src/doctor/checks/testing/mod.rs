@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{crds, writes};
-use crate::doctor::facts::{Called, Facts, Policies, Registration, Rights};
+use crate::doctor::facts::{Called, Election, Facts, Policies, Registration, Rights};
 use crate::doctor::finding::Finding;
 use crate::doctor::objects::{Container, Deployment};
 use crate::doctor::{installation, rights};
@@ -59,6 +59,16 @@ pub(crate) fn container(facts: &mut Facts) -> &mut Container {
 
 fn manifest<K: DeserializeOwned>(manifest: Manifest) -> K {
     serde_saphyr::from_str(manifest.text).unwrap()
+}
+
+fn election() -> Election {
+    let lease = json!({
+        "spec": {"holderIdentity": "berth-1_x", "leaseDurationSeconds": 15, "renewTime": format!("{NOW:.6}")},
+    });
+    Election {
+        lease: Ok(Some(serde_json::from_value(lease).unwrap())),
+        is_renewed: false,
+    }
 }
 
 fn sound() -> Facts {
@@ -151,14 +161,8 @@ fn read() -> Facts {
         ),
         agent_roles: [roles::registration_role, roles::work_role]
             .map(|role| Ok(Some(role(&Config::default())))),
-        lease: Ok(Some(
-            serde_json::from_value(json!({
-                "spec": {"holderIdentity": "berth-1_x", "leaseDurationSeconds": 15,
-                         "renewTime": format!("{NOW:.6}")},
-            }))
-            .unwrap(),
-        )),
-        lease_renewed: false,
+        election: election(),
+        placement_election: election(),
         clusters: Ok(Vec::new()),
         sets: Ok([
             json!({"metadata": {"name": "default"},
@@ -245,7 +249,7 @@ fn nothing_is_found_where_all_is_sound() {
 #[test]
 fn the_worst_comes_first() {
     let facts = with(|facts| {
-        facts.lease = Ok(None);
+        facts.election.lease = Ok(None);
         facts.validating.as_mut().unwrap().clear();
         facts.clusters = Err(crate::doctor::facts::Unread::Why("x".to_owned()));
     });
