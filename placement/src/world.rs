@@ -34,6 +34,9 @@ const COSTLY: Duration = Duration::from_millis(10);
 /// however often clusters change.
 const REST: u32 = 10;
 
+/// How long a placement rests whose evaluations select other clusters each time. The events of its own writes may wake it.
+const RESTLESS: Duration = Duration::from_secs(10);
+
 /// The view of the hub, with settings and metrics.
 pub(crate) struct Placements {
     view: View,
@@ -150,10 +153,12 @@ impl World for Placements {
     /// meantime, do not change the result.
     async fn work(on: &Work<Self>, key: &Key) -> Done {
         let begun = now();
-        let (wanted, took) = on.change(|world, _| {
+        let (wanted, rest) = on.change(|world, _| {
             let begun_at = Instant::now();
             let wanted = world.evaluate(key, begun.wall);
-            (wanted, begun_at.elapsed())
+            let placement = world.view.placement(key);
+            let is_restless = placement.is_some_and(|it| it.rules.is_restless());
+            (wanted, rest_after(begun_at.elapsed(), is_restless))
         });
         let Some(wanted) = wanted else {
             return Done::Settled {
@@ -167,14 +172,21 @@ impl World for Placements {
         on.world().metrics.bound(writing.elapsed());
         tell(on, key, &written);
         on.change(|world, _| world.view.written(key));
-        match done {
-            Done::Settled { again, .. } if took >= COSTLY => Done::Rests {
+        match (done, rest) {
+            (Done::Settled { again, .. }, Some(rest)) => Done::Rests {
                 again,
-                until: begun.instant + took.saturating_mul(REST),
+                until: begun.instant + rest,
             },
-            done => done,
+            (done, _) => done,
         }
     }
+}
+
+/// How long a placement rests after an evaluation.
+fn rest_after(took: Duration, is_restless: bool) -> Option<Duration> {
+    let costly = (took >= COSTLY).then(|| took.saturating_mul(REST));
+    let restless = is_restless.then_some(RESTLESS);
+    costly.max(restless)
 }
 
 async fn carry_out(
@@ -268,6 +280,28 @@ async fn read_again(on: &Work<Placements>, key: &Key) {
             }
             // The doubt stays.
             Err(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placements_rest_after_costly_evaluations_and_between_restless_ones() {
+        let millis = Duration::from_millis;
+        for (took, is_restless, expected) in [
+            (millis(9), false, None),
+            (millis(10), false, Some(millis(100))),
+            (millis(9), true, Some(RESTLESS)),
+            (millis(2000), true, Some(millis(20_000))),
+        ] {
+            assert_eq!(
+                rest_after(took, is_restless),
+                expected,
+                "{took:?} {is_restless}"
+            );
         }
     }
 }

@@ -150,6 +150,12 @@ impl Doubts {
                 "every weight is 0, so clusters are selected by name",
             );
         }
+        if mistakes.is_empty() && weights.is_restless() && spec.number_of_clusters.is_some() {
+            self.add(
+                "spec.prioritizerPolicy.configurations",
+                "the weight of Steady is negative, so each evaluation may replace selected clusters by others",
+            );
+        }
     }
 }
 

@@ -129,6 +129,12 @@ impl Weights {
         Self(weights.collect())
     }
 
+    /// Returns whether clusters that are selected already are preferred less than others.
+    pub(crate) fn is_restless(&self) -> bool {
+        let steady = self.iter().filter(|(it, _)| **it == Prioritizer::Steady);
+        steady.map(|(_, weight)| i64::from(weight)).sum::<i64>() < 0
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Prioritizer, i32)> {
         self.0
             .iter()

@@ -127,6 +127,14 @@ impl Rules {
         spec.is_ok_and(|spec| spec.weights.iter().any(|(it, _)| it == prioritizer))
     }
 
+    /// Returns whether each evaluation may select other clusters although nothing else has changed: the weight of Steady is negative, so
+    /// selected clusters are worth less than others.
+    #[must_use]
+    pub fn is_restless(&self) -> bool {
+        let spec = self.spec.as_ref();
+        spec.is_ok_and(|spec| spec.number.is_some() && spec.weights.is_restless())
+    }
+
     /// The first mistake in the spec, in OCM's order of steps.
     #[must_use]
     pub fn misconfiguration(&self) -> Option<&Misconfiguration> {

@@ -96,6 +96,22 @@ fn what_selects_nothing_or_has_no_effect_is_doubtful() {
             weights("Additive", &[("Steady", 0), ("Balance", 0)]),
             "spec.prioritizerPolicy.configurations: every weight is 0, so clusters are selected by name".to_owned(),
         ),
+        (
+            "a negative weight of Steady",
+            {
+                let mut spec = weights("Additive", &[("Steady", -1)]);
+                spec["numberOfClusters"] = json!(1);
+                spec
+            },
+            "spec.prioritizerPolicy.configurations: the weight of Steady is negative, so each evaluation may replace selected \
+             clusters by others"
+                .to_owned(),
+        ),
+        (
+            "a negative weight of Steady where all clusters are selected",
+            weights("Additive", &[("Steady", -1)]),
+            String::new(),
+        ),
         ("a default that counts", weights("Additive", &[("Steady", 0)]), String::new()),
         (
             "a negative size",
