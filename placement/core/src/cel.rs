@@ -74,7 +74,8 @@ impl Host for ClusterHost<'_, '_> {
 // === impl CelObject ===
 
 impl CelObject {
-    /// Makes the object out of the JSON of a ManagedCluster, with the fields that OCM's client always writes.
+    /// Makes the object out of the JSON of a ManagedCluster, with the fields that OCM's client always writes, and without those that it leaves
+    /// out when they are empty: `size(managedCluster.spec.taints) == 0` fails, whether an empty list is stored or not.
     #[must_use]
     pub fn new(cluster: &Json) -> Self {
         let mut cluster = cluster.as_object().cloned().unwrap_or_default();
@@ -90,20 +91,67 @@ impl CelObject {
             object(&mut cluster, name);
         }
         if let Some(Json::Object(metadata)) = cluster.get_mut("metadata") {
+            metadata.retain(|_, value| !is_empty(value));
             metadata.entry("creationTimestamp").or_insert(Json::Null);
         }
         if let Some(Json::Object(spec)) = cluster.get_mut("spec") {
+            let optional = [
+                "managedClusterClientConfigs",
+                "leaseDurationSeconds",
+                "taints",
+            ];
+            leave_out(spec, &optional);
             spec.entry("hubAcceptsClient").or_insert(json!(false));
-            let taints = spec.get_mut("taints").and_then(Json::as_array_mut);
-            for taint in taints.into_iter().flatten().filter_map(Json::as_object_mut) {
+            for taint in items(spec, "taints") {
+                leave_out(taint, &["value"]);
                 taint.entry("timeAdded").or_insert(Json::Null);
             }
+            items(spec, "managedClusterClientConfigs").for_each(|it| leave_out(it, &["caBundle"]));
         }
         if let Some(Json::Object(status)) = cluster.get_mut("status") {
+            let optional = [
+                "capacity",
+                "allocatable",
+                "clusterClaims",
+                "managedNamespaces",
+            ];
+            leave_out(status, &optional);
             status.entry("conditions").or_insert(Json::Null);
+            items(status, "conditions").for_each(|it| leave_out(it, &["observedGeneration"]));
+            items(status, "clusterClaims").for_each(|it| leave_out(it, &["name", "value"]));
+            items(status, "managedNamespaces").for_each(|it| leave_out(it, &["conditions"]));
             object(status, "version");
+            if let Some(Json::Object(version)) = status.get_mut("version") {
+                leave_out(version, &["kubernetes"]);
+            }
         }
         Self(Value::from(&Json::Object(cluster)))
+    }
+}
+
+/// The objects of a list.
+fn items<'a>(
+    of: &'a mut Map<String, Json>,
+    name: &str,
+) -> impl Iterator<Item = &'a mut Map<String, Json>> {
+    let items = of.get_mut(name).and_then(Json::as_array_mut);
+    items.into_iter().flatten().filter_map(Json::as_object_mut)
+}
+
+/// Removes those of the fields that are empty.
+fn leave_out(of: &mut Map<String, Json>, names: &[&str]) {
+    of.retain(|name, value| !(names.contains(&name.as_str()) && is_empty(value)));
+}
+
+/// Returns whether OCM's client leaves the value of an optional field out.
+fn is_empty(value: &Json) -> bool {
+    match value {
+        Json::Null => true,
+        Json::Bool(value) => !value,
+        Json::Number(number) => number.as_i64() == Some(0),
+        Json::String(text) => text.is_empty(),
+        Json::Array(items) => items.is_empty(),
+        Json::Object(fields) => fields.is_empty(),
     }
 }
 
@@ -142,6 +190,30 @@ mod tests {
         ] {
             assert_eq!(holds(&cluster, text), Ok(true), "{text}");
         }
+    }
+
+    #[test]
+    fn empty_optional_fields_are_left_out_as_by_ocm() {
+        let cluster = json!({
+            "metadata": {"name": "c1", "labels": {}, "annotations": null},
+            "spec": {"hubAcceptsClient": false, "taints": [], "leaseDurationSeconds": 0,
+                     "managedClusterClientConfigs": [{"url": "", "caBundle": ""}]},
+            "status": {"conditions": [], "capacity": {}, "clusterClaims": [{"name": "a", "value": ""}],
+                       "version": {"kubernetes": ""}},
+        });
+        for text in [
+            "!has(managedCluster.metadata.labels) && !has(managedCluster.metadata.annotations)",
+            "!has(managedCluster.spec.taints) && !has(managedCluster.spec.leaseDurationSeconds)",
+            "managedCluster.spec.managedClusterClientConfigs == [{'url': ''}]",
+            "managedCluster.spec.hubAcceptsClient == false",
+            "managedCluster.status.conditions == []",
+            "managedCluster.status.clusterClaims == [{'name': 'a'}]",
+            "!has(managedCluster.status.capacity) && managedCluster.status.version == {}",
+        ] {
+            assert_eq!(holds(&cluster, text), Ok(true), "{text}");
+        }
+        let sized = holds(&cluster, "size(managedCluster.spec.taints) == 0");
+        assert!(matches!(sized, Err(Failure::Error(_))), "{sized:?}");
     }
 
     #[test]
