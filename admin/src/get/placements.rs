@@ -8,7 +8,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use berth_api::conditions::placement as conditions;
+use berth_api::conditions::{TRUE, placement as conditions};
 use berth_api::{Placement, PlacementDecision, labels};
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
@@ -146,7 +146,10 @@ impl View for Placements {
                 of(it, conditions::SATISFIED).map_or_else(String::new, |it| it.status.clone())
             }),
             cell(|it| {
-                of(it, conditions::SATISFIED).map_or_else(String::new, |it| it.reason.clone())
+                // A mistake in the spec counts more than what the evaluation without it ended with.
+                let mistake = of(it, conditions::MISCONFIGURED).filter(|it| it.status == TRUE);
+                let reason = mistake.or_else(|| of(it, conditions::SATISFIED));
+                reason.map_or_else(String::new, |it| it.reason.clone())
             }),
             cell(|it| {
                 let status = it.status.as_ref();
@@ -227,7 +230,11 @@ fn sets(placement: &Placement) -> String {
     }
 }
 
+/// The status of the condition, with the mistake if the spec has one.
 fn misconfigured(placement: &Placement) -> String {
-    let condition = of(placement, conditions::MISCONFIGURED);
-    condition.map_or_else(String::new, |it| it.status.clone())
+    match of(placement, conditions::MISCONFIGURED) {
+        None => String::new(),
+        Some(it) if it.status == TRUE => format!("{}: {}", it.status, it.message),
+        Some(it) => it.status.clone(),
+    }
 }

@@ -1,4 +1,3 @@
-use berth_api::conditions::TRUE;
 use serde_json::json;
 
 use super::*;
@@ -55,6 +54,17 @@ fn a_row_says_how_the_placement_is() {
         "False",
     ];
     assert_eq!(cells, expected);
+    let wrong = placement(
+        "wrong",
+        json!({}),
+        json!({"conditions": [
+            {"type": "PlacementSatisfied", "status": "False", "reason": "NoManagedClusterMatched", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+            {"type": "PlacementMisconfigured", "status": TRUE, "reason": "Misconfigured", "message": "a mistake", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        ]}),
+    );
+    let cells = view(true).cells(&wrong, now);
+    assert_eq!(cells[2..4], ["False", "Misconfigured"]);
+    assert_eq!(cells.last().unwrap(), "True: a mistake");
     let fresh = placement("new", json!({}), json!(null));
     let cells = view(true).cells(&fresh, now);
     assert_eq!(
