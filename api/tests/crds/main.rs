@@ -2,6 +2,7 @@
 
 mod inventory;
 mod placement;
+mod structure;
 
 use berth_api::crds::{
     all, cluster_claim, managed_cluster, managed_cluster_set, managed_cluster_set_binding,
