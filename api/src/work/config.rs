@@ -94,16 +94,16 @@ pub struct ConditionRule {
     )]
     pub message_expression: String,
 
-    /// CEL: the condition is the result of celExpressions. WellKnownConditions: the agent knows when an object of this kind has the
-    /// condition, such as Complete for Jobs and Pods.
+    /// CEL: the condition is the result of celExpressions. WellKnownConditions: the agent has its own rules for the kind,
+    /// such as for the condition Complete of Jobs and Pods.
     #[schemars(with = "String", extend("enum" = ["WellKnownConditions", "CEL"]))]
     pub r#type: ConditionRuleType,
 }
 
-/// What a condition is derived by.
+/// The source of a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConditionRuleType {
-    /// The agent's knowledge of the kind.
+    /// Rules of the agent for the kind.
     WellKnownConditions,
     /// CEL expressions.
     #[serde(rename = "CEL")]
@@ -126,8 +126,8 @@ pub struct FeedbackRule {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub json_paths: Vec<JsonPath>,
 
-    /// JSONPaths: the fields of jsonPaths. WellKnownStatus: fields that the agent knows for the kind, such as ReadyReplicas of
-    /// Deployments; nothing for other kinds.
+    /// JSONPaths: the fields of jsonPaths. WellKnownStatus: fields that the agent chooses for the kind, such as ReadyReplicas of
+    /// Deployments. It reports nothing for kinds that it does not know.
     #[schemars(with = "String", extend("enum" = ["WellKnownStatus", "JSONPaths"]))]
     pub r#type: FeedbackType,
 }
@@ -135,7 +135,7 @@ pub struct FeedbackRule {
 /// How reported fields are chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FeedbackType {
-    /// Fields that the agent knows for the kind.
+    /// Fields that the agent chooses for the kind.
     WellKnownStatus,
     /// Fields at paths.
     #[serde(rename = "JSONPaths")]

@@ -25,8 +25,8 @@ use crate::wire::{is_default, null_as_default};
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct ManifestWorkSpec {
-    /// What becomes of the objects on the cluster when the ManifestWork is deleted, and when it is deleted by itself. If absent, the
-    /// objects are deleted.
+    /// Rules for the deletion: which objects are deleted with the ManifestWork, and how long a finished ManifestWork stays. If absent,
+    /// all objects are deleted, and the ManifestWork stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delete_option: Option<DeleteOption>,
 
@@ -62,13 +62,13 @@ pub struct ManifestsTemplate {
     pub manifests: Vec<Manifest>,
 }
 
-/// What becomes of the objects on the cluster, and how long a finished ManifestWork stays.
+/// Rules for the deletion of a ManifestWork.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeleteOption {
     /// Foreground: the objects are deleted, and the ManifestWork stays until they are gone. Orphan: the objects stay.
-    /// SelectivelyOrphan: the objects in selectivelyOrphans stay, the others are deleted. With SelectivelyOrphan an object can move
-    /// to another ManifestWork: the other one takes it over, this one orphans it and then leaves it out.
+    /// SelectivelyOrphan: the objects in selectivelyOrphans stay, the others are deleted. To move an
+    /// object to another ManifestWork, add it there, name it in selectivelyOrphans here, then remove it from the manifests here.
     #[serde(deserialize_with = "null_as_default")]
     #[schemars(with = "String", extend("enum" = ["Foreground", "Orphan", "SelectivelyOrphan"]))]
     pub propagation_policy: DeletePropagationPolicy,
@@ -77,21 +77,21 @@ pub struct DeleteOption {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selectively_orphans: Option<SelectivelyOrphan>,
 
-    /// How many seconds after its condition Complete became True the ManifestWork is deleted. Zero: at once. If absent, it is not
-    /// deleted.
+    /// The number of seconds after which a ManifestWork is deleted whose condition Complete is True. Zero: at once. If absent, it is
+    /// not deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_seconds_after_finished: Option<i64>,
 }
 
-/// What becomes of the objects on the cluster when their ManifestWork is deleted.
+/// Which objects are deleted with their ManifestWork.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeletePropagationPolicy {
-    /// They are deleted.
+    /// All of them.
     #[default]
     Foreground,
-    /// They stay.
+    /// None of them.
     Orphan,
-    /// Those of [`SelectivelyOrphan`] stay.
+    /// All but those of [`SelectivelyOrphan`].
     SelectivelyOrphan,
     /// A value that the CRD of this version does not allow, unchanged.
     #[serde(untagged)]
@@ -102,7 +102,7 @@ pub enum DeletePropagationPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SelectivelyOrphan {
-    /// The objects. Each rule names one object of the ManifestWork; wildcards have no meaning here.
+    /// The objects. Each rule names one object of the ManifestWork, without wildcards.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "Vec::is_empty"

@@ -57,7 +57,7 @@ pub struct ManifestCondition {
     )]
     pub conditions: Vec<Condition>,
 
-    /// Which object it is.
+    /// The object.
     #[serde(deserialize_with = "null_as_default")]
     pub resource_meta: ManifestResourceMeta,
 
@@ -69,7 +69,7 @@ pub struct ManifestCondition {
     pub status_feedback: StatusFeedbackResult,
 }
 
-/// Identifies an object of a ManifestWork. What could not be found out is empty.
+/// Identifies an object of a ManifestWork. Unknown fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(extend("required" = ["ordinal"]))]
