@@ -139,3 +139,106 @@ pub mod placement {
     /// Reason of [`MISCONFIGURED`]: false.
     pub const SUCCEEDED: &str = "Succeedconfigured";
 }
+
+/// Conditions of a ManifestWork. Its condition rules add others.
+pub mod manifest_work {
+    /// All objects are applied.
+    pub const APPLIED: &str = "Applied";
+    /// Reason of [`APPLIED`]: true.
+    pub const APPLIED_COMPLETE: &str = "AppliedManifestWorkComplete";
+    /// Reason of [`APPLIED`]: false.
+    pub const APPLIED_FAILED: &str = "AppliedManifestWorkFailed";
+
+    /// All objects exist on the cluster.
+    pub const AVAILABLE: &str = "Available";
+    /// Reason of [`AVAILABLE`]: true.
+    pub const RESOURCES_AVAILABLE: &str = "ResourcesAvailable";
+    /// Reason of [`AVAILABLE`]: false, an object does not exist.
+    pub const RESOURCES_NOT_AVAILABLE: &str = "ResourcesNotAvailable";
+    /// Reason of [`AVAILABLE`]: unknown, an object could not be read.
+    pub const RESOURCES_STATUS_UNKNOWN: &str = "ResourcesStatusUnknown";
+
+    /// The ManifestWork is being deleted.
+    pub const DELETING: &str = "Deleting";
+    /// Reason of [`DELETING`]: true.
+    pub const WORK_DELETING: &str = "WorkDeleting";
+
+    /// The objects are changing. Set by condition rules; read by rollouts.
+    pub const PROGRESSING: &str = "Progressing";
+    /// The objects do not work as they should. Set by condition rules; read by rollouts.
+    pub const DEGRADED: &str = "Degraded";
+    /// The work is done: its objects are not updated any more. Set by condition rules.
+    pub const COMPLETE: &str = "Complete";
+    /// Reason of a condition that condition rules set.
+    pub const CONDITION_RULES_AGGREGATED: &str = "ConditionRulesAggregated";
+}
+
+/// Conditions of an object of a ManifestWork. Its condition rules add others.
+pub mod manifest {
+    /// The object is applied.
+    pub const APPLIED: &str = "Applied";
+    /// Reason of [`APPLIED`]: true.
+    pub const APPLIED_COMPLETE: &str = "AppliedManifestComplete";
+    /// Reason of [`APPLIED`]: false.
+    pub const APPLIED_FAILED: &str = "AppliedManifestFailed";
+    /// Reason of [`APPLIED`]: false, an ignored field of the update strategy is invalid.
+    pub const IGNORE_FIELD_ERROR: &str = "AppliedManifestSSAIgnoreFieldError";
+
+    /// The object exists on the cluster.
+    pub const AVAILABLE: &str = "Available";
+    /// Reason of [`AVAILABLE`]: true.
+    pub const RESOURCE_AVAILABLE: &str = "ResourceAvailable";
+    /// Reason of [`AVAILABLE`]: false.
+    pub const RESOURCE_NOT_AVAILABLE: &str = "ResourceNotAvailable";
+    /// Reason of [`AVAILABLE`]: unknown, the manifest does not identify an object.
+    pub const INCOMPLETE_RESOURCE_META: &str = "IncompleteResourceMeta";
+    /// Reason of [`AVAILABLE`]: unknown, the object could not be read.
+    pub const FETCHING_RESOURCE_FAILED: &str = "FetchingResourceFailed";
+
+    /// The fields of the feedback rules are reported. Also the reason if true.
+    pub const STATUS_FEEDBACK_SYNCED: &str = "StatusFeedbackSynced";
+    /// Reason of [`STATUS_FEEDBACK_SYNCED`]: true, no field is to be reported.
+    pub const NO_STATUS_FEEDBACK_SYNCED: &str = "NoStatusFeedbackSynced";
+    /// Reason of [`STATUS_FEEDBACK_SYNCED`]: false, a field could not be reported.
+    pub const STATUS_FEEDBACK_SYNC_FAILED: &str = "StatusFeedbackSyncFailed";
+
+    /// Prefix of the reasons of conditions that condition rules set.
+    pub const CONDITION_RULE_PREFIX: &str = "ConditionRule";
+    /// Reason of a condition that a rule sets: the rule was evaluated.
+    pub const CONDITION_RULE_EVALUATED: &str = "ConditionRuleEvaluated";
+    /// Reason of a condition that a rule sets: the rule is invalid.
+    pub const CONDITION_RULE_INVALID: &str = "ConditionRuleInvalid";
+    /// Reason of a condition that a rule sets: an expression of the rule is invalid, or failed.
+    pub const CONDITION_RULE_EXPRESSION_ERROR: &str = "ConditionRuleExpressionError";
+    /// Reason of a condition that a rule sets: the rule could not be evaluated for another reason.
+    pub const CONDITION_RULE_INTERNAL_ERROR: &str = "ConditionRuleInternalError";
+}
+
+/// Conditions of a ManifestWorkReplicaSet.
+pub mod manifest_work_replica_set {
+    /// The placements exist and select clusters.
+    pub const PLACEMENT_VERIFIED: &str = "PlacementVerified";
+    /// Reason of [`PLACEMENT_VERIFIED`]: false, a placement does not exist.
+    pub const PLACEMENT_DECISION_NOT_FOUND: &str = "PlacementDecisionNotFound";
+    /// Reason of [`PLACEMENT_VERIFIED`] and [`MANIFESTWORK_APPLIED`]: false, no cluster is selected.
+    pub const PLACEMENT_DECISION_EMPTY: &str = "PlacementDecisionEmpty";
+
+    /// The rollout of the template is complete.
+    pub const PLACEMENT_ROLLED_OUT: &str = "PlacementRolledOut";
+    /// Reason of [`PLACEMENT_ROLLED_OUT`]: true.
+    pub const COMPLETE: &str = "Complete";
+    /// Reason of [`PLACEMENT_ROLLED_OUT`]: false.
+    pub const PROGRESSING: &str = "Progressing";
+
+    /// The ManifestWorks are available. The lower case `w` is OCM's.
+    pub const MANIFESTWORK_APPLIED: &str = "ManifestworkApplied";
+    /// Reason of [`MANIFESTWORK_APPLIED`] and [`PLACEMENT_VERIFIED`]: true.
+    pub const AS_EXPECTED: &str = "AsExpected";
+    /// Reason of [`MANIFESTWORK_APPLIED`]: false, a ManifestWork is degraded or not available. Reason of [`PLACEMENT_VERIFIED`]: false,
+    /// the rollout could not be decided.
+    pub const NOT_AS_EXPECTED: &str = "NotAsExpected";
+    /// Reason of [`MANIFESTWORK_APPLIED`]: false, ManifestWorks are being applied.
+    pub const PROCESSING: &str = "Processing";
+    /// Reason of [`MANIFESTWORK_APPLIED`]: false, namespace and name do not fit in the label that marks the ManifestWorks.
+    pub const INVALID_MANIFEST_WORK_NAME: &str = "InvalidManifestWorkName";
+}

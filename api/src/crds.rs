@@ -18,6 +18,7 @@ use crate::cluster_set_binding::ManagedClusterSetBinding;
 use crate::inventory::{self, ClusterProfile};
 use crate::placement::Placement;
 use crate::placement_decision;
+use crate::work::{AppliedManifestWork, ManifestWork, ManifestWorkReplicaSet};
 
 /// Returns the CRDs of OCM's kinds: first the hub's, then the agent's.
 #[must_use]
@@ -37,6 +38,16 @@ pub fn all() -> Vec<CustomResourceDefinition> {
 #[must_use]
 pub fn inventory() -> Vec<CustomResourceDefinition> {
     vec![cluster_profile(), inventory_placement_decision()]
+}
+
+/// Returns the CRDs of the work API: first the hub's, then the agent's.
+#[must_use]
+pub fn work() -> Vec<CustomResourceDefinition> {
+    vec![
+        manifest_work(),
+        manifest_work_replica_set(),
+        applied_manifest_work(),
+    ]
 }
 
 /// Returns the CRD of `ManagedCluster`, for the hub.
@@ -128,6 +139,39 @@ pub fn inventory_placement_decision() -> CustomResourceDefinition {
         .get_or_insert_default()
         .extend(spec.properties.into_iter().flatten());
     root.required = spec.required;
+    crd
+}
+
+/// Returns the CRD of `ManifestWork`, for the hub.
+#[must_use]
+pub fn manifest_work() -> CustomResourceDefinition {
+    let mut crd = finish_work(ManifestWork::crd());
+    no_defaults(schema_at(&mut crd, &["status"]));
+    crd
+}
+
+/// Returns the CRD of `ManifestWorkReplicaSet`, for the hub.
+#[must_use]
+pub fn manifest_work_replica_set() -> CustomResourceDefinition {
+    let mut crd = finish_work(ManifestWorkReplicaSet::crd());
+    // An absent spec is invalid.
+    schema_at(&mut crd, &["spec"]).default = None;
+    no_defaults(schema_at(&mut crd, &["status"]));
+    crd
+}
+
+/// Returns the CRD of `AppliedManifestWork`, for managed clusters.
+#[must_use]
+pub fn applied_manifest_work() -> CustomResourceDefinition {
+    let mut crd = finish_work(AppliedManifestWork::crd());
+    no_defaults(schema_at(&mut crd, &[]));
+    crd
+}
+
+/// Changes the derived CRD to the form of OCM's generator for the work API, which does not state the conversion.
+fn finish_work(crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let mut crd = finish(crd);
+    crd.spec.conversion = None;
     crd
 }
 

@@ -1,7 +1,10 @@
 //! API groups, resources and virtual subresources in the hub's RBAC rules, each defined once.
 
-/// The group of the stored types of this crate.
+/// The group of clusters, their sets and placements.
 pub const CLUSTER: &str = "cluster.open-cluster-management.io";
+
+/// The group of the work API.
+pub const WORK: &str = "work.open-cluster-management.io";
 
 /// The group of permissions without a stored object: acceptance and client certificates.
 ///
@@ -26,6 +29,12 @@ pub const PLACEMENTS: &str = "placements";
 pub const PLACEMENT_DECISIONS: &str = "placementdecisions";
 /// Resource name of `AddOnPlacementScore`.
 pub const ADDON_PLACEMENT_SCORES: &str = "addonplacementscores";
+/// Resource name of `ManifestWork`.
+pub const MANIFEST_WORKS: &str = "manifestworks";
+/// Resource name of `ManifestWorkReplicaSet`.
+pub const MANIFEST_WORK_REPLICA_SETS: &str = "manifestworkreplicasets";
+/// Resource name of `AppliedManifestWork`.
+pub const APPLIED_MANIFEST_WORKS: &str = "appliedmanifestworks";
 
 /// Subresource of `managedclusters` in [`REGISTER`]: permission to renew an agent's client certificate.
 pub const CLIENT_CERTIFICATES: &str = "clientcertificates";

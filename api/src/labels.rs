@@ -20,6 +20,10 @@ pub const PLACEMENT: &str = "cluster.open-cluster-management.io/placement";
 pub const DECISION_GROUP_INDEX: &str = "cluster.open-cluster-management.io/decision-group-index";
 /// On a PlacementDecision: the name of its group. Empty for clusters without a group.
 pub const DECISION_GROUP_NAME: &str = "cluster.open-cluster-management.io/decision-group-name";
+/// On a ManifestWork: its ManifestWorkReplicaSet, as namespace, dot and name.
+pub const REPLICA_SET: &str = "work.open-cluster-management.io/manifestworkreplicaset";
+/// On a ManifestWork of a ManifestWorkReplicaSet: the name of the Placement that selects its cluster.
+pub const REPLICA_SET_PLACEMENT: &str = "work.open-cluster-management.io/placementname";
 
 // Names of the two sets that every hub has.
 
@@ -48,6 +52,8 @@ pub const AUTO_UPDATE_SET: &str = "cluster.open-cluster-management.io/autoupdate
 /// On a Placement, value `true`: the hub leaves the Placement and its PlacementDecisions alone.
 pub const SCHEDULING_DISABLE: &str =
     "cluster.open-cluster-management.io/experimental-scheduling-disable";
+/// On an object that the work agent applies on the server with ignored fields: the hash of its manifest.
+pub const CONFIG_SPEC_HASH: &str = "open-cluster-management.io/config-spec-hash";
 /// Prefix of the annotations of a ManagedCluster that its agent owns.
 pub(crate) const AGENT_PREFIX: &str = "agent.open-cluster-management.io";
 
@@ -57,8 +63,13 @@ pub(crate) const AGENT_PREFIX: &str = "agent.open-cluster-management.io";
 pub const API_RESOURCE_CLEANUP: &str = "cluster.open-cluster-management.io/api-resource-cleanup";
 /// On a ManagedCluster: the hub still has to delete the objects in the cluster's namespace.
 pub const RESOURCE_CLEANUP: &str = "cluster.open-cluster-management.io/resource-cleanup";
-/// On the work agent's RoleBinding: ManifestWorks are left whose objects the agent must delete.
+/// On a ManifestWork: the agent still has to delete its objects. On the work agent's RoleBinding: such ManifestWorks are left.
 pub const MANIFEST_WORK_CLEANUP: &str = "cluster.open-cluster-management.io/manifest-work-cleanup";
+/// On an AppliedManifestWork: the agent still has to delete its objects.
+pub const APPLIED_MANIFEST_WORK_CLEANUP: &str =
+    "cluster.open-cluster-management.io/applied-manifest-work-cleanup";
+/// On a ManifestWorkReplicaSet: the hub still has to delete its ManifestWorks.
+pub const REPLICA_SET_CLEANUP: &str = "work.open-cluster-management.io/manifest-work-cleanup";
 
 // Taint keys. Both have the effect `NoSelect` and no value.
 

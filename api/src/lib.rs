@@ -21,9 +21,11 @@ pub mod placement_decision;
 pub mod plan;
 pub mod quantity;
 pub mod reserved;
+pub mod rollout;
 pub mod room;
 pub mod selector;
 pub mod text;
+pub mod work;
 
 mod now;
 mod resource;
@@ -39,3 +41,4 @@ pub use now::Now;
 pub use placement::Placement;
 pub use placement_decision::PlacementDecision;
 pub use resource::GroupVersionResource;
+pub use work::{AppliedManifestWork, ManifestWork, ManifestWorkReplicaSet};

@@ -18,8 +18,12 @@ pub(crate) const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z
 pub(crate) const TOPOLOGY_KEY: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
 /// A DNS label, the rule for the name of a namespace.
 pub(crate) const DNS_LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+/// A DNS subdomain, the rule for the names of most objects.
+pub(crate) const DNS_SUBDOMAIN: &str =
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$";
 const REASON: &str = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
 const INT_OR_PERCENT: &str = "^((100|[1-9][0-9]{0,1})%|[1-9][0-9]*)$";
+const COUNT_OR_PERCENT: &str = "^((100|[0-9]{1,2})%|[0-9]+)$";
 const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
 /// One aspect of the object's state: its status, since when, and why.
@@ -90,6 +94,12 @@ pub(crate) struct Quantity;
 /// A number, or a percentage such as `25%`.
 pub(crate) struct IntOrPercent;
 
+/// A number from 0, or a percentage such as `0%`.
+pub(crate) struct CountOrPercent;
+
+/// A number without a stated size: `int` in Go.
+pub(crate) struct Integer;
+
 /// An object with any fields.
 pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
@@ -140,5 +150,37 @@ impl JsonSchema for IntOrPercent {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"x-kubernetes-int-or-string": true, "pattern": INT_OR_PERCENT})
+    }
+}
+
+// === impl CountOrPercent ===
+
+impl JsonSchema for CountOrPercent {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "CountOrPercent".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"x-kubernetes-int-or-string": true, "pattern": COUNT_OR_PERCENT})
+    }
+}
+
+// === impl Integer ===
+
+impl JsonSchema for Integer {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Integer".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer"})
     }
 }

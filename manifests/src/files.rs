@@ -35,7 +35,10 @@ manifests! {
     CRD_ADDON_PLACEMENT_SCORES = "crds/placement/cluster.open-cluster-management.io_addonplacementscores.yaml";
     CRD_CLUSTER_PROFILES = "crds/inventory/multicluster.x-k8s.io_clusterprofiles.yaml";
     CRD_INVENTORY_PLACEMENT_DECISIONS = "crds/inventory/multicluster.x-k8s.io_placementdecisions.yaml";
+    CRD_MANIFEST_WORKS = "crds/work/work.open-cluster-management.io_manifestworks.yaml";
+    CRD_MANIFEST_WORK_REPLICA_SETS = "crds/work/work.open-cluster-management.io_manifestworkreplicasets.yaml";
     CRD_CLAIMS = "crds/agent/cluster.open-cluster-management.io_clusterclaims.yaml";
+    CRD_APPLIED_MANIFEST_WORKS = "crds/agent/work/work.open-cluster-management.io_appliedmanifestworks.yaml";
 
     NAMESPACE = "server/namespace.yaml";
     ACCOUNTS = "server/service-account.yaml";
@@ -108,6 +111,9 @@ pub const PLACEMENT_CRDS: [Manifest; 3] = [
     CRD_PLACEMENT_DECISIONS,
     CRD_ADDON_PLACEMENT_SCORES,
 ];
+
+/// The CRDs of the work API on a hub.
+pub const WORK_CRDS: [Manifest; 2] = [CRD_MANIFEST_WORKS, CRD_MANIFEST_WORK_REPLICA_SETS];
 
 /// The CRDs of the inventory API of SIG-Multicluster.
 pub const INVENTORY_CRDS: [Manifest; 2] = [CRD_CLUSTER_PROFILES, CRD_INVENTORY_PLACEMENT_DECISIONS];

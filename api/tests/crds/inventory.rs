@@ -1,37 +1,16 @@
 //! The CRDs of the inventory API, compared with SIG-Multicluster's.
 
 use berth_api::crds::{cluster_profile, inventory, inventory_placement_decision};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
-/// The CRD without descriptions, with numbers in one form.
-fn bare(crd: &CustomResourceDefinition) -> Value {
-    fn strip(value: &mut Value) {
-        match value {
-            Value::Object(fields) => {
-                fields.retain(|name, value| name != "description" || !value.is_string());
-                fields.values_mut().for_each(strip);
-            }
-            Value::Array(items) => items.iter_mut().for_each(strip),
-            Value::Number(number) => {
-                *value = json!(number.as_f64());
-            }
-            _ => {}
-        }
-    }
-    let mut value = super::json(crd);
-    strip(&mut value);
-    value
-}
+use super::structure::{
+    assert_structure, conditions, list, list_by, object, text, time, with_metadata,
+};
 
-fn crd(plural: &str, kind: &str, mut schema: Value, has_status: bool) -> Value {
-    let properties = &mut schema["properties"];
-    properties["apiVersion"] = json!({"type": "string"});
-    properties["kind"] = json!({"type": "string"});
-    properties["metadata"] = json!({"type": "object"});
+fn crd(plural: &str, kind: &str, schema: Value, has_status: bool) -> Value {
     let mut version = json!({
         "name": "v1alpha1", "served": true, "storage": true,
-        "schema": {"openAPIV3Schema": schema},
+        "schema": {"openAPIV3Schema": with_metadata(schema)},
     });
     if has_status {
         version["subresources"] = json!({"status": {}});
@@ -49,25 +28,6 @@ fn crd(plural: &str, kind: &str, mut schema: Value, has_status: bool) -> Value {
     })
 }
 
-fn object(required: &[&str], properties: Value) -> Value {
-    let mut schema = json!({"type": "object", "properties": properties});
-    if !required.is_empty() {
-        schema["required"] = json!(required);
-    }
-    schema
-}
-
-fn list_by(key: &str, items: &Value) -> Value {
-    json!({
-        "type": "array", "items": items,
-        "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key],
-    })
-}
-
-fn text() -> Value {
-    json!({"type": "string"})
-}
-
 #[test]
 fn cluster_profiles_are_those_of_sig_multicluster() {
     let extension = object(
@@ -83,7 +43,7 @@ fn cluster_profiles_are_those_of_sig_multicluster() {
             "certificate-authority": text(),
             "certificate-authority-data": {"type": "string", "format": "byte"},
             "disable-compression": {"type": "boolean"},
-            "extensions": {"type": "array", "items": extension},
+            "extensions": list(&extension),
             "insecure-skip-tls-verify": {"type": "boolean"},
             "proxy-url": text(),
             "server": text(),
@@ -94,24 +54,9 @@ fn cluster_profiles_are_those_of_sig_multicluster() {
     let property = object(
         &["name", "value"],
         json!({
-            "lastObservedTime": {"type": "string", "format": "date-time"},
-            "name": {"type": "string", "minLength": 1.0, "maxLength": 253.0},
-            "value": {"type": "string", "minLength": 1.0, "maxLength": 1024.0},
-        }),
-    );
-    let qualified = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
-    let condition = object(
-        &["lastTransitionTime", "message", "reason", "status", "type"],
-        json!({
-            "lastTransitionTime": {"type": "string", "format": "date-time"},
-            "message": {"type": "string", "maxLength": 32768.0},
-            "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0.0},
-            "reason": {
-                "type": "string", "minLength": 1.0, "maxLength": 1024.0,
-                "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
-            },
-            "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
-            "type": {"type": "string", "maxLength": 316.0, "pattern": qualified},
+            "lastObservedTime": time(),
+            "name": {"type": "string", "minLength": 1, "maxLength": 253},
+            "value": {"type": "string", "minLength": 1, "maxLength": 1024},
         }),
     );
     let mut manager = object(&["name"], json!({"name": text()}));
@@ -125,7 +70,7 @@ fn cluster_profiles_are_those_of_sig_multicluster() {
         &[],
         json!({
             "accessProviders": list_by("name", &provider),
-            "conditions": list_by("type", &condition),
+            "conditions": conditions(),
             "credentialProviders": list_by("name", &provider),
             "properties": list_by("name", &property),
             "version": object(&[], json!({"kubernetes": text()})),
@@ -133,7 +78,7 @@ fn cluster_profiles_are_those_of_sig_multicluster() {
     );
     let schema = object(&["spec"], json!({"spec": spec, "status": status}));
     let expected = crd("clusterprofiles", "ClusterProfile", schema, true);
-    assert_eq!(bare(&cluster_profile()), expected);
+    assert_structure(&cluster_profile(), &expected);
 }
 
 #[test]
@@ -146,12 +91,12 @@ fn placement_decisions_are_those_of_sig_multicluster() {
     let schema = object(
         &["decisions"],
         json!({
-            "decisions": {"type": "array", "minItems": 0.0, "maxItems": 100.0, "items": decision},
+            "decisions": {"type": "array", "minItems": 0, "maxItems": 100, "items": decision},
             "schedulerName": text(),
         }),
     );
     let expected = crd("placementdecisions", "PlacementDecision", schema, false);
-    assert_eq!(bare(&inventory_placement_decision()), expected);
+    assert_structure(&inventory_placement_decision(), &expected);
 }
 
 #[test]

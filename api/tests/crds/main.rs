@@ -2,9 +2,11 @@
 
 mod inventory;
 mod placement;
+mod structure;
+mod work;
 
 use berth_api::crds::{
-    all, cluster_claim, managed_cluster, managed_cluster_set, managed_cluster_set_binding,
+    all, cluster_claim, managed_cluster, managed_cluster_set, managed_cluster_set_binding, work,
 };
 use berth_api::groups;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -515,7 +517,7 @@ fn every_field_of_ours_is_described() {
             bare(&property["items"], &path, found);
         }
     }
-    for crd in all() {
+    for crd in all().into_iter().chain(work()) {
         let mut found = Vec::new();
         let root = at(&crd, "");
         assert!(

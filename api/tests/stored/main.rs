@@ -1,6 +1,7 @@
 //! Stored objects are read, and written back without loss of known fields.
 
 mod placement;
+mod work;
 
 use berth_api::cluster::{ManagedClusterStatus, TaintEffect};
 use berth_api::cluster_set::SelectorType;

@@ -75,14 +75,19 @@ fn the_crds_in_manifests_are_those_of_the_types() {
     ];
     // For hubs that serve the inventory API of SIG-Multicluster.
     let inventory = crds::inventory();
+    // No controller uses these yet.
+    let work = [crds::manifest_work(), crds::manifest_work_replica_set()];
     // On the managed clusters, not on the hub.
     let agent = [crds::cluster_claim()];
+    let work_agent = [crds::applied_manifest_work()];
 
     for (folder, crds) in [
         ("manifests/crds", &hub[..]),
         ("manifests/crds/placement", &placement[..]),
         ("manifests/crds/inventory", &inventory[..]),
+        ("manifests/crds/work", &work[..]),
         ("manifests/crds/agent", &agent[..]),
+        ("manifests/crds/agent/work", &work_agent[..]),
     ] {
         for crd in crds {
             assert_generated(&format!("{folder}/{}", file_name(crd)), &yaml(crd));
