@@ -52,10 +52,11 @@ pub(crate) struct Due<'a> {
 }
 
 /// The writes that follow the additions.
-struct Removals {
+struct Removals<'a> {
     due: Vec<Write>,
-    /// Those of PlacementDecisions that list the wanted clusters, with other scores or reasons, or in another order by score.
-    rescored: Vec<Write>,
+    /// The PlacementDecisions that list the wanted clusters with other scores or reasons, or in another order by score, and the clusters
+    /// in their order.
+    rescored: Vec<(&'a DecisionFacts, Vec<String>)>,
 }
 
 // === impl Due ===
@@ -88,9 +89,11 @@ impl Due<'_> {
             writes = removals.due;
             match step {
                 Step::Next => {
-                    let scores = self.scores(&removals.rescored, wall);
+                    let scores = self.scores(!removals.rescored.is_empty(), wall);
                     if scores.is_some_and(|it| it.turn == Turn::Now) {
-                        writes.extend(removals.rescored);
+                        let rescored = removals.rescored.iter();
+                        writes
+                            .extend(rescored.map(|(stored, clusters)| self.list(stored, clusters)));
                     }
                     let status = self.status(groups(owner, &layout), scores, wall);
                     writes.extend(status.write);
@@ -108,13 +111,13 @@ impl Due<'_> {
         }
     }
 
-    /// What is to be written about scores. `rescored`: the writes of scores alone. `None` without the gate.
-    fn scores(&self, rescored: &[Write], now: Timestamp) -> Option<Scores> {
+    /// What is to be written about scores. `None` without the gate.
+    fn scores(&self, are_outdated: bool, now: Timestamp) -> Option<Scores> {
         let last = self.placement.status.last_score_update_time.as_ref();
         let limit = self.placement.score_limit?;
         Some(Scores {
             turn: limit.turn(last.map(|it| it.0), now),
-            are_outdated: !rescored.is_empty(),
+            are_outdated,
         })
     }
 
@@ -157,7 +160,7 @@ impl Due<'_> {
 
     /// Clusters that are listed where they do not belong, and PlacementDecisions that are not needed. Also the PlacementDecisions that
     /// only have other scores.
-    fn removals(&self, layout: &Layout<'_>, now: Timestamp) -> Removals {
+    fn removals<'l>(&self, layout: &Layout<'l>, now: Timestamp) -> Removals<'l> {
         let place_of = layout.place_of();
         let (mut writes, mut rescored) = (Vec::new(), Vec::new());
         for place in &layout.places {
@@ -177,15 +180,15 @@ impl Due<'_> {
             } else {
                 clusters.as_slice()
             };
-            if clusters == stored.clusters() {
-                if self.is_outdated(stored) {
-                    rescored.push(self.list(stored, clusters));
-                }
-            } else if self.placement.score_limit.is_some() && are_same(clusters, stored.clusters())
-            {
-                // The scores order them.
-                rescored.push(self.list(stored, clusters));
+            let is_rescored = if clusters == stored.clusters() {
+                self.is_outdated(stored)
             } else {
+                // The scores order them.
+                self.placement.score_limit.is_some() && are_same(clusters, stored.clusters())
+            };
+            if is_rescored {
+                rescored.push((stored, clusters.to_vec()));
+            } else if clusters != stored.clusters() {
                 writes.push(self.list(stored, clusters));
             }
         }

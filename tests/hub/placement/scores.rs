@@ -96,7 +96,7 @@ async fn scores_wait_for_the_limit_and_clusters_do_not() {
     let _successor = Placing::with(&hub, gated()).await;
     assert_eq!(decision_later(&hub).await, decision);
     let third = hub.cluster(&hub.set, json!({})).await;
-    let mut all = vec![(&clusters[0], 40), (&clusters[1], 0), (&third, 0)];
+    let mut all = [(&clusters[0], 40), (&clusters[1], 0), (&third, 0)];
     all.sort_unstable();
     let expected: Vec<_> = all.iter().map(|(_, score)| *score).collect();
     let decision = scores(&hub, &expected).await;
