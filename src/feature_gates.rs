@@ -102,6 +102,10 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
                 parsed.placement.prefer_no_select = on;
                 Of::Placement
             }
+            "PlacementScores" => {
+                parsed.placement.scores = on;
+                Of::Placement
+            }
             "PlacementSortBy" => {
                 parsed.placement.sort_by = on;
                 Of::Placement
@@ -152,15 +156,17 @@ impl Of {
     fn gates(self) -> &'static str {
         match self {
             Self::Webhooks => "DefaultClusterSet, GuardedSelectors and UnguardedDenial",
-            Self::Placement => "PlacementPreferNoSelect, PlacementSortBy and PlacementSpreadPolicy",
+            Self::Placement => {
+                "PlacementPreferNoSelect, PlacementScores, PlacementSortBy and PlacementSpreadPolicy"
+            }
             Self::Controller => {
                 "ClusterProfile, DefaultClusterSet, ManagedClusterAutoApproval, ManagedClusterAutoRebootstrap, \
-                 PlacementPreferNoSelect, PlacementSortBy, PlacementSpreadPolicy and ResourceCleanup"
+                 PlacementPreferNoSelect, PlacementScores, PlacementSortBy, PlacementSpreadPolicy and ResourceCleanup"
             }
             Self::Hub => {
                 "ClusterProfile, DefaultClusterSet, GuardedSelectors, ManagedClusterAutoApproval, \
-                 ManagedClusterAutoRebootstrap, PlacementPreferNoSelect, PlacementSortBy, PlacementSpreadPolicy, \
-                 ResourceCleanup and UnguardedDenial"
+                 ManagedClusterAutoRebootstrap, PlacementPreferNoSelect, PlacementScores, PlacementSortBy, \
+                 PlacementSpreadPolicy, ResourceCleanup and UnguardedDenial"
             }
         }
     }
@@ -275,12 +281,14 @@ mod tests {
 
     #[test]
     fn gates_of_placement_count_for_every_process_that_places() {
-        let values =
-            ["PlacementSortBy=true,PlacementSpreadPolicy=true,PlacementPreferNoSelect=true"];
+        let values = [
+            "PlacementSortBy=true,PlacementSpreadPolicy=true,PlacementPreferNoSelect=true,PlacementScores=true",
+        ];
         let on = PlacementGates {
             spread: true,
             sort_by: true,
             prefer_no_select: true,
+            scores: true,
         };
         for of in [Of::Placement, Of::Controller, Of::Hub] {
             let parsed = parsed(&values, of).unwrap();

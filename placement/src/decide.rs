@@ -8,22 +8,25 @@
 //! - A PlacementDecision gets the labels of its group before it gets clusters.
 //! - A consumer that reads the groups from the labels sees such a cluster at any time, too ([`crate::relabel`]).
 //! - What is stored as it is wanted is not written.
+//! - Scores, reasons and counts alone are written at most once in the time of `spec.scoreRateLimit` ([`crate::recorded`]).
+
+mod status;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
-use berth_api::conditions::{FALSE, placement as reasons, with_condition};
-use berth_api::labels;
 use berth_api::names::label_value;
-use berth_api::placement::DecisionGroupStatus;
 use berth_api::plan::{Action, Plan, Target, Write};
-use berth_placement_core::ConditionValue;
+use berth_api::{Now, labels};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, OwnerReference, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value, json};
 
+use self::status::{Scores, groups};
 use crate::facts::{DecisionFacts, PlacementFacts};
 use crate::kinds::Kind;
 use crate::layout::{Layout, Owner, Place};
+use crate::recorded::{Recorded, Turn};
 use crate::relabel::{Label, relabel};
 use crate::wanted::Wanted;
 
@@ -48,15 +51,27 @@ pub(crate) struct Due<'a> {
     pub(crate) decisions: &'a BTreeMap<String, DecisionFacts>,
 }
 
+/// The writes that follow the additions.
+struct Removals<'a> {
+    due: Vec<Write>,
+    /// The PlacementDecisions that list the wanted clusters with other scores or reasons, or in another order by score, and the clusters
+    /// in their order.
+    rescored: Vec<(&'a DecisionFacts, Vec<String>)>,
+}
+
 // === impl Due ===
 
 impl Due<'_> {
     /// The writes of a step.
-    pub(crate) fn plan(&self, step: Step<'_>, now: Timestamp) -> Plan {
+    pub(crate) fn plan(&self, step: Step<'_>, now: Now) -> Plan {
+        let wall = now.wall;
         let owner = self.owner();
         let mistakes = label_value(owner.name);
         if !mistakes.is_empty() {
-            return self.unnameable(&mistakes, now);
+            return Plan {
+                writes: self.unnameable(&mistakes, wall).into_iter().collect(),
+                again: None,
+            };
         }
         let stored: Vec<_> = self.decisions.values().filter(|it| owner.has(it)).collect();
         let is_taken = |name: &str| self.decisions.contains_key(name);
@@ -66,22 +81,44 @@ impl Due<'_> {
             writes = self.relabelled(&layout, &stored);
         }
         if step == Step::Next && writes.is_empty() {
-            writes = self.additions(&layout, now);
+            writes = self.additions(&layout, wall);
         }
+        let mut later = None;
         if writes.is_empty() {
-            writes = self.removals(&layout, now);
-            writes.extend(match step {
-                Step::Next => self.status(Some(groups(owner, &layout)), None, now),
-                Step::Failed(why) => why.and_then(|why| {
-                    let message = format!("the decisions cannot be written: {why}");
-                    self.status(None, Some(unsatisfied(message)), now)
-                }),
-            });
+            let removals = self.removals(&layout, wall);
+            writes = removals.due;
+            match step {
+                Step::Next => {
+                    let scores = self.scores(!removals.rescored.is_empty(), wall);
+                    if scores.is_some_and(|it| it.turn == Turn::Now) {
+                        let rescored = removals.rescored.iter();
+                        writes
+                            .extend(rescored.map(|(stored, clusters)| self.list(stored, clusters)));
+                    }
+                    let status = self.status(groups(owner, &layout), scores, wall);
+                    writes.extend(status.write);
+                    later = status.later;
+                }
+                Step::Failed(why) => writes.extend(why.and_then(|why| self.failed(why, wall))),
+            }
         }
         Plan {
             writes,
-            again: None,
+            again: later.and_then(|later| {
+                let wait = Duration::try_from(later.duration_since(wall)).unwrap_or_default();
+                now.instant.checked_add(wait)
+            }),
         }
+    }
+
+    /// What is to be written about scores. `None` without the gate.
+    fn scores(&self, are_outdated: bool, now: Timestamp) -> Option<Scores> {
+        let last = self.placement.status.last_score_update_time.as_ref();
+        let limit = self.placement.score_limit?;
+        Some(Scores {
+            turn: limit.turn(last.map(|it| it.0), now),
+            are_outdated,
+        })
     }
 
     fn owner(&self) -> Owner<'_> {
@@ -121,10 +158,11 @@ impl Due<'_> {
         writes.collect()
     }
 
-    /// Clusters that are listed where they do not belong, and PlacementDecisions that are not needed.
-    fn removals(&self, layout: &Layout<'_>, now: Timestamp) -> Vec<Write> {
+    /// Clusters that are listed where they do not belong, and PlacementDecisions that are not needed. Also the PlacementDecisions that
+    /// only have other scores.
+    fn removals<'l>(&self, layout: &Layout<'l>, now: Timestamp) -> Removals<'l> {
         let place_of = layout.place_of();
-        let mut writes = Vec::new();
+        let (mut writes, mut rescored) = (Vec::new(), Vec::new());
         for place in &layout.places {
             let Some(stored) = place.stored else { continue };
             let clusters = interim(layout, &place_of, Some(place), stored, now);
@@ -137,8 +175,21 @@ impl Due<'_> {
             // The order counts when no cluster waits any more.
             let only_waits =
                 clusters.len() > place.clusters.len() && clusters.len() == stored.clusters().len();
-            if clusters != stored.clusters() && !only_waits {
-                writes.push(self.list(stored, &clusters));
+            let clusters = if only_waits {
+                stored.clusters()
+            } else {
+                clusters.as_slice()
+            };
+            let is_rescored = if clusters == stored.clusters() {
+                self.is_outdated(stored)
+            } else {
+                // The scores order them.
+                self.placement.score_limit.is_some() && are_same(clusters, stored.clusters())
+            };
+            if is_rescored {
+                rescored.push((stored, clusters.to_vec()));
+            } else if clusters != stored.clusters() {
+                writes.push(self.list(stored, clusters));
             }
         }
         let others = layout.others.iter().map(|stored| {
@@ -162,7 +213,18 @@ impl Due<'_> {
                 writes.push(self.list(stored, &needed));
             }
         }
-        writes
+        Removals {
+            due: writes,
+            rescored,
+        }
+    }
+
+    /// Returns whether other scores or reasons are stored than those of this evaluation.
+    fn is_outdated(&self, stored: &DecisionFacts) -> bool {
+        stored.records().any(|(name, recorded)| {
+            let wanted = self.wanted.records.get(name);
+            wanted.is_some_and(|it| !it.agrees(recorded))
+        })
     }
 
     fn create(&self, layout: &Layout<'_>, place: &Place<'_>) -> Write {
@@ -214,13 +276,36 @@ impl Due<'_> {
     }
 
     fn list(&self, stored: &DecisionFacts, clusters: &[String]) -> Write {
-        let decisions = clusters.iter();
-        let decisions = decisions.map(|name| json!({"clusterName": name, "reason": ""}));
+        let kept = self.kept(clusters);
+        let decisions = clusters.iter().map(|name| {
+            let wanted = self.wanted.records.get(name);
+            let recorded = wanted.or_else(|| kept.get(name.as_str()).copied());
+            let mut decision = json!({
+                "clusterName": name,
+                "reason": recorded.map_or("", |it| &it.reason),
+            });
+            if let Some(score) = recorded.and_then(|it| it.score) {
+                decision["score"] = json!(score);
+            }
+            decision
+        });
         let body = json!({
             "metadata": precondition(&stored.uid, &stored.resource_version),
             "status": {"decisions": decisions.collect::<Vec<_>>()},
         });
         self.write(&stored.name, body, Some("status"))
+    }
+
+    /// What is stored of clusters, if some of these were not evaluated.
+    fn kept(&self, clusters: &[String]) -> HashMap<&str, &Recorded> {
+        let is_evaluated = |name: &String| self.wanted.records.contains_key(name);
+        if clusters.iter().all(is_evaluated) {
+            return HashMap::new();
+        }
+        let owner = self.owner();
+        let stored = self.decisions.values().filter(|it| owner.has(it));
+        let records = stored.flat_map(DecisionFacts::records);
+        records.map(|(name, it)| (name.as_str(), it)).collect()
     }
 
     fn labels(&self, label: Label<'_>) -> Value {
@@ -256,74 +341,6 @@ impl Due<'_> {
             events: Vec::new(),
         }
     }
-
-    /// The label of a PlacementDecision cannot have the placement's name, so the placement has no decisions.
-    fn unnameable(&self, mistakes: &[String], now: Timestamp) -> Plan {
-        let message = format!(
-            "no cluster is selected: the name of the Placement cannot be the value of a label, create it again with another name: {}",
-            mistakes.join("; ")
-        );
-        let status = self.status(Some(Vec::new()), Some(unsatisfied(message)), now);
-        Plan {
-            writes: status.into_iter().collect(),
-            again: None,
-        }
-    }
-
-    /// Writes the status of the placement, if it differs. `groups`: `None` if they stay. `satisfied`: the condition, if it is not the
-    /// wanted one.
-    fn status(
-        &self,
-        groups: Option<Vec<DecisionGroupStatus>>,
-        satisfied: Option<ConditionValue>,
-        now: Timestamp,
-    ) -> Option<Write> {
-        let old = &self.placement.status;
-        let wanted = &self.wanted.conditions;
-        let mut status = old.clone();
-        if let Some(groups) = groups {
-            let counts = groups.iter().map(|group| group.cluster_count);
-            status.number_of_selected_clusters = counts.sum();
-            status.decision_groups = groups;
-        }
-        let satisfied = satisfied.as_ref().unwrap_or(&wanted.satisfied);
-        for it in [satisfied, &wanted.misconfigured] {
-            if let Some(changed) = with_condition(&status.conditions, condition(it, now)) {
-                status.conditions = changed;
-            }
-        }
-        let mut patch = Map::new();
-        if status.conditions != old.conditions {
-            patch.insert("conditions".to_owned(), json!(status.conditions));
-        }
-        if status.number_of_selected_clusters != old.number_of_selected_clusters {
-            let number = status.number_of_selected_clusters;
-            patch.insert("numberOfSelectedClusters".to_owned(), json!(number));
-        }
-        if status.decision_groups != old.decision_groups {
-            patch.insert("decisionGroups".to_owned(), json!(status.decision_groups));
-        }
-        if patch.is_empty() {
-            return None;
-        }
-        let owner = self.owner();
-        let body = json!({
-            "metadata": precondition(owner.uid, &self.placement.resource_version),
-            "status": patch,
-        });
-        let mut write = self.write(owner.name, body, Some("status"));
-        write.target.resource = Kind::Placement.resource();
-        Some(write)
-    }
-}
-
-fn unsatisfied(message: String) -> ConditionValue {
-    ConditionValue {
-        type_: reasons::SATISFIED,
-        status: FALSE,
-        reason: reasons::NOT_ALL_DECISIONS_SCHEDULED,
-        message,
-    }
 }
 
 /// The clusters that an object lists until all others are complete: its own, and those that stay selected and are not surely listed in
@@ -357,30 +374,14 @@ fn interim(
     clusters
 }
 
-/// The groups, for the status.
-fn groups(owner: Owner<'_>, layout: &Layout<'_>) -> Vec<DecisionGroupStatus> {
-    let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
-    let groups = layout.groups.iter().enumerate().map(|(index, group)| {
-        let places = layout.places.iter().filter(|place| place.group == index);
-        DecisionGroupStatus {
-            cluster_count: count(group.clusters.len()),
-            decision_group_index: count(index),
-            decision_group_name: group.name.clone(),
-            decisions: places.map(|place| owner.decision(place.number)).collect(),
-        }
-    });
-    groups.collect()
-}
-
-fn condition(wanted: &ConditionValue, now: Timestamp) -> Condition {
-    Condition {
-        type_: wanted.type_.to_owned(),
-        status: wanted.status.to_owned(),
-        reason: wanted.reason.to_owned(),
-        message: wanted.message.clone(),
-        last_transition_time: Time(now),
-        observed_generation: None,
-    }
+/// Returns whether both lists have the same clusters.
+fn are_same(one: &[String], other: &[String]) -> bool {
+    let sorted = |names: &[String]| {
+        let mut names = names.to_vec();
+        names.sort_unstable();
+        names
+    };
+    one.len() == other.len() && sorted(one) == sorted(other)
 }
 
 /// The metadata with which a patch fails if the object is another one, or has changed.

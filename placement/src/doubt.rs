@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use berth_api::plan::{Action, Write, WriteFailure};
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 
 use crate::kinds::Kind;
 
@@ -42,9 +43,8 @@ impl Removal {
         let left = match &write.action {
             Action::Delete { .. } => HashSet::new(),
             Action::Patch { body, .. } => {
-                let listed = body["status"]["decisions"].as_array()?.iter();
-                let names = listed.filter_map(|it| it["clusterName"].as_str());
-                names.map(str::to_owned).collect()
+                body["status"]["decisions"].as_array()?;
+                listed(body).map(str::to_owned).collect()
             }
             _ => return None,
         };
@@ -65,6 +65,12 @@ impl Removal {
                 && matches!(it.code, 0 | 500..)
         })
     }
+}
+
+/// The clusters that a PlacementDecision lists after a patch of its status.
+pub(crate) fn listed(body: &Value) -> impl Iterator<Item = &str> {
+    let listed = body["status"]["decisions"].as_array().into_iter().flatten();
+    listed.filter_map(|it| it["clusterName"].as_str())
 }
 
 // === impl Doubt ===

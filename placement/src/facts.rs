@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
 
 use crate::doubt::Doubt;
+use crate::recorded::{Recorded, ScoreLimit};
 
 /// A Placement.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct PlacementFacts {
     pub(crate) is_paused: bool,
     pub(crate) rules: Rules,
     pub(crate) reads: Reads,
+    /// `spec.scoreRateLimit`; `None` without the gate `scores`: then scores are not written at all.
+    pub(crate) score_limit: Option<ScoreLimit>,
     pub(crate) status: PlacementStatus,
 }
 
@@ -55,6 +58,8 @@ pub(crate) struct DecisionFacts {
     pub(crate) is_deleting: bool,
     /// The namespace, the placement and the clusters.
     pub(crate) listed: Decision,
+    /// What is recorded of each cluster, in the same order. Empty without the gate `scores`.
+    pub(crate) recorded: Vec<Recorded>,
     /// The label with the index of the group.
     pub(crate) group_index: Option<String>,
     /// The label with the name of the group.
@@ -79,6 +84,8 @@ impl PlacementFacts {
             is_paused: paused.is_some_and(|it| it == "true"),
             rules: Rules::new(&placement, settings),
             reads: Reads::new(&placement.spec, settings),
+            score_limit: (settings.gates.scores)
+                .then(|| ScoreLimit::new(&placement.spec.score_rate_limit)),
             status: placement.status.unwrap_or_default(),
         }
     }
@@ -181,6 +188,36 @@ fn names_of(selector: &ClusterClaimSelector) -> impl Iterator<Item = String> {
 // === impl DecisionFacts ===
 
 impl DecisionFacts {
+    /// `has_scores`: the gate `scores` is on.
+    pub(crate) fn new(object: PlacementDecision, has_scores: bool) -> Self {
+        let listed = Decision::from(&object);
+        let decisions = object.status.map_or_else(Vec::new, |it| it.decisions);
+        let recorded = decisions.into_iter().filter(|_| has_scores);
+        let recorded = recorded.map(|it| Recorded {
+            score: it.score,
+            reason: it.reason,
+        });
+        let metadata = object.metadata;
+        let mut own = metadata.labels.unwrap_or_default();
+        Self {
+            name: metadata.name.unwrap_or_default(),
+            uid: metadata.uid.unwrap_or_default(),
+            resource_version: metadata.resource_version.unwrap_or_default(),
+            is_deleting: metadata.deletion_timestamp.is_some(),
+            listed,
+            recorded: recorded.collect(),
+            group_index: own.remove(labels::DECISION_GROUP_INDEX),
+            group_name: own.remove(labels::DECISION_GROUP_NAME),
+            owners: metadata.owner_references.unwrap_or_default(),
+            doubt: None,
+        }
+    }
+
+    /// The clusters that it lists, with what is recorded of each.
+    pub(crate) fn records(&self) -> impl Iterator<Item = (&String, &Recorded)> {
+        self.clusters().iter().zip(&self.recorded)
+    }
+
     /// The clusters that it lists.
     pub(crate) fn clusters(&self) -> &[String] {
         &self.listed.clusters
@@ -197,24 +234,5 @@ impl DecisionFacts {
         let mut owners = self.owners.iter();
         let controller = owners.find(|owner| owner.controller == Some(true))?;
         Some(&controller.uid)
-    }
-}
-
-impl From<PlacementDecision> for DecisionFacts {
-    fn from(object: PlacementDecision) -> Self {
-        let listed = Decision::from(&object);
-        let metadata = object.metadata;
-        let mut own = metadata.labels.unwrap_or_default();
-        Self {
-            name: metadata.name.unwrap_or_default(),
-            uid: metadata.uid.unwrap_or_default(),
-            resource_version: metadata.resource_version.unwrap_or_default(),
-            is_deleting: metadata.deletion_timestamp.is_some(),
-            listed,
-            group_index: own.remove(labels::DECISION_GROUP_INDEX),
-            group_name: own.remove(labels::DECISION_GROUP_NAME),
-            owners: metadata.owner_references.unwrap_or_default(),
-            doubt: None,
-        }
     }
 }

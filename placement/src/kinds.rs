@@ -97,7 +97,10 @@ fn read(
             let read = lenient::with_conditions::<Placement>(&value)?;
             Fact::Placement(Box::new(PlacementFacts::new(read.object, settings)))
         }
-        Kind::Decision => Fact::Decision(PlacementDecision::deserialize(&value)?.into()),
+        Kind::Decision => {
+            let decision = PlacementDecision::deserialize(&value)?;
+            Fact::Decision(DecisionFacts::new(decision, settings.gates.scores))
+        }
         Kind::Cluster => Fact::Cluster(Cluster {
             object: whole.object(item),
             ..Cluster::from(&lenient::cluster(&value).object)

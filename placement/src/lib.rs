@@ -18,6 +18,7 @@ mod facts;
 mod kinds;
 mod layout;
 mod metrics;
+mod recorded;
 mod relabel;
 mod told;
 mod view;

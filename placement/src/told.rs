@@ -1,10 +1,13 @@
 //! Events about a Placement whose PlacementDecisions were written: for one evaluation at most one of each reason, and only about writes that
 //! succeeded. The reasons are OCM's.
 
+use std::collections::BTreeMap;
+
 use berth_api::plan::{Action, Event, Target, Write, WriteFailure};
 use berth_reconcile::{Reference, Refusal, Regarding};
 
-use crate::facts::PlacementFacts;
+use crate::doubt::listed;
+use crate::facts::{DecisionFacts, PlacementFacts};
 use crate::kinds::Kind;
 
 /// Names of PlacementDecisions in a note. It counts the others.
@@ -36,8 +39,13 @@ pub(crate) struct Pending {
 // === impl Pending ===
 
 impl Pending {
-    /// The change by a write, if it is one of a PlacementDecision's clusters. Its labels are no news.
-    pub(crate) fn of(write: &Write) -> Option<Self> {
+    /// The change by a write, if it is one of a PlacementDecision's clusters. Its labels, and scores alone, are no news.
+    ///
+    /// `stored`: the PlacementDecisions of the namespace.
+    pub(crate) fn of(
+        write: &Write,
+        stored: Option<&BTreeMap<String, DecisionFacts>>,
+    ) -> Option<Self> {
         if write.target.resource != Kind::Decision.resource() {
             return None;
         }
@@ -46,8 +54,14 @@ impl Pending {
             Action::Delete { .. } => Change::Deleted,
             Action::Patch {
                 subresource: Some(_),
-                ..
-            } => Change::Updated,
+                body,
+            } => {
+                let stored = stored.and_then(|all| all.get(&write.target.name));
+                if stored.is_some_and(|it| listed(body).eq(it.clusters())) {
+                    return None;
+                }
+                Change::Updated
+            }
             _ => return None,
         };
         Some(Self {

@@ -1,13 +1,19 @@
 //! What a placement is to have: the result of an evaluation, independent of the view.
 
+use std::collections::HashMap;
+
 use berth_placement_core::{Conditions, Counts, Decisions, Fault, Schedule};
 use jiff::Timestamp;
+
+use crate::recorded::Recorded;
 
 /// The result of an evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) clusters: WantedClusters,
     pub(crate) conditions: Conditions,
+    /// What decisions are to record of the selected clusters, by name. Empty without the gate `scores`.
+    pub(crate) records: HashMap<String, Recorded>,
     /// When the result can change by time alone.
     pub(crate) next: Option<Timestamp>,
     pub(crate) counts: Counts,
@@ -53,9 +59,17 @@ impl Wanted {
                 WantedClusters::Groups(groups.collect())
             }
         };
+        let records = schedule.records().into_iter().map(|it| {
+            let recorded = Recorded {
+                score: Some(it.score),
+                reason: it.reason,
+            };
+            (it.cluster.to_owned(), recorded)
+        });
         Self {
             clusters,
             conditions: schedule.conditions(),
+            records: records.collect(),
             next: schedule.next,
             counts: schedule.counts,
             is_unread: schedule.fault == Some(Fault::NotRead),

@@ -84,7 +84,7 @@ impl Placements {
     }
 
     /// The writes that are due for a placement.
-    fn plan(&self, key: &Key, wanted: &Wanted, step: Step<'_>, now: Timestamp) -> Plan {
+    fn plan(&self, key: &Key, wanted: &Wanted, step: Step<'_>, now: Now) -> Plan {
         let placement = self.view.placement(key).filter(|it| !it.is_left_alone());
         let Some(placement) = placement else {
             return Plan::default();
@@ -145,7 +145,7 @@ impl World for Placements {
     fn decide(&self, key: &Key, now: Now) -> Plan {
         let wanted = self.view.evaluate(key, now.wall);
         let wanted = wanted.filter(|it| !it.is_unread);
-        let plan = wanted.map(|wanted| self.plan(key, &wanted, Step::Next, now.wall));
+        let plan = wanted.map(|wanted| self.plan(key, &wanted, Step::Next, now));
         plan.unwrap_or_default()
     }
 
@@ -198,23 +198,28 @@ async fn carry_out(
 ) -> Done {
     read_again(on, key).await;
     for _ in 0..ROUNDS {
-        let plan = on.world().plan(key, wanted, Step::Next, now().wall);
+        let plan = on.world().plan(key, wanted, Step::Next, now());
+        let later = plan.again;
         match write(on, key, plan, written).await {
             WriteOutcome::Nothing => {
                 let doubts = on.world().view.doubtful(key, now().wall);
                 let next = doubts.into_iter().map(|(_, until)| until);
-                let again = next.chain(wanted.next).min().map(|next| {
+                let next = next.chain(wanted.next).min().map(|next| {
                     let wait = next.duration_since(begun.wall);
-                    let wait = Duration::try_from(wait).unwrap_or_default();
-                    begun.instant + wait.min(LONGEST_TIMER)
+                    begun.instant
+                        + Duration::try_from(wait)
+                            .unwrap_or_default()
+                            .min(LONGEST_TIMER)
                 });
+                let later = later.map(|it| it.min(begun.instant + LONGEST_TIMER));
+                let again = next.into_iter().chain(later).min();
                 return Done::Settled { again, pause: None };
             }
             WriteOutcome::Written => {}
             WriteOutcome::Failed(failures) => {
                 let lasting = failures.iter().find(|(failure, _)| !failure.is_transient());
                 let why = lasting.map(|(failure, _)| &*failure.message);
-                let plan = on.world().plan(key, wanted, Step::Failed(why), now().wall);
+                let plan = on.world().plan(key, wanted, Step::Failed(why), now());
                 write(on, key, plan, written).await;
                 return failed(&failures);
             }
@@ -231,7 +236,12 @@ async fn write(
     written: &mut Written,
 ) -> WriteOutcome {
     let removals: Vec<_> = plan.writes.iter().filter_map(Removal::of).collect();
-    let pending = plan.writes.iter().filter_map(Pending::of).collect();
+    let pending = {
+        let world = on.world();
+        let stored = world.view.decisions(&key.namespace);
+        let writes = plan.writes.iter();
+        writes.filter_map(|it| Pending::of(it, stored)).collect()
+    };
     let outcome = on.carry_out(plan.writes).await;
     let failures = match &outcome {
         WriteOutcome::Failed(failures) => failures.as_slice(),

@@ -54,8 +54,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     common: CommonArgs,
     /// Feature gates, as Gate=true,Gate=false: ClusterProfile (off), DefaultClusterSet (on), ManagedClusterAutoApproval (off),
-    /// ManagedClusterAutoRebootstrap (off), PlacementPreferNoSelect (off), PlacementSortBy (off), PlacementSpreadPolicy (off),
-    /// ResourceCleanup (on)
+    /// ManagedClusterAutoRebootstrap (off), PlacementPreferNoSelect (off), PlacementScores (off), PlacementSortBy (off),
+    /// PlacementSpreadPolicy (off), ResourceCleanup (on)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]

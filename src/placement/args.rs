@@ -17,8 +17,9 @@ pub(super) struct ControllerArgs {
     pub(super) component: HubComponentArgs,
     #[command(flatten)]
     pub(super) placement: PlacementArgs,
-    /// Feature gates, as Gate=true,Gate=false, for fields of the API that OCM's controller ignores: PlacementPreferNoSelect (off:
-    /// clusters with such a taint come last), PlacementSortBy (off: spec.sortBy orders decisions), PlacementSpreadPolicy
+    /// Feature gates, as Gate=true,Gate=false, for fields of the API that OCM's controller ignores or leaves empty:
+    /// PlacementPreferNoSelect (off: clusters with such a taint come last), PlacementScores (off: decisions have scores and reasons,
+    /// written as often as spec.scoreRateLimit allows), PlacementSortBy (off: spec.sortBy orders decisions), PlacementSpreadPolicy
     /// (off: spec.spreadPolicy)
     #[arg(long, value_name = "GATES")]
     pub(super) feature_gates: Vec<String>,

@@ -1,13 +1,17 @@
-//! The conditions of a placement. Types, reasons and messages are OCM's, except where decisions are kept.
+//! The conditions of a placement. Types, reasons and messages are OCM's, except where decisions are kept. With the gate
+//! [`scores`](crate::Gates::scores), counts follow the message.
 
 use berth_api::conditions::placement as reasons;
 use berth_api::conditions::{FALSE, TRUE};
 use berth_api::text::cut;
 
-use crate::schedule::{Decisions, Fault, Schedule};
+use crate::schedule::{Counts, Decisions, Fault, Schedule};
 
 /// The longest message in characters, from the schema.
 const LONGEST: usize = 32_768;
+
+/// The beginning of the counts, after the message. The words are those of `berth placement explain`.
+const COUNTS: &str = "; clusters in the sets: ";
 
 /// The conditions of a placement, without their times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +31,10 @@ pub struct ConditionValue {
     pub status: &'static str,
     /// The reason.
     pub reason: &'static str,
-    /// The message.
+    /// The message, without counts.
     pub message: String,
+    /// What follows the message: how many clusters each step left. Empty without the gate [`scores`](crate::Gates::scores).
+    pub counts: String,
 }
 
 // === impl Schedule ===
@@ -45,6 +51,7 @@ impl Schedule<'_> {
                 status,
                 reason,
                 message: message.to_owned(),
+                counts: self.counted(),
             },
             misconfigured: self.misconfigured(),
         }
@@ -94,6 +101,23 @@ impl Schedule<'_> {
         }
     }
 
+    /// How many clusters each step left, if they were evaluated.
+    fn counted(&self) -> String {
+        let Counts {
+            candidates,
+            unmatched,
+            tainted,
+            feasible,
+            selected,
+        } = self.counts;
+        if !self.rules.records_scores() || self.fault.is_some() || candidates == 0 {
+            return String::new();
+        }
+        format!(
+            "{COUNTS}{candidates}; match no predicate: {unmatched}; taint not tolerated: {tainted}; ranked: {feasible}; selected: {selected}"
+        )
+    }
+
     fn misconfigured(&self) -> ConditionValue {
         let (status, reason, message) = match &self.fault {
             Some(fault @ Fault::Misconfigured(_)) => {
@@ -111,6 +135,24 @@ impl Schedule<'_> {
             status,
             reason,
             message,
+            counts: String::new(),
         }
+    }
+}
+
+// === impl ConditionValue ===
+
+impl ConditionValue {
+    /// The message with the counts.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{}{}", self.message, self.counts)
+    }
+
+    /// Returns whether a stored message is this one, with any counts or without.
+    #[must_use]
+    pub fn is_message(&self, stored: &str) -> bool {
+        let rest = stored.strip_prefix(self.message.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(COUNTS))
     }
 }

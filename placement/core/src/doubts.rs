@@ -14,6 +14,9 @@ use crate::predicates::Selectors;
 /// Upper bound on the characters of a value in a message.
 const SHOWN: usize = 100;
 
+/// The default of `spec.scoreRateLimit`.
+const SCORE_RATE_LIMIT: &str = "1m";
+
 /// A part of a spec that is probably not what the user meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
@@ -40,6 +43,9 @@ pub fn doubts(spec: &PlacementSpec) -> Vec<Doubt> {
     }
     if spec.sort_by == Some(SortBy::Score) {
         doubts.add("spec.sortBy", ignored("PlacementSortBy"));
+    }
+    if !matches!(&*spec.score_rate_limit, "" | SCORE_RATE_LIMIT) {
+        doubts.add("spec.scoreRateLimit", ignored("PlacementScores"));
     }
     doubts.0
 }

@@ -84,12 +84,15 @@ impl Rules {
             return None;
         }
         Some(if !spec.predicates.matches(cluster, &NoHub, &mut 0) {
-            Err(Rejected)
+            Err(Rejected::Anyhow)
         } else if cluster.taints.is_empty() {
             Ok(None)
         } else {
             let judged = spec.tolerations.judge(cluster, is_selected(), now);
-            judged.map_err(|_| Rejected)
+            judged.map_err(|_| match self.records_scores() {
+                true => Rejected::Tainted,
+                false => Rejected::Anyhow,
+            })
         })
     }
 }
@@ -99,7 +102,12 @@ struct NoHub;
 
 /// The filters reject the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rejected;
+pub enum Rejected {
+    /// By a predicate, or by a taint if rejected clusters are not counted in the status ([`Gates::scores`](crate::Gates::scores)).
+    Anyhow,
+    /// By a taint, and rejected clusters are counted.
+    Tainted,
+}
 
 // === impl Judge ===
 

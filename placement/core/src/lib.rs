@@ -17,7 +17,7 @@
 //! - CEL expressions differ as `berth_cel` says: their types are not checked in advance.
 //! - The CEL expressions of a placement have a budget over all clusters ([`Settings`]). A placement that exceeds it keeps its decisions.
 //! - A `tolerationSeconds` of more than 292 years does not overflow.
-//! - [`Gates`] enable fields that OCM's API has, and that its controller ignores.
+//! - [`Gates`] enable fields that OCM's API has, and that its controller ignores or leaves empty.
 //!
 //! # Guarantees
 //! - The result depends on the values in the scene only, not on their order.
@@ -39,6 +39,7 @@ mod outcome;
 mod predicates;
 mod prioritizers;
 mod ranking;
+mod records;
 mod rules;
 mod schedule;
 mod scoring;
@@ -60,6 +61,7 @@ pub use outcome::{Cut, Outcome, Rejection, ScorePart, Standing, Tolerance};
 pub use predicates::{Mismatch, Part};
 pub use prioritizers::{Prioritizer, Resource};
 pub use ranking::Ranked;
+pub use records::Record;
 pub use rules::{Gates, OnFault, Rules, Settings};
 pub use schedule::{Counts, Decisions, Fault, Hub, Scene, Schedule, Warning, schedule};
 pub use snapshot::{Snapshot, View};

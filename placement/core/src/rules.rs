@@ -55,7 +55,7 @@ impl Default for Settings {
     }
 }
 
-/// Fields of the API that OCM's controller ignores. All are off by default.
+/// Fields of the API that OCM's controller ignores or leaves empty. All are off by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gates {
     /// `spec.spreadPolicy`
@@ -64,6 +64,8 @@ pub struct Gates {
     pub sort_by: bool,
     /// Taints with the effect `PreferNoSelect`.
     pub prefer_no_select: bool,
+    /// `score` and `reason` of decisions, and counts in the message of `PlacementSatisfied`.
+    pub scores: bool,
 }
 
 /// What becomes of the decisions of a placement that cannot be evaluated.
@@ -118,6 +120,12 @@ impl Rules {
         self.spec
             .as_ref()
             .is_ok_and(|spec| spec.predicates.use_cel())
+    }
+
+    /// Returns whether scores, reasons and counts are recorded ([`Gates::scores`]).
+    #[must_use]
+    pub fn records_scores(&self) -> bool {
+        self.settings.gates.scores
     }
 
     /// Returns whether the prioritizer counts for the placement.

@@ -285,8 +285,15 @@ impl<'a> Schedule<'a> {
         };
         counts.selected = ranked.len();
         let wanted = spec.number.unwrap_or(counts.feasible);
+        let scoring = if rules.records_scores() {
+            // No score of such a placement depends on other clusters.
+            Scoring::new(&spec.weights, scene.sources(), std::iter::empty())
+        } else {
+            Scoring::default()
+        };
         Self {
             unscheduled: wanted.saturating_sub(ranked.len()),
+            scoring,
             ..Self::grouped(rules, spec, scene, counts, ranked)
         }
     }

@@ -109,6 +109,14 @@ impl<'a> Scorer<'a> {
         }
     }
 
+    /// Returns the score that the cluster has once a decision of the placement lists it.
+    pub(crate) fn score_once_listed(&self, cluster: &Cluster, sources: Sources<'_>) -> Option<i64> {
+        match self.scale {
+            Scale::Steady => Some(BEST),
+            _ => self.score(cluster, sources),
+        }
+    }
+
     /// The name of the AddOnPlacementScores that are read.
     pub(crate) fn resource(&self) -> Option<&'a str> {
         match self.prioritizer {

@@ -3,12 +3,14 @@
 mod doubts;
 mod laws;
 mod layouts;
+mod scores;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Instant;
 
-use berth_api::plan::{Action, Write};
-use berth_api::{Placement, PlacementDecision};
-use berth_placement_core::{ConditionValue, Conditions, Counts, Settings};
+use berth_api::plan::{Action, Plan, Write};
+use berth_api::{Now, Placement, PlacementDecision};
+use berth_placement_core::{ConditionValue, Conditions, Counts, Gates, Settings};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -25,6 +27,9 @@ struct Model {
     version: u64,
     /// By PlacementDecision.
     doubts: BTreeMap<String, Doubt>,
+    /// The gate `scores`.
+    has_scores: bool,
+    now: Timestamp,
 }
 
 // === impl Model ===
@@ -42,6 +47,16 @@ impl Model {
             decisions: BTreeMap::new(),
             version: 1,
             doubts: BTreeMap::new(),
+            has_scores: false,
+            now: now(),
+        }
+    }
+
+    /// With the gate `scores`.
+    fn scoring(self) -> Self {
+        Self {
+            has_scores: true,
+            ..self
         }
     }
 
@@ -80,25 +95,45 @@ impl Model {
     }
 
     fn plan(&self, wanted: &Wanted, step: Step<'_>) -> Vec<Write> {
-        self.plan_at(wanted, step, now())
+        self.plan_at(wanted, step, self.now)
     }
 
     fn plan_at(&self, wanted: &Wanted, step: Step<'_>, now: Timestamp) -> Vec<Write> {
+        let instant = Instant::now();
+        self.plan_with_timer(wanted, step, Now { instant, wall: now })
+            .writes
+    }
+
+    fn plan_with_timer(&self, wanted: &Wanted, step: Step<'_>, now: Now) -> Plan {
         let placement: Placement =
             serde_json::from_value(self.placement.clone()).expect("a Placement");
-        let placement = PlacementFacts::new(placement, Settings::default());
-        let decisions = self.decisions.iter().map(|(name, object)| {
-            let object = serde_json::from_value::<PlacementDecision>(object.clone());
-            let mut facts = DecisionFacts::from(object.expect("a PlacementDecision"));
-            facts.doubt = self.doubts.get(name).cloned();
-            (name.clone(), facts)
-        });
+        let settings = Settings {
+            gates: Gates {
+                scores: self.has_scores,
+                ..Gates::default()
+            },
+            ..Settings::default()
+        };
+        let placement = PlacementFacts::new(placement, settings);
+        let decisions = self.facts();
         let due = Due {
             placement: &placement,
             wanted,
-            decisions: &decisions.collect(),
+            decisions: &decisions,
         };
-        due.plan(step, now).writes
+        due.plan(step, now)
+    }
+
+    /// The PlacementDecisions, as the controller sees them.
+    fn facts(&self) -> BTreeMap<String, DecisionFacts> {
+        let decisions = self.decisions.iter().map(|(name, object)| {
+            let object = serde_json::from_value::<PlacementDecision>(object.clone());
+            let mut facts =
+                DecisionFacts::new(object.expect("a PlacementDecision"), self.has_scores);
+            facts.doubt = self.doubts.get(name).cloned();
+            (name.clone(), facts)
+        });
+        decisions.collect()
     }
 
     /// Carries out a write, as an API server does.
@@ -253,6 +288,7 @@ fn wants(clusters: WantedClusters) -> Wanted {
         status: "True",
         reason: "Because",
         message: String::new(),
+        counts: String::new(),
     };
     Wanted {
         clusters,
@@ -260,6 +296,7 @@ fn wants(clusters: WantedClusters) -> Wanted {
             satisfied: condition("PlacementSatisfied"),
             misconfigured: condition("PlacementMisconfigured"),
         },
+        records: HashMap::new(),
         next: None,
         counts: Counts::default(),
         is_unread: false,

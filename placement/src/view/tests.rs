@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use berth_api::cluster_set::Membership;
 use berth_api::{ManagedCluster, Placement};
-use berth_placement_core::{CelObject, Cluster, Decision, Rules, Scores, Settings, Snapshot};
+use berth_placement_core::{
+    CelObject, Cluster, Decision, Gates, Rules, Scores, Settings, Snapshot,
+};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -46,6 +48,7 @@ struct Hub {
     now: Timestamp,
     /// The view keeps whole clusters.
     has_objects: bool,
+    settings: Settings,
 }
 
 // === impl Hub ===
@@ -59,7 +62,15 @@ impl Hub {
             decisions: BTreeMap::new(),
             now: "2026-08-11T12:00:00Z".parse().expect("a time"),
             has_objects: false,
+            settings: Settings::default(),
         }
+    }
+
+    /// A hub whose placements have these gates.
+    fn gated(gates: Gates) -> Self {
+        let mut hub = Self::new();
+        hub.settings.gates = gates;
+        hub
     }
 
     /// Applies a change to both. Returns the keys that it wakes.
@@ -108,7 +119,7 @@ impl Hub {
                     serde_json::from_value::<Placement>(placement).expect("a Placement")
                 });
                 put(&mut self.placements, key, placement.clone());
-                let fact = placement.map(|it| PlacementFacts::new(it, Settings::default()));
+                let fact = placement.map(|it| PlacementFacts::new(it, self.settings));
                 let fact = fact.map(|it| Fact::Placement(Box::new(it)));
                 self.tell(Kind::Placement, &key.namespace, &key.name, fact);
             }
@@ -186,7 +197,7 @@ impl Hub {
     /// What the pure scheduler makes of a placement.
     fn reference(&mut self, key: &Key) -> Option<Wanted> {
         self.snapshot.decisions = self.decisions.values().cloned().collect();
-        let rules = Rules::new(self.placements.get(key)?, Settings::default());
+        let rules = Rules::new(self.placements.get(key)?, self.settings);
         let previous = self.snapshot.previous(&key.namespace, &key.name);
         let seen = self.snapshot.view(&rules);
         let schedule = seen.schedule(&rules, &previous, self.now);

@@ -286,6 +286,11 @@ impl Hub {
 impl Placing {
     /// Starts a controller with the account of the manifests.
     pub async fn start(hub: &Hub) -> Self {
+        Self::with(hub, Settings::default()).await
+    }
+
+    /// Starts a controller with these settings.
+    pub async fn with(hub: &Hub, settings: Settings) -> Self {
         static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
         let account = hub.account().await;
         let registry = Registry::new();
@@ -299,7 +304,7 @@ impl Placing {
             let mut config = config.await.unwrap();
             config.default_retry = false;
             let api = berth_hub::HubApi::of(config).await.unwrap();
-            let engine = Engine::new(api, Settings::default(), None, None, "tests", metrics);
+            let engine = Engine::new(api, settings, None, None, "tests", metrics);
             engine.run(stopped).await
         });
         Self {

@@ -23,7 +23,7 @@ pub struct Stored {
     pub to_add: Vec<String>,
     /// Clusters that a PlacementDecision lists, and that are not computed.
     pub to_remove: Vec<String>,
-    /// Conditions that are absent or have another status, reason or message.
+    /// Conditions that are absent or have another status, reason or message. Counts that follow the message do not matter.
     pub conditions: Vec<StoredCondition>,
 }
 
@@ -93,7 +93,9 @@ fn different(placement: &Placement, computed: &[ConditionValue]) -> Vec<StoredCo
     let different = computed.iter().filter_map(|wanted| {
         let found = stored.iter().find(|it| it.type_ == wanted.type_);
         let is_same = found.is_some_and(|it| {
-            it.status == wanted.status && it.reason == wanted.reason && it.message == wanted.message
+            it.status == wanted.status
+                && it.reason == wanted.reason
+                && wanted.is_message(&it.message)
         });
         (!is_same).then(|| StoredCondition {
             r#type: wanted.type_.to_owned(),

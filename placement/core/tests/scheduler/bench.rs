@@ -49,6 +49,8 @@ pub(crate) struct Seen {
     pub(crate) totals: BTreeMap<String, i64>,
     /// The weights and scores by prioritizer.
     pub(crate) scores: BTreeMap<String, (i32, BTreeMap<String, Option<i64>>)>,
+    /// What the decisions record: the cluster, its score and the reason.
+    pub(crate) records: Vec<(String, i64, String)>,
 }
 
 // === impl Bench ===
@@ -216,6 +218,11 @@ impl Seen {
             feasible,
             totals,
             scores,
+            records: schedule
+                .records()
+                .into_iter()
+                .map(|it| (it.cluster.to_owned(), it.score, it.reason))
+                .collect(),
         }
     }
 

@@ -125,14 +125,19 @@ fn what_selects_nothing_or_has_no_effect_is_doubtful() {
         ),
         (
             "fields without effect",
-            json!({"sortBy": "Score", "scoreRateLimit": "1m", "spreadPolicy": {"spreadConstraints": [
+            json!({"sortBy": "Score", "scoreRateLimit": "5m", "spreadPolicy": {"spreadConstraints": [
                 {"topologyKey": "a", "topologyKeyType": "Label"},
             ]}}),
             "spec.spreadPolicy: has no effect unless the placement controller runs with --feature-gates=PlacementSpreadPolicy=true\n\
-             spec.sortBy: has no effect unless the placement controller runs with --feature-gates=PlacementSortBy=true"
+             spec.sortBy: has no effect unless the placement controller runs with --feature-gates=PlacementSortBy=true\n\
+             spec.scoreRateLimit: has no effect unless the placement controller runs with --feature-gates=PlacementScores=true"
                 .to_owned(),
         ),
-        ("a default", json!({"sortBy": "ClusterName"}), String::new()),
+        (
+            "defaults",
+            json!({"sortBy": "ClusterName", "scoreRateLimit": "1m"}),
+            String::new(),
+        ),
     ] {
         assert_eq!(found(spec).join("\n"), expected, "{sentence}");
     }

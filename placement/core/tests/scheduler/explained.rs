@@ -182,6 +182,15 @@ fn what_is_stored_is_compared_with_what_is_computed() {
     let explained = explain(&inventory);
     assert!(!explained.stored.differs(), "{:?}", explained.stored);
     assert!(explained.stored.is_paused);
+    // With the gate, counts follow the message.
+    let message = &mut stored["status"]["conditions"][0]["message"];
+    *message = json!("All cluster decisions scheduled; clusters in the sets: 1; selected: 1");
+    let inventory = hub([
+        stored.clone(),
+        cluster("a", "eu", json!([])),
+        decision(&["a"]),
+    ]);
+    assert!(!explain(&inventory).stored.differs());
     stored["status"]["conditions"][0]["reason"] = json!("Other");
     let inventory = hub([stored, cluster("a", "eu", json!([])), decision(&["a"])]);
     let different = explain(&inventory).stored.conditions;

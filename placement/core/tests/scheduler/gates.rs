@@ -9,6 +9,7 @@ const ALL: Gates = Gates {
     spread: true,
     sort_by: true,
     prefer_no_select: true,
+    scores: true,
 };
 
 fn gated(mut bench: Bench, gates: Gates) -> Bench {

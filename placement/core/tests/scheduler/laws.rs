@@ -129,17 +129,18 @@ fn any_spec() -> impl Strategy<Value = Value> {
 }
 
 fn any_settings() -> impl Strategy<Value = Settings> {
-    (any::<[bool; 3]>(), any::<bool>()).prop_map(|([spread, sort_by, prefer_no_select], keep)| {
-        Settings {
+    (any::<[bool; 4]>(), any::<bool>()).prop_map(
+        |([spread, sort_by, prefer_no_select, scores], keep)| Settings {
             gates: Gates {
                 spread,
                 sort_by,
                 prefer_no_select,
+                scores,
             },
             on_fault: if keep { OnFault::Keep } else { OnFault::Remove },
             ..Settings::default()
-        }
-    })
+        },
+    )
 }
 
 fn any_bench() -> impl Strategy<Value = Bench> {
@@ -309,6 +310,33 @@ proptest! {
         let bound = bench.bind();
         let once = bound.run();
         prop_assert_eq!(bound.bind().run().groups, once.groups);
+    }
+
+    /// What is recorded of a cluster is what the next evaluation finds, and records again if it selects the same clusters.
+    #[test]
+    fn a_record_stands(mut bench in any_bench()) {
+        bench.settings.gates.scores = true;
+        let seen = bench.run();
+        let recorded = |seen: &Seen| {
+            let mut records = seen.records.clone();
+            records.sort_unstable();
+            records
+        };
+        let records = recorded(&seen);
+        let mut selected = seen.selected.clone();
+        selected.sort_unstable();
+        let names: Vec<_> = records.iter().map(|(name, ..)| name.clone()).collect();
+        prop_assert_eq!(names, selected);
+        let next = bench.bind().run();
+        // A cluster that is not selected any more may not be tolerated any more, and amounts are compared among the others.
+        if next.feasible == seen.feasible {
+            for (name, score, _) in &records {
+                prop_assert_eq!(next.totals[name], *score, "{}", name);
+            }
+            if next.groups == seen.groups {
+                prop_assert_eq!(recorded(&next), records);
+            }
+        }
     }
 
     /// A cluster that is not in the sets, or is being deleted, changes nothing, if no other placement's decisions list it.

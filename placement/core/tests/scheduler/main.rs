@@ -17,5 +17,6 @@ mod laws;
 mod outcomes;
 mod predicates;
 mod prioritizers;
+mod records;
 mod selection;
 mod taints;

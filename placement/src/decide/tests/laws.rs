@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use berth_api::placement_decision::LIMIT;
+use jiff::SignedDuration;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::{Model, Step, Wanted, WantedClusters, WantedGroup, wants};
+use crate::recorded::Recorded;
 
 /// Clusters by number; a few more than three PlacementDecisions can list.
 const CLUSTERS: u16 = 330;
@@ -43,7 +45,24 @@ fn any_groups() -> impl Strategy<Value = Vec<WantedGroup>> {
 fn any_wanted() -> impl Strategy<Value = Wanted> {
     let kept = prop::collection::btree_set(0..CLUSTERS, 0..40)
         .prop_map(|all| WantedClusters::Kept(all.into_iter().map(name).collect()));
-    prop_oneof![6 => any_groups().prop_map(WantedClusters::Groups), 1 => kept].prop_map(wants)
+    let clusters = prop_oneof![6 => any_groups().prop_map(WantedClusters::Groups), 1 => kept];
+    (clusters, 0_i64..3).prop_map(|(clusters, score)| scored(wants(clusters), score))
+}
+
+/// Records scores that differ from those of another seed for some clusters.
+fn scored(mut wanted: Wanted, seed: i64) -> Wanted {
+    if let WantedClusters::Groups(groups) = &wanted.clusters {
+        let names = groups.iter().flat_map(|it| &it.clusters);
+        let records = names.map(|name| {
+            let recorded = Recorded {
+                score: Some(i64::from(name.ends_with('7')) * seed),
+                reason: "why".to_owned(),
+            };
+            (name.clone(), recorded)
+        });
+        wanted.records = records.collect();
+    }
+    wanted
 }
 
 /// Changes that others make.
@@ -132,15 +151,36 @@ fn settles_at(
     Ok(())
 }
 
+/// All decisions have the score and the reason of the last evaluation.
+fn records_are_stored(model: &Model, wanted: &Wanted) -> Result<(), TestCaseError> {
+    for object in model.decisions.values() {
+        if object["metadata"].get("deletionTimestamp").is_some() {
+            continue;
+        }
+        let listed = object["status"]["decisions"].as_array();
+        for it in listed.into_iter().flatten() {
+            let recorded = wanted
+                .records
+                .get(it["clusterName"].as_str().unwrap_or_default());
+            if let Some(recorded) = recorded {
+                prop_assert_eq!(it["score"].as_i64(), recorded.score);
+                prop_assert_eq!(it["reason"].as_str(), Some(&*recorded.reason));
+            }
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// In any order of the writes, killed after any of them, and with changes of others in between.
     #[test]
     fn a_watcher_never_misses_a_cluster_that_stays_selected(
+        has_scores in any::<bool>(),
         history in prop::collection::vec((any_wanted(), 0_u8..20, any::<u64>(), 0_usize..12), 1..8),
     ) {
-        let mut model = Model::new();
+        let mut model = Model { has_scores, ..Model::new() };
         for (wanted, meddled, mut chance, lives) in history {
             meddle(&mut model, meddled);
             let names = names(&model, &wanted);
@@ -180,17 +220,26 @@ proptest! {
                     }
                 }
             }
+            // Scores, and the order by score, may have to wait.
+            model.now += SignedDuration::from_secs(61);
+            let waited = model.settle(&wanted);
+            prop_assert!(has_scores || waited.is_empty());
             settles_at(&model, &wanted, &names)?;
+            if has_scores {
+                records_are_stored(&model, &wanted)?;
+            }
         }
     }
 
     /// One cluster comes or goes: one PlacementDecision is written, and nothing moves.
     #[test]
-    fn a_cluster_that_comes_or_goes_moves_no_other(groups in any_groups(), cluster in 0..CLUSTERS) {
+    fn a_cluster_that_comes_or_goes_moves_no_other(
+        groups in any_groups(), cluster in 0..CLUSTERS, has_scores in any::<bool>(),
+    ) {
         let mut groups = groups;
         groups.truncate(1);
-        let mut model = Model::new();
-        model.settle(&wants(WantedClusters::Groups(groups.clone())));
+        let mut model = Model { has_scores, ..Model::new() };
+        model.settle(&scored(wants(WantedClusters::Groups(groups.clone())), 1));
         let before = model.clone();
         let changed = name(cluster);
         let clusters = &mut groups[0].clusters;
@@ -198,7 +247,7 @@ proptest! {
             Ok(found) => { clusters.remove(found); }
             Err(place) => clusters.insert(place, changed.clone()),
         }
-        let rounds = model.settle(&wants(WantedClusters::Groups(groups))).concat();
+        let rounds = model.settle(&scored(wants(WantedClusters::Groups(groups)), 2)).concat();
         if !rounds.iter().any(|it| it.starts_with("delete ")) {
             let lists = rounds.iter().filter(|it| it.starts_with("list "));
             prop_assert_eq!(lists.count(), 1);

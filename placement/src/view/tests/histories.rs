@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement_core::Counts;
+use berth_placement_core::{Counts, Gates};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -149,7 +149,15 @@ fn balances(hub: &Hub, key: &Key) -> bool {
     number.is_some_and(|it| it % 2 == 0)
 }
 
-/// The result without the counts of rejected clusters: which step rejects a cluster wakes no placement.
+/// With or without scores.
+fn any_gates() -> impl Strategy<Value = Gates> {
+    any::<bool>().prop_map(|scores| Gates {
+        scores,
+        ..Gates::default()
+    })
+}
+
+/// The result without the counts of rejected clusters: which step rejects a cluster wakes no placement, unless its status has the counts.
 fn uncounted(wanted: &Wanted) -> Wanted {
     Wanted {
         counts: Counts::default(),
@@ -183,8 +191,9 @@ proptest! {
     fn what_is_kept_equals_a_new_evaluation(
         specs in prop::collection::vec(any_spec(), 4..5),
         history in prop::collection::vec((any_turn(), any::<bool>()), 1..80),
+        gates in any_gates(),
     ) {
-        let mut hub = Hub::new();
+        let mut hub = Hub::gated(gates);
         for name in CLUSTERS {
             let labels = json!({"cluster.open-cluster-management.io/clusterset": "s0"});
             hub.apply(&Change::Cluster(name.to_owned(), Some(json!({"metadata": {"labels": labels}}))));
@@ -227,8 +236,9 @@ proptest! {
     #[test]
     fn the_view_equals_the_pure_scheduler_and_wakes_all_that_a_change_concerns(
         history in prop::collection::vec(any_change(), 1..60),
+        gates in any_gates(),
     ) {
-        let mut hub = Hub::new();
+        let mut hub = Hub::gated(gates);
         let mut last = BTreeMap::new();
         for (round, change) in history.iter().enumerate() {
             let mut due = hub.apply(change);
