@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 
-use crate::facts::{Cluster, Scores};
+use crate::facts::Cluster;
 use crate::prioritizers::Prioritizer;
 use crate::ranking::Ranked;
 use crate::rules::{Rules, Spec};
@@ -83,7 +83,7 @@ impl Rules {
         if spec.predicates.use_cel() {
             return None;
         }
-        Some(if !spec.predicates.matches(cluster, &NoHub, &mut 0) {
+        Some(if !spec.predicates.matches_without_cel(cluster) {
             Err(Rejected)
         } else if cluster.taints.is_empty() {
             Ok(None)
@@ -93,9 +93,6 @@ impl Rules {
         })
     }
 }
-
-/// Filters without CEL expressions read nothing of the hub.
-struct NoHub;
 
 /// The filters reject the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +111,7 @@ impl Judge<'_> {
     #[must_use]
     pub fn verdict(&self, cluster: &Cluster) -> Verdict {
         let Sources { hub, previous, now } = self.sources;
-        if !self.spec.predicates.matches(cluster, hub, &mut 0) {
+        if !self.spec.predicates.matches_without_cel(cluster) {
             return Verdict::Unmatched;
         }
         let is_selected = previous.contains(&cluster.name);
@@ -151,24 +148,4 @@ pub fn judged<'a>(
     selected: Vec<Ranked<'a>>,
 ) -> Schedule<'a> {
     Schedule::concluded(rules, scene, counts, selected)
-}
-
-// === impl NoHub ===
-
-impl Hub for NoHub {
-    fn cluster(&self, _: &str) -> Option<&Cluster> {
-        None
-    }
-
-    fn foreign(&self, _: &str) -> u64 {
-        0
-    }
-
-    fn most_foreign(&self) -> u64 {
-        0
-    }
-
-    fn scores(&self, _: &str, _: &str) -> Option<&Scores> {
-        None
-    }
 }

@@ -6,7 +6,7 @@ use berth_api::placement::PlacementSpec;
 use berth_api::selector::{SelectorError, listed};
 use berth_api::text::cut;
 
-use crate::predicates::Part;
+use crate::predicates::{Part, expression_field};
 use crate::rules::{Gates, Spec};
 
 /// Upper bound on the characters of a value in a message.
@@ -134,9 +134,7 @@ impl Misconfiguration {
                 predicate,
                 expression,
                 ..
-            } => format!(
-                "spec.predicates[{predicate}].requiredClusterSelector.celSelector.celExpressions[{expression}]"
-            ),
+            } => expression_field(*predicate, *expression),
             Self::TolerationWithoutKey { toleration } => {
                 format!("spec.tolerations[{toleration}].operator")
             }

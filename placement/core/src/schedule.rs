@@ -9,6 +9,7 @@ use crate::eligible::Eligible;
 use crate::facts::{Cluster, Scores};
 use crate::groups::Group;
 use crate::misconfigured::Misconfiguration;
+use crate::predicates::Excess;
 use crate::ranking::{Ranked, best};
 use crate::rules::{OnFault, Rules, Spec};
 use crate::scoring::{Scoring, Sources, expiry};
@@ -90,8 +91,19 @@ pub enum Fault<'a> {
         /// The mistakes in its selector.
         mistakes: &'a str,
     },
-    /// Its CEL expressions exceed the budget.
-    TooCostly,
+    /// Its CEL expressions exceed their budget on all clusters. Its decisions are kept, whatever [`OnFault`] says.
+    TooCostly {
+        /// The budget, in steps.
+        budget: u64,
+    },
+    /// A CEL expression exceeds its budget on a cluster, so it is not known whether the cluster matches. The placement's decisions are kept,
+    /// whatever [`OnFault`] says.
+    TooCostlyOn {
+        /// The name of the cluster, the first one by name.
+        cluster: &'a str,
+        /// The expression and its budget.
+        excess: Excess,
+    },
     /// It has CEL expressions, and the whole object of a cluster is not known ([`Cluster::object`]). Its decisions are kept, whatever
     /// [`OnFault`] says.
     NotRead,
@@ -185,7 +197,7 @@ impl<'a> Scene<'a> {
 impl<'a> Schedule<'a> {
     fn faulty(rules: &'a Rules, scene: Scene<'a>, fault: Fault<'a>) -> Self {
         let decisions = match rules.settings.on_fault {
-            OnFault::Remove if fault != Fault::NotRead => Decisions::Groups(vec![Group::default()]),
+            OnFault::Remove if fault.is_mistake() => Decisions::Groups(vec![Group::default()]),
             OnFault::Keep | OnFault::Remove => Decisions::Kept(scene.kept()),
         };
         let counts = Counts {
@@ -213,15 +225,28 @@ impl<'a> Schedule<'a> {
         let mut next = None;
         let mut ranked = Vec::new();
         let mut steps = 0;
+        let mut excess: Option<(&str, Excess)> = None;
         for cluster in scene.eligible.candidates.iter().copied() {
             counts.candidates += 1;
-            let is_match = spec.predicates.matches(cluster, scene.hub, &mut steps);
-            if steps > rules.settings.cel_budget {
-                return Self::faulty(rules, scene, Fault::TooCostly);
+            let matched = spec.predicates.matches(cluster, scene.hub, &mut steps);
+            let budget = rules.settings.cel_budget;
+            if steps > budget {
+                return Self::faulty(rules, scene, Fault::TooCostly { budget });
             }
-            if !is_match {
-                counts.unmatched += 1;
-                continue;
+            match matched {
+                Ok(true) => {}
+                Ok(false) => {
+                    counts.unmatched += 1;
+                    continue;
+                }
+                // The others are evaluated, too: the fault does not depend on the order of the clusters.
+                Err(it) => {
+                    let name = cluster.name.as_str();
+                    if excess.is_none_or(|(first, _)| name < first) {
+                        excess = Some((name, it));
+                    }
+                    continue;
+                }
             }
             let is_selected = scene.is_selected(cluster);
             let Ok(until) = spec.tolerations.judge(cluster, is_selected, scene.now) else {
@@ -241,6 +266,9 @@ impl<'a> Schedule<'a> {
                 score: 0,
                 is_avoided,
             });
+        }
+        if let Some((cluster, excess)) = excess {
+            return Self::faulty(rules, scene, Fault::TooCostlyOn { cluster, excess });
         }
         counts.feasible = ranked.len();
 
@@ -385,6 +413,26 @@ impl<'a> Decisions<'a> {
 
 // === impl Fault ===
 
+impl Fault<'_> {
+    /// Returns whether an object on the hub has a mistake. Otherwise, a limit of this program is exceeded, or something is not known yet.
+    fn is_mistake(&self) -> bool {
+        match self {
+            Self::Misconfigured(_) | Self::Set { .. } => true,
+            Self::TooCostly { .. } | Self::TooCostlyOn { .. } | Self::NotRead => false,
+        }
+    }
+
+    /// The path of the field of the placement that causes the fault, if it is one field.
+    #[must_use]
+    pub fn field(&self) -> Option<String> {
+        match self {
+            Self::Misconfigured(mistake) => Some(mistake.field()),
+            Self::TooCostlyOn { excess, .. } => Some(excess.field()),
+            Self::Set { .. } | Self::TooCostly { .. } | Self::NotRead => None,
+        }
+    }
+}
+
 impl fmt::Display for Fault<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -398,8 +446,15 @@ impl fmt::Display for Fault<'_> {
             Self::NotRead => f.write_str(
                 "the CEL expressions read whole ManagedClusters, which are not known yet; the decisions are kept as they were",
             ),
-            Self::TooCostly => f.write_str(
-                "the CEL expressions cost too much on the clusters of the placement; make them simpler, or put label selectors before them",
+            Self::TooCostly { budget } => write!(
+                f,
+                "the CEL expressions cost too much on the clusters of the placement: they exceed the limit of {budget} steps; make them simpler, or put label selectors before them"
+            ),
+            Self::TooCostlyOn { cluster, excess } => write!(
+                f,
+                "the CEL expression {} costs too much on the cluster {cluster}: {}; make it simpler, or put label selectors before it",
+                excess.field(),
+                excess.limit()
             ),
         }
     }
