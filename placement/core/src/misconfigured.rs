@@ -75,6 +75,8 @@ pub enum Misconfiguration {
     NegativeNumber(i32),
     /// The number of clusters per group is a text that is not a percentage.
     GroupSize(String),
+    /// The number of clusters per group is a percentage that is not a whole number from 1 to 100.
+    GroupPercentage(String),
     /// The selector of a decision group is invalid.
     GroupSelector {
         /// The index of the group.
@@ -152,7 +154,7 @@ impl Misconfiguration {
                 "spec.prioritizerPolicy.configurations[{configuration}].scoreCoordinate.addOn"
             ),
             Self::NegativeNumber(_) => "spec.numberOfClusters".to_owned(),
-            Self::GroupSize(_) => {
+            Self::GroupSize(_) | Self::GroupPercentage(_) => {
                 "spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup".to_owned()
             }
             Self::GroupSelector { group, part, .. } => {
@@ -189,6 +191,11 @@ impl fmt::Display for Misconfiguration {
             Self::NegativeNumber(number) => {
                 write!(f, "numberOfClusters is {number}, and must not be negative")
             }
+            Self::GroupPercentage(size) => write!(
+                f,
+                "clustersPerDecisionGroup is {}, and must be a whole percentage from 1% to 100%",
+                shown(size)
+            ),
             Self::GroupSize(size) => {
                 write!(
                     f,
