@@ -70,6 +70,15 @@ impl Rules {
         })
     }
 
+    /// Returns whether a cluster matches the predicates, which read its labels and claims. CEL expressions are not evaluated: `None` if there
+    /// are some, or if the spec is invalid.
+    #[must_use]
+    pub fn matches(&self, cluster: &Cluster) -> Option<bool> {
+        let spec = self.spec.as_ref().ok()?;
+        let predicates = Some(&spec.predicates).filter(|it| !it.use_cel())?;
+        Some(predicates.matches_without_cel(cluster))
+    }
+
     /// Returns whether the cluster passes the filters, and until when at least. `is_selected` is asked only if it has taints. CEL expressions are not evaluated: `None` if there are
     /// some, or if the spec is invalid.
     #[must_use]
@@ -80,10 +89,7 @@ impl Rules {
         now: Timestamp,
     ) -> Option<Result<Option<Timestamp>, Rejected>> {
         let spec = self.spec.as_ref().ok()?;
-        if spec.predicates.use_cel() {
-            return None;
-        }
-        Some(if !spec.predicates.matches_without_cel(cluster) {
+        Some(if !self.matches(cluster)? {
             Err(Rejected)
         } else if cluster.taints.is_empty() {
             Ok(None)

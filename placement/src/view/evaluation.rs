@@ -83,7 +83,11 @@ impl View {
             return None;
         }
         let rules = &placement.rules;
-        let seen = SeenBy::new(self, key, rules);
+        let mut seen = SeenBy::new(self, key, rules);
+        let most_foreign = old.as_ref().and_then(|it| it.most_foreign(&self.balance));
+        if let Some(most_foreign) = most_foreign {
+            seen.most_foreign = most_foreign.into();
+        }
         let previous = self.listed_for(&key.namespace, &key.name);
         let eligible = self.chosen_sets(rules);
         let judge = rules.judge(&seen, previous, now);
