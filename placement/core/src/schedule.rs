@@ -107,6 +107,12 @@ pub enum Fault<'a> {
     /// It has CEL expressions, and the whole object of a cluster is not known ([`Cluster::object`]). Its decisions are kept, whatever
     /// [`OnFault`] says.
     NotRead,
+    /// It has CEL expressions, and whole objects of clusters take too much memory, so that one that it may select was left out
+    /// ([`CelObject::left_out`](crate::CelObject::left_out)). Its decisions are kept, whatever [`OnFault`] says.
+    TooLarge {
+        /// The limit on the memory of all objects, in bytes.
+        limit: usize,
+    },
 }
 
 /// A problem that does not prevent the evaluation.
@@ -144,19 +150,26 @@ pub fn schedule<'a>(rules: &'a Rules, scene: Scene<'a>) -> Schedule<'a> {
         (_, Some((name, mistakes))) => {
             Schedule::faulty(rules, scene, Fault::Set { name, mistakes })
         }
-        _ if rules.uses_cel() && scene.has_unread_clusters() => {
-            Schedule::faulty(rules, scene, Fault::NotRead)
-        }
-        (Ok(spec), None) => Schedule::evaluated(rules, spec, scene),
+        (Ok(spec), None) => match rules.uses_cel().then(|| scene.unread()).flatten() {
+            Some(fault) => Schedule::faulty(rules, scene, fault),
+            None => Schedule::evaluated(rules, spec, scene),
+        },
     }
 }
 
 // === impl Scene ===
 
 impl<'a> Scene<'a> {
-    fn has_unread_clusters(&self) -> bool {
-        let mut candidates = self.eligible.candidates.iter();
-        candidates.any(|cluster| cluster.object.is_none())
+    /// Why the whole objects of some candidates cannot be read, if that is so.
+    fn unread(&self) -> Option<Fault<'a>> {
+        let mut limit = None;
+        for cluster in &self.eligible.candidates {
+            match &cluster.object {
+                None => return Some(Fault::NotRead),
+                Some(object) => limit = limit.or(object.limit()),
+            }
+        }
+        limit.map(|limit| Fault::TooLarge { limit })
     }
 
     pub(crate) fn sources(&self) -> Sources<'a> {
@@ -418,7 +431,10 @@ impl Fault<'_> {
     fn is_mistake(&self) -> bool {
         match self {
             Self::Misconfigured(_) | Self::Set { .. } => true,
-            Self::TooCostly { .. } | Self::TooCostlyOn { .. } | Self::NotRead => false,
+            Self::TooCostly { .. }
+            | Self::TooCostlyOn { .. }
+            | Self::NotRead
+            | Self::TooLarge { .. } => false,
         }
     }
 
@@ -428,7 +444,9 @@ impl Fault<'_> {
         match self {
             Self::Misconfigured(mistake) => Some(mistake.field()),
             Self::TooCostlyOn { excess, .. } => Some(excess.field()),
-            Self::Set { .. } | Self::TooCostly { .. } | Self::NotRead => None,
+            Self::Set { .. } | Self::TooCostly { .. } | Self::NotRead | Self::TooLarge { .. } => {
+                None
+            }
         }
     }
 }
@@ -445,6 +463,11 @@ impl fmt::Display for Fault<'_> {
             }
             Self::NotRead => f.write_str(
                 "the CEL expressions read whole ManagedClusters, which are not known yet; the decisions are kept as they were",
+            ),
+            Self::TooLarge { limit } => write!(
+                f,
+                "the CEL expressions read whole ManagedClusters, which take more memory than the limit of {} MiB; the decisions are kept as they were; select with labels and claims instead, or make the ManagedClusters smaller",
+                limit >> 20
             ),
             Self::TooCostly { budget } => write!(
                 f,

@@ -1,5 +1,7 @@
 //! Placements that cannot be evaluated: nothing is evicted by mistake.
 
+use std::sync::Arc;
+
 use berth_placement_core::{OnFault, Settings};
 use serde_json::{Value, json};
 
@@ -288,6 +290,45 @@ fn expressions_on_clusters_that_were_not_read_keep_decisions_always() {
             "{}",
             satisfied.message
         );
+    }
+}
+
+#[test]
+fn expressions_on_clusters_that_were_left_out_keep_decisions_always() {
+    let expression = predicate(&["true"]);
+    let labels = json!({"requiredClusterSelector": {"labelSelector": {"matchLabels": {"a": "b"}}}});
+    for (predicates, left_out, decided, is_faulty) in [
+        (json!([expression]), &["c2"][..], &["c1"][..], true),
+        (json!([expression]), &["c1", "c2"], &["c1"], true),
+        (json!([expression]), &[], &["c1", "c2"], false),
+        (json!([labels]), &["c1", "c2"], &[], false),
+    ] {
+        let mut bench = Bench::new(json!({"predicates": predicates}))
+            .clusters(&["c1", "c2"])
+            .own(&["c1"]);
+        for name in left_out {
+            let cluster = bench.snapshot.clusters.get_mut(*name).unwrap();
+            let object = cluster.object.take().unwrap();
+            assert!(
+                (200..20_000).contains(&object.bytes()),
+                "{}",
+                object.bytes()
+            );
+            cluster.object = Some(Arc::new(object.left_out(3 << 20)));
+        }
+        for on_fault in [OnFault::Keep, OnFault::Remove] {
+            bench.settings.on_fault = on_fault;
+            let seen = bench.run();
+            assert_eq!(seen.decided(), decided, "{predicates}, {left_out:?}");
+            let satisfied = seen.conditions.satisfied;
+            assert_eq!(satisfied.status == "False", decided != ["c1", "c2"]);
+            if is_faulty {
+                assert_eq!(satisfied.reason, "NotAllDecisionsScheduled");
+                let limit = "which take more memory than the limit of 3 MiB; ";
+                assert!(satisfied.message.contains(limit), "{}", satisfied.message);
+            }
+            assert_eq!(seen.fault.is_some(), is_faulty);
+        }
     }
 }
 
