@@ -111,7 +111,12 @@ fn integer(whole: &str, fraction: &str, scale: Scale) -> Option<f64> {
     }
     let value = parsed(whole, fraction)?;
     let value = i64::try_from(value).ok()?.checked_mul(factor)?;
-    Some(value as f64 * ten_to(power))
+    // Nothing times infinity, which Go returns for 0e999, would not be a number.
+    Some(if value == 0 {
+        0.0
+    } else {
+        value as f64 * ten_to(power)
+    })
 }
 
 /// The amount by way of an integer number of 10^-9, rounded up.
@@ -137,6 +142,9 @@ fn nanos(whole: &str, fraction: &str, scale: Scale) -> Option<f64> {
 fn exact_nanos(whole: &str, fraction: &str, scale: Scale) -> Option<i128> {
     let fraction = fraction.trim_end_matches('0');
     let mut value = parsed(whole, fraction)?;
+    if value == 0 {
+        return Some(0);
+    }
     let mut power = i32::try_from(fraction.len()).ok()?.checked_neg()?;
     match scale {
         Scale::Ten(more) => power = power.checked_add(more)?,
@@ -146,8 +154,6 @@ fn exact_nanos(whole: &str, fraction: &str, scale: Scale) -> Option<i128> {
     let ten = 10_i128.checked_pow(shift.unsigned_abs());
     if shift >= 0 {
         value.checked_mul(ten?)
-    } else if value == 0 {
-        Some(0)
     } else {
         // Below the smallest unit: rounded up to one.
         Some(ten.map_or(1, |ten| (value - 1) / ten + 1))
@@ -199,6 +205,10 @@ mod tests {
             ("1e3", 1000.0),
             ("12E-1", 1.2000000000000002),
             ("0.1n", 1e-9),
+            ("0e999", 0.0),
+            ("-0e999", 0.0),
+            ("0.000000000000000000000e999", 0.0),
+            ("0e-999", 0.0),
             ("100Ei", LARGEST),
             (
                 "99999999999999999999",
@@ -206,6 +216,27 @@ mod tests {
             ),
         ] {
             assert_eq!(amount(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn exact_amounts_are_rounded_up_and_capped() {
+        let largest = i128::from(i64::MAX) * 1_000_000_000;
+        for (text, expected) in [
+            ("0", 0),
+            ("0e30", 0),
+            ("0e999", 0),
+            ("0.0Ei", 0),
+            ("1500m", 1_500_000_000),
+            ("-1500m", -1_500_000_000),
+            ("0.1n", 1),
+            ("1e-999", 1),
+            ("1Ki", 1_024_000_000_000),
+            ("100Ei", largest),
+            ("-100Ei", -largest),
+            ("1e999", i128::MAX / 4),
+        ] {
+            assert_eq!(exact(text), Some(expected), "{text}");
         }
     }
 

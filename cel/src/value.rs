@@ -69,6 +69,12 @@ pub enum Key {
     String(Arc<str>),
 }
 
+/// The counts of owners of a shared value, and what the allocator adds.
+const COUNTS: usize = 32;
+
+/// The places of a node of a map. One that was made at once has full nodes, except for the last.
+const NODE: usize = 11;
+
 // === impl Value ===
 
 impl Value {
@@ -124,6 +130,29 @@ impl Value {
 
     pub(super) fn optional(value: Option<Self>) -> Self {
         Self::Optional(value.map(Arc::new))
+    }
+
+    /// Roughly the bytes that the value takes in memory, with what it shares with copies.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.heap()
+    }
+
+    fn heap(&self) -> usize {
+        match self {
+            Self::String(text) => COUNTS + text.len(),
+            Self::Bytes(bytes) => COUNTS + bytes.len(),
+            Self::List(items) => COUNTS + items.iter().map(Self::bytes).sum::<usize>(),
+            Self::Map(entries) => {
+                let place = size_of::<Key>() + size_of::<Self>();
+                let places = entries.len().next_multiple_of(NODE) * place;
+                let heap = |(key, value): (&Key, &Self)| key.heap() + value.heap();
+                COUNTS + places + entries.iter().map(heap).sum::<usize>()
+            }
+            Self::Optional(Some(value)) => COUNTS + value.bytes(),
+            // Their parts are small, and no object out of JSON has any.
+            _ => 0,
+        }
     }
 
     /// Roughly how much work it is to go through the value once.
@@ -253,6 +282,15 @@ impl From<&Json> for Value {
 }
 
 // === impl Key ===
+
+impl Key {
+    fn heap(&self) -> usize {
+        match self {
+            Self::String(text) => COUNTS + text.len(),
+            Self::Bool(_) | Self::Int(_) | Self::Uint(_) => 0,
+        }
+    }
+}
 
 impl From<&str> for Key {
     fn from(text: &str) -> Self {

@@ -57,6 +57,8 @@ pub(crate) struct View {
     cel: HashSet<Key>,
     /// By namespace, then by name.
     placements: HashMap<String, BTreeMap<Arc<str>, PlacementFacts>>,
+    /// ManagedClusters are being listed again, for whole ones that were left out.
+    is_taking_in: bool,
     decisions: HashMap<String, Decisions>,
     readers: Readers,
     balance: Balance,
@@ -126,6 +128,11 @@ impl View {
     /// Drops the whole ManagedClusters: no placement reads them any more.
     pub(crate) fn drop_objects(&mut self) {
         self.clusters.drop_objects();
+    }
+
+    /// Returns whether all ManagedClusters are to be listed again, since whole ones were left out that fit by now; once until they are listed.
+    pub(crate) fn takes_in(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_taking_in, self.clusters.has_room()) && self.is_taking_in
     }
 
     /// All placements.

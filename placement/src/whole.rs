@@ -1,5 +1,5 @@
 //! Whole ManagedClusters, which CEL expressions read. They are kept only while a placement has CEL expressions: whole, a cluster takes
-//! many times the memory of the fields that the other placements read.
+//! many times the memory of the fields that the other placements read. The view bounds the memory of all of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

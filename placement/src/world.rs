@@ -59,6 +59,9 @@ impl Placements {
     /// Follows up a change of the view: wakes placements, and begins or ends to keep whole ManagedClusters.
     fn changed(&mut self, wakes: &mut Wakes<Self>) {
         wakes.extend(self.view.wakes());
+        if self.view.takes_in() {
+            wakes.list_anew(Kind::Cluster);
+        }
         let is_needed = self.view.needs_objects();
         if !self.whole.need(is_needed) {
             return;

@@ -81,7 +81,9 @@ impl Text<'_> {
             lines.push((name, format!("{status} ({reason}): {message}")));
         }
         if let Some(fault) = &explanation.fault {
+            // Some faults name it themselves.
             let field = explanation.field.as_ref();
+            let field = field.filter(|field| !fault.contains(field.as_str()));
             let field = field.map_or(String::new(), |field| format!("{field}: "));
             lines.push(("Mistake", plain(&format!("{field}{fault}"))));
         }

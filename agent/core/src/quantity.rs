@@ -7,6 +7,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use berth_api::quantity;
+
 /// Units of the fixed point number: Kubernetes keeps nothing smaller than 10^-9.
 const NANOS: i128 = 1_000_000_000;
 
@@ -27,15 +29,8 @@ const DECIMAL: [(&str, i32); 10] = [
     ("E", 18),
 ];
 
-/// Binary suffixes by their power of 1024.
-const BINARY: [(&str, u32); 6] = [
-    ("Ki", 1),
-    ("Mi", 2),
-    ("Gi", 3),
-    ("Ti", 4),
-    ("Pi", 5),
-    ("Ei", 6),
-];
+/// Binary suffixes, each 1024 times the one before.
+const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 /// A quantity, exact to 10^-9.
 #[derive(Clone, Copy, Debug)]
@@ -93,24 +88,10 @@ impl FromStr for Quantity {
     type Err = InvalidQuantity;
 
     fn from_str(text: &str) -> Result<Self, InvalidQuantity> {
-        let (sign, unsigned) = match text.as_bytes().first() {
-            Some(b'-') => (-1, &text[1..]),
-            Some(b'+') => (1, &text[1..]),
-            _ => (1, text),
-        };
-        let end = unsigned
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(unsigned.len());
-        let (number, suffix) = unsigned.split_at(end);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
-            return Err(InvalidQuantity);
-        }
-        let (format, factor, power) = scale(suffix)?;
-        let nanos = amount(whole, fraction, factor, power);
+        let nanos = quantity::exact(text).ok_or(InvalidQuantity)?;
         Ok(Self {
-            nanos: sign * nanos,
-            format,
+            nanos: nanos.clamp(-LARGEST, LARGEST),
+            format: Format::of(text),
         })
     }
 }
@@ -126,7 +107,7 @@ impl fmt::Display for Quantity {
         if format == Format::Binary && !is_small && nanos % NANOS == 0 {
             let mut number = nanos / NANOS;
             let mut suffix = "";
-            for (larger, _) in BINARY {
+            for larger in BINARY {
                 if number % 1024 != 0 {
                     break;
                 }
@@ -151,52 +132,20 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// The format that a suffix stands for, its factor, and its power of ten.
-fn scale(suffix: &str) -> Result<(Format, i128, i32), InvalidQuantity> {
-    if let Some((_, power)) = BINARY.iter().find(|(it, _)| *it == suffix) {
-        return Ok((Format::Binary, 1024_i128.pow(*power), 0));
-    }
-    if let Some((_, power)) = DECIMAL.iter().find(|(it, _)| *it == suffix) {
-        return Ok((Format::Decimal, 1, *power));
-    }
-    let exponent = suffix.strip_prefix(['e', 'E']).ok_or(InvalidQuantity)?;
-    let power: i32 = exponent.parse().map_err(|_| InvalidQuantity)?;
-    Ok((Format::Exponent, 1, power))
-}
+// === impl Format ===
 
-/// The amount in nanos, rounded up, and at most [`LARGEST`]. Digits after the nineteenth significant one are rounded up, too.
-fn amount(whole: &str, fraction: &str, factor: i128, power: i32) -> i128 {
-    let mut mantissa: i128 = 0;
-    let mut exponent = i64::from(power) + 9;
-    let mut is_cut = false;
-    let whole = whole.bytes().map(|digit| (digit, 0));
-    for (digit, after_the_point) in whole.chain(fraction.bytes().map(|digit| (digit, 1))) {
-        let digit = i128::from(digit - b'0');
-        if mantissa < 10_i128.pow(18) {
-            mantissa = mantissa * 10 + digit;
-            exponent -= after_the_point;
+impl Format {
+    /// The format of a text that is a quantity.
+    fn of(text: &str) -> Self {
+        if text.ends_with('i') {
+            Self::Binary
+        } else if text.contains('e') || text.contains('E') && !text.ends_with('E') {
+            // `1E` has a suffix, `1E3` an exponent.
+            Self::Exponent
         } else {
-            is_cut |= digit != 0;
-            exponent += 1 - after_the_point;
+            Self::Decimal
         }
     }
-    if mantissa == 0 {
-        return 0;
-    }
-    // At most 19 digits and 60 bits: below 2^124.
-    let scaled = (mantissa + i128::from(is_cut)) * factor;
-    let ten_to = |exponent: i64| {
-        u32::try_from(exponent)
-            .ok()
-            .and_then(|it| 10_i128.checked_pow(it))
-    };
-    let nanos = if exponent >= 0 {
-        ten_to(exponent).and_then(|ten| scaled.checked_mul(ten))
-    } else {
-        // Below the smallest unit: rounded up to one.
-        Some(ten_to(-exponent).map_or(1, |ten| (scaled - 1) / ten + 1))
-    };
-    nanos.map_or(LARGEST, |nanos| nanos.min(LARGEST))
 }
 
 #[cfg(test)]

@@ -221,6 +221,24 @@ fn a_budget_is_shared_by_expressions() {
 }
 
 #[test]
+fn the_bytes_of_a_value_grow_with_its_content() {
+    let bytes = |json: serde_json::Value| Value::from(&json).bytes();
+    let (empty, one) = (bytes(json!({})), bytes(json!({"a": "b"})));
+    assert!(empty < one);
+    let text = "x".repeat(1_000);
+    for (sentence, larger) in [
+        ("a value", bytes(json!({"a": text}))),
+        ("a key", bytes(json!({text.as_str(): "b"}))),
+        ("an item of a list", bytes(json!({"a": [text]}))),
+        ("inside", bytes(json!({"a": {"b": {"c": text}}}))),
+    ] {
+        assert!((900 + one..6_000).contains(&larger), "{sentence}: {larger}");
+    }
+    let many = bytes(json!(vec![0; 1_000]));
+    assert!((16_000..100_000).contains(&many), "{many}");
+}
+
+#[test]
 fn names_are_those_of_the_environment() {
     const OTHER: Environment = Environment {
         variables: &["object"],

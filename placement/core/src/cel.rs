@@ -22,7 +22,11 @@ pub(crate) const CLUSTER_BUDGET: u64 = 10 * BUDGET;
 
 /// A ManagedCluster as expressions see it.
 #[derive(Clone, Debug)]
-pub struct CelObject(Value);
+pub struct CelObject {
+    /// The object; or the limit on the memory of all objects, in bytes, for which it was left out.
+    value: Result<Value, usize>,
+    bytes: usize,
+}
 
 /// A cluster, and where its scores are: they are looked up by the name of the cluster and that of the AddOnPlacementScore.
 struct ClusterHost<'a, 's> {
@@ -47,7 +51,8 @@ pub(crate) fn selects<'s>(
 
 impl Host for ClusterHost<'_, '_> {
     fn variable(&self, name: &str) -> Option<&Value> {
-        (name == VARIABLE).then_some(&self.object.0)
+        let value = self.object.value.as_ref().ok();
+        value.filter(|_| name == VARIABLE)
     }
 
     /// The scores, as a list of {name, value}. Scores that expired count, as in OCM.
@@ -125,7 +130,33 @@ impl CelObject {
                 leave_out(version, &["kubernetes"]);
             }
         }
-        Self(Value::from(&Json::Object(cluster)))
+        let value = Value::from(&Json::Object(cluster));
+        Self {
+            bytes: value.bytes(),
+            value: Ok(value),
+        }
+    }
+
+    /// Roughly the bytes that the object takes in memory, also if it was left out.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What stands for this object if all objects take more memory than this limit, in bytes. Placements with CEL expressions that may
+    /// select the cluster keep their decisions.
+    #[must_use]
+    pub fn left_out(&self, limit: usize) -> Self {
+        Self {
+            value: Err(limit),
+            bytes: self.bytes,
+        }
+    }
+
+    /// The limit for which the object was left out, if it was.
+    #[must_use]
+    pub fn limit(&self) -> Option<usize> {
+        self.value.as_ref().err().copied()
     }
 }
 
@@ -157,7 +188,11 @@ fn is_empty(value: &Json) -> bool {
 
 impl PartialEq for CelObject {
     fn eq(&self, other: &Self) -> bool {
-        self.0.equals(&other.0)
+        match (&self.value, &other.value) {
+            (Ok(one), Ok(other)) => one.equals(other),
+            (Err(one), Err(another)) => one == another && self.bytes == other.bytes,
+            _ => false,
+        }
     }
 }
 

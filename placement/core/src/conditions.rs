@@ -70,7 +70,8 @@ impl Schedule<'_> {
                 format!("None of ManagedClusterSets [{sets}] is bound to placement namespace");
             return no(reasons::NO_INTERSECTION, message);
         }
-        if let Some(fault @ (Fault::Set { .. } | Fault::TooCostly | Fault::NotRead)) = &self.fault {
+        let other = |it: &&Fault<'_>| !matches!(it, Fault::Misconfigured(_));
+        if let Some(fault) = self.fault.as_ref().filter(other) {
             return no(reasons::NOT_ALL_DECISIONS_SCHEDULED, fault.to_string());
         }
         if self.counts.candidates == 0 {

@@ -14,9 +14,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::inventory::Inventory;
-use crate::misconfigured::Misconfiguration;
 use crate::rules::{Rules, Settings};
-use crate::schedule::{Counts, Decisions, Schedule};
+use crate::schedule::{Counts, Decisions, Fault, Schedule};
 
 pub use cluster::{
     ClusterResult, ExplainedCluster, ExplainedGroup, ExplainedMismatch, ExplainedScore,
@@ -37,7 +36,7 @@ pub struct Explanation {
     /// What keeps the placement from being evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// The path of the field with a mistake.
+    /// The path of the field that keeps it from being evaluated, if it is one field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// Problems that do not prevent the evaluation.
@@ -154,7 +153,7 @@ impl Explanation {
             namespace: rules.namespace().to_owned(),
             name: rules.name().to_owned(),
             fault: fault(&schedule, &rules),
-            field: rules.misconfiguration().map(Misconfiguration::field),
+            field: schedule.fault.as_ref().and_then(Fault::field),
             warnings: schedule.warnings.iter().map(ToString::to_string).collect(),
             sets: ExplainedSets::new(inventory, &rules, &schedule),
             counts: ExplainedCounts::new(inventory, placement, &schedule),

@@ -2,7 +2,8 @@
 //!
 //! Each group of the placement takes the clusters that it selects and that no earlier group took. The others form groups without a name.
 //! A group with more clusters than allowed becomes several. The number of clusters per group is a number, or a percentage of all
-//! selected clusters, rounded up; zero, and more than are selected, mean all.
+//! selected clusters, rounded up; zero, and more than are selected, mean all. A percentage is a whole number from 1 to 100, as the schema
+//! says. OCM's controller itself reads any floating-point number.
 
 use std::cmp::Ordering;
 
@@ -34,7 +35,8 @@ enum Size {
     #[default]
     All,
     Number(usize),
-    Percentage(f64),
+    /// From 1 to 100.
+    Percentage(u8),
 }
 
 /// The order of clusters within a group.
@@ -125,9 +127,13 @@ impl Size {
                 Ok(usize::try_from(*number).map_or(Self::All, Self::Number))
             }
             Some(IntOrString::String(text)) => {
-                let percentage = text.strip_suffix('%').and_then(|it| it.parse().ok());
-                let wrong = || Misconfiguration::GroupSize(text.clone());
-                percentage.map(Self::Percentage).ok_or_else(wrong)
+                let number = text.strip_suffix('%');
+                let is_number = number.is_some_and(|it| it.parse::<f64>().is_ok());
+                match number.and_then(percentage) {
+                    Some(percentage) => Ok(Self::Percentage(percentage)),
+                    None if is_number => Err(Misconfiguration::GroupPercentage(text.clone())),
+                    None => Err(Misconfiguration::GroupSize(text.clone())),
+                }
             }
         }
     }
@@ -136,8 +142,10 @@ impl Size {
         let length = match self {
             Self::All => selected,
             Self::Number(number) => number,
-            // The cast saturates on purpose: a percentage out of bounds means all.
-            Self::Percentage(percentage) => (percentage / 100.0 * selected as f64).ceil() as usize,
+            // In OCM's order of operations: 7 % of 100 are 8.
+            Self::Percentage(percentage) => {
+                (f64::from(percentage) / 100.0 * selected as f64).ceil() as usize
+            }
         };
         if length == 0 {
             selected
@@ -145,6 +153,13 @@ impl Size {
             length.min(selected)
         }
     }
+}
+
+/// Reads the number of a percentage: 1 to 100, in digits, without leading zeros.
+fn percentage(number: &str) -> Option<u8> {
+    let is_plain = number.bytes().all(|it| it.is_ascii_digit()) && !number.starts_with('0');
+    let percentage = number.parse().ok().filter(|_| is_plain)?;
+    (1..=100).contains(&percentage).then_some(percentage)
 }
 
 #[cfg(test)]
@@ -164,10 +179,10 @@ mod tests {
             (Some(text("25%")), 3, 1),
             (Some(text("34%")), 3, 2),
             (Some(text("100%")), 3, 3),
-            (Some(text("0%")), 3, 3),
-            (Some(text("NaN%")), 3, 3),
-            (Some(text("inf%")), 3, 3),
+            (Some(text("1%")), 3, 1),
+            (Some(text("9%")), 3, 1),
             (Some(text("7%")), 100, 8),
+            (Some(text("100%")), 0, 0),
         ] {
             let length = Size::new(size.as_ref()).expect("valid").of(selected);
             assert_eq!(length, expected, "{size:?} of {selected}");
@@ -176,11 +191,40 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_percentage_is_refused() {
-        for size in ["5", "", "%", "a%", "5 %"] {
+        for size in ["5", "", "%", "a%", "5 %", " 5%", "5%%", "--5%", "5,5%"] {
             let error = Size::new(Some(&IntOrString::String(size.to_owned()))).expect_err(size);
             assert_eq!(
                 error.to_string(),
                 format!("{size} invalid type: string is not a percentage")
+            );
+        }
+    }
+
+    #[test]
+    fn a_percentage_that_the_schema_refuses_is_refused() {
+        for size in [
+            "0%",
+            "00%",
+            "05%",
+            "101%",
+            "300%",
+            "25.5%",
+            "25.%",
+            "-3%",
+            "+5%",
+            "1e2%",
+            "NaN%",
+            "inf%",
+            "-inf%",
+            "infinity%",
+            "1e999%",
+        ] {
+            let error = Size::new(Some(&IntOrString::String(size.to_owned()))).expect_err(size);
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "clustersPerDecisionGroup is {size}, and must be a whole percentage from 1% to 100%"
+                )
             );
         }
     }

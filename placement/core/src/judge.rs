@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 
-use crate::facts::{Cluster, Scores};
+use crate::facts::Cluster;
 use crate::prioritizers::Prioritizer;
 use crate::ranking::Ranked;
 use crate::rules::{Rules, Spec};
@@ -70,8 +70,17 @@ impl Rules {
         })
     }
 
-    /// Returns whether the cluster passes the filters, and until when at least. `is_selected` is asked only if it has taints. CEL expressions are not evaluated: `None` if there are
-    /// some, or if the spec is invalid.
+    /// Returns whether a cluster matches the predicates, which read its labels and claims. CEL expressions are not evaluated: `None` if there
+    /// are some, or if the spec is invalid.
+    #[must_use]
+    pub fn matches(&self, cluster: &Cluster) -> Option<bool> {
+        let spec = self.spec.as_ref().ok()?;
+        let predicates = Some(&spec.predicates).filter(|it| !it.use_cel())?;
+        Some(predicates.matches_without_cel(cluster))
+    }
+
+    /// Returns whether the cluster passes the filters, and until when at least. `is_selected` is asked only if it has taints. CEL expressions
+    /// are not evaluated: `None` if there are some, or if the spec is invalid.
     #[must_use]
     pub fn passes(
         &self,
@@ -80,10 +89,7 @@ impl Rules {
         now: Timestamp,
     ) -> Option<Result<Option<Timestamp>, Rejected>> {
         let spec = self.spec.as_ref().ok()?;
-        if spec.predicates.use_cel() {
-            return None;
-        }
-        Some(if !spec.predicates.matches(cluster, &NoHub, &mut 0) {
+        Some(if !self.matches(cluster)? {
             Err(Rejected::Anyhow)
         } else if cluster.taints.is_empty() {
             Ok(None)
@@ -96,9 +102,6 @@ impl Rules {
         })
     }
 }
-
-/// Filters without CEL expressions read nothing of the hub.
-struct NoHub;
 
 /// The filters reject the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +125,7 @@ impl Judge<'_> {
     #[must_use]
     pub fn verdict(&self, cluster: &Cluster) -> Verdict {
         let Sources { hub, previous, now } = self.sources;
-        if !self.spec.predicates.matches(cluster, hub, &mut 0) {
+        if !self.spec.predicates.matches_without_cel(cluster) {
             return Verdict::Unmatched;
         }
         let is_selected = previous.contains(&cluster.name);
@@ -159,24 +162,4 @@ pub fn judged<'a>(
     selected: Vec<Ranked<'a>>,
 ) -> Schedule<'a> {
     Schedule::concluded(rules, scene, counts, selected)
-}
-
-// === impl NoHub ===
-
-impl Hub for NoHub {
-    fn cluster(&self, _: &str) -> Option<&Cluster> {
-        None
-    }
-
-    fn foreign(&self, _: &str) -> u64 {
-        0
-    }
-
-    fn most_foreign(&self) -> u64 {
-        0
-    }
-
-    fn scores(&self, _: &str, _: &str) -> Option<&Scores> {
-        None
-    }
 }

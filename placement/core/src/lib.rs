@@ -16,6 +16,7 @@
 //! - [`Schedule::next`] covers every change by time alone. OCM has no timer for scores, and none for clusters that were just selected.
 //! - CEL expressions differ as `berth_cel` says: their types are not checked in advance.
 //! - The CEL expressions of a placement have a budget over all clusters ([`Settings`]). A placement that exceeds it keeps its decisions.
+//! - An expression that exceeds its budget on one cluster does not reject the cluster: the placement keeps its decisions.
 //! - A `tolerationSeconds` of more than 292 years does not overflow.
 //! - [`Gates`] enable fields that OCM's API has, and that its controller ignores or leaves empty.
 //!
@@ -58,7 +59,7 @@ pub use inventory::{Inventory, ListedDecision, Source};
 pub use judge::{Judge, Rejected, Verdict, judged};
 pub use misconfigured::{Misconfiguration, mistakes};
 pub use outcome::{Cut, Outcome, Rejection, ScorePart, Standing, Tolerance};
-pub use predicates::{Mismatch, Part};
+pub use predicates::{Excess, Mismatch, Part};
 pub use prioritizers::{Prioritizer, Resource};
 pub use ranking::Ranked;
 pub use records::Record;

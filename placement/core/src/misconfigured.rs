@@ -6,7 +6,7 @@ use berth_api::placement::PlacementSpec;
 use berth_api::selector::{SelectorError, listed};
 use berth_api::text::cut;
 
-use crate::predicates::Part;
+use crate::predicates::{Part, expression_field};
 use crate::rules::{Gates, Spec};
 
 /// Upper bound on the characters of a value in a message.
@@ -75,6 +75,8 @@ pub enum Misconfiguration {
     NegativeNumber(i32),
     /// The number of clusters per group is a text that is not a percentage.
     GroupSize(String),
+    /// The number of clusters per group is a percentage that is not a whole number from 1 to 100.
+    GroupPercentage(String),
     /// The selector of a decision group is invalid.
     GroupSelector {
         /// The index of the group.
@@ -134,9 +136,7 @@ impl Misconfiguration {
                 predicate,
                 expression,
                 ..
-            } => format!(
-                "spec.predicates[{predicate}].requiredClusterSelector.celSelector.celExpressions[{expression}]"
-            ),
+            } => expression_field(*predicate, *expression),
             Self::TolerationWithoutKey { toleration } => {
                 format!("spec.tolerations[{toleration}].operator")
             }
@@ -154,7 +154,7 @@ impl Misconfiguration {
                 "spec.prioritizerPolicy.configurations[{configuration}].scoreCoordinate.addOn"
             ),
             Self::NegativeNumber(_) => "spec.numberOfClusters".to_owned(),
-            Self::GroupSize(_) => {
+            Self::GroupSize(_) | Self::GroupPercentage(_) => {
                 "spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup".to_owned()
             }
             Self::GroupSelector { group, part, .. } => {
@@ -191,6 +191,11 @@ impl fmt::Display for Misconfiguration {
             Self::NegativeNumber(number) => {
                 write!(f, "numberOfClusters is {number}, and must not be negative")
             }
+            Self::GroupPercentage(size) => write!(
+                f,
+                "clustersPerDecisionGroup is {}, and must be a whole percentage from 1% to 100%",
+                shown(size)
+            ),
             Self::GroupSize(size) => {
                 write!(
                     f,

@@ -1,13 +1,14 @@
 //! The predicates of a placement: a cluster must match one of them, and of that one every selector.
 //!
-//! CEL expressions are evaluated only if labels and claims match.
+//! CEL expressions are evaluated only if labels and claims match. One that exceeds its budget on a cluster neither matches nor fails to: unless
+//! another predicate matches, it is not known whether the cluster matches.
 
 use std::collections::BTreeMap;
 
 use berth_api::placement::{ClusterClaimSelector, ClusterPredicate};
 use berth_api::selector::{Selector, SelectorError};
 use berth_api::text::cut;
-use berth_cel::{Expression, Failure};
+use berth_cel::{BUDGET, Expression, Failure};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::cel::{self, CLUSTER_BUDGET, ENVIRONMENT};
@@ -36,7 +37,7 @@ pub(crate) struct Selectors {
     claims: Selector,
 }
 
-/// Why a cluster does not match a predicate.
+/// Why a cluster does not match a predicate, or why that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// The index of the predicate.
@@ -51,6 +52,29 @@ pub struct Mismatch {
     pub found: Option<String>,
     /// Why the expression has no value, if it has none.
     pub error: Option<String>,
+}
+
+/// A CEL expression that exceeds its budget on a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Excess {
+    /// The index of the predicate.
+    pub predicate: usize,
+    /// The index of the expression that was stopped.
+    pub expression: usize,
+    /// The budget, in steps.
+    pub budget: u64,
+    /// The budget is that of all expressions of the predicate, which have spent it together.
+    pub is_shared: bool,
+}
+
+/// What the expressions of a predicate make of a cluster.
+enum Evaluated<'a> {
+    /// All of them are true.
+    Selected,
+    /// The first one that is not true, with its error if it has one.
+    Unselected(&'a Expression, Option<String>),
+    /// One was stopped.
+    Stopped(Excess),
 }
 
 /// A requirement that a cluster does not meet.
@@ -85,9 +109,30 @@ impl Predicates {
         Self(predicates.collect())
     }
 
-    /// Returns true if the cluster matches, and adds the steps that CEL expressions took.
-    pub(crate) fn matches(&self, cluster: &Cluster, hub: &dyn Hub, steps: &mut u64) -> bool {
-        self.0.is_empty() || self.0.iter().any(|it| it.matches(cluster, hub, steps))
+    /// Returns whether the cluster matches, and adds the steps that CEL expressions took.
+    ///
+    /// # Errors
+    /// It is not known: an expression exceeds its budget, and no other predicate matches.
+    pub(crate) fn matches(
+        &self,
+        cluster: &Cluster,
+        hub: &dyn Hub,
+        steps: &mut u64,
+    ) -> Result<bool, Excess> {
+        let mut excess = None;
+        for (index, predicate) in self.0.iter().enumerate() {
+            match predicate.matches(index, cluster, hub, steps) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(it) => excess = excess.or(Some(it)),
+            }
+        }
+        excess.map_or(Ok(self.0.is_empty()), Err)
+    }
+
+    /// As [`Self::matches`], for predicates without CEL expressions.
+    pub(crate) fn matches_without_cel(&self, cluster: &Cluster) -> bool {
+        self.0.is_empty() || self.0.iter().any(|it| it.selectors.matches(cluster))
     }
 
     /// Returns for each predicate why the cluster does not match it; nothing if it matches one.
@@ -138,68 +183,117 @@ impl Predicate {
         })
     }
 
-    fn matches(&self, cluster: &Cluster, hub: &dyn Hub, steps: &mut u64) -> bool {
-        self.selectors.matches(cluster) && self.unselecting(cluster, hub, steps).is_none()
+    fn matches(
+        &self,
+        predicate: usize,
+        cluster: &Cluster,
+        hub: &dyn Hub,
+        steps: &mut u64,
+    ) -> Result<bool, Excess> {
+        if !self.selectors.matches(cluster) {
+            return Ok(false);
+        }
+        match self.evaluate(predicate, cluster, hub, steps) {
+            Evaluated::Selected => Ok(true),
+            Evaluated::Unselected(..) => Ok(false),
+            Evaluated::Stopped(excess) => Err(excess),
+        }
     }
 
     fn mismatch(&self, predicate: usize, cluster: &Cluster, hub: &dyn Hub) -> Option<Mismatch> {
-        let (part, requirement, error) = match self.selectors.unmet(cluster) {
-            Some(Unmet {
-                part,
-                requirement,
-                key,
-                found,
-            }) => {
-                return Some(Mismatch {
-                    predicate,
-                    part,
-                    requirement,
-                    key: Some(key),
-                    found,
-                    error: None,
-                });
-            }
-            None => {
-                let (expression, failure) = self.unselecting(cluster, hub, &mut 0)?;
-                let (shown, is_cut) = cut(expression.text(), SHOWN);
-                let rest = if is_cut { "..." } else { "" };
-                let error = failure.map(|failure| failure.to_string());
-                (Part::Cel, format!("{shown}{rest}"), error)
+        if let Some(unmet) = self.selectors.unmet(cluster) {
+            return Some(Mismatch {
+                predicate,
+                part: unmet.part,
+                requirement: unmet.requirement,
+                key: Some(unmet.key),
+                found: unmet.found,
+                error: None,
+            });
+        }
+        let (expression, error) = match self.evaluate(predicate, cluster, hub, &mut 0) {
+            Evaluated::Selected => return None,
+            Evaluated::Unselected(expression, error) => (expression, error),
+            Evaluated::Stopped(excess) => {
+                (&self.expressions[excess.expression], Some(excess.limit()))
             }
         };
+        let (shown, is_cut) = cut(expression.text(), SHOWN);
+        let rest = if is_cut { "..." } else { "" };
         Some(Mismatch {
             predicate,
-            part,
-            requirement,
+            part: Part::Cel,
+            requirement: format!("{shown}{rest}"),
             key: None,
             found: None,
             error,
         })
     }
 
-    /// Returns the first expression that does not select the cluster, with its error if it has one.
-    fn unselecting(
+    /// Evaluates the expressions until one of them does not select the cluster, and adds the steps that they took.
+    fn evaluate(
         &self,
+        predicate: usize,
         cluster: &Cluster,
         hub: &dyn Hub,
         steps: &mut u64,
-    ) -> Option<(&Expression, Option<Failure>)> {
+    ) -> Evaluated<'_> {
         let mut budget = CLUSTER_BUDGET;
         let scores = |cluster: &str, name: &str| hub.scores(cluster, name);
-        let found = self.expressions.iter().find_map(|expression| {
+        let mut evaluated = Evaluated::Selected;
+        for (index, expression) in self.expressions.iter().enumerate() {
             let Some(object) = &cluster.object else {
                 let message = "the cluster's object is not known".to_owned();
-                return Some((expression, Some(Failure::Error(message))));
+                evaluated = Evaluated::Unselected(expression, Some(message));
+                break;
             };
-            match cel::selects(expression, object, &scores, &mut budget) {
-                Ok(true) => None,
-                Ok(false) => Some((expression, None)),
-                Err(failure) => Some((expression, Some(failure))),
-            }
-        });
+            let is_shared = budget < BUDGET;
+            evaluated = match cel::selects(expression, object, &scores, &mut budget) {
+                Ok(true) => continue,
+                Ok(false) => Evaluated::Unselected(expression, None),
+                Err(Failure::Error(message)) => Evaluated::Unselected(expression, Some(message)),
+                Err(Failure::TooCostly) => Evaluated::Stopped(Excess {
+                    predicate,
+                    expression: index,
+                    budget: if is_shared { CLUSTER_BUDGET } else { BUDGET },
+                    is_shared,
+                }),
+            };
+            break;
+        }
         *steps = steps.saturating_add(CLUSTER_BUDGET - budget);
-        found
+        evaluated
     }
+}
+
+// === impl Excess ===
+
+impl Excess {
+    /// The path of the field of the expression.
+    #[must_use]
+    pub fn field(self) -> String {
+        expression_field(self.predicate, self.expression)
+    }
+
+    /// The budget that is exceeded.
+    pub(crate) fn limit(self) -> String {
+        let of = if self.is_shared {
+            "all expressions of a predicate"
+        } else {
+            "an expression"
+        };
+        format!(
+            "it exceeds the limit of {} steps for {of} on a cluster",
+            self.budget
+        )
+    }
+}
+
+/// The path of the field of a CEL expression.
+pub(crate) fn expression_field(predicate: usize, expression: usize) -> String {
+    format!(
+        "spec.predicates[{predicate}].requiredClusterSelector.celSelector.celExpressions[{expression}]"
+    )
 }
 
 // === impl Part ===

@@ -38,7 +38,7 @@ pub(crate) struct Spec {
 pub struct Settings {
     /// Which fields count that OCM ignores.
     pub gates: Gates,
-    /// What becomes of the decisions of a placement that cannot be evaluated.
+    /// What becomes of the decisions of a placement with a mistake.
     pub on_fault: OnFault,
     /// The budget of all CEL expressions of a placement on all clusters, in steps. OCM has none.
     pub cel_budget: u64,
@@ -68,7 +68,7 @@ pub struct Gates {
     pub scores: bool,
 }
 
-/// What becomes of the decisions of a placement that cannot be evaluated.
+/// What becomes of the decisions of a placement that cannot be evaluated because of a mistake in its spec or in a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFault {
     /// They stay, except those for clusters that the placement may not select any more: deleted, or in no set that is bound.

@@ -9,6 +9,7 @@ use crate::eligible::Eligible;
 use crate::facts::{Cluster, Scores};
 use crate::groups::Group;
 use crate::misconfigured::Misconfiguration;
+use crate::predicates::Excess;
 use crate::ranking::{Ranked, best};
 use crate::rules::{OnFault, Rules, Spec};
 use crate::scoring::{Scoring, Sources, expiry};
@@ -90,11 +91,28 @@ pub enum Fault<'a> {
         /// The mistakes in its selector.
         mistakes: &'a str,
     },
-    /// Its CEL expressions exceed the budget.
-    TooCostly,
+    /// Its CEL expressions exceed their budget on all clusters. Its decisions are kept, whatever [`OnFault`] says.
+    TooCostly {
+        /// The budget, in steps.
+        budget: u64,
+    },
+    /// A CEL expression exceeds its budget on a cluster, so it is not known whether the cluster matches. The placement's decisions are kept,
+    /// whatever [`OnFault`] says.
+    TooCostlyOn {
+        /// The name of the cluster, the first one by name.
+        cluster: &'a str,
+        /// The expression and its budget.
+        excess: Excess,
+    },
     /// It has CEL expressions, and the whole object of a cluster is not known ([`Cluster::object`]). Its decisions are kept, whatever
     /// [`OnFault`] says.
     NotRead,
+    /// It has CEL expressions, and whole objects of clusters take too much memory, so that one that it may select was left out
+    /// ([`CelObject::left_out`](crate::CelObject::left_out)). Its decisions are kept, whatever [`OnFault`] says.
+    TooLarge {
+        /// The limit on the memory of all objects, in bytes.
+        limit: usize,
+    },
 }
 
 /// A problem that does not prevent the evaluation.
@@ -132,19 +150,26 @@ pub fn schedule<'a>(rules: &'a Rules, scene: Scene<'a>) -> Schedule<'a> {
         (_, Some((name, mistakes))) => {
             Schedule::faulty(rules, scene, Fault::Set { name, mistakes })
         }
-        _ if rules.uses_cel() && scene.has_unread_clusters() => {
-            Schedule::faulty(rules, scene, Fault::NotRead)
-        }
-        (Ok(spec), None) => Schedule::evaluated(rules, spec, scene),
+        (Ok(spec), None) => match rules.uses_cel().then(|| scene.unread()).flatten() {
+            Some(fault) => Schedule::faulty(rules, scene, fault),
+            None => Schedule::evaluated(rules, spec, scene),
+        },
     }
 }
 
 // === impl Scene ===
 
 impl<'a> Scene<'a> {
-    fn has_unread_clusters(&self) -> bool {
-        let mut candidates = self.eligible.candidates.iter();
-        candidates.any(|cluster| cluster.object.is_none())
+    /// Why the whole objects of some candidates cannot be read, if that is so.
+    fn unread(&self) -> Option<Fault<'a>> {
+        let mut limit = None;
+        for cluster in &self.eligible.candidates {
+            match &cluster.object {
+                None => return Some(Fault::NotRead),
+                Some(object) => limit = limit.or(object.limit()),
+            }
+        }
+        limit.map(|limit| Fault::TooLarge { limit })
     }
 
     pub(crate) fn sources(&self) -> Sources<'a> {
@@ -185,7 +210,7 @@ impl<'a> Scene<'a> {
 impl<'a> Schedule<'a> {
     fn faulty(rules: &'a Rules, scene: Scene<'a>, fault: Fault<'a>) -> Self {
         let decisions = match rules.settings.on_fault {
-            OnFault::Remove if fault != Fault::NotRead => Decisions::Groups(vec![Group::default()]),
+            OnFault::Remove if fault.is_mistake() => Decisions::Groups(vec![Group::default()]),
             OnFault::Keep | OnFault::Remove => Decisions::Kept(scene.kept()),
         };
         let counts = Counts {
@@ -213,15 +238,28 @@ impl<'a> Schedule<'a> {
         let mut next = None;
         let mut ranked = Vec::new();
         let mut steps = 0;
+        let mut excess: Option<(&str, Excess)> = None;
         for cluster in scene.eligible.candidates.iter().copied() {
             counts.candidates += 1;
-            let is_match = spec.predicates.matches(cluster, scene.hub, &mut steps);
-            if steps > rules.settings.cel_budget {
-                return Self::faulty(rules, scene, Fault::TooCostly);
+            let matched = spec.predicates.matches(cluster, scene.hub, &mut steps);
+            let budget = rules.settings.cel_budget;
+            if steps > budget {
+                return Self::faulty(rules, scene, Fault::TooCostly { budget });
             }
-            if !is_match {
-                counts.unmatched += 1;
-                continue;
+            match matched {
+                Ok(true) => {}
+                Ok(false) => {
+                    counts.unmatched += 1;
+                    continue;
+                }
+                // The others are evaluated, too: the fault does not depend on the order of the clusters.
+                Err(it) => {
+                    let name = cluster.name.as_str();
+                    if excess.is_none_or(|(first, _)| name < first) {
+                        excess = Some((name, it));
+                    }
+                    continue;
+                }
             }
             let is_selected = scene.is_selected(cluster);
             let Ok(until) = spec.tolerations.judge(cluster, is_selected, scene.now) else {
@@ -241,6 +279,9 @@ impl<'a> Schedule<'a> {
                 score: 0,
                 is_avoided,
             });
+        }
+        if let Some((cluster, excess)) = excess {
+            return Self::faulty(rules, scene, Fault::TooCostlyOn { cluster, excess });
         }
         counts.feasible = ranked.len();
 
@@ -392,6 +433,31 @@ impl<'a> Decisions<'a> {
 
 // === impl Fault ===
 
+impl Fault<'_> {
+    /// Returns whether an object on the hub has a mistake. Otherwise, a limit of this program is exceeded, or something is not known yet.
+    fn is_mistake(&self) -> bool {
+        match self {
+            Self::Misconfigured(_) | Self::Set { .. } => true,
+            Self::TooCostly { .. }
+            | Self::TooCostlyOn { .. }
+            | Self::NotRead
+            | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// The path of the field of the placement that causes the fault, if it is one field.
+    #[must_use]
+    pub fn field(&self) -> Option<String> {
+        match self {
+            Self::Misconfigured(mistake) => Some(mistake.field()),
+            Self::TooCostlyOn { excess, .. } => Some(excess.field()),
+            Self::Set { .. } | Self::TooCostly { .. } | Self::NotRead | Self::TooLarge { .. } => {
+                None
+            }
+        }
+    }
+}
+
 impl fmt::Display for Fault<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -405,8 +471,20 @@ impl fmt::Display for Fault<'_> {
             Self::NotRead => f.write_str(
                 "the CEL expressions read whole ManagedClusters, which are not known yet; the decisions are kept as they were",
             ),
-            Self::TooCostly => f.write_str(
-                "the CEL expressions cost too much on the clusters of the placement; make them simpler, or put label selectors before them",
+            Self::TooLarge { limit } => write!(
+                f,
+                "the CEL expressions read whole ManagedClusters, which take more memory than the limit of {} MiB; the decisions are kept as they were; select with labels and claims instead, or make the ManagedClusters smaller",
+                limit >> 20
+            ),
+            Self::TooCostly { budget } => write!(
+                f,
+                "the CEL expressions cost too much on the clusters of the placement: they exceed the limit of {budget} steps; make them simpler, or put label selectors before them"
+            ),
+            Self::TooCostlyOn { cluster, excess } => write!(
+                f,
+                "the CEL expression {} costs too much on the cluster {cluster}: {}; make it simpler, or put label selectors before it",
+                excess.field(),
+                excess.limit()
             ),
         }
     }

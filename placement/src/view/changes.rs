@@ -184,6 +184,7 @@ impl View {
         if !self.needs_objects() {
             cluster.object = None;
         }
+        self.clusters.bound(&mut cluster);
         match self.clusters.difference(&mut cluster) {
             Difference::Nothing => return,
             Difference::Object => return self.object_changed(cluster, is_listing),

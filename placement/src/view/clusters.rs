@@ -1,15 +1,36 @@
 //! The ManagedClusters, each with a slot: a small number that sets of clusters are made of.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use berth_placement_core::Cluster;
 
+/// Upper bound on the bytes of all whole objects, as they are estimated. Those beyond it are left out.
+const LARGEST: usize = 256 << 20;
+
 /// The ManagedClusters.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Clusters {
     slots: Vec<Option<Cluster>>,
     by_name: HashMap<String, usize>,
     free: Vec<usize>,
+    /// The whole objects that are kept, and those that are left out, in bytes.
+    kept: usize,
+    left_out: usize,
+    pub(super) limit: usize,
+}
+
+impl Default for Clusters {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            by_name: HashMap::new(),
+            free: Vec::new(),
+            kept: 0,
+            left_out: 0,
+            limit: LARGEST,
+        }
+    }
 }
 
 /// How an object differs from the stored cluster of its name.
@@ -35,6 +56,22 @@ impl Clusters {
 
     pub(crate) fn get(&self, name: &str) -> Option<&Cluster> {
         self.at(self.find(name)?)
+    }
+
+    /// Leaves the whole object of a cluster out if all of them would exceed the limit with it.
+    pub(crate) fn bound(&self, cluster: &mut Cluster) {
+        let Some(object) = &cluster.object else {
+            return;
+        };
+        let (old, _) = self.get(&cluster.name).map_or((0, 0), bytes);
+        if self.kept - old + object.bytes() > self.limit {
+            cluster.object = Some(Arc::new(object.left_out(self.limit)));
+        }
+    }
+
+    /// Returns whether whole objects are left out that fit by now.
+    pub(crate) fn has_room(&self) -> bool {
+        self.left_out > 0 && self.kept + self.left_out <= self.limit
     }
 
     /// How this object differs from the stored one.
@@ -73,7 +110,19 @@ impl Clusters {
                 slot
             }
         };
-        (slot, self.slots[slot].replace(cluster))
+        let (kept, left_out) = bytes(&cluster);
+        let old = self.slots[slot].replace(cluster);
+        self.forget(old.as_ref());
+        self.kept += kept;
+        self.left_out += left_out;
+        (slot, old)
+    }
+
+    /// Takes the whole object of a former cluster off the counts.
+    fn forget(&mut self, old: Option<&Cluster>) {
+        let (kept, left_out) = old.map_or((0, 0), bytes);
+        self.kept -= kept;
+        self.left_out -= left_out;
     }
 
     /// Drops the whole objects of all clusters.
@@ -81,12 +130,24 @@ impl Clusters {
         for cluster in self.slots.iter_mut().flatten() {
             cluster.object = None;
         }
+        (self.kept, self.left_out) = (0, 0);
     }
 
     /// Removes a cluster. The caller has removed its slot from all sets.
     pub(crate) fn remove(&mut self, name: &str) -> Option<Cluster> {
         let slot = self.by_name.remove(name)?;
         self.free.push(slot);
-        self.slots[slot].take()
+        let old = self.slots[slot].take();
+        self.forget(old.as_ref());
+        old
+    }
+}
+
+/// The bytes of the whole object of a cluster: if it is kept, and if it is left out.
+fn bytes(cluster: &Cluster) -> (usize, usize) {
+    match &cluster.object {
+        None => (0, 0),
+        Some(object) if object.limit().is_some() => (0, object.bytes()),
+        Some(object) => (object.bytes(), 0),
     }
 }

@@ -9,6 +9,15 @@ use jiff::Timestamp;
 use super::{Key, View};
 use crate::facts::{PlacementFacts, Reads};
 
+/// Two states of a cluster that a placement may select.
+struct Change<'a> {
+    old: &'a Cluster,
+    new: &'a Cluster,
+    /// Every predicate without CEL expressions matches both of them, or neither.
+    are_predicates_alike: bool,
+    now: Timestamp,
+}
+
 impl View {
     /// Wakes the placements that may select from a set.
     pub(super) fn wake_users(&mut self, set: &str) {
@@ -43,6 +52,7 @@ impl View {
             namespaces.extend(self.bound.get(set).into_iter().flatten().cloned());
         }
         let stays = was_in == is_in;
+        let change = old.zip(new).map(|(old, new)| Change::new(old, new, now));
         for namespace in &namespaces {
             let bound = |sets: &BTreeSet<String>| match self.bindings.get(namespace) {
                 Some(bindings) => sets.intersection(bindings).cloned().collect(),
@@ -53,9 +63,11 @@ impl View {
                 let is_of = |sets: &[String]| sets.iter().any(|set| placement.wants(set));
                 let was_member = is_of(&was_in);
                 let is_member = if stays { was_member } else { is_of(&is_in) };
-                match (old, new, was_member, is_member) {
-                    (_, _, false, false) => false,
-                    (Some(old), Some(new), true, true) => concerns(view, placement, old, new, now),
+                match (was_member, is_member) {
+                    (false, false) => false,
+                    (true, true) => change
+                        .as_ref()
+                        .is_none_or(|change| change.concerns(view, placement)),
                     _ => true,
                 }
             });
@@ -76,11 +88,11 @@ impl View {
             return;
         }
         self.journal.note(slot);
+        let change = Change::new(old, new, now);
         let is_concerned = |key: &Key| {
             let placement = self.placement(key).filter(|it| !it.is_left_alone());
             placement.is_some_and(|it| {
-                self.sets_of(it).any(|set| set.members.has(slot))
-                    && concerns(self, it, old, new, now)
+                self.sets_of(it).any(|set| set.members.has(slot)) && change.concerns(self, it)
             })
         };
         let keys: Vec<_> = readers.into_iter().filter(is_concerned).collect();
@@ -141,26 +153,38 @@ impl View {
     }
 }
 
-/// Returns whether the result of a placement depends on the difference between two states of a cluster that it may select.
-fn concerns(
-    view: &View,
-    placement: &PlacementFacts,
-    old: &Cluster,
-    new: &Cluster,
-    now: Timestamp,
-) -> bool {
-    let reads = &placement.reads;
-    if reads.everything {
-        return true;
+// === impl Change ===
+
+impl<'a> Change<'a> {
+    fn new(old: &'a Cluster, new: &'a Cluster, now: Timestamp) -> Self {
+        let are_predicates_alike = old.labels == new.labels && old.claims == new.claims;
+        Self {
+            old,
+            new,
+            are_predicates_alike,
+            now,
+        }
     }
-    let rules = &placement.rules;
-    let is_selected = || {
-        let listed = view.listed_for(rules.namespace(), rules.name());
-        listed.contains(&new.name)
-    };
-    let passes = |cluster| rules.passes(cluster, &is_selected, now);
-    let after = passes(new);
-    passes(old) != after || (matches!(after, Some(Ok(_))) && reads_difference(reads, old, new))
+
+    /// Returns whether the result of a placement depends on the difference. It may select the cluster.
+    fn concerns(&self, view: &View, placement: &PlacementFacts) -> bool {
+        let Self { old, new, now, .. } = *self;
+        let (reads, rules) = (&placement.reads, &placement.rules);
+        if reads.everything {
+            return true;
+        }
+        // Most placements of a large hub end here.
+        if self.are_predicates_alike && rules.matches(new) == Some(false) {
+            return false;
+        }
+        let is_selected = || {
+            let listed = view.listed_for(rules.namespace(), rules.name());
+            listed.contains(&new.name)
+        };
+        let passes = |cluster| rules.passes(cluster, &is_selected, now);
+        let after = passes(new);
+        passes(old) != after || (matches!(after, Some(Ok(_))) && reads_difference(reads, old, new))
+    }
 }
 
 fn reads_difference(reads: &Reads, old: &Cluster, new: &Cluster) -> bool {

@@ -83,7 +83,11 @@ impl View {
             return None;
         }
         let rules = &placement.rules;
-        let seen = SeenBy::new(self, key, rules);
+        let mut seen = SeenBy::new(self, key, rules);
+        let most_foreign = old.as_ref().and_then(|it| it.most_foreign(&self.balance));
+        if let Some(most_foreign) = most_foreign {
+            seen.most_foreign = most_foreign.into();
+        }
         let previous = self.listed_for(&key.namespace, &key.name);
         let eligible = self.chosen_sets(rules);
         let judge = rules.judge(&seen, previous, now);
@@ -100,6 +104,7 @@ impl View {
             sets: &sets,
             hub: &seen,
             bindings: eligible.bindings,
+            shows_counts: placement.rules.records_scores(),
             now,
         };
         let followed = old.and_then(|old| old.follow(&bench));

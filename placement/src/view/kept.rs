@@ -13,6 +13,7 @@ use std::sync::Arc;
 use berth_placement_core::{Counts, Hub, Judge, Ranked, Verdict};
 use jiff::Timestamp;
 
+use super::balance::Balance;
 use super::members::Members;
 use super::{Key, Set, View};
 use crate::wanted::Wanted;
@@ -54,7 +55,8 @@ pub(crate) struct Evaluation {
     most_foreign: u64,
     /// The number of bindings of sets.
     bindings: usize,
-    /// The result, until a cluster that matters for it changes.
+    /// The result, until a cluster changes that is selected before or after, or there are no candidates any more. Other changes change its
+    /// counts only.
     pub(crate) result: Option<Arc<Wanted>>,
     pub(crate) counts: Counts,
     unmatched: Members,
@@ -72,6 +74,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) hub: &'a dyn Hub,
     /// The number of bindings of sets.
     pub(crate) bindings: usize,
+    /// The result states how many clusters each step left.
+    pub(crate) shows_counts: bool,
     pub(crate) now: Timestamp,
 }
 
@@ -110,6 +114,11 @@ impl Kept {
 // === impl Evaluation ===
 
 impl Evaluation {
+    /// The most decisions of other placements that a cluster has, if no count has changed since then.
+    pub(crate) fn most_foreign(&self, balance: &Balance) -> Option<u64> {
+        (self.balance == balance.version()).then_some(self.most_foreign)
+    }
+
     /// Judges all clusters. `None` if the verdict on one can change by time alone.
     pub(crate) fn new(bench: &Bench<'_>) -> Option<Self> {
         let mut it = Self {
@@ -148,21 +157,34 @@ impl Evaluation {
         {
             return None;
         }
-        let changed = bench.view.journal.since(self.position)?;
+        let mut changed = bench.view.journal.since(self.position)?;
         if changed.len() > LEAST_MANY.max(self.counts.candidates / 4) {
             return None;
         }
+        changed.sort_unstable();
+        let number = bench.judge.number();
+        let before = self.counts;
+        let mut matters = self.selects_one_of(&changed, number);
         // First all of them are forgotten: the others are known to be in their order.
         for slot in &changed {
             self.forget(*slot);
         }
-        if !changed.is_empty() {
+        for slot in &changed {
+            self.add(*slot, bench)?;
+        }
+        matters |= self.selects_one_of(&changed, number);
+        matters |= (before.candidates > 0) != (self.counts.candidates > 0);
+        matters |= bench.shows_counts && before != self.counts;
+        if matters {
             self.result = None;
+        } else if let Some(result) = &mut self.result {
+            let selected = result.counts.selected;
+            Arc::make_mut(result).counts = Counts {
+                selected,
+                ..self.counts
+            };
         }
-        for slot in changed {
-            self.add(slot, bench)?;
-        }
-        let is_short = self.best.len() < bench.judge.number().min(self.counts.feasible);
+        let is_short = self.best.len() < number.min(self.counts.feasible);
         let balance = bench.view.balance.version();
         let is_rescored = balance != self.balance && {
             let most = bench.hub.most_foreign();
@@ -198,6 +220,12 @@ impl Evaluation {
             .take(number)
             .map(|(score, _)| *score)
             .collect()
+    }
+
+    /// Returns whether one of these slots, which are sorted, is among the selected clusters.
+    fn selects_one_of(&self, slots: &[usize], number: usize) -> bool {
+        let mut selected = self.best.iter().take(number);
+        selected.any(|(_, slot)| slots.binary_search(&(*slot as usize)).is_ok())
     }
 
     fn forget(&mut self, slot: usize) {

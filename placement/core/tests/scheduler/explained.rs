@@ -219,6 +219,41 @@ fn a_misconfigured_placement_names_the_field_and_what_it_keeps() {
 }
 
 #[test]
+fn an_expression_that_costs_too_much_is_named_with_the_cluster_and_the_limit() {
+    let doubled = ".optMap(x, x + x)".repeat(12);
+    let expression =
+        format!(r#"optional.of("aaaaaaaaaaaaaaaa"){doubled}.optMap(x, x.matches(x)).value()"#);
+    let spec = json!({"predicates": [{"requiredClusterSelector": {"celSelector": {"celExpressions": [expression]}}}]});
+    let mut inventory = Inventory {
+        keeps_whole_clusters: true,
+        ..Inventory::default()
+    };
+    for object in [
+        placement(&spec),
+        cluster("a", "eu", json!([])),
+        cluster("b", "eu", json!([])),
+        decision(&["a"]),
+    ] {
+        inventory.add(Source::of(&object).unwrap(), &object);
+    }
+    inventory.merge(hub([]));
+    let explained = explain(&inventory);
+    assert_eq!(
+        explained.field.as_deref(),
+        Some("spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]")
+    );
+    let fault = explained.fault.as_deref().unwrap_or_default();
+    assert!(
+        fault.contains(
+            "celExpressions[0] costs too much on the cluster a: it exceeds the limit of 1000000 steps for an expression on a cluster"
+        ),
+        "{fault}"
+    );
+    assert_eq!(explained.clusters[0].result, ClusterResult::Kept);
+    assert_eq!(explained.clusters[1].result, ClusterResult::Undecided);
+}
+
+#[test]
 fn an_object_that_cannot_be_read_is_named_and_hides_no_other() {
     let inventory = hub([
         placement(&json!({})),

@@ -1,7 +1,9 @@
 //! Placements that cannot be evaluated: nothing is evicted by mistake.
 
+use std::sync::Arc;
+
 use berth_placement_core::{OnFault, Settings};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::bench::{Bench, NAMESPACE, membership};
 
@@ -131,6 +133,9 @@ fn expressions_that_cost_too_much_keep_decisions_too() {
     .own(&["c1"]);
     assert_eq!(bench.run().decided(), ["c1", "c2", "c3"]);
     bench.settings.cel_budget = 100;
+    bench.settings.on_fault = OnFault::Remove;
+    assert_eq!(bench.run().decided(), ["c1"], "it is no mistake");
+    bench.settings.on_fault = OnFault::Keep;
     let seen = bench.run();
     assert_eq!(seen.decided(), ["c1"]);
     let satisfied = seen.conditions.satisfied;
@@ -141,11 +146,122 @@ fn expressions_that_cost_too_much_keep_decisions_too() {
     assert!(
         satisfied
             .message
-            .starts_with("the CEL expressions cost too much "),
+            .starts_with("the CEL expressions cost too much on the clusters of the placement: they exceed the limit of 100 steps; "),
         "{}",
         satisfied.message
     );
     assert_eq!(seen.conditions.misconfigured.status, "False");
+}
+
+/// An expression that is true, and takes about 16,000 steps for each of these copies of a text of 64 KiB.
+fn costly(copies: usize) -> String {
+    let doubled = ".optMap(x, x + x)".repeat(12);
+    let copies: Vec<_> = (0..copies).collect();
+    format!(
+        r#"optional.of("aaaaaaaaaaaaaaaa"){doubled}.optMap(x, {copies:?}.all(y, (x + x).size() > y)).value()"#
+    )
+}
+
+fn predicate(expressions: &[&str]) -> Value {
+    json!({"requiredClusterSelector": {"celSelector": {"celExpressions": expressions}}})
+}
+
+#[test]
+fn an_expression_that_costs_too_much_on_a_cluster_keeps_decisions_if_it_decides() {
+    let on_c2 = &*format!(
+        r#"managedCluster.metadata.name == "c2" ? {} : true"#,
+        costly(80)
+    );
+    let on_all = &*costly(80);
+    let within = &*costly(48);
+    let mut labelled = predicate(&[on_all]);
+    labelled["requiredClusterSelector"]["labelSelector"] = json!({"matchLabels": {"a": "b"}});
+    let on = |cluster: &str, (predicate, expression), limit: &str| {
+        Some(format!(
+            "the CEL expression spec.predicates[{predicate}].requiredClusterSelector.celSelector.celExpressions[{expression}] \
+             costs too much on the cluster {cluster}: it exceeds the limit of {limit} on a cluster; \
+             make it simpler, or put label selectors before it"
+        ))
+    };
+    let alone = "1000000 steps for an expression";
+    let shared = "10000000 steps for all expressions of a predicate";
+    for (sentence, predicates, expected, fault) in [
+        (
+            "on one cluster",
+            json!([predicate(&[on_c2])]),
+            &["c2", "c3"][..],
+            on("c2", (0, 0), alone),
+        ),
+        (
+            "on all, of which the first one by name is told",
+            json!([predicate(&["true", on_all])]),
+            &["c2", "c3"],
+            on("c1", (0, 1), alone),
+        ),
+        (
+            "beside a predicate that does not match",
+            json!([predicate(&["false"]), predicate(&[on_c2])]),
+            &["c2", "c3"],
+            on("c2", (1, 0), alone),
+        ),
+        (
+            "beside a predicate that matches",
+            json!([predicate(&[on_all]), predicate(&["true"])]),
+            &["c1", "c2", "c3"],
+            None,
+        ),
+        (
+            "after an expression that is false",
+            json!([predicate(&["managedCluster.metadata.name == 'c1'", on_c2])]),
+            &["c1"],
+            None,
+        ),
+        (
+            "after an expression that fails, as it does in OCM",
+            json!([predicate(&["managedCluster.spec.nothing == 1", on_all])]),
+            &[],
+            None,
+        ),
+        (
+            "on clusters whose labels do not match",
+            json!([labelled]),
+            &[],
+            None,
+        ),
+        (
+            "within the budget of an expression",
+            json!([predicate(&[within; 12])]),
+            &["c1", "c2", "c3"],
+            None,
+        ),
+        (
+            "within it, but not within that of all expressions",
+            json!([predicate(&[within; 13])]),
+            &["c2", "c3"],
+            on("c1", (0, 12), shared),
+        ),
+    ] {
+        for on_fault in [OnFault::Keep, OnFault::Remove] {
+            let mut bench = Bench::new(json!({"predicates": predicates}))
+                .clusters(&["c1", "c2", "c3"])
+                .own(&["c2", "c3"]);
+            bench.settings.on_fault = on_fault;
+            let seen = bench.run();
+            assert_eq!(seen.fault, fault, "{sentence}");
+            assert_eq!(seen.decided(), expected, "{sentence}, {on_fault:?}");
+            let satisfied = seen.conditions.satisfied;
+            if let Some(fault) = &fault {
+                assert_eq!(
+                    (satisfied.status, satisfied.reason, &satisfied.message),
+                    ("False", "NotAllDecisionsScheduled", fault),
+                    "{sentence}"
+                );
+                let kept = "the placement cannot be evaluated; the previous decision is kept";
+                assert_eq!(seen.outcomes["c2"], kept, "{sentence}");
+            }
+            assert_eq!(seen.conditions.misconfigured.status, "False", "{sentence}");
+        }
+    }
 }
 
 #[test]
@@ -174,6 +290,45 @@ fn expressions_on_clusters_that_were_not_read_keep_decisions_always() {
             "{}",
             satisfied.message
         );
+    }
+}
+
+#[test]
+fn expressions_on_clusters_that_were_left_out_keep_decisions_always() {
+    let expression = predicate(&["true"]);
+    let labels = json!({"requiredClusterSelector": {"labelSelector": {"matchLabels": {"a": "b"}}}});
+    for (predicates, left_out, decided, is_faulty) in [
+        (json!([expression]), &["c2"][..], &["c1"][..], true),
+        (json!([expression]), &["c1", "c2"], &["c1"], true),
+        (json!([expression]), &[], &["c1", "c2"], false),
+        (json!([labels]), &["c1", "c2"], &[], false),
+    ] {
+        let mut bench = Bench::new(json!({"predicates": predicates}))
+            .clusters(&["c1", "c2"])
+            .own(&["c1"]);
+        for name in left_out {
+            let cluster = bench.snapshot.clusters.get_mut(*name).unwrap();
+            let object = cluster.object.take().unwrap();
+            assert!(
+                (200..20_000).contains(&object.bytes()),
+                "{}",
+                object.bytes()
+            );
+            cluster.object = Some(Arc::new(object.left_out(3 << 20)));
+        }
+        for on_fault in [OnFault::Keep, OnFault::Remove] {
+            bench.settings.on_fault = on_fault;
+            let seen = bench.run();
+            assert_eq!(seen.decided(), decided, "{predicates}, {left_out:?}");
+            let satisfied = seen.conditions.satisfied;
+            assert_eq!(satisfied.status == "False", decided != ["c1", "c2"]);
+            if is_faulty {
+                assert_eq!(satisfied.reason, "NotAllDecisionsScheduled");
+                let limit = "which take more memory than the limit of 3 MiB; ";
+                assert!(satisfied.message.contains(limit), "{}", satisfied.message);
+            }
+            assert_eq!(seen.fault.is_some(), is_faulty);
+        }
     }
 }
 

@@ -213,6 +213,28 @@ proptest! {
         prop_assert_eq!(with_candidates_reversed(&bench), bench.run().groups);
     }
 
+    /// An expression that is stopped on a cluster, on which no other predicate decides, changes no decision.
+    #[test]
+    fn an_expression_that_costs_too_much_evicts_nothing(mut bench in any_bench(), stopped in prop::sample::subsequence(NAMES.to_vec(), 1..4)) {
+        let doubled = ".optMap(x, x + x)".repeat(12);
+        let text = format!(
+            r#"managedCluster.metadata.name in {} ? optional.of("aaaaaaaaaaaaaaaa"){doubled}.optMap(x, x.matches(x)).value() : true"#,
+            json!(stopped)
+        );
+        let predicate = json!({"requiredClusterSelector": {"celSelector": {"celExpressions": [text]}}});
+        bench.spec["predicates"] = json!([predicate]);
+        let seen = bench.run();
+        let first = bench.snapshot.clusters.values().find(|it| !it.is_deleting && stopped.contains(&it.name.as_str()));
+        if let (Some(first), None) = (first, bench.rules().misconfiguration()) {
+            let previous = bench.snapshot.previous(NAMESPACE, NAME);
+            let stays = |name: &&str| previous.contains(*name) && !bench.snapshot.clusters[*name].is_deleting;
+            prop_assert_eq!(seen.decided(), NAMES.into_iter().filter(stays).collect::<Vec<_>>());
+            let on = format!("costs too much on the cluster {}: ", first.name);
+            prop_assert!(seen.fault.as_ref().is_some_and(|it| it.contains(&on)), "{:?}", seen.fault);
+        }
+        prop_assert_eq!(with_candidates_reversed(&bench), seen.groups);
+    }
+
     #[test]
     fn the_order_of_decisions_does_not_matter(bench in any_bench()) {
         let mut other = bench.clone();

@@ -60,12 +60,21 @@ fn any_selector() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// Costs too much on clusters with the label `b`: it matches a text of 64 KiB with a regular expression as long.
+const COSTLY: &str = concat!(
+    r#"!has(managedCluster.metadata.labels.b) || optional.of("aaaaaaaaaaaaaaaa")"#,
+    ".optMap(x, x + x + x + x + x + x + x + x).optMap(x, x + x + x + x + x + x + x + x)",
+    ".optMap(x, x + x + x + x + x + x + x + x).optMap(x, x + x + x + x + x + x + x + x)",
+    ".optMap(x, x.matches(x)).value()",
+);
+
 fn any_expression() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         r#"managedCluster.metadata.labels["a"] == "x""#,
         r#"managedCluster.status.clusterClaims.exists(it, it.name == "a" && it.value == "y")"#,
         r#"managedCluster.scores("r").all(it, it.value > 0)"#,
         r#"has(managedCluster.status.allocatable.cpu)"#,
+        COSTLY,
         "nothing",
     ])
 }

@@ -113,6 +113,62 @@ fn objects_are_kept_while_a_placement_that_is_worked_on_reads_them() {
 }
 
 #[test]
+fn objects_beyond_the_limit_are_left_out_until_they_fit() {
+    let (mut hub, key) = hub();
+    let size = cluster("a", "v1.31.0", true)
+        .object
+        .map_or(0, |it| it.bytes());
+    // There is room for two of them.
+    hub.view.clusters.limit = 2 * size + size / 2;
+    for name in ["a", "b"] {
+        see(&mut hub, cluster(name, "v1.31.0", true), true);
+    }
+    let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        hub.evaluate(&key).map(|it| it.names()),
+        Some(names(&["a", "b"]))
+    );
+
+    see(&mut hub, cluster("c", "v1.31.0", true), false);
+    let wanted = hub.view.evaluate(&key, hub.now).expect("a placement");
+    assert_eq!(wanted.clusters, WantedClusters::Kept(names(&["a", "b"])));
+    assert!(!wanted.is_unread, "the condition is written");
+    let condition = wanted.conditions.satisfied;
+    assert_eq!(condition.reason, "NotAllDecisionsScheduled");
+    assert!(
+        condition.message.contains("the limit of 0 MiB"),
+        "{condition:?}"
+    );
+    assert!(
+        !see(&mut hub, cluster("c", "v1.31.0", true), false),
+        "it is the same"
+    );
+    assert!(!hub.view.takes_in());
+
+    hub.view.remove(Kind::Cluster, "", "a", hub.now);
+    assert!(hub.view.takes_in());
+    assert!(!hub.view.takes_in(), "the list is on its way");
+    see(&mut hub, cluster("b", "v1.31.0", true), true);
+    assert!(see(&mut hub, cluster("c", "v1.31.0", true), true));
+    assert!(!hub.view.takes_in());
+    assert_eq!(selected(&hub, &key), Some(names(&["b", "c"])));
+
+    // One that grows is left out, and an end of its growth takes it in.
+    let long = "v".repeat(size);
+    see(&mut hub, cluster("b", &long, true), false);
+    assert!(matches!(
+        hub.view.evaluate(&key, hub.now).map(|it| it.clusters),
+        Some(WantedClusters::Kept(_))
+    ));
+    see(&mut hub, cluster("b", "v1.31.0", true), false);
+    assert_eq!(selected(&hub, &key), Some(names(&["b", "c"])));
+
+    hub.view.drop_objects();
+    see(&mut hub, cluster("b", &long, true), false);
+    assert_eq!(selected(&hub, &key), None, "c is not read");
+}
+
+#[test]
 fn expressions_that_cost_too_much_keep_the_decisions_of_their_placement() {
     let (mut hub, key) = hub();
     for name in ["a", "b"] {
