@@ -154,6 +154,7 @@ impl Due<'_> {
                 writes.push(Write {
                     action: Action::Delete {
                         uid: stored.uid.clone(),
+                        resource_version: Some(stored.resource_version.clone()),
                         why: "its clusters are not selected any more, or are listed in another PlacementDecision",
                     },
                     ..self.write(&stored.name, Value::Null, None)

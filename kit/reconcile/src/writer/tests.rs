@@ -145,6 +145,7 @@ async fn an_object_is_gone_only_on_the_api_servers_own_word() {
         }));
         let delete = Action::Delete {
             uid: "u".to_owned(),
+            resource_version: None,
             why: "tests",
         };
         let write = Write {
