@@ -85,11 +85,7 @@ impl Due<'_> {
     }
 
     fn owner(&self) -> Owner<'_> {
-        Owner {
-            namespace: self.placement.rules.namespace(),
-            name: self.placement.rules.name(),
-            uid: &self.placement.uid,
-        }
+        self.placement.owner()
     }
 
     /// Labels of other groups.
@@ -233,15 +229,7 @@ impl Due<'_> {
     }
 
     fn reference(&self) -> OwnerReference {
-        let owner = self.owner();
-        OwnerReference {
-            api_version: "cluster.open-cluster-management.io/v1beta1".to_owned(),
-            kind: "Placement".to_owned(),
-            name: owner.name.to_owned(),
-            uid: owner.uid.to_owned(),
-            controller: Some(true),
-            block_owner_deletion: Some(true),
-        }
+        self.owner().reference()
     }
 
     /// A patch of a PlacementDecision.
@@ -385,7 +373,7 @@ fn condition(wanted: &ConditionValue, now: Timestamp) -> Condition {
 }
 
 /// The metadata with which a patch fails if the object is another one, or has changed.
-fn precondition(uid: &str, resource_version: &str) -> Map<String, Value> {
+pub(crate) fn precondition(uid: &str, resource_version: &str) -> Map<String, Value> {
     let fields = [("uid", uid), ("resourceVersion", resource_version)];
     let fields = fields.map(|(name, value)| (name.to_owned(), json!(value)));
     fields.into_iter().collect()
