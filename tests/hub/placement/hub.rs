@@ -286,6 +286,15 @@ impl Hub {
 impl Placing {
     /// Starts a controller with the account of the manifests.
     pub async fn start(hub: &Hub) -> Self {
+        Self::start_as(hub, false).await
+    }
+
+    /// As [`Self::start`], with the gate `SIGPlacementDecision`.
+    pub async fn with_sig_decisions(hub: &Hub) -> Self {
+        Self::start_as(hub, true).await
+    }
+
+    async fn start_as(hub: &Hub, has_sig_decisions: bool) -> Self {
         static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
         let account = hub.account().await;
         let registry = Registry::new();
@@ -299,7 +308,10 @@ impl Placing {
             let mut config = config.await.unwrap();
             config.default_retry = false;
             let api = berth_hub::HubApi::of(config).await.unwrap();
-            let engine = Engine::new(api, Settings::default(), None, None, "tests", metrics);
+            let mut engine = Engine::new(api, Settings::default(), None, None, "tests", metrics);
+            if has_sig_decisions {
+                engine = engine.with_sig_decisions();
+            }
             engine.run(stopped).await
         });
         Self {

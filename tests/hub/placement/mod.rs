@@ -10,3 +10,4 @@ mod gaps;
 mod hub;
 mod process;
 mod rest;
+mod sig;
