@@ -168,6 +168,34 @@ async fn an_object_is_gone_only_on_the_api_servers_own_word() {
     }
 }
 
+#[tokio::test]
+async fn a_deletion_names_the_object_that_was_seen() {
+    for (version, preconditions) in [
+        (None, json!({"uid": "u"})),
+        (Some("7"), json!({"uid": "u", "resourceVersion": "7"})),
+    ] {
+        let sent = Arc::new(Mutex::new(Value::Null));
+        let seen = Arc::clone(&sent);
+        let writer = writer(server(move |_, body: Bytes| {
+            *seen.lock().unwrap() = serde_json::from_slice(&body).unwrap();
+            async { (409, status(409, "Conflict", "a")) }
+        }));
+        let delete = Action::Delete {
+            uid: "u".to_owned(),
+            resource_version: version.map(str::to_owned),
+            why: "tests",
+        };
+        let write = Write {
+            action: delete,
+            ..patch("a", Value::Null)
+        };
+        let (failure, _) = writer.write(&write).await.unwrap_err();
+        assert_eq!(failure.code, 409);
+        assert!(failure.is_transient());
+        assert_eq!(sent.lock().unwrap()["preconditions"], preconditions);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_never_answers_is_given_up_and_others_get_their_turn() {
     let writer = writer(server(async |_, body: Bytes| {
