@@ -18,7 +18,7 @@ const INDEX: &str = "multicluster.x-k8s.io/decision-index";
 
 impl Hub {
     /// A hub with the role of the gate, and with the CRD.
-    async fn with_slices() -> Self {
+    pub async fn with_slices() -> Self {
         let hub = Self::new().await;
         hub.apply(&[files::SIG_PLACEMENT_DECISIONS_ROLE.path]).await;
         hub.serve_slices().await;
@@ -58,7 +58,7 @@ impl Hub {
     }
 
     /// Waits until the slices list these clusters, each once, and are numbered from 0. Returns them.
-    async fn publishes(&self, clusters: &[&String]) -> BTreeMap<String, Value> {
+    pub async fn publishes(&self, clusters: &[&String]) -> BTreeMap<String, Value> {
         let mut expected: Vec<_> = clusters.iter().map(|it| (*it).clone()).collect();
         expected.sort_unstable();
         eventually(&format!("slices for {expected:?}"), async || {
