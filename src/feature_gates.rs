@@ -5,11 +5,10 @@ use berth_placement::Gates as PlacementGates;
 use berth_rules::FeatureGates;
 
 /// Gates of OCM's hub registration and placement that Berth does not implement.
-const NOT_SUPPORTED: [&str; 5] = [
+const NOT_SUPPORTED: [&str; 4] = [
     "AllAlpha",
     "AllBeta",
     "ClusterImporter",
-    "SIGPlacementDecision",
     "V1beta1CSRAPICompatibility",
 ];
 
@@ -26,11 +25,13 @@ pub(crate) enum Of {
 }
 
 /// The parsed value of the flag.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parsed {
     pub(crate) webhooks: FeatureGates,
     pub(crate) lifecycle: Gates,
     pub(crate) placement: PlacementGates,
+    /// The placement controller keeps PlacementDecisions of SIG-Multicluster.
+    pub(crate) sig_decisions: bool,
     /// Warnings for the log.
     pub(crate) warnings: Vec<String>,
 }
@@ -64,6 +65,7 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
         webhooks: FeatureGates::default(),
         lifecycle: Gates::default(),
         placement: PlacementGates::default(),
+        sig_decisions: false,
         warnings: Vec::new(),
     };
     for pair in pairs(values) {
@@ -114,6 +116,10 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
                 parsed.placement.spread = on;
                 Of::Placement
             }
+            "SIGPlacementDecision" => {
+                parsed.sig_decisions = on;
+                Of::Placement
+            }
             gate if NOT_SUPPORTED.contains(&gate) => {
                 if on && of != Of::Webhooks {
                     parsed.warnings.push(format!(
@@ -157,16 +163,17 @@ impl Of {
         match self {
             Self::Webhooks => "DefaultClusterSet, GuardedSelectors and UnguardedDenial",
             Self::Placement => {
-                "PlacementPreferNoSelect, PlacementScores, PlacementSortBy and PlacementSpreadPolicy"
+                "PlacementPreferNoSelect, PlacementScores, PlacementSortBy, PlacementSpreadPolicy and SIGPlacementDecision"
             }
             Self::Controller => {
                 "ClusterProfile, DefaultClusterSet, ManagedClusterAutoApproval, ManagedClusterAutoRebootstrap, \
-                 PlacementPreferNoSelect, PlacementScores, PlacementSortBy, PlacementSpreadPolicy and ResourceCleanup"
+                 PlacementPreferNoSelect, PlacementScores, PlacementSortBy, PlacementSpreadPolicy, \
+                 ResourceCleanup and SIGPlacementDecision"
             }
             Self::Hub => {
                 "ClusterProfile, DefaultClusterSet, GuardedSelectors, ManagedClusterAutoApproval, \
                  ManagedClusterAutoRebootstrap, PlacementPreferNoSelect, PlacementScores, PlacementSortBy, \
-                 PlacementSpreadPolicy, ResourceCleanup and UnguardedDenial"
+                 PlacementSpreadPolicy, ResourceCleanup, SIGPlacementDecision and UnguardedDenial"
             }
         }
     }
@@ -299,15 +306,33 @@ mod tests {
             elsewhere.warnings,
             ["feature gate PlacementSortBy has no effect on the webhooks"]
         );
-        let others = ["ResourceCleanup=true", "SIGPlacementDecision=true"];
+        let others = ["ResourceCleanup=true", "ClusterImporter=true"];
         let others = parsed(&others, Of::Placement).unwrap();
         assert_eq!(
             others.warnings,
             [
                 "feature gate ResourceCleanup has no effect on the placement controller",
-                "feature gate SIGPlacementDecision is not supported and stays off",
-                "feature gate SIGPlacementDecision has no effect on the placement controller",
+                "feature gate ClusterImporter is not supported and stays off",
+                "feature gate ClusterImporter has no effect on the placement controller",
             ]
+        );
+    }
+
+    #[test]
+    fn decisions_of_the_sig_are_off_unless_an_admin_turns_them_on() {
+        let on = ["SIGPlacementDecision=true"];
+        for of in [Of::Placement, Of::Controller, Of::Hub] {
+            assert!(!parsed(&[], of).unwrap().sig_decisions, "{of:?}");
+            let parsed = parsed(&on, of).unwrap();
+            assert_eq!(
+                (parsed.sig_decisions, parsed.warnings),
+                (true, vec![]),
+                "{of:?}"
+            );
+        }
+        assert_eq!(
+            parsed(&on, Of::Webhooks).unwrap().warnings,
+            ["feature gate SIGPlacementDecision has no effect on the webhooks"]
         );
     }
 

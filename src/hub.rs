@@ -45,7 +45,7 @@ pub(crate) struct Args {
     keeper: KeeperArgs,
     /// Feature gates, as Gate=true,Gate=false: ClusterProfile (off), DefaultClusterSet (on), GuardedSelectors (on),
     /// ManagedClusterAutoApproval (off), ManagedClusterAutoRebootstrap (off), PlacementPreferNoSelect (off), PlacementScores (off),
-    /// PlacementSortBy (off), PlacementSpreadPolicy (off), ResourceCleanup (on), UnguardedDenial (off)
+    /// PlacementSortBy (off), PlacementSpreadPolicy (off), ResourceCleanup (on), SIGPlacementDecision (off), UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]
@@ -75,7 +75,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     )?;
     let selection = args.selection.select(Selection {
         registration: Some(lifecycle.config),
-        placement: Some(args.placement.settings(gates.placement)),
+        placement: Some(args.placement.settings(&gates)),
     })?;
     let warnings = [gates.warnings, lifecycle.warnings];
     for warning in warnings.iter().flatten().chain(&component.warnings) {

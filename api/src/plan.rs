@@ -96,6 +96,8 @@ pub enum Action {
     Delete {
         /// Only the object with this uid is deleted.
         uid: String,
+        /// If given, only the object in this version is deleted.
+        resource_version: Option<String>,
         /// The reason, for the log.
         why: &'static str,
     },

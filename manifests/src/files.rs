@@ -84,6 +84,7 @@ manifests! {
 
     AUTO_APPROVAL_ROLE = "overlays/auto-approval/role.yaml";
     CLUSTER_PROFILES_ROLE = "overlays/cluster-profiles/role.yaml";
+    SIG_PLACEMENT_DECISIONS_ROLE = "overlays/sig-placement-decisions/role.yaml";
     REPLACE_OCM_ROLE = "overlays/replace-ocm/cluster-role.yaml";
     CERT_MANAGER_CERTIFICATE = "overlays/cert-manager/server/certificate.yaml";
     CERT_MANAGER_DEPLOYMENT = "overlays/cert-manager/server/deployment.yaml";

@@ -122,11 +122,7 @@ impl Due<'_> {
     }
 
     fn owner(&self) -> Owner<'_> {
-        Owner {
-            namespace: self.placement.rules.namespace(),
-            name: self.placement.rules.name(),
-            uid: &self.placement.uid,
-        }
+        self.placement.owner()
     }
 
     /// Labels of other groups.
@@ -205,6 +201,7 @@ impl Due<'_> {
                 writes.push(Write {
                     action: Action::Delete {
                         uid: stored.uid.clone(),
+                        resource_version: Some(stored.resource_version.clone()),
                         why: "its clusters are not selected any more, or are listed in another PlacementDecision",
                     },
                     ..self.write(&stored.name, Value::Null, None)
@@ -317,15 +314,7 @@ impl Due<'_> {
     }
 
     fn reference(&self) -> OwnerReference {
-        let owner = self.owner();
-        OwnerReference {
-            api_version: "cluster.open-cluster-management.io/v1beta1".to_owned(),
-            kind: "Placement".to_owned(),
-            name: owner.name.to_owned(),
-            uid: owner.uid.to_owned(),
-            controller: Some(true),
-            block_owner_deletion: Some(true),
-        }
+        self.owner().reference()
     }
 
     /// A patch of a PlacementDecision.
@@ -385,7 +374,7 @@ fn are_same(one: &[String], other: &[String]) -> bool {
 }
 
 /// The metadata with which a patch fails if the object is another one, or has changed.
-fn precondition(uid: &str, resource_version: &str) -> Map<String, Value> {
+pub(crate) fn precondition(uid: &str, resource_version: &str) -> Map<String, Value> {
     let fields = [("uid", uid), ("resourceVersion", resource_version)];
     let fields = fields.map(|(name, value)| (name.to_owned(), json!(value)));
     fields.into_iter().collect()

@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::kinds::Kind;
+use crate::sig;
 
 /// The longest time that an API server works on a write: its `--request-timeout`, 60 s by default, and some more.
 const LONGEST: SignedDuration = SignedDuration::from_secs(75);
@@ -26,6 +27,8 @@ pub(crate) struct Doubt {
 /// A write that may remove clusters from a PlacementDecision.
 #[derive(Clone, Debug)]
 pub(crate) struct Removal {
+    /// The kind: OCM's PlacementDecision, or that of SIG-Multicluster.
+    pub(crate) kind: Kind,
     /// The name of the PlacementDecision.
     pub(crate) decision: String,
     /// The clusters that it leaves there.
@@ -37,11 +40,12 @@ pub(crate) struct Removal {
 impl Removal {
     /// The removal by a write, if it writes the clusters of a PlacementDecision.
     pub(crate) fn of(write: &Write) -> Option<Self> {
-        if write.target.resource != Kind::Decision.resource() {
-            return None;
-        }
+        let kinds = [Kind::Decision, Kind::Slice];
+        let mut kinds = kinds.into_iter();
+        let kind = kinds.find(|it| write.target.resource == it.resource())?;
         let left = match &write.action {
             Action::Delete { .. } => HashSet::new(),
+            Action::Patch { body, .. } if kind == Kind::Slice => sig::clusters_in(body)?,
             Action::Patch { body, .. } => {
                 body["status"]["decisions"].as_array()?;
                 listed(body).map(str::to_owned).collect()
@@ -49,6 +53,7 @@ impl Removal {
             _ => return None,
         };
         Some(Self {
+            kind,
             decision: write.target.name.clone(),
             left,
         })
@@ -60,7 +65,7 @@ impl Removal {
         mut failures: impl Iterator<Item = &'a WriteFailure>,
     ) -> bool {
         failures.any(|it| {
-            it.target.resource == Kind::Decision.resource()
+            it.target.resource == self.kind.resource()
                 && it.target.name == self.decision
                 && matches!(it.code, 0 | 500..)
         })

@@ -23,6 +23,8 @@ const MANAGER: &str = "berth-placement";
 pub struct Engine {
     engine: berth_reconcile::Engine<Placements>,
     metrics: Metrics,
+    settings: Settings,
+    whole: WholeClusters,
 }
 
 /// The progress of the first lists.
@@ -54,10 +56,23 @@ impl Engine {
         };
         let common = metrics.common();
         let engine = berth_reconcile::Engine::new(world, vec![(api, limit)], names, common);
-        for kind in Kind::ALL {
+        for kind in Kind::NEEDED {
             engine.work().watch(kind, kind.watched(settings, &whole));
         }
-        Self { engine, metrics }
+        Self {
+            engine,
+            metrics,
+            settings,
+            whole,
+        }
+    }
+
+    /// Keeps PlacementDecisions of SIG-Multicluster, too. The hub need not serve the kind yet.
+    #[must_use]
+    pub fn with_sig_decisions(self) -> Self {
+        let watched = Kind::Slice.watched(self.settings, &self.whole);
+        self.engine.work().watch(Kind::Slice, watched);
+        self
     }
 
     /// The progress, also while it runs.

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
 
 use crate::doubt::Doubt;
+use crate::layout::Owner;
 use crate::recorded::{Recorded, ScoreLimit};
 
 /// A Placement.
@@ -95,6 +96,15 @@ impl PlacementFacts {
         self.uid == earlier.uid
             && self.generation.is_some()
             && self.generation == earlier.generation
+    }
+
+    /// What PlacementDecisions of the placement belong to.
+    pub(crate) fn owner(&self) -> Owner<'_> {
+        Owner {
+            namespace: self.rules.namespace(),
+            name: self.rules.name(),
+            uid: &self.uid,
+        }
     }
 
     /// Returns whether the controller leaves the placement and its decisions alone.

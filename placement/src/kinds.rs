@@ -3,14 +3,18 @@
 use berth_api::cluster_set::Membership;
 use berth_api::{
     AddOnPlacementScore, GroupVersionResource, ManagedClusterSet, Placement, PlacementDecision,
-    groups, labels, lenient,
+    groups, inventory, labels, lenient,
 };
 use berth_placement_core::{Cluster, Scores, Settings};
 use berth_reconcile::{Item, Keep, Watched};
 use serde::Deserialize;
 
 use crate::facts::{DecisionFacts, PlacementFacts};
+use crate::sig::SliceFacts;
 use crate::whole::WholeClusters;
+
+/// The name of SIG-Multicluster's PlacementDecisions in metrics and logs.
+const SLICES: &str = "placementdecisions.multicluster.x-k8s.io";
 
 /// A kind that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +25,8 @@ pub(crate) enum Kind {
     Set,
     Binding,
     Scores,
+    /// The PlacementDecision of SIG-Multicluster.
+    Slice,
 }
 
 /// The kept part of an object.
@@ -33,12 +39,14 @@ pub(crate) enum Fact {
     Set(Result<Membership, String>),
     Binding,
     Scores(Scores),
+    Slice(SliceFacts),
 }
 
 // === impl Kind ===
 
 impl Kind {
-    pub(crate) const ALL: [Self; 6] = [
+    /// The kinds that the controller cannot do without.
+    pub(crate) const NEEDED: [Self; 6] = [
         Self::Placement,
         Self::Decision,
         Self::Cluster,
@@ -56,6 +64,10 @@ impl Kind {
             Self::Set => ("v1beta2", groups::MANAGED_CLUSTER_SETS),
             Self::Binding => ("v1beta2", groups::MANAGED_CLUSTER_SET_BINDINGS),
             Self::Scores => ("v1alpha1", groups::ADDON_PLACEMENT_SCORES),
+            Self::Slice => {
+                let resource = inventory::PLACEMENT_DECISIONS;
+                return GroupVersionResource::new(inventory::GROUP, inventory::VERSION, resource);
+            }
         };
         GroupVersionResource::new(groups::CLUSTER, version, resource)
     }
@@ -70,9 +82,15 @@ impl Kind {
             Self::Set => groups::MANAGED_CLUSTER_SETS,
             Self::Binding => groups::MANAGED_CLUSTER_SET_BINDINGS,
             Self::Scores => groups::ADDON_PLACEMENT_SCORES,
+            Self::Slice => SLICES,
         };
         let whole = whole.clone();
-        Watched::new(name, kind, move |item| read(self, item, settings, &whole))
+        let watched = Watched::new(name, kind, move |item| read(self, item, settings, &whole));
+        match self {
+            // The hub may get the CRD later.
+            Self::Slice => watched.optional(),
+            _ => watched,
+        }
     }
 }
 
@@ -90,6 +108,7 @@ fn read(
         Kind::Cluster => CLUSTER,
         Kind::Set => SET,
         Kind::Scores => SCORES,
+        Kind::Slice => SLICE,
     };
     let value = item.trimmed(&keep)?;
     Ok(match kind {
@@ -113,6 +132,7 @@ fn read(
             )
         }
         Kind::Scores => Fact::Scores(Scores::from(&AddOnPlacementScore::deserialize(&value)?)),
+        Kind::Slice => Fact::Slice(inventory::PlacementDecision::deserialize(&value)?.into()),
         Kind::Binding => Fact::Binding,
     })
 }
@@ -148,6 +168,27 @@ const DECISION: Keep<'_> = Keep::But(&[(
                 (labels::PLACEMENT, Keep::Whole),
                 (labels::DECISION_GROUP_INDEX, Keep::Whole),
                 (labels::DECISION_GROUP_NAME, Keep::Whole),
+            ]),
+        ),
+    ]),
+)]);
+
+const SLICE: Keep<'_> = Keep::But(&[(
+    "metadata",
+    Keep::Fields(&[
+        ("name", Keep::Whole),
+        ("namespace", Keep::Whole),
+        ("uid", Keep::Whole),
+        ("resourceVersion", Keep::Whole),
+        ("deletionTimestamp", Keep::Whole),
+        ("ownerReferences", Keep::Whole),
+        (
+            "labels",
+            Keep::Fields(&[
+                (inventory::MANAGER, Keep::Whole),
+                (inventory::PLACEMENT_KEY, Keep::Whole),
+                (inventory::DECISION_KEY, Keep::Whole),
+                (inventory::DECISION_INDEX, Keep::Whole),
             ]),
         ),
     ]),

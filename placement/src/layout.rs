@@ -14,6 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use berth_api::placement_decision::LIMIT;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::facts::DecisionFacts;
 use crate::relabel::Label;
@@ -57,6 +58,18 @@ type Wanted<'a> = HashMap<&'a str, (usize, usize)>;
 // === impl Owner ===
 
 impl Owner<'_> {
+    /// The reference with which an object belongs to the placement, and is deleted with it.
+    pub(crate) fn reference(&self) -> OwnerReference {
+        OwnerReference {
+            api_version: "cluster.open-cluster-management.io/v1beta1".to_owned(),
+            kind: "Placement".to_owned(),
+            name: self.name.to_owned(),
+            uid: self.uid.to_owned(),
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        }
+    }
+
     /// The name of the PlacementDecision with this number.
     pub(crate) fn decision(&self, number: u64) -> String {
         format!("{}-decision-{number}", self.name)

@@ -3,10 +3,11 @@
 //! # Shape
 //! Which clusters a placement selects is decided in `berth-placement-core`, a plain function. `view` keeps what it reads of the hub, and
 //! knows which placements a change concerns. `layout` says which PlacementDecision lists which clusters, and `decide` which writes
-//! lead there; both are plain functions, too. `world` connects them to the kit of all controllers ([`berth_reconcile`]).
+//! lead there; both are plain functions, too. `sig` does the same for SIG-Multicluster's PlacementDecisions. `world` connects them to the kit of all controllers ([`berth_reconcile`]).
 //!
 //! # Guarantees
-//! - A cluster that stays selected is listed by a PlacementDecision at any time.
+//! - A cluster that stays selected is listed by a PlacementDecision at any time. The same holds for the PlacementDecisions of
+//!   SIG-Multicluster ([`Engine::with_sig_decisions`]).
 //! - A placement that cannot be evaluated keeps its decisions (or loses them, as with OCM: [`OnFault`]).
 //! - PlacementDecisions and status that OCM's controller wrote are adopted without a write, if they are what is wanted.
 //! - A settled hub gets no write.
@@ -20,6 +21,7 @@ mod layout;
 mod metrics;
 mod recorded;
 mod relabel;
+mod sig;
 mod told;
 mod view;
 mod wanted;

@@ -8,7 +8,8 @@ use berth_api::Now;
 use berth_api::plan::{Plan, Target};
 use berth_reconcile::queue::Done;
 use berth_reconcile::{
-    Lane, Meta, ROUNDS, Sight, Source, Wakes, Work, World, WriteOutcome, failed, never_settled, now,
+    Lane, Meta, ROUNDS, Sight, Source, Wakes, WatchError, Work, World, WriteOutcome, failed,
+    never_settled, now,
 };
 use jiff::Timestamp;
 
@@ -16,6 +17,7 @@ use crate::decide::{Due, NAME, Step};
 use crate::doubt::Removal;
 use crate::kinds::{Fact, Kind};
 use crate::metrics::Metrics;
+use crate::sig::{DueSlices, Slices};
 use crate::told::{Pending, Written, regarding};
 use crate::view::{Circumstances, Key, View};
 use crate::wanted::Wanted;
@@ -40,9 +42,13 @@ const RESTLESS: Duration = Duration::from_secs(10);
 /// The view of the hub, with settings and metrics.
 pub(crate) struct Placements {
     view: View,
+    slices: Slices,
     whole: WholeClusters,
     metrics: Metrics,
 }
+
+/// Plans a part of what is due for a placement.
+type Part = fn(&Placements, &Key, &Wanted, Step<'_>, Now) -> Plan;
 
 // === impl Placements ===
 
@@ -51,6 +57,7 @@ impl Placements {
     pub(crate) fn new(metrics: Metrics, whole: WholeClusters) -> Self {
         Self {
             view: View::default(),
+            slices: Slices::default(),
             whole,
             metrics,
         }
@@ -86,7 +93,7 @@ impl Placements {
         wanted
     }
 
-    /// The writes that are due for a placement.
+    /// The writes of OCM's PlacementDecisions and of the status that are due for a placement.
     fn plan(&self, key: &Key, wanted: &Wanted, step: Step<'_>, now: Now) -> Plan {
         let placement = self.view.placement(key).filter(|it| !it.is_left_alone());
         let Some(placement) = placement else {
@@ -100,6 +107,38 @@ impl Placements {
             decisions: decisions.unwrap_or(&none),
         };
         due.plan(step, now)
+    }
+
+    /// The writes of SIG-Multicluster's PlacementDecisions that are due for a placement.
+    fn plan_slices(&self, key: &Key, wanted: &Wanted, step: Step<'_>, now: Now) -> Plan {
+        let placement = self.view.placement(key).filter(|it| !it.is_left_alone());
+        let (Some(placement), Some(stored)) = (placement, self.slices.of(&key.namespace)) else {
+            return Plan::default();
+        };
+        let names: Vec<_> = wanted.clusters.names().map(String::as_str).collect();
+        let due = DueSlices {
+            owner: placement.owner(),
+            wanted: &names,
+            stored,
+        };
+        due.plan(step, now.wall)
+    }
+
+    /// The PlacementDecisions of a placement that a write with an unknown outcome may still change.
+    fn doubtful(&self, key: &Key, now: Timestamp) -> Vec<(Kind, String, Timestamp)> {
+        let placement = self.view.placement(key);
+        let slices = placement.map(|it| self.slices.doubtful(it.owner(), now));
+        let slices = slices.into_iter().flatten();
+        let decisions = self.view.doubtful(key, now).into_iter();
+        let decisions = decisions.map(|(name, until)| (Kind::Decision, name, until));
+        let slices = slices.map(|(name, until)| (Kind::Slice, name, until));
+        decisions.chain(slices).collect()
+    }
+
+    /// Wakes those of these placements that exist.
+    fn wake(&self, keys: Vec<Key>, wakes: &mut Wakes<Self>) {
+        let exists = |key: &Key| self.view.placement(key).is_some();
+        wakes.extend(keys.into_iter().filter(exists));
     }
 }
 
@@ -122,11 +161,22 @@ impl World for Placements {
             now: sight.now.wall,
         };
         let place = (&*it.namespace, &*it.name);
+        if let Fact::Slice(slice) = fact {
+            let concerned = self.slices.apply(place.0, place.1, slice);
+            if !circumstances.is_own {
+                self.wake(concerned, wakes);
+            }
+            return;
+        }
         self.view.apply(place, fact, circumstances);
         self.changed(wakes);
     }
 
     fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wakes<Self>) {
+        if kind == Kind::Slice {
+            let concerned = self.slices.remove(namespace, name);
+            return self.wake(concerned, wakes);
+        }
         self.view.remove(kind, namespace, name, now().wall);
         if kind == Kind::Placement {
             self.metrics.gone(&Key::new(namespace, name));
@@ -138,6 +188,19 @@ impl World for Placements {
         if kind == Kind::Cluster {
             self.view.wake_readers_of_objects();
             self.changed(wakes);
+        }
+        if kind == Kind::Slice && self.slices.listed() {
+            wakes.extend(self.view.all());
+        }
+    }
+
+    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, _: &mut Wakes<Self>) {
+        let is_missing = kind == Kind::Slice && error.code == 404;
+        if is_missing && self.slices.missing() {
+            tracing::warn!(
+                "feature gate SIGPlacementDecision is on, but the hub does not serve PlacementDecisions of multicluster.x-k8s.io; \
+                 to serve them: kubectl apply -k manifests/crds/inventory"
+            );
         }
     }
 
@@ -200,35 +263,55 @@ async fn carry_out(
     written: &mut Written,
 ) -> Done {
     read_again(on, key).await;
+    // The slices follow: OCM's PlacementDecisions and the status do not wait for them.
+    let parts: [Part; 2] = [Placements::plan, Placements::plan_slices];
+    let mut later = Vec::new();
+    for part in parts {
+        match carry_out_part(on, key, wanted, part, written).await {
+            Ok(again) => later.extend(again),
+            Err(done) => return done,
+        }
+    }
+    let longest = begun.instant + LONGEST_TIMER;
+    let doubts = on.world().doubtful(key, now().wall);
+    let next = doubts.into_iter().map(|(_, _, until)| until);
+    let next = next.chain(wanted.next).min().map(|next| {
+        let wait = next.duration_since(begun.wall);
+        let wait = Duration::try_from(wait).unwrap_or_default();
+        begun.instant + wait.min(LONGEST_TIMER)
+    });
+    let later = later.into_iter().map(|it| it.min(longest));
+    let again = next.into_iter().chain(later).min();
+    Done::Settled { again, pause: None }
+}
+
+/// Writes until nothing of this part is due, and returns when to look again.
+///
+/// # Errors
+/// The result of the work, if something is still due.
+async fn carry_out_part(
+    on: &Work<Placements>,
+    key: &Key,
+    wanted: &Wanted,
+    part: Part,
+    written: &mut Written,
+) -> Result<Option<Instant>, Done> {
     for _ in 0..ROUNDS {
-        let plan = on.world().plan(key, wanted, Step::Next, now());
+        let plan = part(&on.world(), key, wanted, Step::Next, now());
         let later = plan.again;
         match write(on, key, plan, written).await {
-            WriteOutcome::Nothing => {
-                let doubts = on.world().view.doubtful(key, now().wall);
-                let next = doubts.into_iter().map(|(_, until)| until);
-                let next = next.chain(wanted.next).min().map(|next| {
-                    let wait = next.duration_since(begun.wall);
-                    begun.instant
-                        + Duration::try_from(wait)
-                            .unwrap_or_default()
-                            .min(LONGEST_TIMER)
-                });
-                let later = later.map(|it| it.min(begun.instant + LONGEST_TIMER));
-                let again = next.into_iter().chain(later).min();
-                return Done::Settled { again, pause: None };
-            }
+            WriteOutcome::Nothing => return Ok(later),
             WriteOutcome::Written => {}
             WriteOutcome::Failed(failures) => {
                 let lasting = failures.iter().find(|(failure, _)| !failure.is_transient());
                 let why = lasting.map(|(failure, _)| &*failure.message);
-                let plan = on.world().plan(key, wanted, Step::Failed(why), now());
+                let plan = part(&on.world(), key, wanted, Step::Failed(why), now());
                 write(on, key, plan, written).await;
-                return failed(&failures);
+                return Err(failed(&failures));
             }
         }
     }
-    never_settled(key)
+    Err(never_settled(key))
 }
 
 /// Carries out writes, and notes those that succeeded, and which of those that remove clusters may still be carried out after they failed.
@@ -256,7 +339,10 @@ async fn write(
         let uncertain = removals.iter().filter(|it| it.is_uncertain(failures()));
         on.change(|world, _| {
             for it in uncertain {
-                world.view.doubt(&key.namespace, it, now().wall);
+                match it.kind {
+                    Kind::Slice => world.slices.doubt(&key.namespace, it, now().wall),
+                    _ => world.view.doubt(&key.namespace, it, now().wall),
+                }
             }
         });
     }
@@ -279,17 +365,17 @@ fn tell(on: &Work<Placements>, key: &Key, written: &Written) {
 
 /// Reads the PlacementDecisions again that a write with an unknown outcome may have changed. The watch may be as late as the write.
 async fn read_again(on: &Work<Placements>, key: &Key) {
-    let doubtful = on.world().view.doubtful(key, now().wall);
-    for (name, _) in doubtful {
+    let doubtful = on.world().doubtful(key, now().wall);
+    for (kind, name, _) in doubtful {
         let target = Target {
-            resource: Kind::Decision.resource(),
+            resource: kind.resource(),
             namespace: Some(key.namespace.to_string()),
             name,
         };
         match on.writer(0).read(&target).await {
-            Ok((object, _)) => on.observed(Kind::Decision, &object),
+            Ok((object, _)) => on.observed(kind, &object),
             Err(refusal) if refusal.is_absent => {
-                on.gone(Kind::Decision, &key.namespace, &target.name);
+                on.gone(kind, &key.namespace, &target.name);
             }
             // The doubt stays.
             Err(_) => {}

@@ -8,7 +8,6 @@ use berth_certs::options::TlsOptions;
 use berth_hub::HubApi;
 use berth_lease::WhenLost;
 use berth_lifecycle_core::config::Config;
-use berth_placement::Settings as Scheduling;
 use futures::FutureExt;
 use prometheus::Registry;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::lifecycle::Lifecycle;
 use crate::hub_component::HubComponent;
 use crate::leading::{HealthPort, together};
-use crate::placement::Placements;
+use crate::placement::{PlacementSettings, Placements};
 
 /// The flag that selects the controllers, with the syntax of kube-controller-manager.
 #[derive(Debug, clap::Args)]
@@ -36,7 +35,7 @@ pub(crate) struct SelectionArgs {
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) registration: Option<Config>,
-    pub(crate) placement: Option<Scheduling>,
+    pub(crate) placement: Option<PlacementSettings>,
 }
 
 /// Controllers, ready to run. Everything that can fail at the start is done.

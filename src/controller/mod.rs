@@ -55,7 +55,7 @@ pub(crate) struct Args {
     common: CommonArgs,
     /// Feature gates, as Gate=true,Gate=false: ClusterProfile (off), DefaultClusterSet (on), ManagedClusterAutoApproval (off),
     /// ManagedClusterAutoRebootstrap (off), PlacementPreferNoSelect (off), PlacementScores (off), PlacementSortBy (off),
-    /// PlacementSpreadPolicy (off), ResourceCleanup (on)
+    /// PlacementSpreadPolicy (off), ResourceCleanup (on), SIGPlacementDecision (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]
@@ -92,7 +92,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     )?;
     let selection = args.selection.select(Selection {
         registration: Some(lifecycle.config),
-        placement: Some(args.placement.settings(gates.placement)),
+        placement: Some(args.placement.settings(&gates)),
     })?;
     let warnings = [
         gates.warnings,

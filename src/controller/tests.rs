@@ -51,7 +51,7 @@ fn election(flags: &[&str]) -> Result<[Duration; 3], String> {
 fn selected(flags: &[&str]) -> Result<(bool, bool), String> {
     let all = Selection {
         registration: Some(settings(&[])?.config),
-        placement: Some(args(&[])?.placement.settings(Default::default())),
+        placement: Some(args(&[])?.placement.settings(&Default::default())),
     };
     let selection = args(flags)?.selection.select(all);
     let selection = selection.map_err(|error| error.to_string())?;

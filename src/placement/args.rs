@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use berth_placement::{Gates, OnFault, Settings};
+use berth_placement::{OnFault, Settings};
 use clap::ValueEnum;
 
 use crate::common::{LogArgs, TlsArgs, ignored_flags};
+use crate::feature_gates::Parsed as FeatureGates;
 use crate::hub_component::HubComponentArgs;
 
 #[derive(Debug, clap::Args)]
@@ -17,10 +18,10 @@ pub(super) struct ControllerArgs {
     pub(super) component: HubComponentArgs,
     #[command(flatten)]
     pub(super) placement: PlacementArgs,
-    /// Feature gates, as Gate=true,Gate=false, for fields of the API that OCM's controller ignores or leaves empty:
-    /// PlacementPreferNoSelect (off: clusters with such a taint come last), PlacementScores (off: decisions have scores and reasons,
-    /// written as often as spec.scoreRateLimit allows), PlacementSortBy (off: spec.sortBy orders decisions), PlacementSpreadPolicy
-    /// (off: spec.spreadPolicy)
+    /// Feature gates, as Gate=true,Gate=false: SIGPlacementDecision (off: PlacementDecisions of multicluster.x-k8s.io, too), and for
+    /// fields of the API that OCM's controller ignores or leaves empty PlacementPreferNoSelect (off: clusters with such a taint come
+    /// last), PlacementScores (off: decisions have scores and reasons, written as often as spec.scoreRateLimit allows),
+    /// PlacementSortBy (off: spec.sortBy orders decisions), PlacementSpreadPolicy (off: spec.spreadPolicy)
     #[arg(long, value_name = "GATES")]
     pub(super) feature_gates: Vec<String>,
     #[command(flatten)]
@@ -37,6 +38,14 @@ pub(crate) struct PlacementArgs {
     /// What becomes of the decisions of a placement that cannot be evaluated, because of a mistake in its spec or in a set
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = OfMisconfigured::Keep)]
     misconfigured_decisions: OfMisconfigured,
+}
+
+/// The settings of the placement controller.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlacementSettings {
+    pub(crate) scheduler: Settings,
+    /// It keeps PlacementDecisions of SIG-Multicluster, too.
+    pub(crate) sig_decisions: bool,
 }
 
 /// What becomes of the decisions of a placement that cannot be evaluated.
@@ -69,16 +78,19 @@ impl ControllerArgs {
 // === impl PlacementArgs ===
 
 impl PlacementArgs {
-    /// Returns the settings of the scheduler.
-    pub(crate) fn settings(&self, gates: Gates) -> Settings {
+    /// Returns the settings of the controller with these feature gates.
+    pub(crate) fn settings(&self, gates: &FeatureGates) -> PlacementSettings {
         let on_fault = match self.misconfigured_decisions {
             OfMisconfigured::Keep => OnFault::Keep,
             OfMisconfigured::Remove => OnFault::Remove,
         };
-        Settings {
-            on_fault,
-            gates,
-            ..Settings::default()
+        PlacementSettings {
+            scheduler: Settings {
+                on_fault,
+                gates: gates.placement,
+                ..Settings::default()
+            },
+            sig_decisions: gates.sig_decisions,
         }
     }
 }

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use berth_hub::HubApi;
-use berth_placement::{Engine, Metrics, Settings};
+use berth_placement::{Engine, Metrics};
 use prometheus::Registry;
 use tokio_util::sync::CancellationToken;
 
 use crate::hub_component::HubComponent;
 use crate::leading::Led;
+use crate::placement::PlacementSettings;
 
 /// The placement controller, ready to run. Everything that can fail at the start is done.
 pub(crate) struct Placements {
     led: Led,
     api: HubApi,
     hub: Arc<HubComponent>,
-    settings: Settings,
+    settings: PlacementSettings,
     metrics: Metrics,
 }
 
@@ -33,7 +34,7 @@ impl Placements {
         led: Led,
         api: HubApi,
         hub: Arc<HubComponent>,
-        settings: Settings,
+        settings: PlacementSettings,
         registry: &Registry,
         common: berth_reconcile::Metrics,
     ) -> anyhow::Result<Self> {
@@ -61,14 +62,17 @@ impl Placements {
             metrics,
         } = self;
         let work = led.run(stop, |term, standing, stop| {
-            let engine = Engine::new(
+            let mut engine = Engine::new(
                 api.clone(),
-                settings,
+                settings.scheduler,
                 term,
                 hub.limit(),
                 &hub.instance,
                 metrics.clone(),
             );
+            if settings.sig_decisions {
+                engine = engine.with_sig_decisions();
+            }
             let progress = engine.progress();
             async move {
                 standing.leads(move || progress.unprimed());

@@ -17,7 +17,7 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use self::args::ControllerArgs;
-pub(crate) use self::args::PlacementArgs;
+pub(crate) use self::args::{PlacementArgs, PlacementSettings};
 pub(crate) use self::component::Placements;
 use self::debug::DebugArgs;
 use crate::controller::{Components, Selection};
@@ -104,6 +104,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 async fn work(args: &ControllerArgs) -> anyhow::Result<()> {
     let gates = feature_gates::parse(&args.feature_gates, Of::Placement)?;
+    let settings = args.placement.settings(&gates);
     let component = args.component.settings()?;
     let (tls, tls_warnings) = args.tls.options()?;
     let warnings = [
@@ -119,7 +120,7 @@ async fn work(args: &ControllerArgs) -> anyhow::Result<()> {
     berth_serve::metrics::process(&registry);
     let api = HubApi::connect(&Access::of_server(args.kubeconfig.clone())).await?;
     let selection = Selection {
-        placement: Some(args.placement.settings(gates.placement)),
+        placement: Some(settings),
         ..Selection::default()
     };
     let components = Components::new(selection, component, tls, &registry, api, WhenLost::End);

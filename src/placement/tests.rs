@@ -36,7 +36,10 @@ fn without_flags_it_holds_ocms_lease_and_keeps_decisions() {
     assert!(component.limit().is_none() && component.warnings.is_empty());
     let args = args(&[]).unwrap();
     assert_eq!(
-        args.placement.settings(Default::default()).on_fault,
+        args.placement
+            .settings(&Default::default())
+            .scheduler
+            .on_fault,
         OnFault::Keep
     );
     assert!(args.warnings().is_empty());
@@ -69,7 +72,10 @@ fn flags_of_ocms_controller_are_accepted() {
     assert!(hub.limit().is_some());
     let args = args(&flags).unwrap();
     assert_eq!(
-        args.placement.settings(Default::default()).on_fault,
+        args.placement
+            .settings(&Default::default())
+            .scheduler
+            .on_fault,
         OnFault::Remove
     );
     assert_eq!(

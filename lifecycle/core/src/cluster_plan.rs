@@ -228,6 +228,7 @@ mod tests {
             },
             action: Action::Delete {
                 uid: "u".to_owned(),
+                resource_version: None,
                 why,
             },
             reconciler: "tests",

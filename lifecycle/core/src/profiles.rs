@@ -164,6 +164,7 @@ impl ProfileFacts<'_> {
     fn delete(&self, stored: &Profile) -> Option<Write> {
         let delete = || Action::Delete {
             uid: stored.uid.clone(),
+            resource_version: None,
             why: "the cluster is gone, or belongs to no set that is bound to the namespace",
         };
         stored.is_own().then(|| self.write(delete()))

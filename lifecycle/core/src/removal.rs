@@ -222,6 +222,7 @@ fn collect(facts: &ClusterFacts<'_>, now: Now, plan: &mut ClusterPlan) -> Collec
                 },
                 action: Action::Delete {
                     uid: object.uid.clone(),
+                    resource_version: None,
                     why: why(facts),
                 },
                 reconciler: NAME,

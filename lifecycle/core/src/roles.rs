@@ -218,6 +218,7 @@ pub(crate) fn delete(
         target,
         action: Action::Delete {
             uid: uid.to_owned(),
+            resource_version: None,
             why,
         },
         reconciler,

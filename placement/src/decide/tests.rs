@@ -168,9 +168,15 @@ impl Model {
                 merge(object, body);
                 object["metadata"]["resourceVersion"] = json!(self.version.to_string());
             }
-            Action::Delete { uid, .. } => {
+            Action::Delete {
+                uid,
+                resource_version,
+                ..
+            } => {
                 let object = self.decisions.remove(name).expect(name);
                 assert_eq!(object["metadata"]["uid"], **uid);
+                let version = json!(resource_version);
+                assert_eq!(object["metadata"]["resourceVersion"], version);
             }
             other => panic!("{other:?}"),
         }

@@ -46,6 +46,8 @@ impl View {
             Fact::Set(membership) => self.set_changed(name, membership),
             Fact::Binding => self.bind(namespace, name),
             Fact::Scores(scores) => self.scores_changed(namespace, name, Some(scores)),
+            // They are kept beside the view: no evaluation reads them.
+            Fact::Slice(_) => {}
         }
     }
 
@@ -74,6 +76,7 @@ impl View {
             }
             Kind::Binding => self.unbind(namespace, name),
             Kind::Scores => self.scores_changed(namespace, name, None),
+            Kind::Slice => {}
         }
     }
 

@@ -41,6 +41,7 @@ fn every_file_is_in_a_kustomization() {
         "manifests/overlays/ocm-names",
         "manifests/overlays/auto-approval",
         "manifests/overlays/cluster-profiles",
+        "manifests/overlays/sig-placement-decisions",
         "manifests/overlays/network-policies",
         "manifests/overlays/client-certificates",
         "manifests/monitoring",

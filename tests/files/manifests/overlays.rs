@@ -36,6 +36,7 @@ fn kustomizations_build_the_objects() {
         ("manifests/overlays/ocm-names", 38),
         ("manifests/overlays/auto-approval", 40),
         ("manifests/overlays/cluster-profiles", 42),
+        ("manifests/overlays/sig-placement-decisions", 44),
         ("manifests/overlays/network-policies", 40),
         ("manifests/overlays/client-certificates", 38),
         ("manifests/overlays/policies", 35),
@@ -296,6 +297,26 @@ fn cluster_profiles_are_kept_with_the_overlay_alone() {
     assert!(!writes(given(&overlay, "registration-webhook-sa")));
     let args = args(&overlay, CONTROLLER).to_string();
     assert!(args.contains("ClusterProfile=true"), "{args}");
+}
+
+#[test]
+fn decisions_of_the_sig_are_kept_with_the_overlay_alone() {
+    let (Some(profiles), Some(overlay)) = (
+        build("manifests/overlays/cluster-profiles"),
+        build("manifests/overlays/sig-placement-decisions"),
+    ) else {
+        eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
+        return;
+    };
+    let account = "berth-registration-controller-sa";
+    let more = given(&overlay, account).len() - given(&profiles, account).len();
+    assert_eq!(more, 1);
+    let gate = "registration-webhook-sa";
+    assert_eq!(given(&overlay, gate), given(&profiles, gate));
+    // Both gates: a later flag adds to an earlier one.
+    let args = args(&overlay, CONTROLLER).to_string();
+    assert!(args.contains("ClusterProfile=true"), "{args}");
+    assert!(args.contains("SIGPlacementDecision=true"), "{args}");
 }
 
 /// Ingress by port from anywhere, and no list for egress: both depend on the cluster.

@@ -55,6 +55,17 @@ fn permissions_in(file: &str, kind: &str) -> BTreeSet<String> {
 }
 
 #[test]
+fn the_role_of_the_gate_grants_the_decisions_of_the_sig_and_no_more() {
+    let file = "manifests/overlays/sig-placement-decisions/role.yaml";
+    let verbs = ["get", "list", "watch", "create", "patch", "delete"];
+    let resource = "multicluster.x-k8s.io/placementdecisions";
+    assert_eq!(
+        permissions_in(file, "ClusterRole"),
+        verbs.map(|verb| format!("{verb} {resource}")).into()
+    );
+}
+
+#[test]
 fn the_role_grants_what_the_placement_controller_does_and_no_more() {
     let mut needed: BTreeSet<String> = [
         "create authentication.k8s.io/tokenreviews",

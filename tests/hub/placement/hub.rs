@@ -291,6 +291,15 @@ impl Placing {
 
     /// Starts a controller with these settings.
     pub async fn with(hub: &Hub, settings: Settings) -> Self {
+        Self::start_as(hub, settings, false).await
+    }
+
+    /// As [`Self::start`], with the gate `SIGPlacementDecision`.
+    pub async fn with_sig_decisions(hub: &Hub) -> Self {
+        Self::start_as(hub, Settings::default(), true).await
+    }
+
+    async fn start_as(hub: &Hub, settings: Settings, has_sig_decisions: bool) -> Self {
         static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
         let account = hub.account().await;
         let registry = Registry::new();
@@ -304,7 +313,10 @@ impl Placing {
             let mut config = config.await.unwrap();
             config.default_retry = false;
             let api = berth_hub::HubApi::of(config).await.unwrap();
-            let engine = Engine::new(api, settings, None, None, "tests", metrics);
+            let mut engine = Engine::new(api, settings, None, None, "tests", metrics);
+            if has_sig_decisions {
+                engine = engine.with_sig_decisions();
+            }
             engine.run(stopped).await
         });
         Self {

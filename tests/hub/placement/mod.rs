@@ -11,3 +11,4 @@ mod hub;
 mod process;
 mod rest;
 mod scores;
+mod sig;

@@ -21,9 +21,14 @@ struct Process {
 
 impl Process {
     async fn start(hub: &Hub) -> Self {
+        Self::with_flags(hub, &[]).await
+    }
+
+    async fn with_flags(hub: &Hub, flags: &[&str]) -> Self {
         let kubeconfig = hub.account().await;
         let mut command = berth(&["placement", "controller", "--log-format", "json"]);
         command
+            .args(flags)
             .args(["--listen", "127.0.0.1:auto", "--kubeconfig"])
             .arg(kubeconfig);
         let mut process = Logged::start(command);
@@ -81,6 +86,19 @@ async fn of_two_processes_one_leads_and_the_other_takes_over() {
         .iter()
         .filter(|line| line.to_string().contains("forbidden"));
     assert_eq!(refused.count(), 0, "{log:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_gate_publishes_decisions_of_the_sig() {
+    let hub = Hub::with_slices().await;
+    let clusters = hub.clusters(1).await;
+    let gate = ["--feature-gates=SIGPlacementDecision=true"];
+    let mut process = Process::with_flags(&hub, &gate).await;
+    process.leads();
+    hub.place(json!({})).await;
+    hub.publishes(&[&clusters[0]]).await;
+    process.process.signal("TERM");
+    assert_eq!(process.process.ended().await.code(), Some(0));
 }
 
 /// The image has the executable under this name, too, and OCM's operator starts it so.

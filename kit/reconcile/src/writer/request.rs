@@ -30,11 +30,19 @@ pub(super) fn call_of(target: &Target, action: &Action, manager: &str) -> Call {
             let path = format!("{}?fieldManager={manager}", path(&all_of(target), None));
             Call::post(path, text(body))
         }
-        Action::Delete { uid, .. } => {
+        Action::Delete {
+            uid,
+            resource_version,
+            ..
+        } => {
+            let mut preconditions = json!({"uid": uid});
+            if let Some(version) = resource_version {
+                preconditions["resourceVersion"] = json!(version);
+            }
             let options = json!({
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",
-                "preconditions": {"uid": uid},
+                "preconditions": preconditions,
                 "propagationPolicy": "Background",
             });
             Call::delete(of(None), text(&options))

@@ -145,6 +145,7 @@ async fn an_object_is_gone_only_on_the_api_servers_own_word() {
         }));
         let delete = Action::Delete {
             uid: "u".to_owned(),
+            resource_version: None,
             why: "tests",
         };
         let write = Write {
@@ -164,6 +165,34 @@ async fn an_object_is_gone_only_on_the_api_servers_own_word() {
                 (0, "404 <h1>not here</h1>")
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_names_the_object_that_was_seen() {
+    for (version, preconditions) in [
+        (None, json!({"uid": "u"})),
+        (Some("7"), json!({"uid": "u", "resourceVersion": "7"})),
+    ] {
+        let sent = Arc::new(Mutex::new(Value::Null));
+        let seen = Arc::clone(&sent);
+        let writer = writer(server(move |_, body: Bytes| {
+            *seen.lock().unwrap() = serde_json::from_slice(&body).unwrap();
+            async { (409, status(409, "Conflict", "a")) }
+        }));
+        let delete = Action::Delete {
+            uid: "u".to_owned(),
+            resource_version: version.map(str::to_owned),
+            why: "tests",
+        };
+        let write = Write {
+            action: delete,
+            ..patch("a", Value::Null)
+        };
+        let (failure, _) = writer.write(&write).await.unwrap_err();
+        assert_eq!(failure.code, 409);
+        assert!(failure.is_transient());
+        assert_eq!(sent.lock().unwrap()["preconditions"], preconditions);
     }
 }
 
