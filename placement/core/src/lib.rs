@@ -39,6 +39,7 @@ mod outcome;
 mod predicates;
 mod prioritizers;
 mod ranking;
+mod rollout;
 mod rules;
 mod schedule;
 mod scoring;
@@ -60,6 +61,10 @@ pub use outcome::{Cut, Outcome, Rejection, ScorePart, Standing, Tolerance};
 pub use predicates::{Mismatch, Part};
 pub use prioritizers::{Prioritizer, Resource};
 pub use ranking::Ranked;
+pub use rollout::{
+    Rollout, RolloutCluster, RolloutError, RolloutGroup, RolloutRules, RolloutState, RolloutStatus,
+    rollout,
+};
 pub use rules::{Gates, OnFault, Rules, Settings};
 pub use schedule::{Counts, Decisions, Fault, Hub, Scene, Schedule, Warning, schedule};
 pub use snapshot::{Snapshot, View};
