@@ -18,7 +18,7 @@
 //! - After a breach, no cluster starts. Those that are in progress stay in the result.
 //! - A Progressive rollout without mandatory groups starts no cluster beyond `maxConcurrency`.
 //! - The result does not depend on the order of the groups. Clusters are listed by name.
-//! - [`Rollout::next`] is after `now`. Until then, the result does not change by time alone.
+//! - [`Rollout::next`] is after `now`. Until then, the result does not change by time alone, unless a state has no time.
 //! - No input panics.
 //!
 //! # Compatibility
@@ -27,10 +27,11 @@
 //! - `maxConcurrency` is a percentage of the clusters outside the mandatory groups, `maxFailures` of all clusters.
 //! - A state without a time counts as entered now. A succeeded cluster without a time soaks for ever, and one in progress never times
 //!   out.
+//! - A cluster that succeeded after `now`, by its own clock, soaks until then, with every strategy.
 //! - A cluster that is reported with [`RolloutStatus::TimeOut`] counts as a failure, but [`Rollout::timed_out`] does not list it.
 //! - While a group is in progress, a new cluster of it waits, unless it is the first of the groups.
 //!
-//! OCM differs here. In each case its rollout stops for ever, or goes on where it should stop:
+//! OCM differs here: its rollouts wait without need, go on where they should stop, or report less.
 //! - OCM starts clusters after a breach: those whose names precede the failed one, and all of the group.
 //! - OCM counts a failure in a later group as progress in an earlier one, so that no further group starts, and a timeout as progress that
 //!   ended, so that the next group starts while clusters are in progress.

@@ -40,16 +40,14 @@ impl<'a> Progress<'a> {
     ) -> Self {
         let since = state.and_then(|it| it.since);
         let status = state.map_or(RolloutStatus::ToApply, |it| it.status);
-        let soaked = rules.soak.and_then(|soak| end(since, soak, now));
+        let soaked = end(since, rules.soak, now);
         let deadline = rules
             .deadline
             .and_then(|deadline| end(since, deadline, now));
         let has_passed = |end: Option<Timestamp>| end.is_some_and(|end| end <= now);
         let (status, stage, until) = match status {
             RolloutStatus::ToApply => (status, Stage::Waiting, None),
-            RolloutStatus::Succeeded if rules.soak.is_none() || has_passed(soaked) => {
-                (status, Stage::Done, None)
-            }
+            RolloutStatus::Succeeded if has_passed(soaked) => (status, Stage::Done, None),
             RolloutStatus::Succeeded => (status, Stage::Busy, soaked),
             RolloutStatus::Progressing | RolloutStatus::Failed if has_passed(deadline) => {
                 (RolloutStatus::TimeOut, Stage::TimedOut, deadline)

@@ -18,8 +18,8 @@ pub struct RolloutRules {
     pub(super) steps: Steps,
     /// How long a change may take; `None` is for ever.
     pub(super) deadline: Option<SignedDuration>,
-    /// How long a cluster that succeeded keeps its place; `None` if it does not.
-    pub(super) soak: Option<SignedDuration>,
+    /// How long a cluster that succeeded keeps its place.
+    pub(super) soak: SignedDuration,
     pub(super) max_failures: Share,
     mandatory: Vec<MandatoryDecisionGroup>,
 }
@@ -69,7 +69,7 @@ impl RolloutRules {
                 Ok(Self {
                     steps: Steps::All,
                     deadline: progress_deadline(deadline)?,
-                    soak: None,
+                    soak: SignedDuration::ZERO,
                     max_failures: Share::Default,
                     mandatory: Vec::new(),
                 })
@@ -133,12 +133,11 @@ fn progress_deadline(text: &str) -> Result<Option<SignedDuration>, RolloutError>
     deadline.ok_or_else(mistake).map(Some)
 }
 
-fn min_success_time(text: &str) -> Result<Option<SignedDuration>, RolloutError> {
+fn min_success_time(text: &str) -> Result<SignedDuration, RolloutError> {
     if text.is_empty() {
-        return Ok(None);
+        return Ok(SignedDuration::ZERO);
     }
-    let time = go_duration(text).ok_or_else(|| RolloutError::MinSuccessTime(text.to_owned()))?;
-    Ok(Some(time).filter(SignedDuration::is_positive))
+    go_duration(text).ok_or_else(|| RolloutError::MinSuccessTime(text.to_owned()))
 }
 
 // === impl Share ===

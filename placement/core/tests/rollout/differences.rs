@@ -1,4 +1,4 @@
-//! Where OCM stops for ever, or goes on where it should stop.
+//! Where OCM differs: it waits without need, goes on where it should stop, or reports less.
 
 use berth_placement_core::{RolloutGroup, rollout};
 use serde_json::json;

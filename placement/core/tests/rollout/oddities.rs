@@ -51,6 +51,28 @@ fn a_state_without_a_time_has_just_begun() {
 }
 
 #[test]
+fn a_cluster_whose_clock_is_ahead_soaks_until_then() {
+    check(
+        &json!({"type": "ProgressivePerGroup"}),
+        &[(
+            "by five seconds",
+            ": c1; : c2",
+            "c1 Succeeded -5",
+            "c1 Succeeded; next 5",
+        )],
+    );
+    check(
+        &json!({"type": "All"}),
+        &[(
+            "even so",
+            ": c1 c2",
+            "c1 Succeeded -5",
+            "c1 Succeeded, c2 ToApply; next 5",
+        )],
+    );
+}
+
+#[test]
 fn a_cluster_that_is_reported_as_timed_out_is_a_failure_and_not_listed() {
     check(
         &json!({"type": "Progressive"}),
