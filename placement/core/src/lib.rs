@@ -41,6 +41,7 @@ mod predicates;
 mod prioritizers;
 mod ranking;
 mod records;
+mod rollout;
 mod rules;
 mod schedule;
 mod scoring;
@@ -63,6 +64,10 @@ pub use predicates::{Excess, Mismatch, Part};
 pub use prioritizers::{Prioritizer, Resource};
 pub use ranking::Ranked;
 pub use records::Record;
+pub use rollout::{
+    Rollout, RolloutCluster, RolloutError, RolloutGroup, RolloutRules, RolloutState, RolloutStatus,
+    rollout,
+};
 pub use rules::{Gates, OnFault, Rules, Settings};
 pub use schedule::{Counts, Decisions, Fault, Hub, Scene, Schedule, Warning, schedule};
 pub use snapshot::{Snapshot, View};
