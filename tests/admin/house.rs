@@ -39,7 +39,9 @@ impl House<&'static Cluster> {
     pub async fn shared() -> Self {
         static SHARED: OnceCell<Berth> = OnceCell::const_new();
         let cluster = Cluster::shared().await;
-        SHARED.get_or_init(|| Berth::install(cluster)).await;
+        // Without placement: what users see of a placement does not depend on when it is decided.
+        let flags = &["--controllers=registration"];
+        SHARED.get_or_init(|| Berth::install(cluster, flags)).await;
         Self {
             cluster,
             admin: cluster.admin().await,
@@ -51,7 +53,7 @@ impl House<Private> {
     /// One for this test alone, for as long as `Berth` is held, too.
     pub async fn private() -> (Self, Berth) {
         let cluster = Cluster::private().await;
-        let berth = Berth::install(&cluster).await;
+        let berth = Berth::install(&cluster, &[]).await;
         let admin = cluster.admin().await;
         (Self { cluster, admin }, berth)
     }
@@ -125,8 +127,9 @@ impl<C: Deref<Target = Cluster>> House<C> {
 }
 
 impl Berth {
-    /// Installs Berth on a hub, runs it, registers its webhooks, and returns when they are in force, and the lifecycle works.
-    pub async fn install(cluster: &Cluster) -> Self {
+    /// Installs Berth on a hub, runs it, registers its webhooks, and returns when they are in force, and the lifecycle works. `flags`: of the
+    /// controller.
+    async fn install(cluster: &Cluster, flags: &[&str]) -> Self {
         cluster.apply_manifests(&CRDS).await;
         shipped::install(cluster).await;
         let account = shipped::gate(cluster).await;
@@ -141,8 +144,7 @@ impl Berth {
         gate.logged(|line| line["message"] == "ready: questions are answered");
         let this = Self {
             gate,
-            // Without placement: what users see of a placement does not depend on when it is decided.
-            _controller: Controller::start(cluster, &["--controllers=registration"]).await,
+            _controller: Controller::start(cluster, flags).await,
             _watched,
         };
         cluster.apply(&this.registrations()).await;
