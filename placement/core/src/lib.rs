@@ -4,8 +4,9 @@
 //! [`Rules`] is the spec of a placement, checked once. [`schedule`] applies it to a [`Scene`]: the clusters that the placement may
 //! select, its own previous decisions, what it reads of the hub, and the time. The result is a [`Schedule`]: the decisions by group,
 //! when to look again, and for any cluster, when asked, its [`Outcome`]. [`Snapshot`] is a whole hub in memory, from which scenes are
-//! made, and [`Inventory`] reads one from JSON. [`Explanation`] is the result of a placement in full, to be printed or serialized. All of
-//! it is values and plain functions: nothing here does I/O or reads a clock.
+//! made, and [`Inventory`] reads one from JSON. [`Explanation`] is the result of a placement in full, to be printed or serialized.
+//! [`rollout`] is apart from it: in which steps a change reaches the clusters that are selected. All of it is values and plain functions:
+//! nothing here does I/O or reads a clock.
 //!
 //! # Compatibility
 //! The selected clusters, their scores and the conditions equal those of OCM's placement controller, with its truncating arithmetic,
