@@ -104,6 +104,7 @@ async fn the_decisions_of_expressions_stay_while_a_controller_starts() {
     }
     hub.condition("PlacementSatisfied", "AllDecisionsScheduled")
         .await;
+    hub.counts(all.len()).await;
     let seen = watcher.finish(&hub).await;
     assert_eq!(seen.missed, [""; 0], "after {} events", seen.events);
     placing.kill().await;

@@ -194,6 +194,12 @@ impl Hub {
         .await;
     }
 
+    /// Waits until the status of the placement `p`, which is written last, says that it selects this number of clusters.
+    pub async fn counts(&self, clusters: usize) {
+        let is = |it: &Value| it["status"]["numberOfSelectedClusters"] == clusters;
+        once(&self.admin, &self.placement("p"), "counted", is).await;
+    }
+
     /// Deletes a cluster.
     pub async fn remove(&self, cluster: &str) {
         self.delete(&format!("{CLUSTERS}/{cluster}")).await;
