@@ -61,15 +61,15 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     let has_placement = has_placement(facts);
     let core = files::CRDS.iter().flat_map(Manifest::documents);
-    let core: Vec<_> = core.map(|crd| name(&crd)).collect();
-    for crd in expected() {
+    let core = core.map(|crd| (crd, REMEDY, true));
+    let placement = files::PLACEMENT_CRDS.iter().flat_map(Manifest::documents);
+    let placement = placement.map(|crd| (crd, PLACEMENT_REMEDY, has_placement));
+    for (crd, remedy, is_needed) in core.chain(placement) {
         let name = name(&crd);
         let object = || FindingObject::new("customresourcedefinition", &name);
-        let is_core = core.contains(&name);
-        let remedy = if is_core { REMEDY } else { PLACEMENT_REMEDY };
         let found = match facts.crds.get(&name) {
             Some(Ok(Some(stored))) => compare(&crd, stored, remedy),
-            Some(Ok(None)) if is_core || has_placement => vec![
+            Some(Ok(None)) if is_needed => vec![
                 CHECK
                     .fault("it does not exist: the hub does not know the kind")
                     .remedy(remedy),
