@@ -1,0 +1,4 @@
+//! What to write for a manifest, what differs, and what a ManifestWork reports.
+//!
+//! A ManifestWork is a list of objects in a cluster's namespace on the hub. An agent on the cluster makes them real and reports back.
+//! This crate decides; `berth-work` reads and writes.
