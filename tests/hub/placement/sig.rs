@@ -314,6 +314,7 @@ async fn a_settled_placement_is_not_written_also_by_a_successor() {
     let mut placing = Placing::with_sig_decisions(&hub).await;
     hub.place(json!({})).await;
     hub.publishes(&clusters.iter().collect::<Vec<_>>()).await;
+    hub.counts(clusters.len()).await;
     placing.kill().await;
     let before = hub.stored_slices().await;
     let successor = Placing::with_sig_decisions(&hub).await;
