@@ -29,6 +29,9 @@ use crate::conditions::NO_TIME;
 
 #[cfg(test)]
 mod tests;
+mod work;
+
+pub use work::manifest_work;
 
 /// Upper bound on the fields that [`Unreadable`] names; further fields are only counted.
 const NAMED: usize = 5;

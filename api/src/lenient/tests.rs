@@ -5,7 +5,7 @@ use super::*;
 use crate::ManagedClusterSet;
 
 /// Times that the API server accepts in a field of the format `date-time`, but our types do not.
-const STRANGE_TIMES: [&str; 8] = [
+pub(super) const STRANGE_TIMES: [&str; 8] = [
     "9999-12-31T23:59:59Z",
     "0000-01-01T00:00:00+99:99",
     "2026-01-01T00:00:00+99:99",
@@ -16,7 +16,7 @@ const STRANGE_TIMES: [&str; 8] = [
     "2026-01-01T00:00:00Ttail",
 ];
 
-fn condition_at(type_: &str, time: Value) -> Value {
+pub(super) fn condition_at(type_: &str, time: Value) -> Value {
     json!({"type": type_, "status": "True", "reason": "R", "message": "m", "lastTransitionTime": time})
 }
 
@@ -224,7 +224,7 @@ fn of_other_kinds_the_conditions_are_spared() {
 }
 
 /// JSON values, some of them close to those of the types.
-fn any_json() -> impl Strategy<Value = Value> {
+pub(super) fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -246,6 +246,10 @@ fn any_json() -> impl Strategy<Value = Value> {
             "url",
             "lastTransitionTime",
             "timeAdded",
+            "resourceStatus",
+            "manifests",
+            "resourceMeta",
+            "statusFeedback",
         ])
         .prop_map(str::to_owned),
         ".{0,4}",
