@@ -20,9 +20,25 @@ impl Hub {
     /// A hub with the role of the gate, and with the CRD.
     pub async fn with_slices() -> Self {
         let hub = Self::new().await;
+        hub.remove_other_placements().await;
         hub.apply(&[files::SIG_PLACEMENT_DECISIONS_ROLE.path]).await;
         hub.serve_slices().await;
         hub
+    }
+
+    /// Removes the placements of earlier tests on this hub: the controller would write slices for them, too.
+    async fn remove_other_placements(&self) {
+        const PLACEMENTS: &str = "/apis/cluster.open-cluster-management.io/v1beta1/placements";
+        let list = self.admin.get(PLACEMENTS).await.unwrap();
+        for placement in list.ok()["items"].as_array().unwrap() {
+            let [namespace, name] =
+                ["namespace", "name"].map(|it| placement["metadata"][it].as_str().unwrap());
+            let path = PLACEMENTS.replace(
+                "placements",
+                &format!("namespaces/{namespace}/placements/{name}"),
+            );
+            self.admin.delete(&path).await.unwrap().ok();
+        }
     }
 
     async fn apply(&self, manifests: &[&'static str]) {
