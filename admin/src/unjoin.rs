@@ -3,6 +3,8 @@
 //! The agent's rights go before its Secrets, so that an agent that still runs cannot write them again. What ManifestWorks deployed
 //! stays, so the command refuses while there are any, as clusteradm does. It does not touch the hub.
 
+mod left;
+
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -18,6 +20,7 @@ use crate::join::objects::{
     BOOTSTRAP_SECRET, DEPLOYMENT, HUB_SECRET, NAMESPACE, cluster_in, cluster_of,
 };
 use crate::join::place::klusterlet;
+use left::Left;
 
 /// The Secret with a request in progress.
 const PENDING_SECRET: &str = "hub-kubeconfig-secret-pending";
@@ -36,7 +39,7 @@ const COMPONENT: &str = "berth.open-cluster-management.io/component";
 /// the hub, and the namespace open-cluster-management-agent. The CRD of ClusterClaims stays, and so do the ClusterClaims.
 ///
 /// As long as the hub's ManifestWorks are applied to this cluster, the command refuses: nobody would remove what they deployed. Delete
-/// the ManifestWorks on the hub first. --force leaves everything that they deployed on the cluster.
+/// the ManifestWorks on the hub first. --force leaves everything that they deployed on the cluster, and shows it.
 ///
 /// The hub is not told. There, the cluster becomes Unknown after some minutes. To remove it, run on the hub: berth delete cluster NAME
 #[derive(Debug, clap::Args)]
@@ -124,37 +127,16 @@ async fn check_works(
     force: bool,
     name: Option<&str>,
 ) -> Result<(), CommandError> {
-    const WORKS: &str = "/apis/work.open-cluster-management.io/v1/appliedmanifestworks?limit=500";
-    let list = match cluster.metadata(WORKS).await {
-        Ok(list) => list,
-        // The cluster never had a work agent.
-        Err(CommandError::NoHub { .. }) => return Ok(()),
-        Err(failure) => return Err(failure),
-    };
-    let items = list["items"].as_array().into_iter().flatten();
-    let works: Vec<&str> = items
-        .filter_map(|it| it["metadata"]["name"].as_str())
-        .collect();
-    if works.is_empty() {
+    let left = Left::of(cluster).await?;
+    if left.is_empty() {
         return Ok(());
     }
-    let which = format!(
-        "AppliedManifestWorks exist on this cluster: {}",
-        first_of(&works, ", ")
-    );
-    if force {
-        // An error of standard error does not stop the command.
-        let _ = writeln!(
-            io::stderr(),
-            "Warning: {}; what they deployed stays",
-            Lines(&which)
-        );
-        return Ok(());
+    if !force {
+        return Err(left.refusal(name.unwrap_or("NAME")));
     }
-    let name = name.unwrap_or("NAME");
-    Err(CommandError::Refused(format!(
-        "{which}; delete the ManifestWorks on the hub (kubectl -n {name} delete manifestworks --all), or leave what they deployed: --force"
-    )))
+    // An error of standard error does not stop the command.
+    let _ = io::stderr().write_all(left.warning().as_bytes());
+    Ok(())
 }
 
 /// What `berth join` and the agent create, in the order of its removal, without the namespace.

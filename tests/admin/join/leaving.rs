@@ -87,13 +87,13 @@ async fn a_cluster_with_applied_works_is_not_left() {
         let output = managed.types("berth unjoin").await;
         assert_eq!(
             output.failed(),
-            "Error: AppliedManifestWorks exist on this cluster: hash-w1; delete the ManifestWorks on the hub (kubectl -n c1 delete \
+            "Error: AppliedManifestWorks exist on this cluster: hash-w1, with 0 objects; delete the ManifestWorks on the hub (kubectl -n c1 delete \
              manifestworks --all), or leave what they deployed: --force\n"
         );
         assert!(managed.get("secrets/hub-kubeconfig-secret").await.is_object());
         let output = managed.types("berth unjoin --force").await;
         assert!(output.ok().contains("secret/hub-kubeconfig-secret deleted\n"), "{output:?}");
-        assert!(output.stderr.contains("hash-w1; what they deployed stays"), "{output:?}");
+        assert!(output.stderr.contains("hash-w1; they stay, and so does what they deployed"), "{output:?}");
         // The test created the namespace, not join.
         assert!(output.stderr.contains("Note: namespace open-cluster-management-agent stays: 'berth join' did not create it"), "{output:?}");
     })
