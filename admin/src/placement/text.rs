@@ -85,7 +85,7 @@ impl Text<'_> {
             let field = explanation.field.as_ref();
             let field = field.filter(|field| !fault.contains(field.as_str()));
             let field = field.map_or(String::new(), |field| format!("{field}: "));
-            lines.push(("Mistake", plain(&format!("{field}{fault}"))));
+            lines.push(("Fault", plain(&format!("{field}{fault}"))));
         }
         lines.push(("Sets", plain(&sets(explanation))));
         lines.push(("Clusters", counts(explanation)));
