@@ -45,6 +45,18 @@ pub(super) async fn remove_registrations(cluster: &Cluster) {
     }
 }
 
+/// Deletes the Leases of components that earlier tests killed: otherwise the next ones wait until these have run out.
+pub(super) async fn remove_leases(cluster: &Cluster) {
+    let admin = cluster.admin().await;
+    for namespace in [
+        "open-cluster-management-hub",
+        "open-cluster-management-agent",
+    ] {
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+        admin.delete(&path).await.unwrap().ok();
+    }
+}
+
 /// A registration that refuses ConfigMaps with a label of its name, and selects no others.
 fn sentinel(kind: &str) -> Value {
     let name = fresh("sentinel");

@@ -88,6 +88,7 @@ impl Cluster {
         let lent = LENT.lock().await;
         let cluster = SPARE.get_or_init(Self::start).await;
         in_force::remove_registrations(cluster).await;
+        in_force::remove_leases(cluster).await;
         Private::Lent(cluster, lent)
     }
 
