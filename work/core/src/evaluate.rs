@@ -1,5 +1,6 @@
 //! What the status of a ManifestWork needs of an object, evaluated when the object arrives, so that the object need not be kept.
 
+use berth_api::text::cut_bytes;
 use berth_api::work::{FeedbackValue, ManifestResourceMeta};
 use serde_json::Value;
 
@@ -48,4 +49,12 @@ impl Default for FeedbackSettings {
             max_raw: 1024,
         }
     }
+}
+
+/// At most so many bytes of a message; one that is cut ends with `...`.
+pub(crate) fn shortened(message: String, longest: usize) -> String {
+    if message.len() <= longest {
+        return message;
+    }
+    format!("{}...", cut_bytes(&message, longest.saturating_sub(3)))
 }

@@ -5,4 +5,6 @@
 
 pub mod config;
 pub mod evaluate;
+mod feedback;
+mod jsonpath;
 pub mod report;
