@@ -1,11 +1,11 @@
 //! The rules of a ManifestWork for one of its objects: how it is updated, what is reported of it, which conditions it gets.
 
 use berth_api::work::{
-    ConditionRule, ConditionRuleType, FeedbackRule, FeedbackScrapeType, ManifestConfigOption,
-    ManifestResourceMeta, UpdateStrategy, UpdateStrategyType,
+    ConditionRule, FeedbackRule, FeedbackScrapeType, ManifestConfigOption, ManifestResourceMeta,
+    UpdateStrategy, UpdateStrategyType,
 };
 
-use crate::feedback;
+use crate::{conditions, feedback};
 
 /// What identifies an object in the configs of a ManifestWork. The namespace of a cluster-scoped object is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,14 +90,7 @@ impl<'a> Rules<'a> {
             faults.push(format!("the update strategy {other:?} is unknown"));
         }
         faults.extend(feedback::faults(self.feedback));
-        for rule in self.conditions {
-            if let ConditionRuleType::Other(other) = &rule.r#type {
-                let condition = &rule.condition;
-                faults.push(format!(
-                    "the type {other:?} of the condition rule {condition:?} is unknown"
-                ));
-            }
-        }
+        faults.extend(conditions::faults(self.conditions));
         faults
     }
 }
@@ -233,7 +226,7 @@ mod tests {
         let expected = [
             r#"the update strategy "Replace" is unknown"#,
             r#"the type "All" of a feedback rule is unknown"#,
-            r#"the type "Rego" of the condition rule "Done" is unknown"#,
+            r#"the condition rule "Done": the type "Rego" is unknown"#,
         ];
         assert_eq!(Rules::of(&configs, &job("a")).faults(), expected);
     }

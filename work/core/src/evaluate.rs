@@ -5,6 +5,7 @@ use berth_api::work::{FeedbackValue, ManifestResourceMeta};
 use serde_json::Value;
 
 use crate::config::Rules;
+pub use crate::programs::Programs;
 
 /// Settings of the agent for reported fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +22,6 @@ pub struct Evaluated {
     /// The reported fields.
     values: Vec<FeedbackValue>,
 }
-
-/// Compiled expressions of condition rules. Objects with the same rules share them. The number kept is bounded.
-#[derive(Debug, Default)]
-pub struct Programs {}
 
 /// Evaluates the rules for an object.
 ///
@@ -56,5 +53,6 @@ pub(crate) fn shortened(message: String, longest: usize) -> String {
     if message.len() <= longest {
         return message;
     }
-    format!("{}...", cut_bytes(&message, longest.saturating_sub(3)))
+    let dots = &"..."[..longest.min(3)];
+    format!("{}{dots}", cut_bytes(&message, longest - dots.len()))
 }
