@@ -7,6 +7,7 @@ mod conditions;
 pub mod config;
 pub mod evaluate;
 mod feedback;
+mod health;
 mod jsonpath;
 mod programs;
 pub mod report;
