@@ -6,12 +6,18 @@
 mod applied;
 mod apply;
 mod compare;
+mod conditions;
+pub mod config;
 mod differs;
+pub mod evaluate;
 mod eviction;
 mod exact;
 pub mod executor;
+mod feedback;
 mod hash;
+mod health;
 mod ignore;
+mod jsonpath;
 mod kinds;
 mod managed;
 pub mod order;
@@ -19,7 +25,9 @@ mod overlay;
 mod owner;
 mod path;
 mod prescribed;
+mod programs;
 mod removal;
+pub mod report;
 mod step;
 #[cfg(test)]
 mod testing;
