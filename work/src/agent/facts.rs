@@ -112,7 +112,8 @@ pub(crate) fn definition(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
     let conditions = object.status.conditions.unwrap_or_default();
     Ok(Fact::Definition(Definition {
         group: object.spec.group,
-        is_served: (conditions.iter()).any(|it| &*it.type_ == "Established" && &*it.status == "True"),
+        is_served: (conditions.iter())
+            .any(|it| &*it.type_ == "Established" && &*it.status == "True"),
         generation: object.metadata.generation,
     }))
 }

@@ -8,11 +8,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use berth_api::GroupVersionResource;
-use berth_api::work::{ManifestResourceMeta, ManifestWork};
+use berth_api::work::{ManifestResourceMeta, ManifestWork, UpdateStrategyType};
 use berth_reconcile::{Item, Meta};
 use berth_work_core::config::{Identity, Rules};
 use berth_work_core::evaluate::{Evaluated, FeedbackSettings, Programs, evaluate};
-use berth_work_core::{Applying, Mapped as Prescribed, Owner, Settled, Unusable, Verdict, prescribed};
+use berth_work_core::{
+    Applying, Mapped as Prescribed, Owner, Settled, Unusable, Verdict, prescribed,
+};
 use serde_json::Value;
 
 use super::facts::Fact;
@@ -163,7 +165,16 @@ impl Entry {
 
     /// The rules of the ManifestWork for the object.
     pub(crate) fn rules(&self) -> Rules<'_> {
-        Rules::of(&self.source.spec.manifest_configs, &Identity::from(&self.meta))
+        Rules::of(
+            &self.source.spec.manifest_configs,
+            &Identity::from(&self.meta),
+        )
+    }
+
+    /// Returns true if the object is only read.
+    pub(crate) fn is_read_only(&self) -> bool {
+        let strategy = self.rules().strategy;
+        strategy.is_some_and(|it| it.r#type == UpdateStrategyType::ReadOnly)
     }
 
     /// Remembers what differs after a write, because the API server normalizes it.
@@ -189,7 +200,11 @@ impl Entry {
         let manifest = self.source.spec.workload.manifests.get(self.ordinal);
         manifest.map(|it| it.text()).hash(&mut hasher);
         // Written once for each manifest of each generation.
-        format!("{:?}{:?}{:?}", rules.strategy, rules.feedback, rules.conditions).hash(&mut hasher);
+        format!(
+            "{:?}{:?}{:?}",
+            rules.strategy, rules.feedback, rules.conditions
+        )
+        .hash(&mut hasher);
         (&self.resource, &self.owner.uid, &self.owner.name).hash(&mut hasher);
         (format!("{:?}", self.owner.holding)).hash(&mut hasher);
         hasher.finish()

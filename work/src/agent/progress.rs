@@ -10,6 +10,7 @@ use berth_work_core::{Failure, Retry};
 
 use super::fights::Fight;
 use super::objects::Entry;
+use super::targets::failed;
 
 /// The first wait after a failure. It doubles with each failure that follows.
 const FIRST: Duration = Duration::from_millis(500);
@@ -30,6 +31,8 @@ pub(crate) struct Progress {
     pub(crate) is_tried: bool,
     /// A kind may be served now, or not any more.
     pub(crate) is_stale: bool,
+    /// When objects that are no longer prescribed are looked at again.
+    pub(crate) stale_wait: Option<Wait>,
 }
 
 /// A manifest.
@@ -142,15 +145,26 @@ impl Slot {
     /// Notes that the manifest could not be applied.
     pub(crate) fn fails(&mut self, failure: Failure, now: Instant) {
         self.waits(failure.retry, now);
-        self.applied = Some(Applied::Failed {
-            reason: failure.reason,
-            message: failure.message,
-        });
+        self.applied = Some(failed(&failure));
     }
 
     /// Waits after a failure: longer each time.
     pub(crate) fn waits(&mut self, retry: Retry, now: Instant) {
-        let failures = self.wait.map_or(0, |it| it.failures);
+        self.wait = Some(Wait::after(self.wait, retry, now));
+    }
+}
+
+// === impl Wait ===
+
+impl Wait {
+    /// The number of failures in a row.
+    pub(crate) fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// The wait that follows this one.
+    pub(crate) fn after(last: Option<Self>, retry: Retry, now: Instant) -> Self {
+        let failures = last.map_or(0, |it| it.failures);
         let wait = match retry {
             Retry::Backoff => FIRST
                 .saturating_mul(1_u32.checked_shl(failures.min(20)).unwrap_or(u32::MAX))
@@ -159,11 +173,11 @@ impl Slot {
         };
         // Works that failed together do not try again together.
         let jitter = wait.mul_f64(fastrand::f64() * 0.2);
-        self.wait = Some(Wait {
+        Self {
             until: now + wait + jitter,
             failures: failures.saturating_add(1),
             ends_with_change: retry == Retry::OnChange,
-        });
+        }
     }
 }
 
@@ -177,12 +191,15 @@ pub(crate) fn is_complete(work: &ManifestWork) -> bool {
 
 /// Returns true if an object of the ManifestWork is done: it is not updated any more.
 pub(crate) fn is_object_complete(work: &ManifestWork, meta: &ManifestResourceMeta) -> bool {
-    let manifests = work.status.iter().flat_map(|it| &it.resource_status.manifests);
+    let manifests = work
+        .status
+        .iter()
+        .flat_map(|it| &it.resource_status.manifests);
     let of = |it: &ManifestResourceMeta| {
         (&it.group, &it.kind, &it.namespace, &it.name)
             == (&meta.group, &meta.kind, &meta.namespace, &meta.name)
     };
-    manifests.filter(|it| of(&it.resource_meta)).any(|it| {
-        (it.conditions.iter()).any(|it| it.type_ == COMPLETE && it.status == TRUE)
-    })
+    manifests
+        .filter(|it| of(&it.resource_meta))
+        .any(|it| (it.conditions.iter()).any(|it| it.type_ == COMPLETE && it.status == TRUE))
 }
