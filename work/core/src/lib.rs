@@ -8,13 +8,24 @@ pub mod evaluate;
 pub mod report;
 
 mod apply;
+mod compare;
 mod differs;
+mod exact;
+mod hash;
+mod ignore;
+mod kinds;
+mod managed;
+pub mod order;
+mod overlay;
 mod owner;
+mod path;
 mod prescribed;
 mod step;
+#[cfg(test)]
+mod testing;
 
-pub use apply::{Applying, Done, Failure, Outcome, Retry, Settled};
-pub use differs::{Difference, Differences, Verdict};
+pub use apply::{Applying, Done, Failure, Outcome, Retry};
+pub use differs::{Difference, Differences, Settled, Verdict};
 pub use owner::{Holding, Owner};
 pub use prescribed::{Mapped, Prescribed, Unusable, prescribed};
 pub use step::{Cause, Refusal, Response, Step};
