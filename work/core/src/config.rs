@@ -1,9 +1,11 @@
 //! The rules of a ManifestWork for one of its objects: how it is updated, what is reported of it, which conditions it gets.
 
 use berth_api::work::{
-    ConditionRule, ConditionRuleType, FeedbackRule, FeedbackScrapeType, FeedbackType,
-    ManifestConfigOption, ManifestResourceMeta, UpdateStrategy, UpdateStrategyType,
+    ConditionRule, FeedbackRule, FeedbackScrapeType, ManifestConfigOption, ManifestResourceMeta,
+    UpdateStrategy, UpdateStrategyType,
 };
+
+use crate::{conditions, feedback};
 
 /// What identifies an object in the configs of a ManifestWork. The namespace of a cluster-scoped object is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,19 +89,8 @@ impl<'a> Rules<'a> {
         if let Some(UpdateStrategyType::Other(other)) = self.strategy.map(|it| &it.r#type) {
             faults.push(format!("the update strategy {other:?} is unknown"));
         }
-        for rule in self.feedback {
-            if let FeedbackType::Other(other) = &rule.r#type {
-                faults.push(format!("the type {other:?} of a feedback rule is unknown"));
-            }
-        }
-        for rule in self.conditions {
-            if let ConditionRuleType::Other(other) = &rule.r#type {
-                let condition = &rule.condition;
-                faults.push(format!(
-                    "the type {other:?} of the condition rule {condition:?} is unknown"
-                ));
-            }
-        }
+        faults.extend(feedback::faults(self.feedback));
+        faults.extend(conditions::faults(self.conditions));
         faults
     }
 }
@@ -125,6 +116,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use berth_api::work::FeedbackType;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
@@ -234,7 +226,7 @@ mod tests {
         let expected = [
             r#"the update strategy "Replace" is unknown"#,
             r#"the type "All" of a feedback rule is unknown"#,
-            r#"the type "Rego" of the condition rule "Done" is unknown"#,
+            r#"the condition rule "Done": the type "Rego" is unknown"#,
         ];
         assert_eq!(Rules::of(&configs, &job("a")).faults(), expected);
     }

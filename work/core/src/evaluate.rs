@@ -1,9 +1,11 @@
 //! What the status of a ManifestWork needs of an object, evaluated when the object arrives, so that the object need not be kept.
 
+use berth_api::text::cut_bytes;
 use berth_api::work::{FeedbackValue, ManifestResourceMeta};
 use serde_json::Value;
 
 use crate::config::Rules;
+pub use crate::programs::Programs;
 
 /// Settings of the agent for reported fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +22,6 @@ pub struct Evaluated {
     /// The reported fields.
     values: Vec<FeedbackValue>,
 }
-
-/// Compiled expressions of condition rules. Objects with the same rules share them. The number kept is bounded.
-#[derive(Debug, Default)]
-pub struct Programs {}
 
 /// Evaluates the rules for an object.
 ///
@@ -48,4 +46,13 @@ impl Default for FeedbackSettings {
             max_raw: 1024,
         }
     }
+}
+
+/// At most so many bytes of a message; one that is cut ends with `...`.
+pub(crate) fn shortened(message: String, longest: usize) -> String {
+    if message.len() <= longest {
+        return message;
+    }
+    let dots = &"..."[..longest.min(3)];
+    format!("{}{dots}", cut_bytes(&message, longest - dots.len()))
 }
