@@ -1,11 +1,19 @@
 //! `berth work`: what runs ManifestWorks, with the names and the flags of OCM's, and the commands of users.
 
+mod agent;
+mod agent_args;
+#[cfg(test)]
+mod agent_tests;
+
 use std::process::ExitCode;
 
 use berth_admin::WorkCommand;
 use clap::Subcommand;
 
-/// Compare ManifestWorks with their clusters
+pub(crate) use self::agent::WorkAgent;
+pub(crate) use self::agent_args::{WorkAgentArgs, WorkFlags};
+
+/// Carry out ManifestWorks, and compare them with their clusters
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -14,6 +22,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Agent(Box<WorkAgentArgs>),
     #[command(flatten)]
     Admin(Box<WorkCommand>),
 }
@@ -30,6 +39,7 @@ impl Args {
     pub(crate) fn failure_code(&self) -> u8 {
         match &self.command {
             Command::Admin(command) => command.failure_code(),
+            Command::Agent(_) => 1,
         }
     }
 }
@@ -38,5 +48,6 @@ impl Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Admin(command) => command.run(),
+        Command::Agent(args) => agent::run(args),
     }
 }
