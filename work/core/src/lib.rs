@@ -2,3 +2,5 @@
 //!
 //! A ManifestWork is a list of objects in a cluster's namespace on the hub. An agent on the cluster makes them real and reports back.
 //! This crate decides; `berth-work` reads and writes.
+
+pub mod replicas;
