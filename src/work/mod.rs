@@ -1,11 +1,17 @@
 //! `berth work`: what runs ManifestWorks, with the names and the flags of OCM's, and the commands of users.
 
+mod component;
+mod manager;
+
 use std::process::ExitCode;
 
 use berth_admin::WorkCommand;
 use clap::Subcommand;
 
-/// Compare ManifestWorks with their clusters
+pub(crate) use self::component::Works;
+use self::manager::ManagerArgs;
+
+/// Compare ManifestWorks with their clusters, and run the controller of ManifestWorkReplicaSets
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -14,6 +20,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run the controller of ManifestWorkReplicaSets
+    ///
+    /// Does the work of OCM's work manager: makes a ManifestWork for each cluster that the placements of a ManifestWorkReplicaSet select, in the steps of its rollout strategy, and keeps its status up to date.
+    #[command(after_help = manager::EXAMPLES, args_override_self = true)]
+    Manager(Box<ManagerArgs>),
     #[command(flatten)]
     Admin(Box<WorkCommand>),
 }
@@ -30,6 +41,7 @@ impl Args {
     pub(crate) fn failure_code(&self) -> u8 {
         match &self.command {
             Command::Admin(command) => command.failure_code(),
+            Command::Manager(_) => 1,
         }
     }
 }
@@ -38,5 +50,6 @@ impl Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Admin(command) => command.run(),
+        Command::Manager(args) => manager::run(args),
     }
 }

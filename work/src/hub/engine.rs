@@ -17,7 +17,7 @@ const CONTROLLER: &str = "manifestworkreplicaset-controller";
 const MANAGER: &str = "berth-work";
 
 /// What the controller does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// It makes the ManifestWorks of ManifestWorkReplicaSets.
     pub replica_sets: bool,
@@ -31,6 +31,25 @@ pub struct Engine(berth_reconcile::Engine<Works>);
 /// The progress of the first lists.
 #[derive(Clone)]
 pub struct Progress(Arc<Work<Works>>);
+
+// === impl Settings ===
+
+impl Settings {
+    /// Returns whether the controller does anything.
+    pub fn any(self) -> bool {
+        self.replica_sets || self.clean_up
+    }
+}
+
+/// As without feature gates: with replica sets. ManifestWorks that are done stay, as with OCM.
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            replica_sets: true,
+            clean_up: false,
+        }
+    }
+}
 
 // === impl Engine ===
 
