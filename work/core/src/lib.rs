@@ -27,6 +27,7 @@ mod path;
 mod prescribed;
 mod programs;
 mod removal;
+pub mod replicas;
 pub mod report;
 mod step;
 #[cfg(test)]
