@@ -6,6 +6,7 @@
 mod applied;
 mod apply;
 mod compare;
+mod aggregate;
 mod conditions;
 pub mod config;
 mod differs;
@@ -25,6 +26,7 @@ mod overlay;
 mod owner;
 mod path;
 mod prescribed;
+mod merge;
 mod programs;
 mod removal;
 pub mod replicas;
