@@ -83,13 +83,13 @@ fn observe<'a>(
             *again = Some(again.map_or(until, |it: std::time::Instant| it.min(until)));
             let text = match differences.count {
                 0 => format!("{fields}: put back, but another client changes it again and again"),
-                _ => format!("{differences:?}; another client changes it again and again"),
+                _ => format!("{differences}; another client changes it again and again"),
             };
             return Drift::Differs(text);
         }
         let stays = !judged.verdict.write || matches!(applied, Some(Applied::Failed { .. }));
         if stays && differences.count > 0 {
-            Drift::Differs(format!("{differences:?}"))
+            Drift::Differs(differences.to_string())
         } else {
             Drift::Same
         }
