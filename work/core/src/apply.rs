@@ -26,6 +26,7 @@ use crate::exact;
 use crate::kinds::{Rule, rule};
 use crate::owner::Owner;
 use crate::{Mapped, Refusal, Response, Step, Unusable};
+pub(crate) use failure::{failure, of as failure_of};
 use plan::Write;
 use strategy::Strategy;
 
@@ -76,6 +77,8 @@ pub enum Retry {
     Backoff,
     /// When the object or the ManifestWork changes, and rarely besides.
     OnChange,
+    /// When permissions on the cluster may have changed, and after a minute at the latest.
+    OnPermission,
 }
 
 /// The state machine of one manifest.

@@ -12,10 +12,13 @@ mod jsonpath;
 mod programs;
 pub mod report;
 
+mod applied;
 mod apply;
 mod compare;
 mod differs;
+mod eviction;
 mod exact;
+pub mod executor;
 mod hash;
 mod ignore;
 mod kinds;
@@ -25,12 +28,16 @@ mod overlay;
 mod owner;
 mod path;
 mod prescribed;
+mod removal;
 mod step;
 #[cfg(test)]
 mod testing;
 
+pub use applied::{Listed, Stale, recorded, stale};
 pub use apply::{Applying, Done, Failure, Outcome, Retry};
 pub use differs::{Difference, Differences, Settled, Verdict};
+pub use eviction::{Eviction, Hold, HubView, eviction};
 pub use owner::{Holding, Owner};
 pub use prescribed::{Mapped, Prescribed, Unusable, prescribed};
+pub use removal::{Removal, Removing};
 pub use step::{Cause, Refusal, Response, Step};

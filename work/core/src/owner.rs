@@ -10,6 +10,7 @@ use crate::Mapped;
 
 /// apiVersion of an AppliedManifestWork in a reference.
 const API_VERSION: &str = "work.open-cluster-management.io/v1";
+const GROUP: &str = "work.open-cluster-management.io";
 const KIND: &str = "AppliedManifestWork";
 
 /// The AppliedManifestWork on whose behalf an object is written.
@@ -104,9 +105,7 @@ pub(crate) fn is_applied_manifest_work(reference: &Value) -> bool {
         && reference["apiVersion"]
             .as_str()
             .and_then(|version| version.split_once('/'))
-            .is_some_and(|(group, _)| {
-                API_VERSION.starts_with(group) && group.len() + 3 == API_VERSION.len()
-            })
+            .is_some_and(|(group, _)| group == GROUP)
 }
 
 /// Does another AppliedManifestWork own the object, too?

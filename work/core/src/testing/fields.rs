@@ -182,22 +182,13 @@ pub(super) fn cut(target: &mut Value, path: &[String]) {
             }
         }
         (("k", text), Value::Array(items)) => {
-            let key: Map<String, Value> = serde_json::from_str(text).unwrap();
-            for item in &mut *items {
-                if find(std::slice::from_ref(item), text).is_some() {
-                    cut(item, rest);
-                }
+            let is = |item: &Value| find(std::slice::from_ref(item), text).is_some();
+            if rest.is_empty() {
+                items.retain(|item| !is(item));
             }
-            let only_key = |item: &Value| {
-                item.as_object().is_some_and(|it| {
-                    it.is_empty()
-                        || rest.len() == 1
-                            && it.keys().all(|name| {
-                                key.contains_key(name) && rest[0] == format!("f:{name}")
-                            })
-                })
-            };
-            items.retain(|item| !only_key(item));
+            for item in items.iter_mut().filter(|item| is(item)) {
+                cut(item, rest);
+            }
         }
         ((_, text), Value::Array(items)) => items.retain(|item| item.to_string() != text),
         _ => {}

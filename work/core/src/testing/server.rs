@@ -256,10 +256,22 @@ impl Server {
             set.retain(|path| !(wanted.contains(path) && differs(path)));
         }
         let mut object = old.clone();
-        for path in before.difference(&wanted) {
-            if !self.owners.values().any(|set| set.contains(path)) {
-                cut(&mut object, path);
-            }
+        let kept = |path: &[String]| {
+            wanted.contains(path) || self.owners.values().any(|set| set.contains(path))
+        };
+        let all = leaves(&old);
+        for path in before.iter().filter(|path| !kept(path)) {
+            // An item goes as a whole if nothing of it stays.
+            let whole = (1..=path.len()).find(|end| {
+                let item = &path[..*end];
+                let below = |path: &&Vec<String>| path.starts_with(item);
+                item[end - 1].starts_with("k:")
+                    && all
+                        .iter()
+                        .filter(below)
+                        .all(|path| before.contains(path) && !kept(path))
+            });
+            cut(&mut object, &path[..whole.unwrap_or(path.len())]);
         }
         for path in &wanted {
             put(&mut object, path, at(body, path).unwrap());
