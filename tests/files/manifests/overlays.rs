@@ -29,24 +29,24 @@ pub(super) fn build(folder: &str) -> Option<Vec<Value>> {
 #[test]
 fn kustomizations_build_the_objects() {
     for (folder, expected) in [
-        ("manifests", 38),
-        ("manifests/overlays/cert-manager", 35),
+        ("manifests", 44),
+        ("manifests/overlays/cert-manager", 41),
         ("manifests/overlays/replace-ocm", 5),
-        ("manifests/overlays/hub", 36),
-        ("manifests/overlays/ocm-names", 38),
-        ("manifests/overlays/auto-approval", 40),
-        ("manifests/overlays/cluster-profiles", 42),
-        ("manifests/overlays/sig-placement-decisions", 44),
-        ("manifests/overlays/network-policies", 40),
-        ("manifests/overlays/client-certificates", 38),
-        ("manifests/overlays/policies", 35),
+        ("manifests/overlays/hub", 42),
+        ("manifests/overlays/ocm-names", 44),
+        ("manifests/overlays/auto-approval", 46),
+        ("manifests/overlays/cluster-profiles", 48),
+        ("manifests/overlays/sig-placement-decisions", 50),
+        ("manifests/overlays/network-policies", 46),
+        ("manifests/overlays/client-certificates", 44),
+        ("manifests/overlays/policies", 41),
         ("manifests/overlays/policies/monitoring", 9),
-        ("manifests/overlays/policies-with-webhook", 49),
+        ("manifests/overlays/policies-with-webhook", 55),
         ("manifests/monitoring", 10),
         ("manifests/bootstrap", 5),
         ("manifests/agent", 11),
         ("manifests/agent-monitoring", 9),
-        ("manifests/overlays/placement-apart", 40),
+        ("manifests/overlays/placement-apart", 46),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
