@@ -265,7 +265,7 @@ fn parse(expression: &str) -> Result<Term<&str>, String> {
         return Err("it has too many parts".to_owned());
     }
     Parser::new(&tokens)
-        .parse(|parser| parser.term())
+        .parse(Parser::term)
         .map_err(|_| broken())
 }
 
