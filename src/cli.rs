@@ -14,7 +14,7 @@ use clap_complete::Shell;
 #[cfg(feature = "devhub")]
 use crate::demo;
 use crate::feature_gates::{self, Of};
-use crate::{agent, controller, hub, placement, webhook_server};
+use crate::{agent, controller, hub, placement, webhook_server, work};
 
 const COMPLETION: &str = "\
 Examples:
@@ -51,6 +51,7 @@ enum Command {
     Controller(Box<controller::Args>),
     Agent(Box<agent::Args>),
     Placement(placement::Args),
+    Work(work::Args),
     #[command(flatten)]
     Admin(berth_admin::Command),
     Review(review::Args),
@@ -85,6 +86,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Placement(args) if args.is_command() => {
             (placement::run(&args), args.failure_code())
         }
+        Command::Work(args) if args.is_command() => (work::run(&args), args.failure_code()),
         _ if cli.hub.any() => {
             let why = "--kubeconfig, --context, --as, --as-group and --request-timeout before the command work only with \
                        the commands of hub admins; write the flags of this command after it";
@@ -95,6 +97,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Controller(args) => (controller::run(&args).map(|()| ExitCode::SUCCESS), 1),
         Command::Agent(args) => (agent::run(&args), 1),
         Command::Placement(args) => (placement::run(&args), args.failure_code()),
+        Command::Work(args) => (work::run(&args), args.failure_code()),
         // Exit code 1 means denied.
         Command::Review(args) => (decide(&args), 2),
         Command::Policies(args) => (print(&args), 1),
@@ -131,12 +134,13 @@ fn print(args: &policies::Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns the words of the command line. OCM's operator starts each controller in its own Deployment, as `/registration controller`
-/// and `/placement controller`.
+/// and `/placement controller`, and its agent as `/work agent`.
 fn words() -> Vec<OsString> {
     let mut words: Vec<_> = env::args_os().collect();
     let name = words.first().map(Path::new).and_then(Path::file_stem);
-    if name.is_some_and(|name| name == "placement") {
-        words.insert(1, "placement".into());
+    let command = name.filter(|name| *name == "placement" || *name == "work");
+    if let Some(command) = command.map(OsString::from) {
+        words.insert(1, command);
     } else if name.is_some_and(|name| name == "registration")
         && words.get(1).is_some_and(|command| command == "controller")
     {

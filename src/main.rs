@@ -17,6 +17,7 @@ mod placement;
 mod ports;
 mod signals;
 mod webhook_server;
+mod work;
 
 use std::process::ExitCode;
 

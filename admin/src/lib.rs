@@ -32,6 +32,7 @@ mod retry;
 pub mod review;
 mod targets;
 mod unjoin;
+mod work;
 
 pub use agent_status::Args as AgentStatusArgs;
 pub use berth_placement_core::Explanation as PlacementExplanation;
@@ -39,3 +40,4 @@ pub use command::{Command, run_agent_status};
 pub use hub::HubArgs;
 pub use placement::{PlacementCommand, explain_placement, stored_placement};
 pub use reserved::ReservedArgs;
+pub use work::WorkCommand;

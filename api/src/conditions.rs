@@ -163,12 +163,15 @@ pub mod manifest_work {
     /// Reason of [`DELETING`]: true.
     pub const WORK_DELETING: &str = "WorkDeleting";
 
-    /// The objects are changing. Set by condition rules; read by rollouts.
+    /// The objects are changing. Read by rollouts. Set by condition rules, or else by rules of the agent for common kinds, which OCM does not
+    /// have.
     pub const PROGRESSING: &str = "Progressing";
-    /// The objects do not work as they should. Set by condition rules; read by rollouts.
+    /// The objects do not work as they should. Read by rollouts. Set as [`PROGRESSING`].
     pub const DEGRADED: &str = "Degraded";
     /// The work is done: its objects are not updated any more. Set by condition rules.
     pub const COMPLETE: &str = "Complete";
+    /// Objects differ from their manifests. Also a condition of the objects. Not in OCM.
+    pub const DRIFTED: &str = "Drifted";
     /// Reason of a condition that condition rules set.
     pub const CONDITION_RULES_AGGREGATED: &str = "ConditionRulesAggregated";
 }
@@ -210,6 +213,8 @@ pub mod manifest {
     pub const CONDITION_RULE_INVALID: &str = "ConditionRuleInvalid";
     /// Reason of a condition that a rule sets: an expression of the rule is invalid, or failed.
     pub const CONDITION_RULE_EXPRESSION_ERROR: &str = "ConditionRuleExpressionError";
+    /// Reason of a condition that a rule of the agent sets. Not in OCM, whose agent removes these conditions as those of its own rules.
+    pub const CONDITION_RULE_BUILT_IN: &str = "ConditionRuleBuiltIn";
     /// Reason of a condition that a rule sets: the rule could not be evaluated for another reason.
     pub const CONDITION_RULE_INTERNAL_ERROR: &str = "ConditionRuleInternalError";
 }

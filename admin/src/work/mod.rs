@@ -1,0 +1,43 @@
+//! Commands about ManifestWorks.
+
+mod diff;
+mod differences;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+/// A command about ManifestWorks, with its arguments.
+#[derive(Debug, Subcommand)]
+#[expect(
+    missing_docs,
+    reason = "clap would show it instead of the documentation of the arguments"
+)]
+pub enum WorkCommand {
+    Diff(diff::Args),
+}
+
+// === impl WorkCommand ===
+
+impl WorkCommand {
+    /// Runs the command in a runtime of its own, and returns its exit code.
+    ///
+    /// # Errors
+    /// The hub cannot be used, or the output cannot be written.
+    pub fn run(&self) -> anyhow::Result<ExitCode> {
+        let command = async {
+            match self {
+                Self::Diff(args) => diff::run(args).await,
+            }
+        };
+        crate::command::in_runtime(command)
+    }
+
+    /// The exit code of an error.
+    #[must_use]
+    pub fn failure_code(&self) -> u8 {
+        match self {
+            Self::Diff(_) => diff::FAILURE,
+        }
+    }
+}
