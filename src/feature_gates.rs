@@ -12,10 +12,19 @@ const NOT_SUPPORTED: [&str; 4] = [
     "V1beta1CSRAPICompatibility",
 ];
 
+/// Gates of OCM's work manager. The webhooks decide ManifestWorkReplicaSets whether or not a controller runs.
+const OF_WORK_MANAGER: [&str; 3] = [
+    "CleanUpCompletedManifestWork",
+    "CloudEventsDrivers",
+    "ManifestWorkReplicaSet",
+];
+
 /// The component of the gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     Webhooks,
+    /// The webhooks of the work API alone.
+    WorkWebhooks,
     /// The placement controller alone.
     Placement,
     /// All controllers in one process.
@@ -84,6 +93,12 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
                 parsed.webhooks.guarded_selectors = on;
                 Of::Webhooks
             }
+            "NilExecutorValidating" => {
+                parsed.webhooks.nil_executor_validating = on;
+                Of::WorkWebhooks
+            }
+            // OCM's operator gives the work webhooks the gates of the work manager.
+            gate if of == Of::WorkWebhooks && OF_WORK_MANAGER.contains(&gate) => of,
             "ManagedClusterAutoApproval" => {
                 parsed.lifecycle.auto_approval = on;
                 Of::Controller
@@ -136,7 +151,10 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
             ),
         };
         let is_everywhere = of == Of::Hub || has_effect_on == Of::Hub;
-        let is_part = of == Of::Controller && has_effect_on == Of::Placement;
+        let is_part = matches!(
+            (of, has_effect_on),
+            (Of::Controller, Of::Placement) | (Of::Webhooks, Of::WorkWebhooks)
+        );
         if !is_everywhere && !is_part && has_effect_on != of {
             parsed.warnings.push(format!(
                 "feature gate {gate} has no effect on {}",
@@ -153,6 +171,7 @@ impl Of {
     fn name(self) -> &'static str {
         match self {
             Self::Webhooks => "the webhooks",
+            Self::WorkWebhooks => "the webhooks of the work API",
             Self::Placement => "the placement controller",
             Self::Controller => "the controller",
             Self::Hub => "the hub",
@@ -161,7 +180,12 @@ impl Of {
 
     fn gates(self) -> &'static str {
         match self {
-            Self::Webhooks => "DefaultClusterSet, GuardedSelectors and UnguardedDenial",
+            Self::Webhooks => {
+                "DefaultClusterSet, GuardedSelectors, NilExecutorValidating and UnguardedDenial"
+            }
+            Self::WorkWebhooks => {
+                "CleanUpCompletedManifestWork, CloudEventsDrivers, ManifestWorkReplicaSet and NilExecutorValidating"
+            }
             Self::Placement => {
                 "PlacementPreferNoSelect, PlacementScores, PlacementSortBy, PlacementSpreadPolicy and SIGPlacementDecision"
             }
@@ -172,7 +196,7 @@ impl Of {
             }
             Self::Hub => {
                 "ClusterProfile, DefaultClusterSet, GuardedSelectors, ManagedClusterAutoApproval, \
-                 ManagedClusterAutoRebootstrap, PlacementPreferNoSelect, PlacementScores, PlacementSortBy, \
+                 ManagedClusterAutoRebootstrap, NilExecutorValidating, PlacementPreferNoSelect, PlacementScores, PlacementSortBy, \
                  PlacementSpreadPolicy, ResourceCleanup, SIGPlacementDecision and UnguardedDenial"
             }
         }

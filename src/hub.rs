@@ -44,8 +44,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     keeper: KeeperArgs,
     /// Feature gates, as Gate=true,Gate=false: ClusterProfile (off), DefaultClusterSet (on), GuardedSelectors (on),
-    /// ManagedClusterAutoApproval (off), ManagedClusterAutoRebootstrap (off), PlacementPreferNoSelect (off), PlacementScores (off),
-    /// PlacementSortBy (off), PlacementSpreadPolicy (off), ResourceCleanup (on), SIGPlacementDecision (off), UnguardedDenial (off)
+    /// ManagedClusterAutoApproval (off), ManagedClusterAutoRebootstrap (off), NilExecutorValidating (off), PlacementPreferNoSelect
+    /// (off), PlacementScores (off), PlacementSortBy (off), PlacementSpreadPolicy (off), ResourceCleanup (on), SIGPlacementDecision
+    /// (off), UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]

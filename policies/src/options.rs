@@ -88,6 +88,8 @@ impl Options {
             gates,
             hub_namespace,
             reserved_prefixes,
+            // No policy guards ManifestWorks.
+            manifest_limit: _,
         } = &self.settings;
         let mut flags = format!(
             "--kubernetes={} --mode={}",

@@ -5,6 +5,18 @@ use std::process::ExitCode;
 use berth_admin::WorkCommand;
 use clap::Subcommand;
 
+use crate::webhook_server;
+
+const WEBHOOK_EXAMPLES: &str = "\
+Examples:
+  # In a pod, as OCM's operator starts it (the executable is also at /work)
+  berth work webhook-server --port=9443 --manifestLimit=512000
+
+  # Without a hub: RBAC objects from files, and a self-signed certificate
+  berth work webhook-server --hub-files examples/hub --self-signed --bind-address 127.0.0.1
+
+Signals: the first SIGTERM or SIGINT drains connections and stops the process; the second one stops it immediately.";
+
 /// Compare ManifestWorks with their clusters
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -14,6 +26,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Serve the admission webhooks of ManifestWorks and ManifestWorkReplicaSets
+    ///
+    /// Serves these two webhooks of 'berth webhook-server' alone, as OCM's work webhook.
+    #[command(after_help = WEBHOOK_EXAMPLES, args_override_self = true)]
+    WebhookServer(Box<webhook_server::Args>),
     #[command(flatten)]
     Admin(Box<WorkCommand>),
 }
@@ -30,6 +47,7 @@ impl Args {
     pub(crate) fn failure_code(&self) -> u8 {
         match &self.command {
             Command::Admin(command) => command.failure_code(),
+            Command::WebhookServer(_) => 1,
         }
     }
 }
@@ -38,5 +56,9 @@ impl Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Admin(command) => command.run(),
+        Command::WebhookServer(args) => {
+            webhook_server::run_for_work(args)?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }

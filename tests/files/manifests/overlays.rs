@@ -29,16 +29,17 @@ pub(super) fn build(folder: &str) -> Option<Vec<Value>> {
 #[test]
 fn kustomizations_build_the_objects() {
     for (folder, expected) in [
-        ("manifests", 38),
-        ("manifests/overlays/cert-manager", 35),
+        ("manifests", 40),
+        ("manifests/overlays/cert-manager", 37),
         ("manifests/overlays/replace-ocm", 5),
-        ("manifests/overlays/hub", 36),
-        ("manifests/overlays/ocm-names", 38),
-        ("manifests/overlays/auto-approval", 40),
-        ("manifests/overlays/cluster-profiles", 42),
-        ("manifests/overlays/sig-placement-decisions", 44),
-        ("manifests/overlays/network-policies", 40),
-        ("manifests/overlays/client-certificates", 38),
+        ("manifests/overlays/replace-ocm-work", 3),
+        ("manifests/overlays/hub", 38),
+        ("manifests/overlays/ocm-names", 40),
+        ("manifests/overlays/auto-approval", 42),
+        ("manifests/overlays/cluster-profiles", 44),
+        ("manifests/overlays/sig-placement-decisions", 46),
+        ("manifests/overlays/network-policies", 42),
+        ("manifests/overlays/client-certificates", 40),
         ("manifests/overlays/policies", 35),
         ("manifests/overlays/policies/monitoring", 9),
         ("manifests/overlays/policies-with-webhook", 49),
@@ -46,7 +47,7 @@ fn kustomizations_build_the_objects() {
         ("manifests/bootstrap", 5),
         ("manifests/agent", 11),
         ("manifests/agent-monitoring", 9),
-        ("manifests/overlays/placement-apart", 40),
+        ("manifests/overlays/placement-apart", 42),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
