@@ -70,7 +70,7 @@ fn with_cert_manager_every_registration_gets_the_ca_of_the_serving_certificate()
         .iter()
         .filter(|object| object.get("webhooks").is_some())
         .collect();
-    assert_eq!(registrations.len(), 6);
+    assert_eq!(registrations.len(), 8);
     for registration in registrations {
         assert_eq!(
             registration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"],
