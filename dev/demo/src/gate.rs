@@ -20,7 +20,7 @@ use berth_lifecycle as lifecycle;
 use berth_lifecycle::engine::{Ended, Engine};
 use berth_lifecycle_core::config::Config as LifecycleConfig;
 use berth_placement as placement;
-use berth_review::{Gate, HubAnswerer};
+use berth_review::{Gate, HubAnswerer, Webhook};
 use berth_rules::Settings;
 use berth_webhooks::{Limits, Metrics, Opening, ServeError, Server};
 use jiff::Timestamp;
@@ -126,6 +126,7 @@ impl Running {
                     ..Settings::default()
                 },
             ),
+            webhooks: &Webhook::ALL,
             opening: Opening::at_once(webhooks, Arc::new(tls)),
             metrics_port: Some(metrics_port),
             health_port: None,
