@@ -1,5 +1,9 @@
 //! `berth work`: what runs ManifestWorks, with the names and the flags of OCM's, and the commands of users.
 
+mod agent;
+mod agent_args;
+#[cfg(test)]
+mod agent_tests;
 mod component;
 mod manager;
 
@@ -8,10 +12,13 @@ use std::process::ExitCode;
 use berth_admin::WorkCommand;
 use clap::Subcommand;
 
+pub(crate) use self::agent::WorkAgent;
+pub(crate) use self::agent_args::{WorkAgentArgs, WorkFlags};
+
 pub(crate) use self::component::Works;
 use self::manager::ManagerArgs;
 
-/// Compare ManifestWorks with their clusters, and run the controller of ManifestWorkReplicaSets
+/// Compare ManifestWorks with their clusters, and run what carries them out
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -20,6 +27,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Agent(Box<WorkAgentArgs>),
     /// Run the controller of ManifestWorkReplicaSets
     ///
     /// Does the work of OCM's work manager: makes a ManifestWork for each cluster that the placements of a ManifestWorkReplicaSet select, in the steps of its rollout strategy, and keeps its status up to date.
@@ -41,7 +49,7 @@ impl Args {
     pub(crate) fn failure_code(&self) -> u8 {
         match &self.command {
             Command::Admin(command) => command.failure_code(),
-            Command::Manager(_) => 1,
+            Command::Agent(_) | Command::Manager(_) => 1,
         }
     }
 }
@@ -50,6 +58,7 @@ impl Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Admin(command) => command.run(),
+        Command::Agent(args) => agent::run(args),
         Command::Manager(args) => manager::run(args),
     }
 }

@@ -14,3 +14,4 @@ mod faults;
 mod lifecycle;
 mod placement;
 mod replica_sets;
+mod work;
