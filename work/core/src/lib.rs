@@ -3,10 +3,10 @@
 //! A ManifestWork is a list of objects in a cluster's namespace on the hub. An agent on the cluster makes them real and reports back.
 //! This crate decides; `berth-work` reads and writes.
 
+mod aggregate;
 mod applied;
 mod apply;
 mod compare;
-mod aggregate;
 mod conditions;
 pub mod config;
 mod differs;
@@ -21,12 +21,12 @@ mod ignore;
 mod jsonpath;
 mod kinds;
 mod managed;
+mod merge;
 pub mod order;
 mod overlay;
 mod owner;
 mod path;
 mod prescribed;
-mod merge;
 mod programs;
 mod removal;
 pub mod replicas;
