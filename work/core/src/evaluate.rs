@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::conditions::{self, OBJECT_BUDGET, RuleCondition};
 use crate::config::Rules;
-use crate::feedback::{self, Feedback};
+use crate::feedback::{self, Feedback, LONGEST_RAW};
 use crate::health::{self, Health};
 pub use crate::programs::Programs;
 
@@ -15,7 +15,7 @@ pub use crate::programs::Programs;
 pub struct FeedbackSettings {
     /// The gate `RawFeedbackJsonString`: lists and objects are reported as JSON, and all values that a path finds.
     pub raw: bool,
-    /// The longest such JSON in bytes. The CRD of ManifestWork allows 1024.
+    /// The longest such JSON in bytes; at most 1024, which the CRD of ManifestWork allows.
     pub max_raw: usize,
 }
 
@@ -58,7 +58,7 @@ impl Default for FeedbackSettings {
     fn default() -> Self {
         Self {
             raw: false,
-            max_raw: 1024,
+            max_raw: LONGEST_RAW,
         }
     }
 }
