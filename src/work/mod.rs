@@ -4,6 +4,8 @@ mod agent;
 mod agent_args;
 #[cfg(test)]
 mod agent_tests;
+mod component;
+mod manager;
 
 use std::process::ExitCode;
 
@@ -13,7 +15,10 @@ use clap::Subcommand;
 pub(crate) use self::agent::WorkAgent;
 pub(crate) use self::agent_args::{WorkAgentArgs, WorkFlags};
 
-/// Carry out ManifestWorks, and compare them with their clusters
+pub(crate) use self::component::Works;
+use self::manager::ManagerArgs;
+
+/// Compare ManifestWorks with their clusters, and run what carries them out
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -23,6 +28,11 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Agent(Box<WorkAgentArgs>),
+    /// Run the controller of ManifestWorkReplicaSets
+    ///
+    /// Does the work of OCM's work manager: makes a ManifestWork for each cluster that the placements of a ManifestWorkReplicaSet select, in the steps of its rollout strategy, and keeps its status up to date.
+    #[command(after_help = manager::EXAMPLES, args_override_self = true)]
+    Manager(Box<ManagerArgs>),
     #[command(flatten)]
     Admin(Box<WorkCommand>),
 }
@@ -39,7 +49,7 @@ impl Args {
     pub(crate) fn failure_code(&self) -> u8 {
         match &self.command {
             Command::Admin(command) => command.failure_code(),
-            Command::Agent(_) => 1,
+            Command::Agent(_) | Command::Manager(_) => 1,
         }
     }
 }
@@ -49,5 +59,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Admin(command) => command.run(),
         Command::Agent(args) => agent::run(args),
+        Command::Manager(args) => manager::run(args),
     }
 }

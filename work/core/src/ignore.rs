@@ -4,6 +4,8 @@
 //! the cluster.
 
 mod jq;
+#[cfg(test)]
+mod tests;
 
 use berth_api::work::{IgnoreField, IgnoreFieldsCondition};
 use serde_json::Value;
@@ -16,8 +18,6 @@ enum Step {
     Field(String),
     Index(i64),
     All,
-    /// Items from one position to another, the latter excluded.
-    Slice(Option<i64>, Option<i64>),
 }
 
 /// Cuts the fields of all entries with a condition that `is` accepts.
@@ -173,14 +173,6 @@ fn remove(value: &mut Value, steps: &[Step]) {
                     Some(index) if index < items.len() => index..index + 1,
                     _ => return,
                 },
-                Step::Slice(from, to) => {
-                    let place = |at: Option<i64>, default| match at {
-                        None => default,
-                        Some(at) => position(at, items.len()).unwrap_or(0).min(items.len()),
-                    };
-                    let (from, to) = (place(*from, 0), place(*to, items.len()));
-                    from..to.max(from)
-                }
                 Step::Field(_) => return,
             };
             if rest.is_empty() {
@@ -191,6 +183,12 @@ fn remove(value: &mut Value, steps: &[Step]) {
         }
         _ => {}
     }
+}
+
+/// The beginning of a message.
+fn cut_text(text: &str) -> String {
+    const MAX: usize = 200;
+    text[..text.floor_char_boundary(MAX)].to_owned()
 }
 
 /// A position that may count from the end.

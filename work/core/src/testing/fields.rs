@@ -109,6 +109,10 @@ fn find<'v>(items: &'v [Value], key: &str) -> Option<&'v Value> {
     })
 }
 
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
 /// The value at a path.
 pub(super) fn at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
     path.iter()
@@ -118,7 +122,7 @@ pub(super) fn at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
             (_, text) => value
                 .as_array()?
                 .iter()
-                .find(|item| item.to_string() == text),
+                .find(|item| **item == parsed(text)),
         })
 }
 
@@ -190,7 +194,7 @@ pub(super) fn cut(target: &mut Value, path: &[String]) {
                 cut(item, rest);
             }
         }
-        ((_, text), Value::Array(items)) => items.retain(|item| item.to_string() != text),
+        ((_, text), Value::Array(items)) => items.retain(|item| *item != parsed(text)),
         _ => {}
     }
 }
