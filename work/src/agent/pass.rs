@@ -483,7 +483,7 @@ impl Agent {
             Err(error) => {
                 let failure = Failure {
                     reason: berth_api::conditions::manifest::APPLIED_FAILED,
-                    message: error.to_string(),
+                    message: format!("Failed to apply manifest: {error}"),
                     retry: Retry::Backoff,
                 };
                 slot.fails(failure, now);
