@@ -4,16 +4,6 @@
 //! This crate decides; `berth-work` reads and writes.
 
 mod aggregate;
-mod conditions;
-pub mod config;
-pub mod evaluate;
-mod feedback;
-mod health;
-mod jsonpath;
-mod merge;
-mod programs;
-pub mod report;
-
 mod applied;
 mod apply;
 mod compare;
@@ -31,6 +21,7 @@ mod ignore;
 mod jsonpath;
 mod kinds;
 mod managed;
+mod merge;
 pub mod order;
 mod overlay;
 mod owner;
