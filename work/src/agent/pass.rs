@@ -262,6 +262,14 @@ impl Run {
             }
         };
         let cluster = on.writer(MANAGED);
+        let (executors, settings) = {
+            let world = on.world();
+            (Arc::clone(&world.executors), Arc::clone(&world.settings))
+        };
+        let refusal = executors.refusal(cluster, &entry, &settings.namespace);
+        if let Some(failure) = refusal.await? {
+            return Ok((Outcome::Failed(failure), None));
+        }
         let path = Path {
             resource: &entry.resource,
             namespace: entry.object.namespace(),
