@@ -119,10 +119,7 @@ pub(super) fn at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
         .try_fold(value, |value, key| match key.split_once(':')? {
             ("f", name) => value.get(name),
             ("k", key) => find(value.as_array()?, key),
-            (_, text) => value
-                .as_array()?
-                .iter()
-                .find(|item| **item == parsed(text)),
+            (_, text) => value.as_array()?.iter().find(|item| **item == parsed(text)),
         })
 }
 
