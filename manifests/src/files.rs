@@ -58,6 +58,8 @@ manifests! {
     BINDING_VALIDATORS = "registrations/managedclustersetbindingvalidators.yaml";
     REQUEST_VALIDATORS = "registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml";
     PLACEMENT_VALIDATORS = "registrations/placements/placementvalidators.yaml";
+    WORK_VALIDATORS = "registrations/manifestworkvalidators.yaml";
+    REPLICA_SET_VALIDATORS = "registrations/manifestworkreplicasets/manifestworkreplicasetvalidators.yaml";
 
     POLICIES = "policies/policies.yaml";
     POLICIES_WITH_WEBHOOK = "policies/with-webhook/policies.yaml";
@@ -66,6 +68,8 @@ manifests! {
     PLACEMENT_DEBUG_ROLE = "placement/debug/role.yaml";
     PLACEMENT_DEBUG_SERVICE = "placement/debug/service.yaml";
     PLACEMENT_DEBUGGER = "placement/debug/reader.yaml";
+
+    WORK_ROLE = "work/role.yaml";
 
     BOOTSTRAP_NAMESPACE = "bootstrap/namespace.yaml";
     BOOTSTRAP_ACCOUNT = "bootstrap/service-account.yaml";
@@ -86,6 +90,7 @@ manifests! {
     CLUSTER_PROFILES_ROLE = "overlays/cluster-profiles/role.yaml";
     SIG_PLACEMENT_DECISIONS_ROLE = "overlays/sig-placement-decisions/role.yaml";
     REPLACE_OCM_ROLE = "overlays/replace-ocm/cluster-role.yaml";
+    REPLACE_OCM_WORK_ROLE = "overlays/replace-ocm-work/cluster-role.yaml";
     CERT_MANAGER_CERTIFICATE = "overlays/cert-manager/server/certificate.yaml";
     CERT_MANAGER_DEPLOYMENT = "overlays/cert-manager/server/deployment.yaml";
     NETWORK_POLICIES = "overlays/network-policies/network-policies.yaml";

@@ -88,7 +88,7 @@ pub struct Details {
     pub uid: String,
     /// The fields that the request was refused for, such as those that other field managers own.
     #[serde(deserialize_with = "causes_or_none")]
-    pub causes: Vec<StatusCause>,
+    pub causes: Box<[StatusCause]>,
     #[serde(deserialize_with = "u64_or_none")]
     retry_after_seconds: Option<u64>,
 }
@@ -338,7 +338,7 @@ fn u64_or_none<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Opti
 /// Malformed causes count as absent: they must not hide the rest of the Status.
 fn causes_or_none<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
-) -> Result<Vec<StatusCause>, D::Error> {
+) -> Result<Box<[StatusCause]>, D::Error> {
     let causes = serde_json::Value::deserialize(deserializer)?;
     Ok(serde_json::from_value(causes).unwrap_or_default())
 }

@@ -133,6 +133,11 @@ pub(crate) fn not_settable(rules: &[ConditionRule]) -> impl Iterator<Item = &str
     types.filter(|it| !it.is_empty() && !can_be_set(it))
 }
 
+/// Returns whether the agent sets a condition itself, so that no rule can.
+pub(crate) fn is_reserved(type_: &str) -> bool {
+    RESERVED.contains(&type_)
+}
+
 /// Returns whether a rule sets this condition for the kind of an object.
 pub(crate) fn sets(meta: &ManifestResourceMeta, rules: &[ConditionRule], type_: &str) -> bool {
     let mut rules = usable(rules);
@@ -151,7 +156,7 @@ pub(crate) fn faults(rules: &[ConditionRule]) -> Vec<String> {
         let mut fault = |what: String| {
             faults.push(format!("the condition rule {condition:?}: {what}"));
         };
-        if RESERVED.contains(&condition.as_str()) {
+        if is_reserved(condition) {
             fault("the agent sets this condition itself".to_owned());
         } else if !is_condition_type(condition) && !condition.is_empty() {
             fault("this is no valid type of a condition".to_owned());
@@ -193,7 +198,7 @@ fn no_expressions() -> String {
 }
 
 fn can_be_set(type_: &str) -> bool {
-    is_condition_type(type_) && !RESERVED.contains(&type_)
+    is_condition_type(type_) && !is_reserved(type_)
 }
 
 /// Returns whether the API server accepts the type of a condition. It would refuse the whole status otherwise.

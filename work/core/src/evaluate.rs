@@ -1,26 +1,36 @@
 //! What the status of a ManifestWork needs of an object, evaluated when the object arrives, so that the object need not be kept.
 
 use berth_api::text::cut_bytes;
-use berth_api::work::{FeedbackValue, ManifestResourceMeta};
+use berth_api::work::ManifestResourceMeta;
 use serde_json::Value;
 
+use crate::conditions::{self, OBJECT_BUDGET, RuleCondition};
 use crate::config::Rules;
+use crate::feedback::{self, Feedback, LONGEST_RAW};
+use crate::health::{self, Health};
 pub use crate::programs::Programs;
 
 /// Settings of the agent for reported fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedbackSettings {
-    /// The gate `RawFeedbackJsonString`: lists and objects are reported as JSON.
+    /// The gate `RawFeedbackJsonString`: lists and objects are reported as JSON, and all values that a path finds.
     pub raw: bool,
-    /// The longest such JSON in bytes. The CRD of ManifestWork allows 1024.
+    /// The longest such JSON in bytes; at most 1024, which the CRD of ManifestWork allows.
     pub max_raw: usize,
 }
 
-/// What the status of a ManifestWork needs of an object. Its size is bounded, whatever the object holds.
+/// What the status of a ManifestWork needs of an object.
+///
+/// Its size is bounded, whatever the object holds: 64 KiB of reported values, 64 KiB of messages. Without rules, it is a few hundred bytes.
+/// Two of them are equal if the object's part of the status is equal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evaluated {
-    /// The reported fields.
-    values: Vec<FeedbackValue>,
+    /// The reported fields; `None` without feedback rules.
+    pub(crate) feedback: Option<Feedback>,
+    /// The conditions that condition rules set.
+    pub(crate) conditions: Vec<RuleCondition>,
+    /// The built-in conditions.
+    pub(crate) health: Health,
 }
 
 /// Evaluates the rules for an object.
@@ -28,13 +38,18 @@ pub struct Evaluated {
 /// `object` is the object as read at the version in `meta`; its apiVersion and kind may be missing, as in lists.
 #[must_use]
 pub fn evaluate(
-    _meta: &ManifestResourceMeta,
-    _rules: &Rules<'_>,
-    _object: &Value,
-    _settings: &FeedbackSettings,
-    _programs: &Programs,
+    meta: &ManifestResourceMeta,
+    rules: &Rules<'_>,
+    object: &Value,
+    settings: &FeedbackSettings,
+    programs: &Programs,
 ) -> Evaluated {
-    Evaluated::default()
+    let has_feedback = !rules.feedback.is_empty();
+    Evaluated {
+        feedback: has_feedback.then(|| feedback::feedback(meta, rules.feedback, object, settings)),
+        conditions: conditions::conditions(meta, rules.conditions, object, programs, OBJECT_BUDGET),
+        health: health::health(&meta.group, &meta.kind, object),
+    }
 }
 
 // === impl FeedbackSettings ===
@@ -43,7 +58,7 @@ impl Default for FeedbackSettings {
     fn default() -> Self {
         Self {
             raw: false,
-            max_raw: 1024,
+            max_raw: LONGEST_RAW,
         }
     }
 }

@@ -15,6 +15,9 @@ use crate::jsonpath::Path;
 /// The most bytes of the values of an object, with their names.
 const MOST_BYTES: usize = 64 * 1024;
 
+/// The longest JSON of a value, from the schema: the API server would refuse the whole status otherwise.
+pub(crate) const LONGEST_RAW: usize = 1024;
+
 /// The longest error in bytes.
 const LONGEST_ERROR: usize = 1024;
 
@@ -262,7 +265,7 @@ impl<'a> Collector<'a> {
                 ));
             }
             Value::Array(_) | Value::Object(_) => {
-                let longest = self.settings.max_raw;
+                let longest = self.settings.max_raw.min(LONGEST_RAW);
                 let raw = value.to_string();
                 if raw.len() > longest {
                     return Err(format!(

@@ -37,10 +37,6 @@ pub(crate) struct KindRule {
     /// The API group, of any version.
     pub(crate) group: &'static str,
     pub(crate) kind: &'static str,
-    /// In words, for the documentation: Progressing is True while this holds. Empty for kinds that are done as soon as they exist.
-    pub(crate) progressing: &'static str,
-    /// In words: Degraded is True if this holds.
-    pub(crate) degraded: &'static str,
     /// `None` if the object is done as soon as it exists.
     judge: Option<fn(&Value) -> Option<Judgement>>,
 }
@@ -49,6 +45,11 @@ pub(crate) struct KindRule {
 fn rule(group: &str, kind: &str) -> Option<&'static KindRule> {
     let mut kinds = KINDS.iter();
     kinds.find(|rule| (rule.group, rule.kind) == (group, kind))
+}
+
+/// Returns whether there are rules for a kind.
+pub(crate) fn has_rule(group: &str, kind: &str) -> bool {
+    rule(group, kind).is_some()
 }
 
 /// What the rules of the agent say of an object.
@@ -108,15 +109,11 @@ impl Judgement {
 const fn judged(
     group: &'static str,
     kind: &'static str,
-    progressing: &'static str,
-    degraded: &'static str,
     judge: fn(&Value) -> Option<Judgement>,
 ) -> KindRule {
     KindRule {
         group,
         kind,
-        progressing,
-        degraded,
         judge: Some(judge),
     }
 }
@@ -125,114 +122,30 @@ const fn settled(group: &'static str, kind: &'static str) -> KindRule {
     KindRule {
         group,
         kind,
-        progressing: "",
-        degraded: "",
         judge: None,
     }
 }
 
-/// The kinds that have rules.
+/// The kinds that have rules. `docs/work-status.md` has them in words.
 pub(crate) const KINDS: &[KindRule] = &[
-    judged(
-        "apps",
-        "Deployment",
-        "the controller has not observed the spec, pods are of an older template or not available. A loss of pods within the strategy's \
-         maxUnavailable after the rollout does not count",
-        "the progress deadline is exceeded (condition Progressing), or pods cannot be created (condition ReplicaFailure)",
-        workloads::deployment,
-    ),
-    judged(
-        "apps",
-        "StatefulSet",
-        "the controller has not observed the spec, pods above the partition are of an older revision, or pods are not ready",
-        "never: StatefulSets report no failures",
-        workloads::stateful_set,
-    ),
-    judged(
-        "apps",
-        "DaemonSet",
-        "the controller has not observed the spec, pods are of an older template, or pods are not available",
-        "never: DaemonSets report no failures",
-        workloads::daemon_set,
-    ),
-    judged(
-        "apps",
-        "ReplicaSet",
-        "the controller has not observed the spec, or pods are not available",
-        "pods cannot be created (condition ReplicaFailure)",
-        workloads::replica_set,
-    ),
-    judged(
-        "",
-        "ReplicationController",
-        "the controller has not observed the spec, or pods are not available",
-        "pods cannot be created (condition ReplicaFailure)",
-        workloads::replica_set,
-    ),
-    judged(
-        "batch",
-        "Job",
-        "the Job is neither complete nor failed, or it failed",
-        "the Job failed",
-        workloads::job,
-    ),
-    judged(
-        "",
-        "Pod",
-        "the Pod is neither ready nor completed",
-        "the Pod failed, or a container cannot start (CrashLoopBackOff, ErrImagePull, ImagePullBackOff, InvalidImageName, \
-         CreateContainerConfigError, CreateContainerError, RunContainerError)",
-        workloads::pod,
-    ),
-    judged(
-        "",
-        "PersistentVolumeClaim",
-        "no volume is bound",
-        "the volume is lost",
-        others::claim,
-    ),
-    judged(
-        "",
-        "PersistentVolume",
-        "the volume is pending, or it failed",
-        "the volume failed",
-        others::volume,
-    ),
-    judged(
-        "",
-        "Service",
-        "the type is LoadBalancer, and the load balancer has no address",
-        "never",
-        others::service,
-    ),
-    judged(
-        "",
-        "Namespace",
-        "the namespace is being deleted",
-        "the deletion of its content fails",
-        others::namespace,
-    ),
+    judged("apps", "Deployment", workloads::deployment),
+    judged("apps", "StatefulSet", workloads::stateful_set),
+    judged("apps", "DaemonSet", workloads::daemon_set),
+    judged("apps", "ReplicaSet", workloads::replica_set),
+    judged("", "ReplicationController", workloads::replica_set),
+    judged("batch", "Job", workloads::job),
+    judged("", "Pod", workloads::pod),
+    judged("", "PersistentVolumeClaim", others::claim),
+    judged("", "PersistentVolume", others::volume),
+    judged("", "Service", others::service),
+    judged("", "Namespace", others::namespace),
     judged(
         "apiextensions.k8s.io",
         "CustomResourceDefinition",
-        "the API is not served (condition Established)",
-        "the names are taken (condition NamesAccepted)",
         others::definition,
     ),
-    judged(
-        "apiregistration.k8s.io",
-        "APIService",
-        "the API is not available (condition Available)",
-        "never",
-        others::api_service,
-    ),
-    judged(
-        "autoscaling",
-        "HorizontalPodAutoscaler",
-        "the autoscaler cannot scale its target (condition AbleToScale), or has no metrics (condition ScalingActive)",
-        "the autoscaler cannot scale its target",
-        others::autoscaler,
-    ),
+    judged("apiregistration.k8s.io", "APIService", others::api_service),
+    judged("autoscaling", "HorizontalPodAutoscaler", others::autoscaler),
     settled("", "ConfigMap"),
     settled("", "Secret"),
     settled("", "ServiceAccount"),

@@ -3,6 +3,7 @@
 //! A ManifestWork is a list of objects in a cluster's namespace on the hub. An agent on the cluster makes them real and reports back.
 //! This crate decides; `berth-work` reads and writes.
 
+mod aggregate;
 mod applied;
 mod apply;
 mod compare;
@@ -20,6 +21,7 @@ mod ignore;
 mod jsonpath;
 mod kinds;
 mod managed;
+mod merge;
 pub mod order;
 mod overlay;
 mod owner;

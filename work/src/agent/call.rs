@@ -21,6 +21,8 @@ pub(crate) struct Path<'a> {
 pub(crate) struct Sent {
     pub(crate) response: Response,
     pub(crate) object: Option<RawObject>,
+    /// The API server does not serve the resource.
+    pub(crate) kind_is_absent: bool,
 }
 
 /// Sends a step. None: the machine has ended.
@@ -53,15 +55,23 @@ pub(crate) async fn send<R>(
     } else {
         Response::Written(value)
     };
-    Ok(Some(Sent { response, object }))
+    Ok(Some(Sent {
+        response,
+        object,
+        kind_is_absent: false,
+    }))
 }
 
 fn refused(error: CallError) -> Result<Sent, CallError> {
+    let kind_is_absent = error.kind_is_absent();
     let response = if error.is_absent() {
         Response::NotFound
     } else {
         let refusal = match error.refusal() {
-            Some(refusal) if !error.may_pass() => refusal,
+            // A webhook that fails is an internal error of this object, and not of the API server.
+            Some(refusal) if !error.may_pass() || refusal.code == 500 && refusal.is_status() => {
+                refusal
+            }
             _ => return Err(error),
         };
         let causes = refusal.details.causes.iter().map(|cause| Cause {
@@ -79,6 +89,7 @@ fn refused(error: CallError) -> Result<Sent, CallError> {
     Ok(Sent {
         response,
         object: None,
+        kind_is_absent,
     })
 }
 

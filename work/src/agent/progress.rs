@@ -18,6 +18,12 @@ const FIRST: Duration = Duration::from_millis(500);
 /// The longest wait after a failure.
 const LONGEST: Duration = Duration::from_secs(300);
 
+/// How long a wait for permissions lasts, as with OCM's agent.
+const PERMISSION: Duration = Duration::from_secs(60);
+
+/// The first wait for an object that is being deleted, and the longest.
+const PENDING: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
+
 /// The progress of a ManifestWork.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -162,6 +168,18 @@ impl Wait {
         self.failures
     }
 
+    /// The next wait for objects that are being deleted.
+    pub(crate) fn pending(last: Option<Self>, now: Instant) -> Self {
+        let failures = last.map_or(0, |it| it.failures);
+        let (first, longest) = PENDING;
+        let doubled = first.saturating_mul(1_u32.checked_shl(failures.min(20)).unwrap_or(u32::MAX));
+        Self {
+            until: now + doubled.min(longest),
+            failures: failures.saturating_add(1),
+            ends_with_change: false,
+        }
+    }
+
     /// The wait that follows this one.
     pub(crate) fn after(last: Option<Self>, retry: Retry, now: Instant) -> Self {
         let failures = last.map_or(0, |it| it.failures);
@@ -170,6 +188,7 @@ impl Wait {
                 .saturating_mul(1_u32.checked_shl(failures.min(20)).unwrap_or(u32::MAX))
                 .min(LONGEST),
             Retry::OnChange => LONGEST,
+            Retry::OnPermission => PERMISSION,
         };
         // Works that failed together do not try again together.
         let jitter = wait.mul_f64(fastrand::f64() * 0.2);

@@ -7,6 +7,7 @@ use berth_work_core::report::{Applied, Drift, Live, Observed, report};
 use serde_json::json;
 
 use super::facts::{has_finalizer, works};
+use super::metrics::Counts;
 use super::objects::Known;
 use super::progress::{Slot, Target as Of};
 use super::world::Agent;
@@ -83,13 +84,13 @@ fn observe<'a>(
             *again = Some(again.map_or(until, |it: std::time::Instant| it.min(until)));
             let text = match differences.count {
                 0 => format!("{fields}: put back, but another client changes it again and again"),
-                _ => format!("{differences:?}; another client changes it again and again"),
+                _ => format!("{differences}; another client changes it again and again"),
             };
             return Drift::Differs(text);
         }
         let stays = !judged.verdict.write || matches!(applied, Some(Applied::Failed { .. }));
         if stays && differences.count > 0 {
-            Drift::Differs(format!("{differences:?}"))
+            Drift::Differs(differences.to_string())
         } else {
             Drift::Same
         }
@@ -127,5 +128,36 @@ fn write(world: &Agent, work: &ManifestWork, status: serde_json::Value) -> Write
         },
         reconciler: STATUS,
         events: Vec::new(),
+    }
+}
+
+// === impl Agent ===
+
+impl Agent {
+    /// Brings the gauges up to date.
+    pub(crate) fn count(&self) {
+        let mut counts = Counts {
+            works: self.works.len(),
+            watched: self.rows.len() - self.rows.polled(),
+            polled: self.rows.polled(),
+            ..Counts::default()
+        };
+        for slot in self.progress.values().flat_map(|it| &it.slots) {
+            let known = slot.entry().map(|entry| (self.known(entry), entry));
+            let state = match (&slot.applied, known) {
+                (Some(Applied::Failed { .. }), _) | (_, None) => &mut counts.failed,
+                (_, Some((Known::Missing, _))) => &mut counts.missing,
+                (_, Some((known, entry))) => {
+                    let judged = known.judged(entry);
+                    match judged.is_some_and(|it| it.verdict.differences.count > 0) {
+                        true => &mut counts.differing,
+                        false => &mut counts.applied,
+                    }
+                }
+            };
+            *state += 1;
+        }
+        self.metrics.counts(&counts);
+        self.metrics.holds(self.held());
     }
 }

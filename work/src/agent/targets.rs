@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use berth_api::work::{AppliedManifestWork, ManifestResourceMeta, ManifestWork};
 use berth_reconcile::Work;
+use berth_work_core::order::{LAST, rank};
 use berth_work_core::report::Applied;
 use berth_work_core::{Failure, Holding, Mapped as Prescribed, Owner, Retry, Unusable, prescribed};
 
@@ -14,9 +15,6 @@ use super::objects::{Entry, Known};
 use super::progress::{Progress, Slot, Target};
 use super::table;
 use super::world::Agent;
-
-/// The rank of a manifest that names no object.
-const LAST: u32 = u32::MAX;
 
 /// A ManifestWork whose objects are to be applied, and its AppliedManifestWork.
 #[derive(Clone, Debug)]
@@ -248,8 +246,4 @@ impl Ready {
         let holding = Holding::of(self.work.spec.delete_option.as_ref(), manifest);
         Owner { name, uid, holding }
     }
-}
-
-fn rank(_: &str) -> u32 {
-    0
 }

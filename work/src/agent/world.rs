@@ -15,7 +15,7 @@ use super::facts::{Definition, Fact, Kind, has_finalizer};
 use super::mapping::Mapping;
 use super::metrics::Metrics;
 use super::objects::{Arrived, Entry, Evaluator, Known, ObjectId, Prescriptions};
-use super::progress::{Progress, Target, is_complete};
+use super::progress::{Progress, Target, Wait, is_complete};
 use super::rows::{RowId, Rows, Sight};
 use super::settings::Settings;
 use super::{HUB, MANAGED, lifecycle, pass, removal, status, table};
@@ -50,8 +50,10 @@ pub(crate) struct Agent {
     pub(crate) preparing: Arc<tokio::sync::Mutex<bool>>,
     /// Held while rows are added and removed.
     pub(crate) table: Arc<std::sync::Mutex<()>>,
-    /// The highest resourceVersion that the hub has shown, and that of its last list.
+    /// The highest resourceVersion that the hub has shown, and the highest since its last list began.
     pub(crate) hub_versions: Option<(u64, u64)>,
+    /// Waits for objects of deleted AppliedManifestWorks.
+    pub(crate) removals: HashMap<Arc<str>, Wait>,
     definitions: HashMap<Box<str>, Definition>,
     /// Objects that the first list of their row will show, if they exist.
     awaited: HashMap<RowId, Vec<ObjectId>>,
@@ -87,6 +89,7 @@ impl Agent {
             preparing: Arc::default(),
             table: Arc::default(),
             hub_versions: None,
+            removals: HashMap::new(),
             definitions: HashMap::new(),
             awaited: HashMap::new(),
         }
@@ -162,6 +165,13 @@ impl Agent {
             if is_due {
                 wakes.wake(Key::Work(Arc::clone(&entry.work)));
             }
+            if !same_uid {
+                // Its deletion may have been waited for.
+                let applied: Arc<str> = entry.owner.name.as_str().into();
+                if self.removals.remove(&applied).is_some() {
+                    wakes.wake(Key::Applied(applied));
+                }
+            }
             wakes.wake(Key::Status(Arc::clone(&entry.work)));
         }
     }
@@ -193,8 +203,9 @@ impl Agent {
         let name: Arc<str> = meta.name.as_str().into();
         let former = self.works.insert(Arc::clone(&name), Arc::clone(&work));
         if let Some(version) = meta.version() {
-            let (highest, _) = self.hub_versions.get_or_insert((version, version));
+            let (highest, last) = self.hub_versions.get_or_insert((version, version));
             *highest = (*highest).max(version);
+            *last = (*last).max(version);
         }
         let same = former.as_ref().is_some_and(|it| {
             let (a, b) = (&it.metadata, &work.metadata);

@@ -254,6 +254,22 @@ fn a_value_that_has_no_room_is_not_reported() {
 }
 
 #[test]
+fn raw_values_are_as_long_as_the_api_server_accepts() {
+    let with = |length: usize| {
+        let object = json!({"a": ["x".repeat(length)]});
+        let settings = FeedbackSettings {
+            raw: true,
+            max_raw: 10_000,
+        };
+        feedback(&meta("", "Pod"), &paths(&[("a", ".a")]), &object, &settings).error
+    };
+    assert_eq!(with(1020), None);
+    let expected =
+        "the length of returned json raw string for name a is larger than the maximum length 1024";
+    assert_eq!(with(1021).as_deref(), Some(expected));
+}
+
+#[test]
 fn faults_are_named_without_an_object() {
     let rules = rules(json!([
         {"type": "JSONPaths", "jsonPaths": [{"name": "a", "path": ".a["}, {"name": "b", "path": ".b"}]},

@@ -3,6 +3,8 @@ use serde_json::json;
 
 use super::*;
 
+mod documentation;
+
 /// `done`, `progressing` or `failed`, and the message; empty for an object without conditions.
 fn said(group: &str, kind: &str, object: &Value) -> String {
     match health(group, kind, object) {
@@ -447,8 +449,6 @@ fn each_kind_has_one_rule() {
     for (at, rule) in KINDS.iter().enumerate() {
         let same = |it: &&KindRule| (it.group, it.kind) == (rule.group, rule.kind);
         assert_eq!(KINDS[at..].iter().filter(same).count(), 1, "{}", rule.kind);
-        assert_eq!(rule.judge.is_some(), !rule.progressing.is_empty());
-        assert_eq!(rule.progressing.is_empty(), rule.degraded.is_empty());
     }
 }
 
