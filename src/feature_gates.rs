@@ -13,10 +13,19 @@ const NOT_SUPPORTED: [&str; 4] = [
     "V1beta1CSRAPICompatibility",
 ];
 
+/// Gates of OCM's work manager. The webhooks decide ManifestWorkReplicaSets whether or not a controller runs.
+const OF_WORK_MANAGER: [&str; 3] = [
+    "CleanUpCompletedManifestWork",
+    "CloudEventsDrivers",
+    "ManifestWorkReplicaSet",
+];
+
 /// The component of the gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     Webhooks,
+    /// The webhooks of the work API alone.
+    WorkWebhooks,
     /// The placement controller alone.
     Placement,
     /// The work manager alone.
@@ -89,6 +98,12 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
                 parsed.webhooks.guarded_selectors = on;
                 Of::Webhooks
             }
+            "NilExecutorValidating" => {
+                parsed.webhooks.nil_executor_validating = on;
+                Of::WorkWebhooks
+            }
+            // OCM's operator gives the work webhooks the gates of the work manager.
+            gate if of == Of::WorkWebhooks && OF_WORK_MANAGER.contains(&gate) => of,
             "ManagedClusterAutoApproval" => {
                 parsed.lifecycle.auto_approval = on;
                 Of::Controller
@@ -149,7 +164,10 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
             ),
         };
         let is_everywhere = of == Of::Hub || has_effect_on == Of::Hub;
-        let is_part = of == Of::Controller && matches!(has_effect_on, Of::Placement | Of::Work);
+        let is_part = matches!(
+            (of, has_effect_on),
+            (Of::Controller, Of::Placement | Of::Work) | (Of::Webhooks, Of::WorkWebhooks)
+        );
         if !is_everywhere && !is_part && has_effect_on != of {
             parsed.warnings.push(format!(
                 "feature gate {gate} has no effect on {}",
@@ -166,6 +184,7 @@ impl Of {
     fn name(self) -> &'static str {
         match self {
             Self::Webhooks => "the webhooks",
+            Self::WorkWebhooks => "the webhooks of the work API",
             Self::Placement => "the placement controller",
             Self::Work => "the work manager",
             Self::Controller => "the controller",
@@ -175,7 +194,12 @@ impl Of {
 
     fn gates(self) -> &'static str {
         match self {
-            Self::Webhooks => "DefaultClusterSet, GuardedSelectors and UnguardedDenial",
+            Self::Webhooks => {
+                "DefaultClusterSet, GuardedSelectors, NilExecutorValidating and UnguardedDenial"
+            }
+            Self::WorkWebhooks => {
+                "CleanUpCompletedManifestWork, CloudEventsDrivers, ManifestWorkReplicaSet and NilExecutorValidating"
+            }
             Self::Placement => {
                 "PlacementPreferNoSelect, PlacementScores, PlacementSortBy, PlacementSpreadPolicy and SIGPlacementDecision"
             }
@@ -187,7 +211,7 @@ impl Of {
             }
             Self::Hub => {
                 "CleanUpCompletedManifestWork, ClusterProfile, DefaultClusterSet, GuardedSelectors, \
-                 ManagedClusterAutoApproval, ManagedClusterAutoRebootstrap, ManifestWorkReplicaSet, \
+                 ManagedClusterAutoApproval, ManagedClusterAutoRebootstrap, ManifestWorkReplicaSet, NilExecutorValidating, \
                  PlacementPreferNoSelect, PlacementScores, PlacementSortBy, PlacementSpreadPolicy, ResourceCleanup, \
                  SIGPlacementDecision and UnguardedDenial"
             }

@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     keeper: KeeperArgs,
     /// Feature gates, as Gate=true,Gate=false: CleanUpCompletedManifestWork (off), ClusterProfile (off), DefaultClusterSet (on),
-    /// GuardedSelectors (on), ManagedClusterAutoApproval (off), ManagedClusterAutoRebootstrap (off), ManifestWorkReplicaSet (on),
+    /// GuardedSelectors (on), ManagedClusterAutoApproval (off), ManagedClusterAutoRebootstrap (off), ManifestWorkReplicaSet (on), NilExecutorValidating (off),
     /// PlacementPreferNoSelect (off), PlacementScores (off), PlacementSortBy (off), PlacementSpreadPolicy (off), ResourceCleanup (on), SIGPlacementDecision (off), UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,

@@ -16,10 +16,9 @@ use berth_certs::options::TlsOptions;
 use berth_certs::serving::{PairSource, ServingTls};
 use berth_certs_keeper::{Managed, certificate_metrics};
 use berth_hub::ConnectError;
-use berth_manifests::webhooks::WEBHOOKS;
-use berth_review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles};
-use berth_rules::{FeatureGates, Settings};
-use berth_webhooks::{Limits, Metrics, Open, Opening, Server};
+use berth_review::{Answerer, FilesAnswerer, Gate, HubAnswerer, HubFiles, Webhook};
+use berth_rules::{FeatureGates, MANIFEST_LIMIT, Settings};
+use berth_webhooks::{Limits, Metrics, Open, Opening, Server, shipped};
 use jiff::{SignedDuration, Timestamp};
 use prometheus::Registry;
 use tempfile::TempDir;
@@ -33,6 +32,9 @@ use crate::feature_gates::{self, Of};
 use crate::open_files;
 use crate::ports::Port;
 use crate::signals;
+
+/// The webhooks of the work API, which OCM's operator runs apart from the others.
+static WORK_WEBHOOKS: [Webhook; 2] = [Webhook::ValidateWork, Webhook::ValidateReplicaSet];
 
 /// Lifetime of a certificate of `--self-signed`.
 const SELF_SIGNED_VALIDITY: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -66,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH", conflicts_with = "kubeconfig")]
     hub_files: Vec<PathBuf>,
     /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), GuardedSelectors (on),
-    /// UnguardedDenial (off)
+    /// NilExecutorValidating (off), UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
 }
@@ -98,6 +100,9 @@ pub(crate) struct GateArgs {
     source: SourceArgs,
     #[command(flatten)]
     secret: SecretArgs,
+    /// Maximum size of all manifests of a ManifestWork, in bytes
+    #[arg(long = "manifestLimit", alias = "manifest-limit", value_name = "BYTES", default_value_t = MANIFEST_LIMIT)]
+    manifest_limit: usize,
     /// CA certificates (PEM); clients must present a certificate that one of them signed
     #[arg(long, value_name = "FILE")]
     client_ca_file: Option<PathBuf>,
@@ -115,16 +120,27 @@ pub(crate) struct GateArgs {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     args.gate
         .common
-        .run(Builder::new_multi_thread(), serve(args))
+        .run(Builder::new_multi_thread(), serve(args, Of::Webhooks))
 }
 
-async fn serve(args: &Args) -> anyhow::Result<()> {
-    let gates = feature_gates::parse(&args.feature_gates, Of::Webhooks)?;
+/// As [`run`], with the webhooks of the work API alone.
+pub(crate) fn run_for_work(args: &Args) -> anyhow::Result<()> {
+    args.gate
+        .common
+        .run(Builder::new_multi_thread(), serve(args, Of::WorkWebhooks))
+}
+
+async fn serve(args: &Args, of: Of) -> anyhow::Result<()> {
+    let gates = feature_gates::parse(&args.feature_gates, of)?;
     for warning in &gates.warnings {
         tracing::warn!("{warning}");
     }
     let decides = async || decides(args).await;
     let prepared = Prepared::new(&args.gate, gates.webhooks, None, decides).await?;
+    let prepared = match of {
+        Of::WorkWebhooks => prepared.with(&WORK_WEBHOOKS),
+        _ => prepared,
+    };
     let shutdown = CancellationToken::new();
     let second_signal = signals::second_signal(shutdown.clone())?;
     tokio::select! {
@@ -139,6 +155,7 @@ pub(crate) type Decides = (Arc<dyn Answerer>, Option<OnHub>);
 /// A gate that is ready to serve. Everything that can fail at the start is done.
 pub(crate) struct Prepared {
     gate: Gate,
+    webhooks: &'static [Webhook],
     metrics_port: Option<TcpListener>,
     health_port: Option<TcpListener>,
     metrics: Metrics,
@@ -213,6 +230,7 @@ impl Prepared {
                 .as_ref()
                 .map_or_else(install_namespace, |hub| hub.namespace.clone()),
             reserved_prefixes: args.common.reserved.prefixes(),
+            manifest_limit: args.manifest_limit,
         };
         let address = args.bind_address;
         let door = match folder {
@@ -253,6 +271,7 @@ impl Prepared {
         };
         Ok(Self {
             gate: Gate::new(answerer, settings),
+            webhooks: &Webhook::ALL,
             metrics_port,
             health_port,
             metrics,
@@ -260,6 +279,11 @@ impl Prepared {
             shutdown_delay,
             door,
         })
+    }
+
+    /// Serves these webhooks alone.
+    fn with(self, webhooks: &'static [Webhook]) -> Self {
+        Self { webhooks, ..self }
     }
 
     /// Returns the registry of the metrics.
@@ -293,7 +317,7 @@ impl Prepared {
                 if self_signed {
                     let port = open.webhooks.local_addr()?.port();
                     // An error of standard output does not stop the gate.
-                    let _ = tell_how_to_use(&folder, port, addresses.metrics);
+                    let _ = tell_how_to_use(&folder, port, addresses.metrics, self.webhooks);
                 }
                 let opening = Opening::at_once(open.webhooks, open.tls);
                 (opening, None, Some(certificates))
@@ -323,6 +347,7 @@ impl Prepared {
         };
         let server = Server {
             gate: self.gate,
+            webhooks: self.webhooks,
             opening,
             metrics_port: self.metrics_port,
             health_port: self.health_port,
@@ -467,7 +492,12 @@ async fn decides(args: &Args) -> anyhow::Result<Decides> {
     Ok((Arc::new(FilesAnswerer::new(files)), None))
 }
 
-fn tell_how_to_use(folder: &Path, port: u16, metrics: Option<SocketAddr>) -> io::Result<()> {
+fn tell_how_to_use(
+    folder: &Path,
+    port: u16,
+    metrics: Option<SocketAddr>,
+    webhooks: &[Webhook],
+) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(
         out,
@@ -475,7 +505,7 @@ fn tell_how_to_use(folder: &Path, port: u16, metrics: Option<SocketAddr>) -> io:
         folder.display()
     )?;
     writeln!(out, "Send it an AdmissionReview:\n")?;
-    for webhook in WEBHOOKS {
+    for webhook in webhooks.iter().map(|it| shipped(*it)) {
         let path = webhook.path;
         writeln!(
             out,

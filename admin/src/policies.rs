@@ -102,6 +102,7 @@ pub fn run(args: &Args, gates: FeatureGates) -> anyhow::Result<ExitCode> {
             gates,
             hub_namespace: args.hub_namespace.clone(),
             reserved_prefixes: args.reserved.prefixes(),
+            ..Settings::default()
         },
         kubernetes: args.kubernetes,
         mode: match args.mode {

@@ -58,6 +58,8 @@ manifests! {
     BINDING_VALIDATORS = "registrations/managedclustersetbindingvalidators.yaml";
     REQUEST_VALIDATORS = "registrations/certificatesigningrequests/certificatesigningrequestvalidators.yaml";
     PLACEMENT_VALIDATORS = "registrations/placements/placementvalidators.yaml";
+    WORK_VALIDATORS = "registrations/manifestworkvalidators.yaml";
+    REPLICA_SET_VALIDATORS = "registrations/manifestworkreplicasets/manifestworkreplicasetvalidators.yaml";
 
     POLICIES = "policies/policies.yaml";
     POLICIES_WITH_WEBHOOK = "policies/with-webhook/policies.yaml";
@@ -88,6 +90,7 @@ manifests! {
     CLUSTER_PROFILES_ROLE = "overlays/cluster-profiles/role.yaml";
     SIG_PLACEMENT_DECISIONS_ROLE = "overlays/sig-placement-decisions/role.yaml";
     REPLACE_OCM_ROLE = "overlays/replace-ocm/cluster-role.yaml";
+    REPLACE_OCM_WORK_ROLE = "overlays/replace-ocm-work/cluster-role.yaml";
     CERT_MANAGER_CERTIFICATE = "overlays/cert-manager/server/certificate.yaml";
     CERT_MANAGER_DEPLOYMENT = "overlays/cert-manager/server/deployment.yaml";
     NETWORK_POLICIES = "overlays/network-policies/network-policies.yaml";

@@ -239,6 +239,69 @@ webhooks! {
             },
         }),
     };
+    /// Decides writes of ManifestWorks.
+    VALIDATE_WORK = ShippedWebhook {
+        path: "/validate-work-open-cluster-management-io-v1-manifestwork",
+        name: "manifestworkvalidators.admission.work.open-cluster-management.io",
+        mutates: false,
+        group: groups::WORK,
+        version: "v1",
+        kind: "ManifestWork",
+        resource: groups::MANIFEST_WORKS,
+        manifest: files::WORK_VALIDATORS,
+        missing: Missing {
+            is_fault: true,
+            effect: "any user who may write a ManifestWork may have it carried out with the rights of any executor",
+        },
+        probe: Some(Probe {
+            // Every hub has this namespace.
+            namespace: Some("default"),
+            object: |name| json!({
+                "metadata": {"name": name},
+                "spec": {
+                    "workload": {"manifests": []},
+                    "manifestConfigs": [{
+                        "resourceIdentifier": {"resource": "pods", "name": "berth-doctor"},
+                        "conditionRules": [{"condition": "Applied", "type": "WellKnownConditions"}],
+                    }],
+                },
+            }),
+            shows: Shows::Refused {
+                berth: "spec.manifestConfigs[0].conditionRules: Invalid value: \"Applied\"",
+                ocm: Some("manifests should not be empty"),
+            },
+        }),
+    };
+    /// Decides writes of ManifestWorkReplicaSets. OCM has the path, and registers nothing for it.
+    VALIDATE_REPLICA_SET = ShippedWebhook {
+        path: "/validate-work-open-cluster-management-io-v1alpha1-manifestworkreplicaset",
+        name: "manifestworkreplicasetvalidators.admission.work.open-cluster-management.io",
+        mutates: false,
+        group: groups::WORK,
+        version: "v1alpha1",
+        kind: "ManifestWorkReplicaSet",
+        resource: groups::MANIFEST_WORK_REPLICA_SETS,
+        manifest: files::REPLICA_SET_VALIDATORS,
+        missing: Missing {
+            is_fault: true,
+            effect: "any user who may write a ManifestWorkReplicaSet may have it carried out with the rights of any executor",
+        },
+        probe: Some(Probe {
+            // Every hub has this namespace.
+            namespace: Some("default"),
+            object: |name| json!({
+                "metadata": {"name": name},
+                "spec": {
+                    "manifestWorkTemplate": {"workload": {"manifests": []}},
+                    "placementRefs": [{"name": "berth-doctor"}],
+                },
+            }),
+            shows: Shows::Refused {
+                berth: "Workload manifests should not be empty",
+                ocm: None,
+            },
+        }),
+    };
 }
 
 /// The webhook that is served under a path.

@@ -16,7 +16,7 @@ pub struct NotInCel {
 }
 
 /// What no policy covers.
-pub const NOT_IN_CEL: [NotInCel; 9] = [
+pub const NOT_IN_CEL: [NotInCel; 21] = [
     NotInCel {
         what: "acceptance while the cluster's namespace is terminating",
         reason: Some(Reason::NamespaceTerminating),
@@ -69,6 +69,78 @@ pub const NOT_IN_CEL: [NotInCel; 9] = [
         what: "long lists and warnings of Placements",
         reason: None,
         why: "no policy guards Placements",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "names of ManifestWorks with more than 188 characters, and of ManifestWorkReplicaSets that do not fit a label",
+        reason: Some(Reason::WorkName),
+        why: "no policy guards the work API; such a ManifestWork is never applied, and such a ManifestWorkReplicaSet makes no ManifestWorks",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "ManifestWorks without manifests",
+        reason: Some(Reason::NoManifests),
+        why: "no policy guards the work API; the agent has nothing to do",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "the size of all manifests of a ManifestWork",
+        reason: Some(Reason::ManifestsSize),
+        why: "no policy guards the work API; the API server limits the size of the request",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "manifests without apiVersion, kind or name",
+        reason: Some(Reason::Manifest),
+        why: "no policy guards the work API; the agent reports them in conditions",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "manifests of the same object",
+        reason: Some(Reason::DuplicateManifest),
+        why: "no policy guards the work API; the agent applies the last one",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "values and conditions of ManifestWorks with the same name",
+        reason: Some(Reason::ManifestConfig),
+        why: "no policy guards the work API; the API server may refuse the agent's status",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "executors of ManifestWorks that are no service account",
+        reason: Some(Reason::Executor),
+        why: "no policy guards the work API; the agent refuses them",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "the permission to execute as the executor of a ManifestWork",
+        reason: Some(Reason::ExecuteAs),
+        why: "no policy guards the work API; keep the webhooks of ManifestWorks and ManifestWorkReplicaSets if users who may write them must not choose any executor",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "placements of ManifestWorkReplicaSets",
+        reason: Some(Reason::PlacementRef),
+        why: "no policy guards the work API; the controller reports a missing placement in a condition",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "rollout strategies of ManifestWorkReplicaSets",
+        reason: Some(Reason::RolloutStrategy),
+        why: "no policy guards the work API; the controller reports an invalid one in a condition",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "fields of ManifestWorks and ManifestWorkReplicaSets with another type",
+        reason: Some(Reason::WorkField),
+        why: "no policy guards the work API; the API server checks the types of fields",
+        in_webhook: false,
+    },
+    NotInCel {
+        what: "long lists and warnings of ManifestWorks and ManifestWorkReplicaSets",
+        reason: None,
+        why: "no policy guards the work API",
         in_webhook: false,
     },
 ];
@@ -127,7 +199,18 @@ mod tests {
             | Reason::BindingsHeld
             | Reason::PlacementName
             | Reason::Misconfigured
-            | Reason::PlacementField => return None,
+            | Reason::PlacementField
+            | Reason::WorkName
+            | Reason::NoManifests
+            | Reason::ManifestsSize
+            | Reason::Manifest
+            | Reason::DuplicateManifest
+            | Reason::ManifestConfig
+            | Reason::Executor
+            | Reason::ExecuteAs
+            | Reason::PlacementRef
+            | Reason::RolloutStrategy
+            | Reason::WorkField => return None,
         })
     }
 

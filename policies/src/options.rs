@@ -88,6 +88,8 @@ impl Options {
             gates,
             hub_namespace,
             reserved_prefixes,
+            // No policy guards ManifestWorks.
+            manifest_limit: _,
         } = &self.settings;
         let mut flags = format!(
             "--kubernetes={} --mode={}",
@@ -227,9 +229,11 @@ mod tests {
                     default_cluster_set: false,
                     unguarded_denial: true,
                     guarded_selectors: false,
+                    ..FeatureGates::default()
                 },
                 hub_namespace: "hub".to_owned(),
                 reserved_prefixes: ReservedPrefixes::new(["kube-"]),
+                ..Settings::default()
             },
             kubernetes: Kubernetes::V1_35,
             mode: Mode::WithWebhook,

@@ -111,6 +111,28 @@ pub enum Reason {
     Misconfigured,
     /// Another field of a Placement cannot have its effect, or cannot be read.
     PlacementField,
+    /// The name of a ManifestWork or a ManifestWorkReplicaSet is too long for the names that are made of it.
+    WorkName,
+    /// A ManifestWork has no manifests.
+    NoManifests,
+    /// The manifests of a ManifestWork are too large.
+    ManifestsSize,
+    /// A manifest is not an object with apiVersion, kind and name.
+    Manifest,
+    /// Two manifests are the same object.
+    DuplicateManifest,
+    /// Two reported values have the same name, or a condition has the name of one of the agent's.
+    ManifestConfig,
+    /// The executor of a ManifestWork is not a service account.
+    Executor,
+    /// The permission to write with the identity of the executor is missing.
+    ExecuteAs,
+    /// A ManifestWorkReplicaSet names no placement, or one twice.
+    PlacementRef,
+    /// A rollout strategy is invalid.
+    RolloutStrategy,
+    /// A field of a ManifestWork or a ManifestWorkReplicaSet cannot be read.
+    WorkField,
 }
 
 /// Audit annotations of a decision, as the API server writes them to its audit log (it puts the webhook's name before
@@ -229,7 +251,7 @@ impl Fault {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 33] = [
         Self::ClusterName,
         Self::ReservedName,
         Self::ClientConfigUrl,
@@ -252,6 +274,17 @@ impl Reason {
         Self::PlacementName,
         Self::Misconfigured,
         Self::PlacementField,
+        Self::WorkName,
+        Self::NoManifests,
+        Self::ManifestsSize,
+        Self::Manifest,
+        Self::DuplicateManifest,
+        Self::ManifestConfig,
+        Self::Executor,
+        Self::ExecuteAs,
+        Self::PlacementRef,
+        Self::RolloutStrategy,
+        Self::WorkField,
     ];
 
     /// Returns the value of metric labels, log fields and audit annotations.
@@ -279,6 +312,17 @@ impl Reason {
             Self::PlacementName => "placement-name",
             Self::Misconfigured => "misconfigured",
             Self::PlacementField => "placement-field",
+            Self::WorkName => "work-name",
+            Self::NoManifests => "no-manifests",
+            Self::ManifestsSize => "manifests-size",
+            Self::Manifest => "manifest",
+            Self::DuplicateManifest => "duplicate-manifest",
+            Self::ManifestConfig => "manifest-config",
+            Self::Executor => "executor",
+            Self::ExecuteAs => "execute-as",
+            Self::PlacementRef => "placement-ref",
+            Self::RolloutStrategy => "rollout-strategy",
+            Self::WorkField => "work-field",
         }
     }
 }

@@ -12,10 +12,13 @@ pub struct FeatureGates {
     pub unguarded_denial: bool,
     /// `GuardedSelectors` (Berth, on by default): widening the selector of a set needs the permission to join all sets.
     pub guarded_selectors: bool,
+    /// `NilExecutorValidating` (OCM, off by default): a ManifestWork without an executor needs the permission for the agent's own
+    /// service account.
+    pub nil_executor_validating: bool,
 }
 
 /// All settings of the gate's rules.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The feature gates.
     pub gates: FeatureGates,
@@ -23,7 +26,12 @@ pub struct Settings {
     pub hub_namespace: String,
     /// Prefixes of names that clusters must not have.
     pub reserved_prefixes: ReservedPrefixes,
+    /// The maximum size of all manifests of a ManifestWork, in bytes.
+    pub manifest_limit: usize,
 }
+
+/// OCM's maximum size of all manifests of a ManifestWork, in bytes.
+pub const MANIFEST_LIMIT: usize = 500 * 1024;
 
 // === impl FeatureGates ===
 
@@ -33,11 +41,23 @@ impl Default for FeatureGates {
             default_cluster_set: true,
             unguarded_denial: false,
             guarded_selectors: true,
+            nil_executor_validating: false,
         }
     }
 }
 
 // === impl Settings ===
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            gates: FeatureGates::default(),
+            hub_namespace: String::new(),
+            reserved_prefixes: ReservedPrefixes::default(),
+            manifest_limit: MANIFEST_LIMIT,
+        }
+    }
+}
 
 impl Settings {
     /// Returns the reason why a cluster cannot have this name, or `None` if it can.

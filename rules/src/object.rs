@@ -15,6 +15,7 @@ mod selector;
 mod shape;
 mod taint;
 mod text;
+mod work;
 
 use berth_api::labels;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -30,6 +31,8 @@ pub use shape::{FromObject, boolean, required};
 use shape::{integer, object};
 pub use taint::Taint;
 pub use text::Text;
+pub(crate) use work::{HoldsWork, Manifests, ReadWork, WorkRules};
+pub use work::{MOST_MANIFESTS, MOST_RULES, ManifestWork, ReplicaSet};
 
 /// The fields of `metadata` that rules read.
 #[derive(Clone, Debug, Default, serde::Deserialize)]

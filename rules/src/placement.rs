@@ -6,39 +6,21 @@
 //!
 //! What is a mistake is decided where placements are scheduled ([`berth_placement_core::mistakes`]). No rule needs an answer of the hub.
 
-use std::collections::HashMap;
-
 use berth_api::names::label_value;
 use berth_api::placement::PlacementSpec;
 use berth_placement_core::{Misconfiguration, doubts, mistakes};
 use jiff::Timestamp;
 
-use crate::display::{Plain, Quoted, cut_bytes};
+use crate::display::Quoted;
 use crate::findings::Faults;
+use crate::introduced::{Finding, introduced, warnings};
 use crate::object::Placement;
 use crate::sentences::faults::LONGEST_SET_NAME;
 use crate::{Answers, Case, Change, Decision, Operation, Reason, Rules, Settings, sentences};
 
-/// The maximum length of a message about one field, in bytes.
-const LONGEST_MESSAGE: usize = 1_024;
-
-/// The maximum number of warnings. The others are counted.
-const MOST_WARNINGS: usize = 10;
-
 /// The rules of Placements.
 #[derive(Debug)]
 pub struct ValidatePlacement;
-
-/// A finding in a spec.
-#[derive(Debug)]
-struct Finding {
-    reason: Reason,
-    field: String,
-    message: String,
-}
-
-/// Findings in a stored spec, by [`Finding::key`], with their number.
-struct Stored(HashMap<String, usize>);
 
 // === impl ValidatePlacement ===
 
@@ -100,35 +82,14 @@ fn examined(change: &Change<'_, Placement<'_>>) -> (Faults, Vec<String>) {
         return (faults, Vec::new());
     }
     let stored = old.map(|old| old.spec);
-    for Finding {
-        reason,
-        field,
-        message,
-    } in introduced(&new.spec, stored.as_ref(), faults_of)
-    {
-        faults.add(reason, || format!("{field}: {message}"));
+    for Finding { reason, text, .. } in introduced(&new.spec, stored.as_ref(), faults_of) {
+        faults.add(reason, || text);
     }
     if !faults.is_empty() {
         return (faults, Vec::new());
     }
     let doubtful = introduced(&new.spec, stored.as_ref(), doubts_of);
     (faults, warnings(doubtful))
-}
-
-/// Returns what is found in the new spec, and not in the stored one.
-fn introduced(
-    new: &PlacementSpec,
-    stored: Option<&PlacementSpec>,
-    find: fn(&PlacementSpec) -> Vec<Finding>,
-) -> Vec<Finding> {
-    let mut found = find(new);
-    if !found.is_empty()
-        && let Some(stored) = stored
-    {
-        let mut stored = Stored::new(find(stored));
-        found.retain(|finding| !stored.takes(finding));
-    }
-    found
 }
 
 /// Mistakes of the spec.
@@ -178,62 +139,4 @@ fn doubts_of(spec: &PlacementSpec) -> Vec<Finding> {
     // The reason of a warning is not shown.
     let findings = found.map(|it| Finding::new(Reason::PlacementField, it.field, &it.message));
     findings.collect()
-}
-
-fn warnings(doubtful: Vec<Finding>) -> Vec<String> {
-    let more = doubtful.len().saturating_sub(MOST_WARNINGS);
-    let shown = doubtful.into_iter().take(MOST_WARNINGS);
-    let shown = shown.map(|it| format!("{}: {}", it.field, it.message));
-    let more = (more > 0).then(|| format!("... and {more} more"));
-    shown.chain(more).collect()
-}
-
-// === impl Finding ===
-
-impl Finding {
-    /// The message may quote the requester's text.
-    fn new(reason: Reason, field: String, message: &str) -> Self {
-        let message = Plain(cut_bytes(message, LONGEST_MESSAGE)).to_string();
-        Self {
-            reason,
-            field,
-            message,
-        }
-    }
-
-    /// The finding without positions in lists: it stays the same when an item before it is added or removed.
-    fn key(&self) -> String {
-        let mut key = String::with_capacity(self.field.len() + self.message.len());
-        let mut in_brackets = false;
-        for c in self.field.chars() {
-            in_brackets = c == '[' || in_brackets && c.is_ascii_digit();
-            if !in_brackets || c == '[' {
-                key.push(c);
-            }
-        }
-        key + ": " + &self.message
-    }
-}
-
-// === impl Stored ===
-
-impl Stored {
-    fn new(findings: Vec<Finding>) -> Self {
-        let mut counts = HashMap::new();
-        for finding in findings {
-            *counts.entry(finding.key()).or_default() += 1;
-        }
-        Self(counts)
-    }
-
-    /// Takes the finding out of the stored ones, if it is among them.
-    fn takes(&mut self, finding: &Finding) -> bool {
-        match self.0.get_mut(&finding.key()) {
-            Some(left @ 1..) => {
-                *left -= 1;
-                true
-            }
-            _ => false,
-        }
-    }
 }

@@ -44,6 +44,8 @@ pub enum Requirement {
     Join,
     /// The permission `managedclustersets/bind`.
     Bind,
+    /// The permission to `execute-as` an executor on `manifestworks`.
+    ExecuteAs,
     /// [`Question::Namespace`].
     Namespace,
     /// [`Question::BindingsIn`].
@@ -67,7 +69,7 @@ pub struct Permission {
     pub group: &'static str,
     /// The plural resource.
     pub resource: &'static str,
-    /// The subresource.
+    /// The subresource; empty for the resource itself.
     pub subresource: &'static str,
     /// The name of the object; `None` for all objects.
     pub name: Option<String>,
@@ -147,6 +149,19 @@ impl Permission {
         Self::on_set(Requirement::Bind, "bind", set)
     }
 
+    /// Returns the permission to let ManifestWorks write with this identity on managed clusters, in all namespaces.
+    pub fn execute_as(identity: &str) -> Self {
+        Self {
+            requirement: Requirement::ExecuteAs,
+            verbs: &["execute-as"],
+            group: groups::WORK,
+            resource: groups::MANIFEST_WORKS,
+            subresource: "",
+            name: Some(identity.to_owned()),
+            namespace: None,
+        }
+    }
+
     fn on_set(requirement: Requirement, subresource: &'static str, set: &str) -> Self {
         Self {
             requirement,
@@ -157,6 +172,12 @@ impl Permission {
             name: Some(set.to_owned()),
             namespace: None,
         }
+    }
+
+    /// Returns the resource, with its subresource.
+    pub fn whole_resource(&self) -> String {
+        let slash = if self.subresource.is_empty() { "" } else { "/" };
+        format!("{}{slash}{}", self.resource, self.subresource)
     }
 
     /// Limits the permission to this namespace.
@@ -172,10 +193,11 @@ impl Permission {
 
 impl Requirement {
     /// All subjects.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Accept,
         Self::Join,
         Self::Bind,
+        Self::ExecuteAs,
         Self::Namespace,
         Self::BindingsIn,
         Self::AcceptedCluster,
@@ -189,6 +211,7 @@ impl Requirement {
             Self::Accept => "accept",
             Self::Join => "join",
             Self::Bind => "bind",
+            Self::ExecuteAs => "execute-as",
             Self::Namespace => "namespace",
             Self::BindingsIn => "bindings-in-namespace",
             Self::AcceptedCluster => "accepted-cluster",

@@ -5,6 +5,7 @@
 
 pub mod faults;
 pub mod warnings;
+pub mod works;
 
 use berth_api::reserved::Reservation;
 use berth_api::{groups, labels};
@@ -190,15 +191,14 @@ pub fn foreign_request(user: &str, own: Option<&str>, name: &str, cluster: &str)
 pub(crate) fn permission_unknown(user: &str, permission: &Permission, why: &str) -> Undecided {
     let Permission {
         group,
-        resource,
-        subresource,
         name,
         namespace,
         ..
     } = permission;
+    let resource = permission.whole_resource();
     Undecided {
         message: format!(
-            "cannot decide whether user {} may {} {resource}/{subresource}.{group} {}{}: {why}: {NO_DENIAL}",
+            "cannot decide whether user {} may {} {resource}.{group} {}{}: {why}: {NO_DENIAL}",
             Quoted(user),
             permission.verbs.join(" or "),
             ObjectOrAll(name.as_deref()),
@@ -244,7 +244,7 @@ fn missing(permission: &Permission) -> String {
         ..
     } = permission;
     let verb = verbs[0];
-    let needs = format!("needs verb {verb:?} on {resource}/{subresource}");
+    let needs = format!("needs verb {verb:?} on {}", permission.whole_resource());
     let (mut of, object) = match name {
         Some(name) => (
             format!("name {}", Quoted(name)),
@@ -261,8 +261,12 @@ fn missing(permission: &Permission) -> String {
         };
         return format!("{needs} in API group {group}, {of}; check: {check}");
     }
+    let subresource = match *subresource {
+        "" => String::new(),
+        subresource => format!("--subresource={subresource} "),
+    };
     let check = format!(
-        "kubectl auth can-i {verb} {} --subresource={subresource} {}",
+        "kubectl auth can-i {verb} {} {subresource}{}",
         ShellWord(&object),
         match namespace {
             Some(namespace) => Flag("-n", namespace).to_string(),

@@ -18,6 +18,8 @@ fn settings(kubernetes: Kubernetes) -> Vec<Options> {
                     default_cluster_set: gates & 1 == 0,
                     unguarded_denial: gates & 2 == 0,
                     guarded_selectors: gates & 4 == 0,
+                    // No policy guards ManifestWorks.
+                    nil_executor_validating: false,
                 };
                 all.push(Options {
                     settings: Settings::from(gates),

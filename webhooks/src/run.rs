@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use berth_certs::serving::{DEFAULT_INTERVAL, ServingTls};
-use berth_review::Gate;
+use berth_review::{Gate, Webhook};
 use berth_serve::{Listener, Peer, Stop, Tls, endpoints};
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
@@ -28,6 +28,8 @@ const LONGEST_DRAIN: Duration = Duration::from_secs(30);
 pub struct Server {
     /// Decides reviews.
     pub gate: Gate,
+    /// The webhooks that are served.
+    pub webhooks: &'static [Webhook],
     /// The port and the certificate of the webhooks.
     pub opening: Opening,
     /// The port for metrics, in plain HTTP; `None` turns it off.
@@ -155,7 +157,7 @@ impl Server {
             }
         };
         self.metrics.certificate.serves(&tls);
-        let router = router(Arc::clone(&app));
+        let router = router(&app, self.webhooks);
         let listener = Listener::new(
             webhooks,
             Some(Tls::from(Arc::clone(&tls))),

@@ -105,8 +105,10 @@ fn review(args: &Args, object: Value, old: Option<&Value>) -> anyhow::Result<Val
     let Some(webhook) = Webhook::ALL.into_iter().find(guarded) else {
         bail!(
             "kind {kind:?} of apiVersion {api_version:?} is neither an AdmissionReview nor guarded by the gate; it guards \
-             ManagedCluster (v1), ManagedClusterSet and ManagedClusterSetBinding (v1beta2), and Placement (v1beta1) of {}, and {} (v1) of {}",
+             ManagedCluster (v1), ManagedClusterSet and ManagedClusterSetBinding (v1beta2), and Placement (v1beta1) of {}, ManifestWork (v1) \
+             and ManifestWorkReplicaSet (v1alpha1) of {}, and {} (v1) of {}",
             Webhook::ValidateCluster.group(),
+            Webhook::ValidateWork.group(),
             Webhook::ValidateRequest.kind(),
             Webhook::ValidateRequest.group()
         );
@@ -121,10 +123,15 @@ fn review(args: &Args, object: Value, old: Option<&Value>) -> anyhow::Result<Val
     let name = metadata(&object, "name");
     ensure!(!name.is_empty(), "metadata.name: required");
     let namespace = metadata(&object, "namespace");
-    if webhook == Webhook::ValidateBinding {
+    let needs_namespace = [
+        Webhook::ValidateBinding,
+        Webhook::ValidateWork,
+        Webhook::ValidateReplicaSet,
+    ];
+    if needs_namespace.contains(&webhook) {
         ensure!(
             !namespace.is_empty(),
-            "metadata.namespace: required for a ManagedClusterSetBinding"
+            "metadata.namespace: required for a {kind}"
         );
     }
     if let Some(old) = old {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use berth_policies::HUB_NAMESPACE;
 use berth_review::{FilesAnswerer, Gate, HubFiles};
-use berth_rules::{FeatureGates, Settings};
+use berth_rules::{FeatureGates, MANIFEST_LIMIT, Settings};
 use chain::Chain;
 use clap::ValueEnum;
 use jiff::Timestamp;
@@ -56,9 +56,12 @@ pub struct Args {
     #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
     groups: Vec<String>,
     /// Feature gates, as Gate=true,Gate=false: DefaultClusterSet (on), GuardedSelectors (on),
-    /// UnguardedDenial (off)
+    /// NilExecutorValidating (off), UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
     pub feature_gates: Vec<String>,
+    /// Maximum size of all manifests of a ManifestWork, in bytes
+    #[arg(long = "manifestLimit", alias = "manifest-limit", value_name = "BYTES", default_value_t = MANIFEST_LIMIT)]
+    manifest_limit: usize,
     #[command(flatten)]
     reserved: ReservedArgs,
     /// Output format of decisions
@@ -84,6 +87,7 @@ pub fn run(args: &Args, gates: FeatureGates) -> anyhow::Result<ExitCode> {
         gates,
         hub_namespace: HUB_NAMESPACE.to_owned(),
         reserved_prefixes: args.reserved.prefixes(),
+        manifest_limit: args.manifest_limit,
     };
     let gate = Gate::new(Arc::new(FilesAnswerer::new(hub)), settings);
     let reviews = input::reviews(args)?;

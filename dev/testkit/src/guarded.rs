@@ -16,7 +16,7 @@ use crate::cluster::{
     CRDS, Cluster, Person, Private, documents_of, path_of, rule, shipped_registrations,
     wait_until_in_force,
 };
-use crate::objects::{CLUSTER_GROUP, REGISTER_GROUP, set, stored_before_the_gate};
+use crate::objects::{CLUSTER_GROUP, REGISTER_GROUP, WORK_GROUP, set, stored_before_the_gate};
 use crate::{Gate, Logged, berth, where_to_serve};
 
 /// This host, by an address that API servers do not treat as loopback. They speak HTTP/2 with a webhook at a loopback address,
@@ -46,7 +46,9 @@ impl Guarded<&'static Cluster> {
                 let cluster = Cluster::shared().await;
                 install(cluster).await;
                 let placements = berth_manifests::files::CRD_PLACEMENTS.path;
-                cluster.apply_manifests(&[placements]).await;
+                let [works, replica_sets] = berth_manifests::files::WORK_CRDS;
+                let crds = [placements, works.path, replica_sets.path];
+                cluster.apply_manifests(&crds).await;
                 cluster.apply(&stored_before_the_gate()).await;
                 let gate = RunningGate::start(cluster, &[]).await;
                 register(cluster, &gate.url(), &gate.ca_pem()).await;
@@ -301,6 +303,12 @@ pub fn may_join(set: &str) -> Value {
 pub fn may_join_all() -> Value {
     let join = ["managedclustersets/join"];
     rule(&["create"], CLUSTER_GROUP, &join, &[])
+}
+
+/// The right to let ManifestWorks write with the identity of this service account.
+pub fn may_execute_as(namespace: &str, name: &str) -> Value {
+    let user = format!("system:serviceaccount:{namespace}:{name}");
+    rule(&["execute-as"], WORK_GROUP, &["manifestworks"], &[&user])
 }
 
 /// The right to bind a set to namespaces.

@@ -10,7 +10,7 @@ use berth_certs::folder::Folder;
 use berth_certs::issue::{Authority, Issued};
 use berth_certs::options::TlsOptions;
 use berth_certs::serving::ServingTls;
-use berth_review::{Answerer, FilesAnswerer, Finding, Gate, HubFiles, Requester};
+use berth_review::{Answerer, FilesAnswerer, Finding, Gate, HubFiles, Requester, Webhook};
 use berth_rules::{FeatureGates, Question};
 use berth_webhooks::{Limits, Metrics, Opening, ServeError, Server};
 use http::{Request, Response};
@@ -105,6 +105,7 @@ impl Setup {
         let shutdown = CancellationToken::new();
         let server = Server {
             gate: Gate::new(self.answerer, FeatureGates::default()),
+            webhooks: &Webhook::ALL,
             opening: Opening::at_once(webhooks, Arc::clone(&tls)),
             metrics_port: None,
             health_port: Some(health_port),

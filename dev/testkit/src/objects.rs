@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 /// The group of clusters, sets and bindings.
 pub const CLUSTER_GROUP: &str = "cluster.open-cluster-management.io";
+/// The group of ManifestWorks.
+pub const WORK_GROUP: &str = "work.open-cluster-management.io";
 /// The group of the permission to accept.
 pub const REGISTER_GROUP: &str = "register.open-cluster-management.io";
 /// The label that names a cluster's set.
@@ -63,6 +65,30 @@ pub fn placement(name: &str, spec: Value) -> Value {
     })
 }
 
+/// A ManifestWork in the namespace `default`.
+pub fn work(name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": "work.open-cluster-management.io/v1",
+        "kind": "ManifestWork",
+        "metadata": { "name": name, "namespace": "default" },
+        "spec": spec,
+    })
+}
+
+/// A ManifestWorkReplicaSet in the namespace `default`, of a placement.
+pub fn replica_set(name: &str, template: Value) -> Value {
+    json!({
+        "apiVersion": "work.open-cluster-management.io/v1alpha1",
+        "kind": "ManifestWorkReplicaSet",
+        "metadata": { "name": name, "namespace": "default" },
+        "spec": {
+            "manifestWorkTemplate": template,
+            "placementRefs": [{ "name": "p" }],
+            "cascadeDeletionPolicy": "Background",
+        },
+    })
+}
+
 /// A Namespace.
 pub fn namespace(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })
@@ -78,6 +104,14 @@ pub fn stored_before_the_gate() -> Vec<Value> {
     for by in ["kube", "kubectl"] {
         let negative = json!({ "numberOfClusters": -1 });
         objects.push(placement(&format!("faulty.{by}"), negative));
+        for name in ["faulty", "leaving"] {
+            let empty = json!({ "workload": { "manifests": [] }, "executor": {} });
+            let mut work = work(&format!("{name}.{by}"), empty);
+            if name == "leaving" {
+                work["metadata"]["finalizers"] = json!(["tests.berth/hold"]);
+            }
+            objects.push(work);
+        }
         for name in ["faulty", "leaving"] {
             let mut cluster = cluster(&format!("{name}.{by}"));
             cluster["spec"]["leaseDurationSeconds"] = (-5).into();

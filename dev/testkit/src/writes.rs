@@ -317,8 +317,12 @@ impl Written {
 
 /// The message with which an API server passes a denial on.
 fn denial(webhook: &str, lines: &[&str]) -> String {
+    let group = match webhook.starts_with("manifestwork") {
+        true => "work",
+        false => "cluster",
+    };
     format!(
-        "admission webhook \"{webhook}.admission.cluster.open-cluster-management.io\" denied the request: {}",
+        "admission webhook \"{webhook}.admission.{group}.open-cluster-management.io\" denied the request: {}",
         lines.join("\n")
     )
 }

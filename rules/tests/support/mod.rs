@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// The time of every decision.
 pub const NOW: &str = "2026-11-21T12:00:00Z";
 
-/// The facts of the hub in a row, as words: `accept`, `join:SET`, `join:*`, `agent` (the requester is an agent), `bind:SET`, `terminating`, `own` (the namespace is the cluster's),
+/// The facts of the hub in a row, as words: `accept`, `join:SET`, `join:*`, `agent` (the requester is an agent), `bind:SET`, `execute-as:USER`, `terminating`, `own` (the namespace is the cluster's),
 /// `binding:NAME`, `accepted`, `set:NAME`; the prefix `?` makes a fact unknown.
 pub fn answer(question: &Question, facts: &[&str]) -> Answer {
     let fact = match question {
@@ -23,7 +23,11 @@ pub fn answer(question: &Question, facts: &[&str]) -> Answer {
         }
         Question::Permission(permission) => {
             let name = permission.name.as_deref().unwrap_or("*");
-            format!("{}:{name}", permission.subresource)
+            let what = match permission.subresource {
+                "" => permission.verbs[0],
+                subresource => subresource,
+            };
+            format!("{what}:{name}")
         }
         Question::Namespace { .. } => {
             let namespace = Namespace {

@@ -100,7 +100,208 @@ fn placement(name: &str, spec: Value) -> Value {
     })
 }
 
+fn config_map(name: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": "app" } })
+}
+
+fn work(name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": "work.open-cluster-management.io/v1",
+        "kind": "ManifestWork",
+        "metadata": { "name": name, "namespace": "c8" },
+        "spec": spec,
+    })
+}
+
+fn replica_set(spec: Value) -> Value {
+    json!({
+        "apiVersion": "work.open-cluster-management.io/v1alpha1",
+        "kind": "ManifestWorkReplicaSet",
+        "metadata": { "name": "web", "namespace": "team" },
+        "spec": spec,
+    })
+}
+
+/// A spec with this field, and the manifest of a ConfigMap.
+fn one_manifest(field: &str, value: Value) -> Value {
+    json!({ "workload": { "manifests": [config_map("web")] }, field: value })
+}
+
+fn executor() -> Value {
+    json!({ "subject": { "type": "ServiceAccount", "serviceAccount": { "namespace": "app", "name": "deployer" } } })
+}
+
 fn entries() -> Vec<Entry> {
+    let mut entries = entries_of_clusters();
+    entries.extend(entries_of_works());
+    entries
+}
+
+fn entries_of_works() -> Vec<Entry> {
+    let validate = Webhook::ValidateWork;
+    vec![
+        Entry {
+            reason: Reason::ExecuteAs.as_str(),
+            title: "The permission to execute as an executor is missing",
+            webhook: validate,
+            old: None,
+            new: work("web", one_manifest("executor", executor())),
+            why: "The agent writes the objects if the executor, a service account on the managed cluster, has the permission to. So who \
+                  sets the executor uses its permissions. The gate asks when a ManifestWork with an executor is created, when the \
+                  executor changes, and when manifests, manifestConfigs or deleteOption change under it. OCM does not ask for the last \
+                  ones, and refuses with code 400. With the feature gate NilExecutorValidating, a ManifestWork without an executor needs \
+                  the permission for `system:serviceaccount::klusterlet-work-sa`.",
+            remedy: "Grant `execute-as` on `manifestworks` in API group `work.open-cluster-management.io`, for the executor by \
+                     `resourceNames` (`system:serviceaccount:NAMESPACE:NAME`), by a RoleBinding in the namespace of the cluster or by a \
+                     ClusterRoleBinding for all clusters.",
+        },
+        Entry {
+            reason: Reason::ExecuteAs.as_str(),
+            title: "The permission to execute as the executor of a ManifestWorkReplicaSet is missing",
+            webhook: Webhook::ValidateReplicaSet,
+            old: None,
+            new: replica_set(json!({
+                "manifestWorkTemplate": one_manifest("executor", executor()),
+                "placementRefs": [{ "name": "web" }],
+            })),
+            why: "The controller that creates the ManifestWorks may execute as any executor. So the writer of the ManifestWorkReplicaSet \
+                  needs the permission, and for all namespaces, as a placement can select any cluster. OCM does not ask.",
+            remedy: "Grant `execute-as` on `manifestworks` in API group `work.open-cluster-management.io` by a ClusterRoleBinding.",
+        },
+        Entry {
+            reason: Reason::NoManifests.as_str(),
+            title: "The ManifestWork has no manifests",
+            webhook: validate,
+            old: None,
+            new: work("web", json!({ "workload": { "manifests": [] } })),
+            why: "There is nothing to apply. In a ManifestWorkReplicaSet the message is `Workload manifests should not be empty`.",
+            remedy: "Add manifests. To remove all objects, delete the ManifestWork.",
+        },
+        Entry {
+            reason: Reason::ManifestsSize.as_str(),
+            title: "The manifests are too large",
+            webhook: validate,
+            old: None,
+            new: {
+                let mut large = config_map("web");
+                large["data"] = json!({ "page": "x".repeat(500 * 1024) });
+                work("web", json!({ "workload": { "manifests": [large] } }))
+            },
+            why: "The API server stores at most 1.5 MB in one object, with its status. The size is that of all manifests as JSON. The \
+                  limit is OCM's; `--manifestLimit` sets another one. A stored ManifestWork may keep its size, and shrink.",
+            remedy: "Split the ManifestWork.",
+        },
+        Entry {
+            reason: Reason::Manifest.as_str(),
+            title: "A manifest is not an object with a name",
+            webhook: validate,
+            old: None,
+            new: work(
+                "web",
+                json!({ "workload": { "manifests": [
+                    { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "web-" } },
+                    { "metadata": { "name": "web" } },
+                ]}}),
+            ),
+            why: "The agent finds the object of a manifest by its apiVersion, kind, namespace and name.",
+            remedy: "Give each manifest these fields, and no generateName.",
+        },
+        Entry {
+            reason: Reason::DuplicateManifest.as_str(),
+            title: "Two manifests are the same object",
+            webhook: validate,
+            old: None,
+            new: work(
+                "web",
+                json!({ "workload": { "manifests": [config_map("web"), config_map("web")] } }),
+            ),
+            why: "The agent would apply one after the other, again and again.",
+            remedy: "Keep one of them.",
+        },
+        Entry {
+            reason: Reason::ManifestConfig.as_str(),
+            title: "The name of a value or of a condition is taken",
+            webhook: validate,
+            old: None,
+            new: work(
+                "web",
+                one_manifest(
+                    "manifestConfigs",
+                    json!([{
+                        "resourceIdentifier": { "resource": "configmaps", "namespace": "app", "name": "web" },
+                        "feedbackRules": [
+                            { "type": "JSONPaths", "jsonPaths": [{ "name": "version", "path": ".data.version" }] },
+                            { "type": "JSONPaths", "jsonPaths": [{ "name": "version", "path": ".data.page" }] },
+                        ],
+                        "conditionRules": [{ "condition": "Available", "type": "CEL", "celExpressions": ["true"] }],
+                    }]),
+                ),
+            ),
+            why: "With two values of one name, the API server refuses the whole status. Two writers of one condition would never agree.",
+            remedy: "Use other names.",
+        },
+        Entry {
+            reason: Reason::Executor.as_str(),
+            title: "The executor is not a service account",
+            webhook: validate,
+            old: None,
+            new: work("web", one_manifest("executor", json!({}))),
+            why: "An executor without a service account is not the same as none: the agent applies nothing.",
+            remedy: "Name the service account in `executor.subject.serviceAccount`, or leave the executor out.",
+        },
+        Entry {
+            reason: Reason::WorkName.as_str(),
+            title: "The name of the ManifestWork is too long",
+            webhook: validate,
+            old: None,
+            new: work(
+                &"web-".repeat(48),
+                one_manifest("deleteOption", json!(null)),
+            ),
+            why: "The agent's AppliedManifestWork is named by the hub's hash, a hyphen and this name. With a longer name, the \
+                  ManifestWork is never applied. For a ManifestWorkReplicaSet, its namespace, a dot and its name become a label of at \
+                  most 63 characters. Checked on CREATE.",
+            remedy: "Use a shorter name.",
+        },
+        Entry {
+            reason: Reason::PlacementRef.as_str(),
+            title: "The placements of a ManifestWorkReplicaSet are missing or named twice",
+            webhook: Webhook::ValidateReplicaSet,
+            old: None,
+            new: replica_set(json!({
+                "manifestWorkTemplate": one_manifest("deleteOption", json!(null)),
+                "placementRefs": [{ "name": "web" }, { "name": "web" }],
+            })),
+            why: "A placement that is named twice has two rollout strategies.",
+            remedy: "Name each placement once.",
+        },
+        Entry {
+            reason: Reason::RolloutStrategy.as_str(),
+            title: "A rollout strategy is invalid",
+            webhook: Webhook::ValidateReplicaSet,
+            old: None,
+            new: replica_set(json!({
+                "manifestWorkTemplate": one_manifest("deleteOption", json!(null)),
+                "placementRefs": [{ "name": "web", "rolloutStrategy": {
+                    "type": "Progressive", "progressive": { "minSuccessTime": "five minutes" },
+                }}],
+            })),
+            why: "The controller could not roll anything out.",
+            remedy: "Correct the field. Durations are such as `90s` or `1h30m`.",
+        },
+        Entry {
+            reason: Reason::WorkField.as_str(),
+            title: "A field of the ManifestWork cannot be read",
+            webhook: validate,
+            old: None,
+            new: work("web", one_manifest("manifestConfigs", json!("all"))),
+            why: "A field has another type than in the API, or a string is longer than 64 KiB.",
+            remedy: "Correct the field.",
+        },
+    ]
+}
+
+fn entries_of_clusters() -> Vec<Entry> {
     let plain = || cluster("c1", json!({}), json!({}));
     let accepted = |name: &str| cluster(name, json!({}), json!({ "hubAcceptsClient": true }));
     let mut denied_now = plain();
@@ -644,6 +845,35 @@ async fn warnings(page: &mut String, gate: &Gate) {
         let entry = Entry {
             old: None,
             new: placement("web", spec),
+            ..entry(webhook, json!({}))
+        };
+        let (code, _, _, warnings) = message(gate, webhook, &review(&entry)).await;
+        assert_eq!((code, warnings.len()), (200, 1), "{warnings:?}");
+        write!(page, "\n```\n{}\n```\n\n{meaning}\n", warnings[0]).unwrap();
+    }
+    for (spec, meaning) in [
+        (
+            one_manifest(
+                "manifestConfigs",
+                json!([{
+                    "resourceIdentifier": { "resource": "configmaps", "namespace": "web", "name": "web" },
+                    "updateStrategy": { "type": "CreateOnly" },
+                }]),
+            ),
+            "The entry may be a slip. The same warning comes for `orphaningRules`, where `*` is no wildcard.",
+        ),
+        (
+            one_manifest(
+                "deleteOption",
+                json!({ "propagationPolicy": "SelectivelyOrphan" }),
+            ),
+            "Name the objects that stay, or use the policy Orphan, with which all stay.",
+        ),
+    ] {
+        let webhook = Webhook::ValidateWork;
+        let entry = Entry {
+            old: None,
+            new: work("web", spec),
             ..entry(webhook, json!({}))
         };
         let (code, _, _, warnings) = message(gate, webhook, &review(&entry)).await;

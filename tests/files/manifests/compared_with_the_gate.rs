@@ -258,8 +258,34 @@ fn the_gate_is_called_about_any_change_of_a_cluster_that_concerns_it() {
     comparison.borrow().assert_meant_something(&CLUSTER);
 }
 
+/// Specs of ManifestWorks: sound ones, faulty ones, and ones with an executor or a warning.
+fn works() -> Vec<Value> {
+    let manifests = |names: &[&str]| {
+        let all = names.iter().map(
+            |name| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } }),
+        );
+        json!({ "manifests": all.collect::<Vec<_>>() })
+    };
+    let account =
+        json!({ "type": "ServiceAccount", "serviceAccount": { "namespace": "a", "name": "b" } });
+    vec![
+        json!({}),
+        json!({ "workload": {} }),
+        json!({ "workload": manifests(&["a"]) }),
+        json!({ "workload": manifests(&["a", "a"]) }),
+        json!({ "workload": manifests(&[""]) }),
+        json!({ "workload": manifests(&["a"]), "executor": {} }),
+        json!({ "workload": manifests(&["a"]), "executor": { "subject": account } }),
+        json!({ "workload": manifests(&["b"]), "executor": { "subject": account } }),
+        json!({ "workload": manifests(&["a"]), "manifestConfigs": "x" }),
+        json!({ "workload": manifests(&["a"]), "deleteOption": { "propagationPolicy": "SelectivelyOrphan" } }),
+    ]
+}
+
 #[test]
-fn the_gate_is_called_about_every_change_of_a_set_or_binding_that_concerns_it() {
+fn the_gate_is_called_about_every_change_of_a_set_a_binding_or_a_work_that_concerns_it() {
+    let work = |spec: Value| json!({ "spec": spec });
+    let template = |spec: Value| json!({ "spec": { "manifestWorkTemplate": spec, "placementRefs": [{ "name": "p" }] } });
     let selector = |selector: Value| json!({ "spec": { "clusterSelector": selector } });
     let others = [
         vec![
@@ -294,6 +320,18 @@ fn the_gate_is_called_about_every_change_of_a_set_or_binding_that_concerns_it() 
                 json!({ "spec": { "clusterSet": "set-a" } }),
                 json!({ "spec": { "clusterSet": "set-b" } }),
             ],
+        ),
+        (
+            Webhook::ValidateWork,
+            std::iter::once(json!({}))
+                .chain(works().into_iter().map(work))
+                .collect(),
+        ),
+        (
+            Webhook::ValidateReplicaSet,
+            std::iter::once(json!({}))
+                .chain(works().into_iter().map(template))
+                .collect(),
         ),
     ] {
         let mut comparison = Comparison::new();

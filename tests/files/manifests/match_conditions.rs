@@ -441,6 +441,8 @@ fn every_new_object_is_looked_at() {
         Webhook::ValidateClusterSet,
         Webhook::ValidateBinding,
         Webhook::ValidatePlacement,
+        Webhook::ValidateWork,
+        Webhook::ValidateReplicaSet,
     ] {
         assert_eq!(called(&[webhook], &bare(webhook), None), [webhook]);
     }
@@ -529,6 +531,85 @@ fn writes_of_placements_call_the_gate_only_about_their_spec() {
             ("its spec goes", three, json!({ "spec": null }), placement),
         ],
     );
+}
+
+#[test]
+fn writes_of_works_call_the_gate_only_about_their_spec() {
+    let manifests = |name: &str| json!([{ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } }]);
+    let spec = |name: &str| json!({ "workload": { "manifests": manifests(name) } });
+    for (webhook, of) in [
+        (
+            Webhook::ValidateWork,
+            (|spec: Value| json!({ "spec": spec })) as fn(Value) -> Value,
+        ),
+        (
+            Webhook::ValidateReplicaSet,
+            |spec| json!({ "spec": { "manifestWorkTemplate": spec } }),
+        ),
+    ] {
+        let all: &[Webhook] = &[webhook];
+        let usual = of(spec("a"));
+        let being_deleted = json!({ "metadata": {
+            "deletionTimestamp": "2026-11-20T08:00:00Z", "finalizers": ["a"],
+        } });
+        assert_called(
+            all,
+            &bare(webhook),
+            &[
+                (
+                    "it is labelled",
+                    usual.clone(),
+                    json!({ "metadata": { "labels": { "a": "b" } } }),
+                    NONE,
+                ),
+                (
+                    "the agent or the controller adds its finalizer",
+                    usual.clone(),
+                    json!({ "metadata": { "finalizers": ["a"] } }),
+                    NONE,
+                ),
+                (
+                    "the status is changed",
+                    usual.clone(),
+                    json!({ "status": { "conditions": [] } }),
+                    NONE,
+                ),
+                (
+                    "one without a spec is labelled",
+                    json!({}),
+                    json!({ "metadata": { "labels": { "a": "b" } } }),
+                    NONE,
+                ),
+                (
+                    "the last finalizer comes off",
+                    merged(&being_deleted, [&usual]),
+                    json!({ "metadata": { "finalizers": null } }),
+                    NONE,
+                ),
+                (
+                    "it changes while it is deleted",
+                    merged(&being_deleted, [&usual]),
+                    of(spec("b")),
+                    NONE,
+                ),
+                ("a manifest changes", usual.clone(), of(spec("b")), all),
+                (
+                    "the executor changes",
+                    usual.clone(),
+                    of(json!({ "executor": {} })),
+                    all,
+                ),
+                ("it gets a spec", json!({}), usual.clone(), all),
+                ("its spec goes", usual, json!({ "spec": null }), all),
+                (
+                    "the submitted object's word for its deletion is not taken",
+                    of(spec("a")),
+                    merged(&being_deleted, [&of(spec("b"))]),
+                    all,
+                ),
+            ],
+        );
+    }
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn every_file_is_in_a_kustomization() {
         "manifests",
         "manifests/overlays/cert-manager",
         "manifests/overlays/replace-ocm",
+        "manifests/overlays/replace-ocm-work",
         "manifests/overlays/hub",
         "manifests/overlays/ocm-names",
         "manifests/overlays/auto-approval",

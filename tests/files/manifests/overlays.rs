@@ -29,16 +29,17 @@ pub(super) fn build(folder: &str) -> Option<Vec<Value>> {
 #[test]
 fn kustomizations_build_the_objects() {
     for (folder, expected) in [
-        ("manifests", 44),
-        ("manifests/overlays/cert-manager", 41),
+        ("manifests", 46),
+        ("manifests/overlays/cert-manager", 43),
         ("manifests/overlays/replace-ocm", 5),
-        ("manifests/overlays/hub", 42),
-        ("manifests/overlays/ocm-names", 44),
-        ("manifests/overlays/auto-approval", 46),
-        ("manifests/overlays/cluster-profiles", 48),
-        ("manifests/overlays/sig-placement-decisions", 50),
-        ("manifests/overlays/network-policies", 46),
-        ("manifests/overlays/client-certificates", 44),
+        ("manifests/overlays/replace-ocm-work", 3),
+        ("manifests/overlays/hub", 44),
+        ("manifests/overlays/ocm-names", 46),
+        ("manifests/overlays/auto-approval", 48),
+        ("manifests/overlays/cluster-profiles", 50),
+        ("manifests/overlays/sig-placement-decisions", 52),
+        ("manifests/overlays/network-policies", 48),
+        ("manifests/overlays/client-certificates", 46),
         ("manifests/overlays/policies", 41),
         ("manifests/overlays/policies/monitoring", 9),
         ("manifests/overlays/policies-with-webhook", 55),
@@ -46,7 +47,7 @@ fn kustomizations_build_the_objects() {
         ("manifests/bootstrap", 5),
         ("manifests/agent", 11),
         ("manifests/agent-monitoring", 9),
-        ("manifests/overlays/placement-apart", 46),
+        ("manifests/overlays/placement-apart", 48),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
@@ -69,7 +70,7 @@ fn with_cert_manager_every_registration_gets_the_ca_of_the_serving_certificate()
         .iter()
         .filter(|object| object.get("webhooks").is_some())
         .collect();
-    assert_eq!(registrations.len(), 6);
+    assert_eq!(registrations.len(), 8);
     for registration in registrations {
         assert_eq!(
             registration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"],

@@ -45,7 +45,12 @@ pub(crate) fn bare(webhook: Webhook) -> Value {
         "kind": webhook.kind(),
         "metadata": { "name": "x" },
     });
-    if webhook == Webhook::ValidateBinding {
+    let needs_namespace = [
+        Webhook::ValidateBinding,
+        Webhook::ValidateWork,
+        Webhook::ValidateReplicaSet,
+    ];
+    if needs_namespace.contains(&webhook) {
         object["metadata"]["namespace"] = "y".into();
     }
     object

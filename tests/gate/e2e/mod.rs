@@ -30,3 +30,4 @@ mod several_lines;
 mod taints;
 mod two_gates;
 mod undecided;
+mod works;

@@ -6,6 +6,8 @@ pub const BINDING_VALIDATORS: &str = "managedclustersetbindingvalidators";
 pub const REQUEST_VALIDATORS: &str = "certificatesigningrequestvalidators";
 pub const SET_VALIDATORS: &str = "managedclustersetvalidators";
 pub const PLACEMENT_VALIDATORS: &str = "placementvalidators";
+pub const WORK_VALIDATORS: &str = "manifestworkvalidators";
+pub const REPLICA_SET_VALIDATORS: &str = "manifestworkreplicasetvalidators";
 
 pub fn cannot_accept(cluster: &str, user: &str) -> String {
     format!(
@@ -36,6 +38,26 @@ pub fn cannot_bind(set: &str, user: &str) -> String {
         "managedclustersets/bind.cluster.open-cluster-management.io \"{set}\" is forbidden: user \"{user}\" is not allowed to \
          bind cluster set \"{set}\": needs verb \"create\" on managedclustersets/bind, name \"{set}\"; \
          check: kubectl auth can-i create managedclustersets.cluster.open-cluster-management.io/{set} --subresource=bind -A"
+    )
+}
+
+/// `executor` is `NAMESPACE/NAME` of a service account, for ManifestWorks in the namespace `default`.
+pub fn cannot_execute_as(executor: &str, user: &str) -> String {
+    let account = executor.replace('/', ":");
+    format!(
+        "user {user} cannot manipulate the Manifestwork with executor {executor} in namespace default: needs verb \"execute-as\" on \
+         manifestworks, name \"system:serviceaccount:{account}\" in namespace \"default\"; check: kubectl auth can-i execute-as \
+         manifestworks.work.open-cluster-management.io/system:serviceaccount:{account} -n default"
+    )
+}
+
+/// As [`cannot_execute_as`], for ManifestWorkReplicaSets.
+pub fn cannot_execute_as_everywhere(executor: &str, user: &str) -> String {
+    let account = executor.replace('/', ":");
+    format!(
+        "user {user} cannot manipulate the ManifestWorkReplicaSet with executor {executor}, whose ManifestWorks can be in the \
+         namespace of any cluster: needs verb \"execute-as\" on manifestworks, name \"system:serviceaccount:{account}\"; check: kubectl \
+         auth can-i execute-as manifestworks.work.open-cluster-management.io/system:serviceaccount:{account} -A"
     )
 }
 

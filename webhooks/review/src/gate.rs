@@ -6,7 +6,8 @@ use std::time::Duration;
 use berth_hub::Backoff;
 use berth_rules::{
     Answer, Answers, Change, Decision, MutateCluster, Question, Rules, Settings, ValidateBinding,
-    ValidateCluster, ValidateClusterSet, ValidatePlacement, ValidateRequest,
+    ValidateCluster, ValidateClusterSet, ValidatePlacement, ValidateReplicaSet, ValidateRequest,
+    ValidateWork,
 };
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
@@ -75,6 +76,8 @@ impl Gate {
             Webhook::ValidateBinding => context.examine::<ValidateBinding>(body),
             Webhook::ValidateRequest => context.examine::<ValidateRequest>(body),
             Webhook::ValidatePlacement => context.examine::<ValidatePlacement>(body),
+            Webhook::ValidateWork => context.examine::<ValidateWork>(body),
+            Webhook::ValidateReplicaSet => context.examine::<ValidateReplicaSet>(body),
         };
         match examined {
             Examined::Decided(verdict) => verdict,

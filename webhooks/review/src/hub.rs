@@ -338,6 +338,7 @@ struct AccessReviewSpec<'a> {
 struct ResourceAttributes<'a> {
     group: &'a str,
     resource: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
     subresource: &'a str,
     /// `None` asks for the permission for all names.
     #[serde(skip_serializing_if = "Option::is_none")]

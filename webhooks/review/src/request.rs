@@ -301,8 +301,14 @@ fn take_apart<'a, O: GuardedObject<'a>>(
         }
     };
     let (user, namespace) = (user_info.username.clone(), namespace.unwrap_or_default());
-    if webhook == Webhook::ValidateBinding && namespace.is_empty() {
-        // An empty namespace would pass the check that it does not belong to a cluster.
+    let needs_namespace = [
+        Webhook::ValidateBinding,
+        Webhook::ValidateWork,
+        Webhook::ValidateReplicaSet,
+    ];
+    if needs_namespace.contains(&webhook) && namespace.is_empty() {
+        // An empty namespace would pass the check that it does not belong to a cluster, and a permission in it would be one in all
+        // namespaces.
         return Err(Refusal::malformed("request.namespace is missing"));
     }
     let dry_run = dry_run.unwrap_or_default();

@@ -17,23 +17,30 @@ pub enum Webhook {
     ValidateRequest,
     /// Decides writes of Placements. OCM has no such webhook.
     ValidatePlacement,
+    /// Decides writes of ManifestWorks.
+    ValidateWork,
+    /// Decides writes of ManifestWorkReplicaSets. OCM has the path, and registers nothing for it.
+    ValidateReplicaSet,
 }
 
 impl Webhook {
     /// All webhooks.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::MutateCluster,
         Self::ValidateCluster,
         Self::ValidateClusterSet,
         Self::ValidateBinding,
         Self::ValidateRequest,
         Self::ValidatePlacement,
+        Self::ValidateWork,
+        Self::ValidateReplicaSet,
     ];
 
     /// Returns the API group of its objects.
     pub const fn group(self) -> &'static str {
         match self {
             Self::ValidateRequest => groups::CERTIFICATES,
+            Self::ValidateWork | Self::ValidateReplicaSet => groups::WORK,
             _ => groups::CLUSTER,
         }
     }
@@ -41,7 +48,11 @@ impl Webhook {
     /// Returns the version of its objects.
     pub const fn version(self) -> &'static str {
         match self {
-            Self::MutateCluster | Self::ValidateCluster | Self::ValidateRequest => "v1",
+            Self::MutateCluster
+            | Self::ValidateCluster
+            | Self::ValidateRequest
+            | Self::ValidateWork => "v1",
+            Self::ValidateReplicaSet => "v1alpha1",
             Self::ValidateClusterSet | Self::ValidateBinding => "v1beta2",
             Self::ValidatePlacement => "v1beta1",
         }
@@ -55,6 +66,8 @@ impl Webhook {
             Self::ValidateBinding => "ManagedClusterSetBinding",
             Self::ValidateRequest => "CertificateSigningRequest",
             Self::ValidatePlacement => "Placement",
+            Self::ValidateWork => "ManifestWork",
+            Self::ValidateReplicaSet => "ManifestWorkReplicaSet",
         }
     }
 
@@ -66,6 +79,8 @@ impl Webhook {
             Self::ValidateBinding => "managedclustersetbindings",
             Self::ValidateRequest => "certificatesigningrequests",
             Self::ValidatePlacement => "placements",
+            Self::ValidateWork => groups::MANIFEST_WORKS,
+            Self::ValidateReplicaSet => groups::MANIFEST_WORK_REPLICA_SETS,
         }
     }
 

@@ -198,7 +198,9 @@ impl Entry {
         let mut hasher = DefaultHasher::new();
         let rules = self.rules();
         let manifest = self.source.spec.workload.manifests.get(self.ordinal);
-        manifest.map(|it| it.text()).hash(&mut hasher);
+        manifest
+            .map(berth_api::work::Manifest::text)
+            .hash(&mut hasher);
         // Written once for each manifest of each generation.
         format!(
             "{:?}{:?}{:?}",

@@ -19,7 +19,7 @@ use berth_work_core::{Failure, Outcome, Response, Retry, Step};
 use super::call::{self, Path};
 use super::facts::{Fact, Kind, has_finalizer};
 use super::objects::{Entry, Known};
-use super::progress::{Slot, Target, is_complete, is_object_complete};
+use super::progress::{Progress, Slot, Target, is_complete, is_object_complete};
 use super::rows::Sight;
 use super::targets::{self, Ready};
 use super::world::{Agent, Key};
@@ -349,7 +349,7 @@ impl Agent {
     /// Returns true if objects of the work are not known yet, and will be.
     fn waits_for_rows(&self, name: &str) -> bool {
         let progress = self.progress.get(name);
-        let mut entries = progress.into_iter().flat_map(|it| it.entries());
+        let mut entries = progress.into_iter().flat_map(Progress::entries);
         entries.any(|it| self.sight(&it.object) == Some(&Sight::Waiting))
     }
 

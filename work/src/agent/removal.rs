@@ -20,7 +20,7 @@ use super::MANAGED;
 use super::facts::{applied_has_finalizer, applied_works};
 use super::lifecycle::{HUB_VERSION, delete};
 use super::objects::Known;
-use super::progress::Wait;
+use super::progress::{Progress, Wait};
 use super::record;
 use super::removing::remove_all;
 use super::world::{Agent, Key};
@@ -250,7 +250,7 @@ impl Agent {
         stored: &[berth_api::work::AppliedManifestResourceMeta],
     ) -> Vec<berth_api::work::AppliedManifestResourceMeta> {
         let progress = self.work_of(applied).and_then(|it| self.progress.get(it));
-        let entries = progress.into_iter().flat_map(|it| it.entries());
+        let entries = progress.into_iter().flat_map(Progress::entries);
         let existing = entries.filter_map(|entry| match self.known(entry) {
             Known::Present(arrived) => Some(record::meta(entry, &arrived.uid)),
             Known::Unknown | Known::Missing => None,

@@ -58,6 +58,8 @@ pub fn kind_of(object: &Value) -> (&'static str, bool) {
         "ManagedClusterSet" => ("managedclustersets", false),
         "ManagedClusterSetBinding" => ("managedclustersetbindings", true),
         "Placement" => ("placements", true),
+        "ManifestWork" => ("manifestworks", true),
+        "ManifestWorkReplicaSet" => ("manifestworkreplicasets", true),
         kind => panic!("no test has needed a {kind} yet"),
     }
 }
