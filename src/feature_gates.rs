@@ -3,6 +3,7 @@
 use berth_lifecycle_core::config::Gates;
 use berth_placement::Gates as PlacementGates;
 use berth_rules::FeatureGates;
+use berth_work::hub::Settings as WorkSettings;
 
 /// Gates of OCM's hub registration and placement that Berth does not implement.
 const NOT_SUPPORTED: [&str; 4] = [
@@ -27,6 +28,8 @@ pub(crate) enum Of {
     WorkWebhooks,
     /// The placement controller alone.
     Placement,
+    /// The work manager alone.
+    Work,
     /// All controllers in one process.
     Controller,
     /// The webhooks and all controllers in one process.
@@ -41,6 +44,7 @@ pub(crate) struct Parsed {
     pub(crate) placement: PlacementGates,
     /// The placement controller keeps PlacementDecisions of SIG-Multicluster.
     pub(crate) sig_decisions: bool,
+    pub(crate) work: WorkSettings,
     /// Warnings for the log.
     pub(crate) warnings: Vec<String>,
 }
@@ -75,6 +79,7 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
         lifecycle: Gates::default(),
         placement: PlacementGates::default(),
         sig_decisions: false,
+        work: WorkSettings::default(),
         warnings: Vec::new(),
     };
     for pair in pairs(values) {
@@ -135,6 +140,14 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
                 parsed.sig_decisions = on;
                 Of::Placement
             }
+            "ManifestWorkReplicaSet" => {
+                parsed.work.replica_sets = on;
+                Of::Work
+            }
+            "CleanUpCompletedManifestWork" => {
+                parsed.work.clean_up = on;
+                Of::Work
+            }
             gate if NOT_SUPPORTED.contains(&gate) => {
                 if on && of != Of::Webhooks {
                     parsed.warnings.push(format!(
@@ -153,7 +166,7 @@ pub(crate) fn parse(values: &[String], of: Of) -> anyhow::Result<Parsed> {
         let is_everywhere = of == Of::Hub || has_effect_on == Of::Hub;
         let is_part = matches!(
             (of, has_effect_on),
-            (Of::Controller, Of::Placement) | (Of::Webhooks, Of::WorkWebhooks)
+            (Of::Controller, Of::Placement | Of::Work) | (Of::Webhooks, Of::WorkWebhooks)
         );
         if !is_everywhere && !is_part && has_effect_on != of {
             parsed.warnings.push(format!(
@@ -173,6 +186,7 @@ impl Of {
             Self::Webhooks => "the webhooks",
             Self::WorkWebhooks => "the webhooks of the work API",
             Self::Placement => "the placement controller",
+            Self::Work => "the work manager",
             Self::Controller => "the controller",
             Self::Hub => "the hub",
         }
@@ -189,15 +203,17 @@ impl Of {
             Self::Placement => {
                 "PlacementPreferNoSelect, PlacementScores, PlacementSortBy, PlacementSpreadPolicy and SIGPlacementDecision"
             }
+            Self::Work => "CleanUpCompletedManifestWork and ManifestWorkReplicaSet",
             Self::Controller => {
-                "ClusterProfile, DefaultClusterSet, ManagedClusterAutoApproval, ManagedClusterAutoRebootstrap, \
-                 PlacementPreferNoSelect, PlacementScores, PlacementSortBy, PlacementSpreadPolicy, \
-                 ResourceCleanup and SIGPlacementDecision"
+                "CleanUpCompletedManifestWork, ClusterProfile, DefaultClusterSet, ManagedClusterAutoApproval, \
+                 ManagedClusterAutoRebootstrap, ManifestWorkReplicaSet, PlacementPreferNoSelect, PlacementScores, \
+                 PlacementSortBy, PlacementSpreadPolicy, ResourceCleanup and SIGPlacementDecision"
             }
             Self::Hub => {
-                "ClusterProfile, DefaultClusterSet, GuardedSelectors, ManagedClusterAutoApproval, \
-                 ManagedClusterAutoRebootstrap, NilExecutorValidating, PlacementPreferNoSelect, PlacementScores, PlacementSortBy, \
-                 PlacementSpreadPolicy, ResourceCleanup, SIGPlacementDecision and UnguardedDenial"
+                "CleanUpCompletedManifestWork, ClusterProfile, DefaultClusterSet, GuardedSelectors, \
+                 ManagedClusterAutoApproval, ManagedClusterAutoRebootstrap, ManifestWorkReplicaSet, NilExecutorValidating, \
+                 PlacementPreferNoSelect, PlacementScores, PlacementSortBy, PlacementSpreadPolicy, ResourceCleanup, \
+                 SIGPlacementDecision and UnguardedDenial"
             }
         }
     }
@@ -361,6 +377,23 @@ mod tests {
     }
 
     #[test]
+    fn replica_sets_are_on_and_nothing_is_cleaned_up_unless_an_admin_says_otherwise() {
+        let values = ["ManifestWorkReplicaSet=false,CleanUpCompletedManifestWork=true"];
+        for of in [Of::Work, Of::Controller, Of::Hub] {
+            let work = parsed(&[], of).unwrap().work;
+            assert!(work.replica_sets && !work.clean_up, "{of:?}");
+            let parsed = parsed(&values, of).unwrap();
+            assert!(!parsed.work.replica_sets && parsed.work.clean_up, "{of:?}");
+            assert!(parsed.warnings.is_empty(), "{of:?}");
+        }
+        let elsewhere = parsed(&["PlacementScores=true"], Of::Work).unwrap();
+        assert_eq!(
+            elsewhere.warnings,
+            ["feature gate PlacementScores has no effect on the work manager"]
+        );
+    }
+
+    #[test]
     fn a_hub_has_all_gates() {
         let all = "UnguardedDenial=true,ManagedClusterAutoApproval=true,DefaultClusterSet=false";
         let parsed = parsed(&[all], Of::Hub).unwrap();
@@ -390,7 +423,7 @@ mod tests {
             parsed(&["Nonsense=true"], Of::Controller)
                 .unwrap_err()
                 .contains(
-                    "the gates of the controller are ClusterProfile, DefaultClusterSet, Managed"
+                    "the gates of the controller are CleanUpCompletedManifestWork, ClusterProfile, DefaultClusterSet, Managed"
                 )
         );
     }

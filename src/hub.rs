@@ -28,8 +28,8 @@ Examples:
   # Outside of the hub's cluster
   berth hub --kubeconfig ~/.kube/hub --certdir /etc/berth/tls
 
-Every replica serves the gate. One of them runs each controller: the holder of the Lease registration-controller-lock, and that of
-placement-lock. --controllers leaves controllers out.
+Every replica serves the gate. One of them runs each controller: the holder of the Lease registration-controller-lock, that of
+placement-lock, and that of work-manager-lock. --controllers leaves controllers out.
 
 Signals: the first SIGTERM or SIGINT releases the Leases, drains connections and stops the process; the second one stops it immediately.";
 
@@ -43,10 +43,9 @@ pub(crate) struct Args {
     gate: GateArgs,
     #[command(flatten)]
     keeper: KeeperArgs,
-    /// Feature gates, as Gate=true,Gate=false: ClusterProfile (off), DefaultClusterSet (on), GuardedSelectors (on),
-    /// ManagedClusterAutoApproval (off), ManagedClusterAutoRebootstrap (off), NilExecutorValidating (off), PlacementPreferNoSelect
-    /// (off), PlacementScores (off), PlacementSortBy (off), PlacementSpreadPolicy (off), ResourceCleanup (on), SIGPlacementDecision
-    /// (off), UnguardedDenial (off)
+    /// Feature gates, as Gate=true,Gate=false: CleanUpCompletedManifestWork (off), ClusterProfile (off), DefaultClusterSet (on),
+    /// GuardedSelectors (on), ManagedClusterAutoApproval (off), ManagedClusterAutoRebootstrap (off), ManifestWorkReplicaSet (on), NilExecutorValidating (off),
+    /// PlacementPreferNoSelect (off), PlacementScores (off), PlacementSortBy (off), PlacementSpreadPolicy (off), ResourceCleanup (on), SIGPlacementDecision (off), UnguardedDenial (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]
@@ -77,6 +76,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let selection = args.selection.select(Selection {
         registration: Some(lifecycle.config),
         placement: Some(args.placement.settings(&gates)),
+        work: Some(gates.work),
     })?;
     let warnings = [gates.warnings, lifecycle.warnings];
     for warning in warnings.iter().flatten().chain(&component.warnings) {

@@ -1,5 +1,6 @@
 //! The result of a decision: the writes that are due now, and when to decide again.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -68,6 +69,17 @@ pub enum Action {
     Create {
         /// The object.
         body: Value,
+    },
+    /// Creates the object from its JSON text, which is sent as it is: as a tree of values, 500 KB of manifests take 11 MB, and large
+    /// numbers are rounded.
+    CreateText {
+        /// The object.
+        body: Arc<str>,
+    },
+    /// A JSON merge patch of the object, as JSON text, which is sent as it is.
+    PatchText {
+        /// The patch.
+        body: Arc<str>,
     },
     /// Creates the object, or patches the existing one, which the watch does not show because a label is missing.
     ///

@@ -69,6 +69,8 @@ manifests! {
     PLACEMENT_DEBUG_SERVICE = "placement/debug/service.yaml";
     PLACEMENT_DEBUGGER = "placement/debug/reader.yaml";
 
+    WORK_ROLE = "work/role.yaml";
+
     BOOTSTRAP_NAMESPACE = "bootstrap/namespace.yaml";
     BOOTSTRAP_ACCOUNT = "bootstrap/service-account.yaml";
     BOOTSTRAP_ROLE = "bootstrap/cluster-role.yaml";

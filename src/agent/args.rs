@@ -145,7 +145,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(super) terminate_on_files: Vec<PathBuf>,
     #[command(flatten)]
-    election: ElectionArgs<Times>,
+    election: ElectionArgs<AgentTimes>,
     #[command(flatten)]
     pub(super) tls: TlsArgs,
     #[command(flatten)]
@@ -164,9 +164,9 @@ pub(super) enum Command {
 
 /// The times of OCM's agents.
 #[derive(Debug)]
-struct Times;
+pub(crate) struct AgentTimes;
 
-impl ElectionTimes for Times {
+impl ElectionTimes for AgentTimes {
     const LEASE_DURATION: &'static str = "137s";
     const RENEW_DEADLINE: &'static str = "107s";
     const RETRY_PERIOD: &'static str = "26s";

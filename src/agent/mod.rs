@@ -3,7 +3,7 @@
 mod args;
 mod gates;
 mod refused;
-mod terminate;
+pub(crate) mod terminate;
 #[cfg(test)]
 mod tests;
 
@@ -19,8 +19,8 @@ use tempfile::TempDir;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::args::Args;
 use self::args::Command;
+pub(crate) use self::args::{AgentTimes, Args};
 use crate::leading::HealthPort;
 use crate::signals;
 

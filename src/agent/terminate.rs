@@ -12,7 +12,7 @@ const PERIOD: Duration = Duration::from_secs(10);
 const LARGEST: u64 = 1 << 20;
 
 /// Cancels `stop` when a file has changed. Ends when `stop` is cancelled. A file that cannot be read counts as empty.
-pub(super) async fn watch(files: &[PathBuf], stop: CancellationToken) {
+pub(crate) async fn watch(files: &[PathBuf], stop: CancellationToken) {
     let before = contents(files).await;
     loop {
         tokio::select! {

@@ -8,6 +8,7 @@ use berth_certs::options::TlsOptions;
 use berth_hub::HubApi;
 use berth_lease::WhenLost;
 use berth_lifecycle_core::config::Config;
+use berth_work::hub::Settings as WorkSettings;
 use futures::FutureExt;
 use prometheus::Registry;
 use tokio_util::sync::CancellationToken;
@@ -16,12 +17,13 @@ use super::lifecycle::Lifecycle;
 use crate::hub_component::HubComponent;
 use crate::leading::{HealthPort, together};
 use crate::placement::{PlacementSettings, Placements};
+use crate::work::Works;
 
 /// The flag that selects the controllers, with the syntax of kube-controller-manager.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SelectionArgs {
     /// Controllers to run: '*' for all, 'name' to run one, '-name' to leave one out. The controllers are registration (clusters,
-    /// their agents, sets and bindings) and placement
+    /// their agents, sets and bindings), placement and work (ManifestWorkReplicaSets)
     #[arg(
         long,
         value_name = "NAMES",
@@ -36,6 +38,7 @@ pub(crate) struct SelectionArgs {
 pub(crate) struct Selection {
     pub(crate) registration: Option<Config>,
     pub(crate) placement: Option<PlacementSettings>,
+    pub(crate) work: Option<WorkSettings>,
 }
 
 /// Controllers, ready to run. Everything that can fail at the start is done.
@@ -43,10 +46,12 @@ pub(crate) struct Components {
     port: HealthPort,
     registration: Option<Lifecycle>,
     placement: Option<Placements>,
+    work: Option<Works>,
 }
 
 const REGISTRATION: &str = "registration";
 const PLACEMENT: &str = "placement";
+const WORK: &str = "work";
 
 // === impl SelectionArgs ===
 
@@ -58,11 +63,11 @@ impl SelectionArgs {
     pub(crate) fn select(&self, all: Selection) -> anyhow::Result<Selection> {
         let names = self.controllers.split(',').map(str::trim);
         let names: Vec<_> = names.filter(|name| !name.is_empty()).collect();
-        let is_known =
-            |name: &str| ["*", REGISTRATION, PLACEMENT].contains(&name.trim_start_matches('-'));
+        let all_names = ["*", REGISTRATION, PLACEMENT, WORK];
+        let is_known = |name: &str| all_names.contains(&name.trim_start_matches('-'));
         if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
             bail!(
-                "--controllers: {unknown:?} is not a controller; the controllers are {REGISTRATION} and {PLACEMENT}"
+                "--controllers: {unknown:?} is not a controller; the controllers are {REGISTRATION}, {PLACEMENT} and {WORK}"
             );
         }
         let selects = |name: &str| {
@@ -75,10 +80,16 @@ impl SelectionArgs {
         let selected = Selection {
             registration: all.registration.filter(|_| selects(REGISTRATION)),
             placement: all.placement.filter(|_| selects(PLACEMENT)),
+            work: all.work.filter(|it| it.any() && selects(WORK)),
         };
-        if selected.registration.is_none() && selected.placement.is_none() {
+        let Selection {
+            registration,
+            placement,
+            work,
+        } = &selected;
+        if registration.is_none() && placement.is_none() && work.is_none() {
             bail!(
-                "--controllers: {:?} selects no controller; the controllers are {REGISTRATION} and {PLACEMENT}",
+                "--controllers: {:?} selects no controller; the controllers are {REGISTRATION}, {PLACEMENT} and {WORK}",
                 self.controllers
             );
         }
@@ -116,7 +127,14 @@ impl Components {
             let (api, hub) = (api.clone(), Arc::clone(&hub));
             Placements::new(led, api, hub, settings, registry, common.clone())
         });
+        let work = selection.work.map(|settings| {
+            let lease = hub.election(Works::LEASE);
+            let led = port.component(WORK, lease, when_lost);
+            let (api, hub) = (api.clone(), Arc::clone(&hub));
+            Works::new(led, api, hub, settings, common.clone())
+        });
         Ok(Self {
+            work,
             registration: registration.transpose()?,
             placement: placement.transpose()?,
             port,
@@ -139,12 +157,14 @@ impl Components {
             port,
             registration,
             placement,
+            work,
         } = self;
-        let work = async |stop: CancellationToken| {
+        let run = async |stop: CancellationToken| {
             let registration = registration.map(|it| it.run(stop.clone()).boxed());
             let placement = placement.map(|it| it.run(stop.clone()).boxed());
-            together(&stop, registration.into_iter().chain(placement)).await
+            let work = work.map(|it| it.run(stop.clone()).boxed());
+            together(&stop, [registration, placement, work].into_iter().flatten()).await
         };
-        port.serve(&stop, work).await
+        port.serve(&stop, run).await
     }
 }

@@ -39,23 +39,24 @@ Examples:
   # Outside of the hub's cluster
   berth controller --kubeconfig ~/.kube/hub --listen 127.0.0.1:8443
 
-Of several replicas one is active for each controller: the holder of the Lease registration-controller-lock, and that of placement-lock.
-OCM's controllers use the same Leases. Started under the name registration, it runs the controller registration only.
+Of several replicas one is active for each controller: the holder of the Lease registration-controller-lock, that of
+placement-lock, and that of work-manager-lock. OCM's controllers use the same Leases. Started under the name registration, it runs the controller registration only.
 
 Signals: the first SIGTERM or SIGINT releases the Leases and stops the process; the second one stops it immediately.
 After the loss of a Lease, it exits with code 0.";
 
 /// Run the controllers of the hub
 ///
-/// Does the work of OCM's registration controller: sets up accepted clusters, approves certificates of their agents, checks their heartbeats, maintains sets and bindings, and cleans up after deleted clusters. Does the work of OCM's placement controller, too: selects clusters for each Placement.
+/// Does the work of OCM's registration controller: sets up accepted clusters, approves certificates of their agents, checks their heartbeats, maintains sets and bindings, and cleans up after deleted clusters. Does the work of OCM's placement controller, too: selects clusters for each Placement. And that of OCM's work manager: makes the ManifestWorks of each ManifestWorkReplicaSet.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     common: CommonArgs,
-    /// Feature gates, as Gate=true,Gate=false: ClusterProfile (off), DefaultClusterSet (on), ManagedClusterAutoApproval (off),
-    /// ManagedClusterAutoRebootstrap (off), PlacementPreferNoSelect (off), PlacementScores (off), PlacementSortBy (off),
-    /// PlacementSpreadPolicy (off), ResourceCleanup (on), SIGPlacementDecision (off)
+    /// Feature gates, as Gate=true,Gate=false: CleanUpCompletedManifestWork (off), ClusterProfile (off), DefaultClusterSet (on),
+    /// ManagedClusterAutoApproval (off), ManagedClusterAutoRebootstrap (off), ManifestWorkReplicaSet (on), PlacementPreferNoSelect
+    /// (off), PlacementScores (off), PlacementSortBy (off), PlacementSpreadPolicy (off), ResourceCleanup (on), SIGPlacementDecision
+    /// (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     #[command(flatten)]
@@ -93,6 +94,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let selection = args.selection.select(Selection {
         registration: Some(lifecycle.config),
         placement: Some(args.placement.settings(&gates)),
+        work: Some(gates.work),
     })?;
     let warnings = [
         gates.warnings,

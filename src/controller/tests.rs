@@ -48,44 +48,49 @@ fn election(flags: &[&str]) -> Result<[Duration; 3], String> {
 }
 
 /// The controllers that run.
-fn selected(flags: &[&str]) -> Result<(bool, bool), String> {
+fn selected(flags: &[&str]) -> Result<String, String> {
     let all = Selection {
         registration: Some(settings(&[])?.config),
         placement: Some(args(&[])?.placement.settings(&Default::default())),
+        work: Some(Default::default()),
     };
     let selection = args(flags)?.selection.select(all);
     let selection = selection.map_err(|error| error.to_string())?;
-    Ok((
-        selection.registration.is_some(),
-        selection.placement.is_some(),
-    ))
+    let selected = [
+        ("registration", selection.registration.is_some()),
+        ("placement", selection.placement.is_some()),
+        ("work", selection.work.is_some()),
+    ];
+    let selected = selected.iter().filter(|(_, runs)| *runs);
+    let names: Vec<_> = selected.map(|(name, _)| *name).collect();
+    Ok(names.join(","))
 }
 
 #[test]
 fn all_controllers_run_except_those_that_the_flag_leaves_out() {
-    let (both, registration, placement) = ((true, true), (true, false), (false, true));
     for (value, expected) in [
-        ("*", both),
-        ("*,-placement", registration),
-        ("-placement,*", registration),
-        ("*, -registration", placement),
-        ("registration", registration),
-        ("placement,registration", both),
+        ("*", "registration,placement,work"),
+        ("*,-placement", "registration,work"),
+        ("-placement,*,-work", "registration"),
+        ("*, -registration", "placement,work"),
+        ("registration", "registration"),
+        ("work", "work"),
+        ("placement,registration", "registration,placement"),
     ] {
         let flag = format!("--controllers={value}");
-        assert_eq!(selected(&[&flag]), Ok(expected), "{value}");
+        assert_eq!(selected(&[&flag]).as_deref(), Ok(expected), "{value}");
     }
-    assert_eq!(selected(&[]), Ok(both));
+    assert_eq!(selected(&[]).as_deref(), Ok("registration,placement,work"));
     assert_eq!(
-        selected(&["--controllers", "-registration,*"]),
-        Ok(placement)
+        selected(&["--controllers", "-registration,*"]).as_deref(),
+        Ok("placement,work")
     );
     let twice = ["--controllers=placement", "--controllers=registration"];
-    assert_eq!(selected(&twice), Ok(registration));
+    assert_eq!(selected(&twice).as_deref(), Ok("registration"));
     for (value, error) in [
         (
-            "work",
-            "--controllers: \"work\" is not a controller; the controllers are registration and placement",
+            "addon",
+            "--controllers: \"addon\" is not a controller; the controllers are registration, placement and work",
         ),
         (
             "-placement",

@@ -1,10 +1,21 @@
 //! `berth work`: what runs ManifestWorks, with the names and the flags of OCM's, and the commands of users.
 
+mod agent;
+mod agent_args;
+#[cfg(test)]
+mod agent_tests;
+mod component;
+mod manager;
+
 use std::process::ExitCode;
 
 use berth_admin::WorkCommand;
 use clap::Subcommand;
 
+pub(crate) use self::agent::WorkAgent;
+pub(crate) use self::agent_args::{WorkAgentArgs, WorkFlags};
+pub(crate) use self::component::Works;
+use self::manager::ManagerArgs;
 use crate::webhook_server;
 
 const WEBHOOK_EXAMPLES: &str = "\
@@ -17,7 +28,7 @@ Examples:
 
 Signals: the first SIGTERM or SIGINT drains connections and stops the process; the second one stops it immediately.";
 
-/// Compare ManifestWorks with their clusters
+/// Compare ManifestWorks with their clusters, and run what carries them out
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -26,6 +37,12 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Agent(Box<WorkAgentArgs>),
+    /// Run the controller of ManifestWorkReplicaSets
+    ///
+    /// Does the work of OCM's work manager: makes a ManifestWork for each cluster that the placements of a ManifestWorkReplicaSet select, in the steps of its rollout strategy, and keeps its status up to date.
+    #[command(after_help = manager::EXAMPLES, args_override_self = true)]
+    Manager(Box<ManagerArgs>),
     /// Serve the admission webhooks of ManifestWorks and ManifestWorkReplicaSets
     ///
     /// Serves these two webhooks of 'berth webhook-server' alone, as OCM's work webhook.
@@ -47,7 +64,7 @@ impl Args {
     pub(crate) fn failure_code(&self) -> u8 {
         match &self.command {
             Command::Admin(command) => command.failure_code(),
-            Command::WebhookServer(_) => 1,
+            Command::Agent(_) | Command::Manager(_) | Command::WebhookServer(_) => 1,
         }
     }
 }
@@ -56,6 +73,8 @@ impl Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Admin(command) => command.run(),
+        Command::Agent(args) => agent::run(args),
+        Command::Manager(args) => manager::run(args),
         Command::WebhookServer(args) => {
             webhook_server::run_for_work(args)?;
             Ok(ExitCode::SUCCESS)

@@ -13,3 +13,4 @@ mod controller;
 mod faults;
 mod lifecycle;
 mod placement;
+mod work;

@@ -1,1 +1,19 @@
-//! The controller of the hub: it makes the ManifestWorks of ManifestWorkReplicaSets, and deletes finished ones after their time.
+//! The hub's controller of ManifestWorks: it makes those of ManifestWorkReplicaSets, and deletes those that are done.
+//!
+//! # Shape
+//! What is due for a replica set is decided in `berth-work-core`, a plain function. `view` keeps what it reads of the hub, and knows which
+//! replica sets a change concerns. `world` connects both to the kit of all controllers ([`berth_reconcile`]); `sets` carries out what is
+//! due for a replica set.
+//!
+//! # Guarantees
+//! - A hub that does not serve the work API, or placements, is waited for, without a write. So is a kind that is not served any more.
+//! - A settled hub gets no write.
+//! - Of ManifestWorks no manifests are kept in memory, and at most 4 MiB of them are written at the same time for a replica set.
+
+mod engine;
+mod kinds;
+mod sets;
+mod view;
+mod world;
+
+pub use engine::{Engine, Progress, Settings};

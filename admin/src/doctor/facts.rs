@@ -127,6 +127,8 @@ pub(crate) struct Facts {
     pub(crate) election: Election,
     /// The election of the placement controller.
     pub(crate) placement_election: Election,
+    /// The election of the controller of ManifestWorkReplicaSets.
+    pub(crate) work_election: Election,
     pub(crate) clusters: Fact<Vec<Item<ManagedCluster>>>,
     pub(crate) sets: Fact<Vec<Item<ManagedClusterSet>>>,
     pub(crate) bindings: Fact<Vec<Item<ManagedClusterSetBinding>>>,

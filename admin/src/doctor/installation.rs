@@ -13,6 +13,8 @@ pub(crate) const OCMS_CONTROLLER: &str = "cluster-manager-registration-controlle
 pub(crate) const LOCK: &str = "registration-controller-lock";
 /// The Lease of the placement controller's election.
 pub(crate) const PLACEMENT_LOCK: &str = "placement-lock";
+/// The Lease of the election of the controller of ManifestWorkReplicaSets.
+pub(crate) const WORK_LOCK: &str = "work-manager-lock";
 /// The default service account of the gate.
 pub(crate) const ACCOUNT: &str = "registration-webhook-sa";
 /// The default service account of the controller.

@@ -10,12 +10,13 @@ use serde_json::Value;
 use crate::request::{self, Answer};
 
 /// The objects that the gate needs to start.
-const BEFORE: [Manifest; 7] = [
+const BEFORE: [Manifest; 8] = [
     files::NAMESPACE,
     files::ACCOUNTS,
     files::GATE_ROLE,
     files::CONTROLLER_ROLE,
     files::PLACEMENT_ROLE,
+    files::WORK_ROLE,
     files::AGENT_ROLES,
     files::SERVICE,
 ];
@@ -25,6 +26,7 @@ const USERS: &str = include_str!("../../../examples/demo/people.yaml");
 /// Namespace, service accounts, RBAC, Service, CRDs.
 pub(super) async fn before_the_gate(admin: &Client) -> anyhow::Result<()> {
     let crds = files::CRDS.into_iter().chain(files::PLACEMENT_CRDS);
+    let crds = crds.chain(files::WORK_CRDS);
     for manifest in BEFORE.into_iter().chain(crds) {
         for object in manifest.documents() {
             apply(admin, &object).await?;

@@ -15,7 +15,7 @@ pub const GATE: &str = "registration-webhook-sa";
 pub const CONTROLLER: &str = "berth-registration-controller-sa";
 
 /// The manifests that matter to processes outside of the hub, which runs no Deployments.
-pub const SERVER: [&str; 8] = [
+pub const SERVER: [&str; 9] = [
     files::NAMESPACE.path,
     files::ACCOUNTS.path,
     files::GATE_ROLE.path,
@@ -23,6 +23,7 @@ pub const SERVER: [&str; 8] = [
     files::CERTIFICATES_ROLE.path,
     files::CONTROLLER_ROLE.path,
     files::PLACEMENT_ROLE.path,
+    files::WORK_ROLE.path,
     files::AGENT_ROLES.path,
 ];
 

@@ -86,8 +86,23 @@ pub struct Details {
     pub kind: String,
     /// The object's uid.
     pub uid: String,
+    /// The fields that the request was refused for, such as those that other field managers own.
+    #[serde(deserialize_with = "causes_or_none")]
+    pub causes: Box<[StatusCause]>,
     #[serde(deserialize_with = "u64_or_none")]
     retry_after_seconds: Option<u64>,
+}
+
+/// A field that a request was refused for. Missing parts are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct StatusCause {
+    /// Such as `FieldManagerConflict`.
+    pub reason: String,
+    /// The path of the field.
+    pub field: String,
+    /// Text for users.
+    pub message: String,
 }
 
 /// The origin of a refusal.
@@ -318,6 +333,14 @@ impl fmt::Display for Refusal {
 
 fn u64_or_none<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     Ok(serde_json::Value::deserialize(deserializer)?.as_u64())
+}
+
+/// Malformed causes count as absent: they must not hide the rest of the Status.
+fn causes_or_none<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Box<[StatusCause]>, D::Error> {
+    let causes = serde_json::Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(causes).unwrap_or_default())
 }
 
 /// An error and its causes, without repetitions.

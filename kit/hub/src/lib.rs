@@ -38,7 +38,7 @@ pub use backoff::Backoff;
 pub use call::{
     APPLY_PATCH, Asked, Call, JSON, JSON_PATCH, MERGE_PATCH, METADATA, METADATA_LIST, Resource,
 };
-pub use error::{CallError, Cause, Details, Refusal, causes, optional};
+pub use error::{CallError, Cause, Details, Refusal, StatusCause, causes, optional};
 pub use kubeconfig::{
     Authorities, Endpoint, ServerAddress, contexts, endpoint, endpoint_in, server_address,
 };

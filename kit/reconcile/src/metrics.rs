@@ -129,8 +129,9 @@ impl Metrics {
     pub(crate) fn wrote(&self, write: &Write, resource: &str, outcome: Result<(), u16>) {
         let verb = match write.action {
             Action::Apply { .. } | Action::ApplyStatus { .. } => "apply",
-            Action::Patch { .. } => "patch",
+            Action::Patch { .. } | Action::PatchText { .. } => "patch",
             Action::Create { .. }
+            | Action::CreateText { .. }
             | Action::CreateOrPatch { .. }
             | Action::CreateOrUpdate { .. } => "create",
             Action::Replace { .. } => "update",

@@ -81,6 +81,10 @@ pub trait World: Sized + Send + 'static {
         tracing::warn!(?kind, namespace, name, %error, "an object cannot be read");
     }
 
+    /// Notes the resourceVersion of a list that was read to its end, just before [`World::listed`]. A lower one than before means that the
+    /// API server's storage was restored to an earlier state.
+    fn listed_at(&mut self, _kind: Self::Kind, _version: u64) {}
+
     /// Notes that a list of this kind was read to its end.
     fn listed(&mut self, _kind: Self::Kind, _now: Now, _wakes: &mut Wakes<Self>) {}
 

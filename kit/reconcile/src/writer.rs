@@ -11,7 +11,7 @@ mod request;
 use std::time::Duration;
 
 use berth_api::plan::{Action, Target, Write, WriteFailure};
-use berth_hub::{Answer, Call, HubApi};
+use berth_hub::{Answer, Call, CallError, HubApi};
 use berth_lease::Term;
 use serde::Deserialize;
 use serde_json::Value;
@@ -162,14 +162,26 @@ impl Writer {
         answer.json().map_err(Refusal::from)
     }
 
-    async fn call(&self, call: Call) -> Result<Answer, Refusal> {
+    /// Makes a call that no [`Action`] describes, within the same bounds. The caller applies the response with
+    /// [`Work::observed`](crate::Work::observed) or [`Work::gone`](crate::Work::gone).
+    ///
+    /// # Errors
+    /// The API server refused it, or did not respond in time. In the second case it may have been carried out.
+    pub async fn send(&self, call: Call) -> Result<Answer, CallError> {
         let (_permit, longest) = self.turn(&call).await?;
         let call = call.within(longest).at_most(LARGEST);
-        Ok(self.api.call(call).await?)
+        self.api.call(call).await
+    }
+
+    async fn call(&self, call: Call) -> Result<Answer, Refusal> {
+        Ok(self.send(call).await?)
     }
 
     /// Waits until the call may be sent. Returns how long it may take then.
-    async fn turn(&self, call: &Call) -> Result<(Option<SemaphorePermit<'_>>, Duration), Refusal> {
+    async fn turn(
+        &self,
+        call: &Call,
+    ) -> Result<(Option<SemaphorePermit<'_>>, Duration), CallError> {
         if let Some(limit) = &self.limit {
             limit.pass().await;
         }

@@ -19,6 +19,7 @@ pub(crate) fn page() -> String {
         "placement debug",
         "placement explain",
         "placement what-if",
+        "work diff",
         "get",
         "get clusters",
         "get clustersets",

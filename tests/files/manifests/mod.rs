@@ -14,5 +14,6 @@ mod overlays;
 mod placement;
 mod policies;
 mod registrations;
+mod replica_sets;
 mod reviews;
 mod server;

@@ -29,25 +29,25 @@ pub(super) fn build(folder: &str) -> Option<Vec<Value>> {
 #[test]
 fn kustomizations_build_the_objects() {
     for (folder, expected) in [
-        ("manifests", 40),
-        ("manifests/overlays/cert-manager", 37),
+        ("manifests", 46),
+        ("manifests/overlays/cert-manager", 43),
         ("manifests/overlays/replace-ocm", 5),
         ("manifests/overlays/replace-ocm-work", 3),
-        ("manifests/overlays/hub", 38),
-        ("manifests/overlays/ocm-names", 40),
-        ("manifests/overlays/auto-approval", 42),
-        ("manifests/overlays/cluster-profiles", 44),
-        ("manifests/overlays/sig-placement-decisions", 46),
-        ("manifests/overlays/network-policies", 42),
-        ("manifests/overlays/client-certificates", 40),
-        ("manifests/overlays/policies", 35),
+        ("manifests/overlays/hub", 44),
+        ("manifests/overlays/ocm-names", 46),
+        ("manifests/overlays/auto-approval", 48),
+        ("manifests/overlays/cluster-profiles", 50),
+        ("manifests/overlays/sig-placement-decisions", 52),
+        ("manifests/overlays/network-policies", 48),
+        ("manifests/overlays/client-certificates", 46),
+        ("manifests/overlays/policies", 41),
         ("manifests/overlays/policies/monitoring", 9),
-        ("manifests/overlays/policies-with-webhook", 49),
+        ("manifests/overlays/policies-with-webhook", 55),
         ("manifests/monitoring", 10),
         ("manifests/bootstrap", 5),
         ("manifests/agent", 11),
         ("manifests/agent-monitoring", 9),
-        ("manifests/overlays/placement-apart", 42),
+        ("manifests/overlays/placement-apart", 48),
     ] {
         let Some(objects) = build(folder) else {
             eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");

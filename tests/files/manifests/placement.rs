@@ -36,7 +36,7 @@ fn permissions(kind: &str) -> BTreeSet<String> {
     permissions_in(ROLE, kind)
 }
 
-fn permissions_in(file: &str, kind: &str) -> BTreeSet<String> {
+pub(super) fn permissions_in(file: &str, kind: &str) -> BTreeSet<String> {
     let objects = read(file).into_iter().filter(|it| it["kind"] == kind);
     let rules = objects.flat_map(|it| it["rules"].as_array().cloned().unwrap_or_default());
     let mut permissions = BTreeSet::new();

@@ -10,12 +10,33 @@ use crate::doctor::finding::{Check, Finding, FindingObject};
 
 const CHECK: Check = Check::Crds;
 
-const REMEDY: &str = "kubectl apply -k manifests/crds";
-const PLACEMENT_REMEDY: &str = "kubectl apply -k manifests/crds/placement";
+/// Kinds that a hub has or lacks together.
+pub(crate) struct Part {
+    crds: &'static [Manifest],
+    remedy: &'static str,
+    /// What a hub without these kinds lacks. `None`: every hub has them.
+    without: Option<&'static str>,
+}
 
-/// The fields that gate, lifecycle and placement need: without them in the schema, the hub drops their values. A schema that lacks other
+const CORE: Part = Part {
+    crds: &files::CRDS,
+    remedy: "kubectl apply -k manifests/crds",
+    without: None,
+};
+pub(crate) const PLACEMENT: Part = Part {
+    crds: &files::PLACEMENT_CRDS,
+    remedy: "kubectl apply -k manifests/crds/placement",
+    without: Some("placements"),
+};
+pub(crate) const WORK: Part = Part {
+    crds: &files::WORK_CRDS,
+    remedy: "kubectl apply -k manifests/crds/work",
+    without: Some("works"),
+};
+
+/// The fields that gate, controllers and agents need: without them in the schema, the hub drops their values. A schema that lacks other
 /// fields is older, and works.
-const NEEDED: [&str; 18] = [
+const NEEDED: [&str; 24] = [
     "spec.hubAcceptsClient",
     "spec.leaseDurationSeconds",
     "spec.managedClusterClientConfigs",
@@ -34,12 +55,18 @@ const NEEDED: [&str; 18] = [
     "status.decisions",
     "status.decisions[].clusterName",
     "status.scores",
+    "spec.workload.manifests",
+    "spec.deleteOption",
+    "spec.executor",
+    "spec.manifestConfigs",
+    "status.resourceStatus",
+    "spec.manifestWorkTemplate",
 ];
 
 /// Returns the shipped CRDs of a hub. A test keeps them equal to those that are generated from the types.
 pub(crate) fn expected() -> Vec<Value> {
-    let all = files::CRDS.iter().chain(&files::PLACEMENT_CRDS);
-    all.flat_map(Manifest::documents).collect()
+    let parts = [CORE, PLACEMENT, WORK];
+    parts.iter().flat_map(Part::documents).collect()
 }
 
 /// Returns the name of a CRD, such as `managedclusters.cluster.open-cluster-management.io`.
@@ -50,41 +77,53 @@ pub(crate) fn name(crd: &Value) -> String {
         .to_owned()
 }
 
-/// Returns whether any of the CRDs of placement exists, or may exist.
-pub(crate) fn has_placement(facts: &Facts) -> bool {
-    let names = files::PLACEMENT_CRDS.iter().flat_map(Manifest::documents);
-    let mut found = names.filter_map(|crd| facts.crds.get(&name(&crd)));
-    found.any(|found| *found != Ok(None))
+pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+    [CORE, PLACEMENT, WORK]
+        .iter()
+        .flat_map(|part| part.check(facts))
+        .collect()
 }
 
-pub(super) fn check(facts: &Facts) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let has_placement = has_placement(facts);
-    let core = files::CRDS.iter().flat_map(Manifest::documents);
-    let core = core.map(|crd| (crd, REMEDY, true));
-    let placement = files::PLACEMENT_CRDS.iter().flat_map(Manifest::documents);
-    let placement = placement.map(|crd| (crd, PLACEMENT_REMEDY, has_placement));
-    for (crd, remedy, is_needed) in core.chain(placement) {
-        let name = name(&crd);
-        let object = || FindingObject::new("customresourcedefinition", &name);
-        let found = match facts.crds.get(&name) {
-            Some(Ok(Some(stored))) => compare(&crd, stored, remedy),
-            Some(Ok(None)) if is_needed => vec![
-                CHECK
-                    .fault("it does not exist: the hub does not know the kind")
-                    .remedy(remedy),
-            ],
-            Some(Ok(None)) => vec![
-                CHECK
-                    .note("it does not exist: the hub has no placements")
-                    .remedy(remedy),
-            ],
-            Some(Err(unread)) => vec![CHECK.unknown("whether it exists", unread)],
-            None => Vec::new(),
-        };
-        findings.extend(found.into_iter().map(|finding| finding.of(object())));
+// === impl Part ===
+
+impl Part {
+    fn documents(&self) -> impl Iterator<Item = Value> {
+        self.crds.iter().flat_map(Manifest::documents)
     }
-    findings
+
+    /// Returns whether any of the CRDs exists, or may exist.
+    pub(crate) fn exists(&self, facts: &Facts) -> bool {
+        let mut found = self
+            .documents()
+            .filter_map(|crd| facts.crds.get(&name(&crd)));
+        found.any(|found| *found != Ok(None))
+    }
+
+    fn check(&self, facts: &Facts) -> Vec<Finding> {
+        let lacks = self.without.filter(|_| !self.exists(facts));
+        let mut findings = Vec::new();
+        for crd in self.documents() {
+            let name = name(&crd);
+            let found = match (facts.crds.get(&name), lacks) {
+                (Some(Ok(Some(stored))), _) => compare(&crd, stored, self.remedy),
+                (Some(Ok(None)), None) => vec![
+                    CHECK
+                        .fault("it does not exist: the hub does not know the kind")
+                        .remedy(self.remedy),
+                ],
+                (Some(Ok(None)), Some(lacks)) => vec![
+                    CHECK
+                        .note(format!("it does not exist: the hub has no {lacks}"))
+                        .remedy(self.remedy),
+                ],
+                (Some(Err(unread)), _) => vec![CHECK.unknown("whether it exists", unread)],
+                (None, _) => Vec::new(),
+            };
+            let object = || FindingObject::new("customresourcedefinition", &name);
+            findings.extend(found.into_iter().map(|finding| finding.of(object())));
+        }
+        findings
+    }
 }
 
 /// Compares a stored CRD with ours.
@@ -383,7 +422,7 @@ mod tests {
             ),
         ];
         for (sentence, change, expected) in table {
-            let findings = compare(&managed_cluster(), &stored(change), REMEDY);
+            let findings = compare(&managed_cluster(), &stored(change), CORE.remedy);
             assert_eq!(told(&findings, expected), expected, "{sentence}");
         }
     }
@@ -398,30 +437,30 @@ mod tests {
             findings[0].object,
             Some(FindingObject::new("customresourcedefinition", missing))
         );
-        assert_eq!(findings[0].remedy.as_deref(), Some(REMEDY));
+        assert_eq!(findings[0].remedy.as_deref(), Some(CORE.remedy));
     }
 
     #[test]
-    fn a_hub_without_placements_is_as_it_should_be_and_one_with_some_of_their_kinds_is_not() {
-        let remove = |facts: &mut Facts, names: &[&str]| {
-            for (name, crd) in &mut facts.crds {
-                if names.iter().any(|it| name.starts_with(it)) {
-                    *crd = Ok(None);
-                }
-            }
-        };
-        let all = [
-            "placements.",
-            "placementdecisions.",
-            "addonplacementscores.",
-        ];
-        let findings = check(&with(|facts| remove(facts, &all)));
-        let expected = ["note: it does not exist: the hub has no placements"; 3];
-        assert_eq!(told(&findings, &expected), expected);
-        let findings = check(&with(|facts| remove(facts, &all[1..])));
-        let expected = ["fault: it does not exist: the hub does not know the kind"; 2];
-        assert_eq!(told(&findings, &expected), expected);
-        assert_eq!(findings[0].remedy.as_deref(), Some(PLACEMENT_REMEDY));
+    fn a_hub_may_lack_all_kinds_of_a_part_but_not_some() {
+        for part in [PLACEMENT, WORK] {
+            let all: Vec<_> = part.documents().map(|crd| name(&crd)).collect();
+            let without = |names: &[String]| {
+                check(&with(|facts| {
+                    for name in names {
+                        facts.crds.insert(name.clone(), Ok(None));
+                    }
+                }))
+            };
+            let lacks = part.without.unwrap();
+            let note = format!("note: it does not exist: the hub has no {lacks}");
+            let expected = vec![note.as_str(); all.len()];
+            assert_eq!(told(&without(&all), &expected), expected);
+            let findings = without(&all[1..]);
+            let fault = "fault: it does not exist: the hub does not know the kind";
+            let expected = vec![fault; all.len() - 1];
+            assert_eq!(told(&findings, &expected), expected);
+            assert_eq!(findings[0].remedy.as_deref(), Some(part.remedy));
+        }
     }
 
     #[test]

@@ -23,9 +23,14 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     }
     let registration = ("controller", installation::LOCK);
     findings.extend(controller(facts, registration, &facts.election));
-    if crds::has_placement(facts) {
+    if crds::PLACEMENT.exists(facts) {
         let placement = ("placement controller", installation::PLACEMENT_LOCK);
         findings.extend(controller(facts, placement, &facts.placement_election));
+    }
+    // A hub may have works without the controller of their replica sets, which OCM does not install by default.
+    let work = ("work controller", installation::WORK_LOCK);
+    if crds::WORK.exists(facts) && !matches!(facts.work_election.lease, Ok(None)) {
+        findings.extend(controller(facts, work, &facts.work_election));
     }
     findings
 }
@@ -215,18 +220,37 @@ mod tests {
     }
 
     #[test]
-    fn the_placement_controller_is_checked_where_placement_is_installed() {
-        let missing = |facts: &mut Facts| facts.placement_election.lease = Ok(None);
-        let expected = ["warning: it does not exist, so no placement controller is active"];
-        assert_eq!(told(&check(&with(missing)), &expected), expected);
-        let without = with(|facts| {
-            missing(facts);
+    fn other_controllers_are_checked_where_their_kinds_are_installed() {
+        let without = |facts: &mut Facts, names: &[&str]| {
             for (name, crd) in &mut facts.crds {
-                if name.starts_with("placement") || name.starts_with("addonplacement") {
+                if names.iter().any(|it| name.starts_with(it)) {
                     *crd = Ok(None);
                 }
             }
+        };
+        let missing = |facts: &mut Facts| facts.placement_election.lease = Ok(None);
+        let expected = ["warning: it does not exist, so no placement controller is active"];
+        assert_eq!(told(&check(&with(missing)), &expected), expected);
+        let facts = with(|facts| {
+            missing(facts);
+            without(facts, &["placement", "addonplacement"]);
         });
-        assert_eq!(check(&without), []);
+        assert_eq!(check(&facts), []);
+
+        let released = |facts: &mut Facts| {
+            let lease = facts.work_election.lease.as_mut().unwrap();
+            let spec = &mut lease.as_mut().unwrap().spec;
+            spec.holder_identity = None;
+            spec.renew_time = Some(MicroTime(NOW - SignedDuration::from_secs(60)));
+        };
+        let expected = ["fault: it has no holder: no work controller is active"];
+        assert_eq!(told(&check(&with(released)), &expected), expected);
+        let facts = with(|facts| {
+            released(facts);
+            without(facts, &["manifestwork"]);
+        });
+        assert_eq!(check(&facts), []);
+        let absent = with(|facts| facts.work_election.lease = Ok(None));
+        assert_eq!(check(&absent), []);
     }
 }

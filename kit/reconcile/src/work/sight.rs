@@ -107,6 +107,9 @@ impl<W: World> Work<W> {
             for (namespace, name) in state.seen.listed(kind, version) {
                 state.world.gone(kind, &namespace, &name, wakes);
             }
+            if let Some(version) = version {
+                state.world.listed_at(kind, version);
+            }
             state.world.listed(kind, now(), wakes);
         });
     }

@@ -30,6 +30,14 @@ pub(super) fn call_of(target: &Target, action: &Action, manager: &str) -> Call {
             let path = format!("{}?fieldManager={manager}", path(&all_of(target), None));
             Call::post(path, text(body))
         }
+        Action::CreateText { body } => {
+            let path = format!("{}?fieldManager={manager}", path(&all_of(target), None));
+            Call::post(path, body.as_bytes().to_vec())
+        }
+        Action::PatchText { body } => {
+            let path = format!("{}?fieldManager={manager}", of(None));
+            Call::patch(path, MERGE_PATCH, body.as_bytes().to_vec())
+        }
         Action::Delete {
             uid,
             resource_version,

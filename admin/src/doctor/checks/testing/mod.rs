@@ -163,6 +163,7 @@ fn read() -> Facts {
             .map(|role| Ok(Some(role(&Config::default())))),
         election: election(),
         placement_election: election(),
+        work_election: election(),
         clusters: Ok(Vec::new()),
         sets: Ok([
             json!({"metadata": {"name": "default"},

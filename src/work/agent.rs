@@ -1,0 +1,121 @@
+//! Runs the work agent while this process leads.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use berth_hub::{Access, HubApi};
+use berth_lease::{Term, WhenLost};
+use berth_work::agent::{Metrics, Settings};
+use prometheus::Registry;
+use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
+
+use super::WorkAgentArgs;
+use crate::agent::terminate;
+use crate::leading::HealthPort;
+use crate::signals;
+
+/// The agent, ready to run. Everything that can fail at the start is done.
+pub(crate) struct WorkAgent {
+    settings: Settings,
+    managed: HubApi,
+    metrics: Metrics,
+}
+
+// === impl WorkAgent ===
+
+impl WorkAgent {
+    /// Prepares the agent, and its metrics beside those that all controllers of the process share.
+    ///
+    /// # Errors
+    /// The registry already has its metrics.
+    pub(crate) fn new(
+        settings: Settings,
+        managed: HubApi,
+        registry: &Registry,
+        common: berth_reconcile::Metrics,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            settings,
+            managed,
+            metrics: Metrics::beside(registry, common)?,
+        })
+    }
+
+    /// Runs until `stop`, or until `term` is over.
+    ///
+    /// # Errors
+    /// A task that should run forever ended.
+    pub(crate) async fn run(
+        &self,
+        term: Option<Term>,
+        stop: CancellationToken,
+    ) -> anyhow::Result<()> {
+        let Self {
+            settings,
+            managed,
+            metrics,
+        } = self;
+        Ok(berth_work::agent::run(settings, managed, term, metrics, stop).await?)
+    }
+}
+
+/// Runs until a signal, or until another replica takes over.
+pub(super) fn run(args: &WorkAgentArgs) -> anyhow::Result<ExitCode> {
+    // It mostly waits: one thread is enough.
+    args.logs.run(Builder::new_current_thread(), work(args))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn work(args: &WorkAgentArgs) -> anyhow::Result<()> {
+    let (tls, tls_warnings) = args.tls.options()?;
+    let settings = args.settings()?;
+    for warning in tls_warnings
+        .iter()
+        .chain(&settings.warnings)
+        .chain(&args.logs.warnings())
+    {
+        tracing::warn!("{warning}");
+    }
+    let connect = async |kubeconfig| HubApi::connect(&Access::of_server(kubeconfig)).await;
+    let management = connect(args.kubeconfig.clone()).await?;
+    let managed = match &args.spoke_kubeconfig {
+        None => management.clone(),
+        Some(path) => connect(Some(path.clone()))
+            .await
+            .context("--spoke-kubeconfig")?,
+    };
+    let registry = Registry::new();
+    berth_serve::metrics::process(&registry);
+    let common = berth_reconcile::Metrics::new(&registry)?;
+    let agent = WorkAgent::new(settings.agent, managed, &registry, common)?;
+    let mut port = HealthPort::open(management, args.listen, tls, &registry).await?;
+    let led = port.component("work-agent", settings.election, WhenLost::End);
+    tracing::info!(
+        agent = %port.address()?,
+        version = env!("CARGO_PKG_VERSION"),
+        "serving",
+    );
+    let stop = CancellationToken::new();
+    let second_signal = signals::second_signal(stop.clone())?;
+    let served = port.serve(&stop, |stop| {
+        led.run(stop, |term, leading, stop| {
+            let agent = &agent;
+            async move {
+                leading.leads(Vec::new);
+                tracing::info!(controller = "work-agent", "the agent begins");
+                agent.run(term, stop).await
+            }
+        })
+    });
+    let ended = tokio::select! {
+        ended = async {
+            tokio::join!(served, terminate::watch(&args.terminate_on_files, stop.clone())).0
+        } => ended,
+        () = second_signal => anyhow::bail!("second signal: stopped immediately, without releasing the Lease"),
+    };
+    if ended.is_ok() {
+        tracing::info!("stopped");
+    }
+    ended
+}

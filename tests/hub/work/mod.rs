@@ -1,0 +1,7 @@
+//! `berth work agent`: the built binary, on a managed cluster, with ManifestWorks on a hub.
+
+mod applying;
+mod deleting;
+mod kills;
+mod resting;
+mod world;

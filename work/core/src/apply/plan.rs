@@ -1,0 +1,493 @@
+//! The next write for an object as it is.
+
+use berth_api::labels::CONFIG_SPEC_HASH;
+use berth_api::work::FIELD_MANAGER;
+use serde_json::{Value, json};
+
+use super::strategy::{ServerSide, Strategy};
+use super::{Applying, Asked};
+use crate::compare::{Comparison, Node, roots};
+use crate::differs::{Differences, Findings, Settled};
+use crate::exact::{self, SPEC_HASH};
+use crate::kinds::Rule;
+use crate::managed::{self, Entry, entries};
+use crate::overlay::overlay;
+use crate::owner::is_shared;
+use crate::path::{Part, Path};
+use crate::{Refusal, Step};
+
+/// A write.
+pub(super) enum Write {
+    /// The whole object.
+    Replace(Value),
+    /// Server-side apply.
+    Apply {
+        manager: String,
+        force: bool,
+        body: Value,
+    },
+    /// managedFields.
+    Move(Value),
+    /// The owner references, as a patch or as a whole object.
+    Owners(Step<super::Outcome>),
+    /// The object is deleted, to be created anew.
+    Recreate(Step<super::Outcome>),
+}
+
+/// What an object needs.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub(super) write: Option<Write>,
+    /// The content differs, and is to be written.
+    pub(super) content_due: bool,
+    /// What differs and was not accepted.
+    pub(super) differences: Differences,
+    /// All that differs, accepted.
+    pub(super) settled: Settled,
+}
+
+/// Fields of a manager that the manifest has not.
+#[derive(Default)]
+struct Dropped {
+    paths: Vec<Path>,
+    /// Those that were not written by server-side apply.
+    to_move: Vec<Path>,
+}
+
+/// Keys of labels and annotations that the API server or a controller writes in the name of the agent, and OCM's hashes.
+const KEPT_KEYS: [&str; 5] = [
+    "kubernetes.io/metadata.name",
+    "deployment.kubernetes.io/revision",
+    "deprecated.daemonset.template.generation",
+    SPEC_HASH,
+    CONFIG_SPEC_HASH,
+];
+const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
+
+// === impl Applying ===
+
+impl Applying {
+    /// Decides on the next write for an object.
+    pub(super) fn plan(&self, live: &Value) -> Plan {
+        let metadata = &live["metadata"];
+        if !metadata["deletionTimestamp"].is_null() {
+            return Plan::default();
+        }
+        let hidden = self.rule == Rule::Secret || self.object.prescribed.kind == "Secret";
+        let mut findings = Findings::new(&self.settled, hidden);
+        let entries = entries(live);
+        let roots = roots(&entries);
+        let write = match &self.strategy {
+            Strategy::CreateOnly => None,
+            Strategy::ReadOnly => {
+                findings.muted = true;
+                covers(&self.body, live, &roots, &mut findings);
+                return Plan {
+                    differences: findings.differences,
+                    ..Plan::default()
+                };
+            }
+            Strategy::ServerSide(settings) => {
+                self.plan_server_side(settings, live, &entries, &roots, &mut findings)
+            }
+            Strategy::Update if self.rule == Rule::Other => {
+                self.plan_other(live, &entries, &roots, &mut findings)
+            }
+            Strategy::Update => self.plan_exact(live, &entries, &roots, &mut findings),
+        };
+        let content_due = write.is_some();
+        Plan {
+            write: write.or_else(|| self.plan_owners(live)),
+            content_due,
+            differences: std::mem::take(&mut findings.differences),
+            settled: findings.settle(),
+        }
+    }
+
+    /// Only the owner references.
+    fn plan_owners(&self, live: &Value) -> Option<Write> {
+        let owners = self.owner.missing(live)?;
+        let step = if self.without_patch {
+            let mut body = live.clone();
+            body["metadata"]["ownerReferences"] = owners.into();
+            Step::Replace(body)
+        } else {
+            Step::Merge(json!({"metadata": {
+                "resourceVersion": live["metadata"]["resourceVersion"],
+                "ownerReferences": owners,
+            }}))
+        };
+        Some(Write::Owners(step))
+    }
+
+    /// Kinds that are applied on the server.
+    fn plan_other(
+        &self,
+        live: &Value,
+        entries: &[Entry<'_>],
+        roots: &[Node<'_>],
+        findings: &mut Findings<'_>,
+    ) -> Option<Write> {
+        covers(&self.body, live, roots, findings);
+        let dropped = self.dropped(FIELD_MANAGER, &self.body, live, entries, findings);
+        if !findings.due {
+            return None;
+        }
+        if self.without_apply {
+            let mut body = live.clone();
+            overlay(&mut body, &without_server_metadata(&self.body));
+            for path in &dropped.paths {
+                managed::remove(&mut body, &path.0);
+            }
+            self.own(&mut body);
+            return Some(Write::Replace(body));
+        }
+        if !dropped.to_move.is_empty()
+            && !self.moved
+            && let Some(fields) = managed::moved(live, FIELD_MANAGER, &dropped.to_move)
+        {
+            return Some(Write::Move(json!({"metadata": {
+                "resourceVersion": live["metadata"]["resourceVersion"],
+                "managedFields": fields,
+            }})));
+        }
+        Some(Write::Apply {
+            manager: FIELD_MANAGER.to_owned(),
+            force: true,
+            body: self.body_to_apply(&self.body, None, FIELD_MANAGER, live, entries, &dropped),
+        })
+    }
+
+    /// The strategy ServerSideApply.
+    fn plan_server_side(
+        &self,
+        settings: &ServerSide,
+        live: &Value,
+        entries: &[Entry<'_>],
+        roots: &[Node<'_>],
+        findings: &mut Findings<'_>,
+    ) -> Option<Write> {
+        let body = match &settings.ignored {
+            None => &self.body,
+            Some(ignored) => {
+                let found = &live["metadata"]["annotations"][CONFIG_SPEC_HASH];
+                if *found == ignored.hash {
+                    &ignored.unchanged
+                } else {
+                    &ignored.changed
+                }
+            }
+        };
+        covers(body, live, roots, findings);
+        let own = applied_by(entries, &settings.manager);
+        let mut content = without_server_metadata(body);
+        if let Some(Value::Object(metadata)) = content.get_mut("metadata") {
+            metadata.retain(|name, _| name == "labels" || name == "annotations");
+        }
+        if let Value::Object(content) = &mut content {
+            content.remove("apiVersion");
+            content.remove("kind");
+        }
+        let fields = own.map(|entry| entry.fields);
+        managed::unowned(fields, &content, &mut Path::default(), &mut |path| {
+            findings.unowned(path);
+        });
+        let mut full = self.body.clone();
+        if let Some(ignored) = &settings.ignored {
+            super::strategy::annotate(&mut full, &ignored.hash);
+        }
+        let dropped = self.dropped(&settings.manager, &full, live, entries, findings);
+        findings.due.then(|| Write::Apply {
+            manager: settings.manager.clone(),
+            force: settings.force,
+            body: self.body_to_apply(
+                body,
+                Some(&full),
+                &settings.manager,
+                live,
+                entries,
+                &dropped,
+            ),
+        })
+    }
+
+    /// Kinds that are compared exactly.
+    fn plan_exact(
+        &self,
+        live: &Value,
+        entries: &[Entry<'_>],
+        roots: &[Node<'_>],
+        findings: &mut Findings<'_>,
+    ) -> Option<Write> {
+        let kind = &self.object.prescribed.kind;
+        let content = exact::content(self.rule, kind, &self.body, live);
+        let mut wanted = json!({"metadata": {
+            "labels": self.body["metadata"]["labels"],
+            "annotations": self.body["metadata"]["annotations"],
+        }});
+        if self.rule == Rule::StorageClass
+            && let Some(live) = live["metadata"]["annotations"].get(DEFAULT_CLASS)
+            && let Value::Object(annotations) = &mut wanted["metadata"]["annotations"]
+        {
+            annotations.insert(DEFAULT_CLASS.to_owned(), live.clone());
+        }
+        exact::compare(kind, &content, live, roots, findings);
+        covers(&wanted, live, roots, findings);
+        let dropped = self.dropped(FIELD_MANAGER, &self.body, live, entries, findings);
+        let due = findings.due;
+        if self.rule == Rule::Metadata {
+            let mut rest = self.body.clone();
+            if let Value::Object(rest) = &mut rest {
+                rest.remove("metadata");
+            }
+            findings.muted = true;
+            covers(&rest, live, roots, findings);
+        }
+        if !due {
+            return None;
+        }
+        if exact::needs_new_object(self.rule, &content, live) {
+            return Some(Write::Recreate(deletion(live)));
+        }
+        let mut body = live.clone();
+        for (name, value) in content {
+            if value.is_null() {
+                body.as_object_mut().map(|body| body.remove(&name));
+            } else {
+                body[name] = value;
+            }
+        }
+        overlay(&mut body, &wanted);
+        for path in dropped.paths {
+            managed::remove(&mut body, &path.0);
+        }
+        self.own(&mut body);
+        Some(Write::Replace(body))
+    }
+
+    /// Sets the owner references of a whole object.
+    fn own(&self, body: &mut Value) {
+        if let Some(owners) = self.owner.missing(body) {
+            body["metadata"]["ownerReferences"] = owners.into();
+        }
+    }
+
+    /// Finds what a manager wrote for an earlier manifest, and this one has not.
+    ///
+    /// What was applied on the server was in a manifest. Other fields of the manager may be defaults; of these, only labels and
+    /// annotations count, and what the manifest before this one had. Objects that another AppliedManifestWork owns too: only the
+    /// latter.
+    fn dropped(
+        &self,
+        manager: &str,
+        ours: &Value,
+        live: &Value,
+        entries: &[Entry<'_>],
+        findings: &mut Findings<'_>,
+    ) -> Dropped {
+        let shared = is_shared(live, &self.owner);
+        let mut dropped = Dropped::default();
+        for entry in entries.iter().filter(|entry| entry.manager == manager) {
+            let mut found = |path: &Path, value: &Value| {
+                let Some(is_metadata) = removable(path, self.rule) else {
+                    return;
+                };
+                let was_ours = self
+                    .before
+                    .as_ref()
+                    .is_some_and(|before| managed::at(before, &path.0).is_some());
+                if !was_ours && (shared || !entry.applied && !is_metadata) {
+                    return;
+                }
+                findings.differs(path, None, Some(value), Some(manager));
+                if !entry.applied {
+                    dropped.to_move.push(path.clone());
+                }
+                dropped.paths.push(path.clone());
+            };
+            managed::dropped(
+                entry.fields,
+                Some(ours),
+                live,
+                &mut Path::default(),
+                &mut found,
+            );
+        }
+        dropped
+    }
+
+    /// The body of a server-side apply to an existing object.
+    ///
+    /// The API server removes what the manager applied before and the body lacks. So these are added with the values they have:
+    /// fields that are ignored from now on (`full` has them, `body` not); finalizers and references to other owners; and if another
+    /// AppliedManifestWork owns the object too, all fields. The body then has the resourceVersion, so that no newer value is
+    /// overwritten.
+    fn body_to_apply(
+        &self,
+        body: &Value,
+        full: Option<&Value>,
+        manager: &str,
+        live: &Value,
+        entries: &[Entry<'_>],
+        dropped: &Dropped,
+    ) -> Value {
+        let mut body = body.clone();
+        if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
+            metadata.remove("ownerReferences");
+            metadata.remove("finalizers");
+        }
+        let mut kept = false;
+        if let Some(own) = applied_by(entries, manager) {
+            let owners = self.owner.missing(live);
+            let owners =
+                owners.map_or_else(|| live["metadata"]["ownerReferences"].clone(), Value::from);
+            let mut names = json!({"metadata": {"finalizers": live["metadata"]["finalizers"]}});
+            names["metadata"]["ownerReferences"] = owners;
+            kept |= managed::unite(&mut body, own.fields, live, Some(&names));
+            if is_shared(live, &self.owner) {
+                let mut others = live.clone();
+                for path in &dropped.paths {
+                    managed::remove(&mut others, &path.0);
+                }
+                if let Some(Value::Object(metadata)) = others.get_mut("metadata") {
+                    metadata.retain(|name, _| name == "labels" || name == "annotations");
+                }
+                kept |= managed::unite(&mut body, own.fields, live, Some(&others));
+            } else if let Some(full) = full {
+                kept |= managed::unite(
+                    &mut body,
+                    own.fields,
+                    live,
+                    Some(&without_server_metadata(full)),
+                );
+            }
+        }
+        self.own_if_missing(&mut body);
+        if kept && let Some(Value::Object(metadata)) = body.get_mut("metadata") {
+            metadata.insert(
+                "resourceVersion".to_owned(),
+                live["metadata"]["resourceVersion"].clone(),
+            );
+        }
+        body
+    }
+
+    /// Adds our owner reference to a body, beside those it has.
+    fn own_if_missing(&self, body: &mut Value) {
+        if let Some(owners) = self.owner.missing(body)
+            && let Some(Value::Object(metadata)) = body.get_mut("metadata")
+        {
+            metadata.insert("ownerReferences".to_owned(), owners.into());
+        }
+    }
+
+    /// The body that creates the object.
+    pub(super) fn body_to_create(&self) -> Value {
+        let mut body = self.body.clone();
+        if let Strategy::ServerSide(settings) = &self.strategy
+            && let Some(ignored) = &settings.ignored
+        {
+            super::strategy::annotate(&mut body, &ignored.hash);
+        }
+        self.own_if_missing(&mut body);
+        body
+    }
+
+    /// Can the refusal be answered by a new object?
+    pub(super) fn wants_new_object(&self, refusal: &Refusal) -> bool {
+        refusal.code == 422
+            && matches!(self.strategy, Strategy::Update)
+            && exact::may_recreate(self.rule)
+            && !self.recreated
+            && self.live.is_some()
+    }
+
+    /// Deletes the object, to create it anew.
+    pub(super) fn recreate(&mut self) -> Step<super::Outcome> {
+        self.recreated = true;
+        match self.live.take() {
+            Some((uid, version)) => {
+                self.asked = Asked::Deletion;
+                Step::Delete {
+                    uid,
+                    resource_version: Some(version),
+                }
+            }
+            None => self.read(),
+        }
+    }
+}
+
+/// The deletion of this object in this version.
+fn deletion(live: &Value) -> Step<super::Outcome> {
+    let text = |field: &str| {
+        live["metadata"][field]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    Step::Delete {
+        uid: text("uid"),
+        resource_version: Some(text("resourceVersion")),
+    }
+}
+
+/// The entry of a manager that was written by server-side apply.
+fn applied_by<'a>(entries: &[Entry<'a>], manager: &str) -> Option<Entry<'a>> {
+    entries
+        .iter()
+        .find(|entry| entry.applied && entry.manager == manager)
+        .copied()
+}
+
+/// May a field be removed that the manifest has not? Returns whether it is a label or an annotation.
+fn removable(path: &Path, rule: Rule) -> Option<bool> {
+    let field = |index: usize| match path.0.get(index) {
+        Some(Part::Field(name)) => Some(name.as_str()),
+        _ => None,
+    };
+    match field(0)? {
+        "apiVersion" | "kind" | "status" => None,
+        "metadata" => {
+            let key = field(2)?;
+            (matches!(field(1)?, "labels" | "annotations") && !KEPT_KEYS.contains(&key))
+                .then_some(true)
+        }
+        // The content of other kinds is compared as a whole.
+        _ => (rule == Rule::Other).then_some(false),
+    }
+}
+
+/// A manifest without the metadata that is not compared.
+fn without_server_metadata(body: &Value) -> Value {
+    let mut body = body.clone();
+    if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
+        metadata.remove("ownerReferences");
+        metadata.remove("finalizers");
+    }
+    body
+}
+
+/// Finds what an object lacks of a manifest. Of the metadata, labels and annotations count.
+fn covers(body: &Value, live: &Value, roots: &[Node<'_>], findings: &mut Findings<'_>) {
+    let mut comparison = Comparison {
+        findings,
+        path: Path::default(),
+        defaults: &[],
+    };
+    for (name, value) in body.as_object().into_iter().flatten() {
+        match name.as_str() {
+            "apiVersion" | "kind" | "status" => {}
+            "metadata" => {
+                let mut metadata = json!({});
+                for name in ["labels", "annotations"] {
+                    if let Some(value) = value.get(name) {
+                        metadata[name] = value.clone();
+                    }
+                }
+                comparison.covers_field("metadata", &metadata, live.get("metadata"), roots);
+            }
+            name => comparison.covers_field(name, value, live.get(name), roots),
+        }
+    }
+}

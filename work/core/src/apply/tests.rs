@@ -1,0 +1,535 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Server, apply, drive, mapped, owner, settled, strategy};
+
+fn config_map(data: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "n", "name": "a"}, "data": data})
+}
+
+fn deployment(spec: Value) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": "n", "name": "a"}, "spec": spec})
+}
+
+fn update() -> Value {
+    json!({"type": "Update"})
+}
+
+fn server_side(more: Value) -> Value {
+    json!({"type": "ServerSideApply", "serverSideApply": more})
+}
+
+fn requests(server: &mut Server, manifest: &Value, how: Value) -> Vec<&'static str> {
+    let (outcome, requests) = apply(server, manifest, how, owner("w"), Settled::default());
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    requests
+}
+
+#[test]
+fn each_strategy_sends_what_it_needs() {
+    let exact = config_map(json!({"k": "new"}));
+    let exact_old = config_map(json!({"k": "old", "more": "x"}));
+    let other = deployment(json!({"replicas": 2}));
+    let other_old = deployment(json!({"replicas": 1, "paused": true}));
+    let none: Option<&Value> = None;
+    for (sentence, manifest, live, how, expected) in [
+        (
+            "an exact kind is created by POST",
+            &exact,
+            none,
+            update(),
+            &["get", "create"][..],
+        ),
+        (
+            "an exact kind is replaced",
+            &exact,
+            Some(&exact_old),
+            update(),
+            &["get", "update"],
+        ),
+        (
+            "only the owner is missing",
+            &exact,
+            Some(&exact),
+            update(),
+            &["get", "patch"],
+        ),
+        (
+            "another kind is created by apply",
+            &other,
+            none,
+            update(),
+            &["get", "apply"],
+        ),
+        (
+            "another kind is applied",
+            &other,
+            Some(&other_old),
+            update(),
+            &["get", "apply"],
+        ),
+        (
+            "create only, missing",
+            &other,
+            none,
+            json!({"type": "CreateOnly"}),
+            &["get", "create"],
+        ),
+        (
+            "create only, there",
+            &other,
+            Some(&other_old),
+            json!({"type": "CreateOnly"}),
+            &["get", "patch"],
+        ),
+        (
+            "read only",
+            &other,
+            Some(&other_old),
+            json!({"type": "ReadOnly"}),
+            &["get"],
+        ),
+        (
+            "server-side apply, missing",
+            &other,
+            none,
+            server_side(json!({})),
+            &["get", "apply"],
+        ),
+        (
+            "server-side apply of what is there",
+            &other,
+            Some(&other),
+            server_side(json!({})),
+            &["get", "apply"],
+        ),
+    ] {
+        let mut server = live.map_or_else(Server::empty, |live| Server::with(live, "kubectl"));
+        assert_eq!(
+            requests(&mut server, manifest, how.clone()),
+            expected,
+            "{sentence}"
+        );
+        assert_eq!(
+            requests(&mut server, manifest, how.clone()),
+            ["get"],
+            "{sentence}: again"
+        );
+        let machine = Applying::new(
+            mapped(manifest),
+            strategy(how).as_ref(),
+            owner("w"),
+            Settled::default(),
+            None,
+        );
+        let verdict = machine.unwrap().differs(&server.live().unwrap());
+        assert!(!verdict.write, "{sentence}: {verdict:?}");
+    }
+}
+
+#[test]
+fn extra_keys_of_a_config_map_go_and_foreign_fields_of_other_kinds_stay() {
+    let mut server = Server::with(&config_map(json!({"k": "old", "more": "x"})), "kubectl");
+    requests(&mut server, &config_map(json!({"k": "new"})), update());
+    assert_eq!(server.live().unwrap()["data"], json!({"k": "new"}));
+
+    let mut server = Server::with(
+        &deployment(json!({"replicas": 1, "paused": true})),
+        "kubectl",
+    );
+    requests(&mut server, &deployment(json!({"replicas": 2})), update());
+    assert_eq!(
+        server.live().unwrap()["spec"],
+        json!({"replicas": 2, "paused": true})
+    );
+}
+
+#[test]
+fn what_a_manifest_drops_is_removed() {
+    let with = |labels: Value, spec: Value| {
+        let mut manifest = deployment(spec);
+        manifest["metadata"]["labels"] = labels;
+        manifest
+    };
+    let mut server = Server::empty();
+    requests(
+        &mut server,
+        &with(
+            json!({"a": "1", "b": "2"}),
+            json!({"replicas": 2, "paused": true}),
+        ),
+        update(),
+    );
+    server.edit("kubectl", |live| {
+        live["metadata"]["labels"]["theirs"] = "3".into()
+    });
+    let sent = requests(
+        &mut server,
+        &with(json!({"a": "1"}), json!({"replicas": 2})),
+        update(),
+    );
+    assert_eq!(sent, ["get", "apply"]);
+    let live = server.live().unwrap();
+    assert_eq!(live["metadata"]["labels"], json!({"a": "1", "theirs": "3"}));
+    assert_eq!(live["spec"], json!({"replicas": 2}));
+}
+
+#[test]
+fn what_the_agent_before_wrote_by_put_is_moved_and_removed() {
+    let mut old = deployment(json!({"replicas": 2, "template": {"spec": {"containers": [
+        {"name": "a", "image": "x", "env": [{"name": "E", "value": "1"}, {"name": "F", "value": "2"}]},
+    ]}}}));
+    old["metadata"]["labels"] = json!({"a": "1", "dropped": "2"});
+    // The API server's defaults belong to the agent that created the object.
+    let mut stored = old.clone();
+    stored["spec"]["progressDeadlineSeconds"] = 600.into();
+    let mut server = Server::with(&stored, "work-agent");
+    let mut new = old.clone();
+    new["metadata"]["labels"] = json!({"a": "1"});
+    new["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "E", "value": "1"}]);
+    let before = mapped(&old);
+    let mut machine = Applying::new(
+        mapped(&new),
+        None,
+        owner("w"),
+        Settled::default(),
+        Some(&before),
+    )
+    .unwrap();
+    let (outcome, sent) = drive(&mut machine, &mut server);
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    assert_eq!(sent, ["get", "patch", "apply"]);
+    let live = server.live().unwrap();
+    assert_eq!(live["metadata"]["labels"], json!({"a": "1"}));
+    assert_eq!(live["spec"]["progressDeadlineSeconds"], 600);
+    assert_eq!(live["spec"]["template"], new["spec"]["template"]);
+    assert_eq!(requests(&mut server, &new, update()), ["get"]);
+}
+
+#[test]
+fn what_the_api_server_changes_is_written_once() {
+    let mut server = Server::empty();
+    server.admission = |object| {
+        object["spec"]["image"] = "mirror/x".into();
+        object["spec"].as_object_mut().unwrap().remove("unknown");
+    };
+    let manifest = deployment(json!({"image": "x", "unknown": 1}));
+    let (outcome, sent) = apply(
+        &mut server,
+        &manifest,
+        update(),
+        owner("w"),
+        Settled::default(),
+    );
+    assert_eq!(sent, ["get", "apply"]);
+    let remembered = settled(outcome);
+    let (outcome, sent) = apply(
+        &mut server,
+        &manifest,
+        update(),
+        owner("w"),
+        remembered.clone(),
+    );
+    assert_eq!(sent, ["get"]);
+    assert!(matches!(outcome, Outcome::Applied(done) if done.differences.is_empty()));
+    // Another change is found, and the accepted ones do not show.
+    server.admission = |_| {};
+    server.edit("kubectl", |live| live["spec"]["replicas"] = 5.into());
+    let mut more = manifest.clone();
+    more["spec"]["replicas"] = 2.into();
+    let machine = Applying::new(mapped(&more), None, owner("w"), remembered, None).unwrap();
+    let verdict = machine.differs(&server.live().unwrap());
+    assert!(verdict.write);
+    assert_eq!(
+        verdict.differences.count, 3,
+        "another manifest accepts nothing"
+    );
+}
+
+#[test]
+fn two_works_share_an_object_without_a_fight() {
+    let mut server = Server::empty();
+    let first = deployment(json!({"replicas": 2}));
+    let second = deployment(json!({"paused": true}));
+    for (manifest, who) in [
+        (&first, "one"),
+        (&second, "two"),
+        (&first, "one"),
+        (&second, "two"),
+    ] {
+        let (outcome, _) = apply(
+            &mut server,
+            manifest,
+            update(),
+            owner(who),
+            Settled::default(),
+        );
+        assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    }
+    assert_eq!(server.owner_names(), ["one", "two"]);
+    assert_eq!(
+        server.live().unwrap()["spec"],
+        json!({"replicas": 2, "paused": true})
+    );
+    for (manifest, who) in [(&first, "one"), (&second, "two")] {
+        let (_, sent) = apply(
+            &mut server,
+            manifest,
+            update(),
+            owner(who),
+            Settled::default(),
+        );
+        assert_eq!(sent, ["get"], "{who}");
+    }
+}
+
+#[test]
+fn an_orphaned_object_loses_our_reference_only() {
+    for manifest in [
+        deployment(json!({"replicas": 2})),
+        config_map(json!({"a": "b"})),
+    ] {
+        let mut server = Server::empty();
+        for who in ["one", "two"] {
+            apply(
+                &mut server,
+                &manifest,
+                update(),
+                owner(who),
+                Settled::default(),
+            );
+        }
+        let mut orphaned = owner("one");
+        orphaned.holding = crate::Holding::Orphaned;
+        let (outcome, _) = apply(
+            &mut server,
+            &manifest,
+            update(),
+            orphaned,
+            Settled::default(),
+        );
+        assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+        assert_eq!(server.owner_names(), ["two"]);
+    }
+}
+
+#[test]
+fn a_new_applied_manifest_work_replaces_the_uid() {
+    let mut server = Server::empty();
+    let manifest = deployment(json!({"replicas": 2}));
+    apply(
+        &mut server,
+        &manifest,
+        update(),
+        owner("one"),
+        Settled::default(),
+    );
+    let mut again = owner("one");
+    again.uid = "new".to_owned();
+    apply(&mut server, &manifest, update(), again, Settled::default());
+    let live = server.live().unwrap();
+    assert_eq!(
+        live["metadata"]["ownerReferences"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(live["metadata"]["ownerReferences"][0]["uid"], "new");
+}
+
+#[test]
+fn a_conflict_names_field_and_manager_and_waits_for_a_change() {
+    let mut server = Server::with(&deployment(json!({"replicas": 5})), "hpa");
+    let (outcome, sent) = apply(
+        &mut server,
+        &deployment(json!({"replicas": 2})),
+        server_side(json!({})),
+        owner("w"),
+        Settled::default(),
+    );
+    assert_eq!(sent, ["get", "apply"]);
+    let Outcome::Failed(failure) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(failure.reason, "AppliedManifestFailed");
+    assert_eq!(failure.retry, Retry::OnChange);
+    assert!(
+        failure.message.starts_with("Failed to apply manifest: Apply failed with 1 conflict; .spec.replicas is owned by \"hpa\": remove"),
+        "{}", failure.message
+    );
+    assert_eq!(
+        requests(
+            &mut server,
+            &deployment(json!({"replicas": 2})),
+            server_side(json!({"force": true}))
+        ),
+        ["get", "apply"]
+    );
+}
+
+#[test]
+fn ignored_fields_are_applied_at_creation_and_then_left_alone() {
+    let ignore = |condition: &str| {
+        server_side(
+            json!({"force": true, "ignoreFields": [{"condition": condition, "jsonPaths": [".spec.replicas"]}]}),
+        )
+    };
+    let manifest =
+        |replicas: i32, paused: bool| deployment(json!({"replicas": replicas, "paused": paused}));
+    for (condition, after_change) in [("OnSpokePresent", 2), ("OnSpokeChange", 4)] {
+        let mut server = Server::empty();
+        requests(&mut server, &manifest(3, false), ignore(condition));
+        assert_eq!(
+            server.live().unwrap()["spec"]["replicas"],
+            3,
+            "created with the ignored field"
+        );
+        // The field does not fall back to its default while nobody else has written it.
+        assert_eq!(
+            requests(&mut server, &manifest(3, false), ignore(condition)),
+            ["get"]
+        );
+        requests(&mut server, &manifest(3, true), ignore(condition));
+        assert_eq!(
+            server.live().unwrap()["spec"],
+            json!({"replicas": 3, "paused": true}),
+            "{condition}"
+        );
+        server.edit("hpa", |live| live["spec"]["replicas"] = 2.into());
+        assert_eq!(
+            requests(&mut server, &manifest(3, true), ignore(condition)),
+            ["get"],
+            "{condition}"
+        );
+        requests(&mut server, &manifest(4, true), ignore(condition));
+        assert_eq!(
+            server.live().unwrap()["spec"]["replicas"],
+            after_change,
+            "{condition}"
+        );
+        // Drift of other fields is repaired all the same.
+        server.edit("kubectl", |live| live["spec"]["paused"] = false.into());
+        assert_eq!(
+            requests(&mut server, &manifest(4, true), ignore(condition)),
+            ["get", "apply"]
+        );
+        let live = server.live().unwrap();
+        assert_eq!(
+            live["spec"],
+            json!({"replicas": after_change, "paused": true}),
+            "{condition}"
+        );
+    }
+}
+
+#[test]
+fn without_the_right_to_patch_objects_are_replaced() {
+    let mut server = Server::with(
+        &deployment(json!({"replicas": 1, "paused": true})),
+        "kubectl",
+    );
+    server.refuse_patch = true;
+    let manifest = deployment(json!({"replicas": 2}));
+    assert_eq!(
+        requests(&mut server, &manifest, update()),
+        ["get", "apply", "get", "update"]
+    );
+    assert_eq!(
+        server.live().unwrap()["spec"],
+        json!({"replicas": 2, "paused": true})
+    );
+    assert_eq!(server.owner_names(), ["w"]);
+    assert_eq!(requests(&mut server, &manifest, update()), ["get"]);
+    let mut server = Server::empty();
+    server.refuse_patch = true;
+    assert_eq!(
+        requests(&mut server, &manifest, update()),
+        ["get", "apply", "get", "create"]
+    );
+}
+
+#[test]
+fn an_object_that_is_being_deleted_is_left_alone() {
+    let mut live = config_map(json!({"k": "old"}));
+    live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    let mut server = Server::with(&live, "kubectl");
+    assert_eq!(
+        requests(&mut server, &config_map(json!({"k": "new"})), update()),
+        ["get"]
+    );
+}
+
+#[test]
+fn drift_is_shown_with_path_values_and_manager() {
+    let mut server = Server::empty();
+    let manifest =
+        deployment(json!({"template": {"spec": {"containers": [{"name": "a", "image": "x"}]}}}));
+    requests(&mut server, &manifest, update());
+    server.edit("kubectl-edit", |live| {
+        live["spec"]["template"]["spec"]["containers"] =
+            json!([{"name": "side", "image": "s"}, {"name": "a", "image": "y"}]);
+    });
+    let machine = Applying::new(
+        mapped(&manifest),
+        None,
+        owner("w"),
+        Settled::default(),
+        None,
+    )
+    .unwrap();
+    let verdict = machine.differs(&server.live().unwrap());
+    assert!(verdict.write);
+    assert_eq!(
+        verdict.differences.to_string(),
+        r#"spec.template.spec.containers[name="a"].image: prescribed "x", found "y" (written by kubectl-edit)"#
+    );
+}
+
+#[test]
+fn values_of_secrets_do_not_show() {
+    let secret = |value: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "n", "name": "a"}, "stringData": {"k": value}});
+    for how in [
+        update(),
+        server_side(json!({})),
+        json!({"type": "ReadOnly"}),
+    ] {
+        let live = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "n", "name": "a"}, "data": {"k": "dGhlaXJz"}, "type": "Opaque"});
+        let server = Server::with(&live, "kubectl");
+        let machine = Applying::new(
+            mapped(&secret("ours")),
+            strategy(how).as_ref(),
+            owner("w"),
+            Settled::default(),
+            None,
+        )
+        .unwrap();
+        let text = format!("{:?}", machine.differs(&server.live().unwrap()));
+        assert!(text.contains("(hidden)"), "{text}");
+        assert!(
+            !text.contains("dGhlaXJz") && !text.contains("b3Vycw") && !text.contains("\"ours\\"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn the_spec_of_a_pod_is_reported_and_not_written() {
+    let pod = |image: &str| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "n", "name": "a"},
+        "spec": {"containers": [{"name": "a", "image": image}]}})
+    };
+    let mut server = Server::with(&pod("old"), "kubectl");
+    let (outcome, sent) = apply(
+        &mut server,
+        &pod("new"),
+        update(),
+        owner("w"),
+        Settled::default(),
+    );
+    assert_eq!(sent, ["get", "patch"]);
+    let Outcome::Applied(done) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(done.differences.count, 1);
+}

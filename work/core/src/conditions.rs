@@ -1,0 +1,345 @@
+//! Conditions of an object that condition rules set. Reasons and messages are those of OCM.
+
+use std::cell::OnceCell;
+
+use berth_api::conditions::{FALSE, TRUE, manifest, manifest_work};
+use berth_api::names::is_dns1123_subdomain;
+use berth_api::work::{ConditionRule, ConditionRuleType, ManifestResourceMeta};
+use berth_cel::{BUDGET, Environment, Failure, Function, Host, Value};
+use serde_json::Value as Json;
+
+use crate::evaluate::shortened;
+use crate::programs::Programs;
+
+/// The budget of all expressions of an object, in steps.
+pub(crate) const OBJECT_BUDGET: u64 = 10 * BUDGET;
+
+/// The most rules of an object that are evaluated.
+const MOST_RULES: usize = 100;
+
+/// The longest type and message of a condition, from the schema.
+const LONGEST_TYPE: usize = 316;
+const LONGEST_MESSAGE: usize = 32_768;
+
+/// The longest error in bytes.
+const LONGEST_ERROR: usize = 1024;
+
+/// The most bytes of the messages that rules give an object.
+const MOST_BYTES: usize = 64 * 1024;
+
+/// Conditions that the agent sets itself.
+const RESERVED: [&str; 4] = [
+    manifest::APPLIED,
+    manifest::AVAILABLE,
+    manifest::STATUS_FEEDBACK_SYNCED,
+    manifest_work::DELETING,
+];
+
+const OBJECT: &str = "object";
+const RESULT: &str = "result";
+const HAS_CONDITIONS: &str = "hasConditions";
+
+const FUNCTIONS: &[Function] = &[Function::of_host(HAS_CONDITIONS, false, &[1])];
+
+/// What expressions for a condition can use.
+const OF_CONDITION: Environment = Environment {
+    variables: &[OBJECT],
+    functions: FUNCTIONS,
+};
+
+/// What expressions for a message can use.
+const OF_MESSAGE: Environment = Environment {
+    variables: &[OBJECT, RESULT],
+    functions: FUNCTIONS,
+};
+
+/// A condition without its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RuleCondition {
+    pub(crate) type_: String,
+    pub(crate) status: &'static str,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+}
+
+/// The object as expressions see it.
+struct ObjectHost<'a> {
+    json: &'a Json,
+    object: OnceCell<Value>,
+    /// The value of the condition, for its message.
+    result: Option<Value>,
+}
+
+/// Evaluates the rules for an object. `budget` is that of all expressions.
+pub(crate) fn conditions(
+    meta: &ManifestResourceMeta,
+    rules: &[ConditionRule],
+    object: &Json,
+    programs: &Programs,
+    mut budget: u64,
+) -> Vec<RuleCondition> {
+    let mut host = ObjectHost {
+        json: object,
+        object: OnceCell::new(),
+        result: None,
+    };
+    let mut room = MOST_BYTES;
+    let mut conditions = Vec::new();
+    for rule in usable(rules) {
+        let evaluated = match &rule.r#type {
+            ConditionRuleType::Cel => host.cel(rule, programs, &mut budget),
+            ConditionRuleType::WellKnownConditions => match well_known(meta, rule, object) {
+                Some((holds, message)) => Ok((holds, message)),
+                None => continue,
+            },
+            ConditionRuleType::Other(other) => {
+                Err((manifest::CONDITION_RULE_INVALID, unknown_type(other)))
+            }
+        };
+        let (status, reason, message) = match evaluated {
+            Ok((true, message)) => (TRUE, manifest::CONDITION_RULE_EVALUATED, message),
+            Ok((false, message)) => (FALSE, manifest::CONDITION_RULE_EVALUATED, message),
+            Err((reason, error)) => (FALSE, reason, shortened(error, LONGEST_ERROR)),
+        };
+        let message = shortened(message, LONGEST_MESSAGE.min(room));
+        room -= message.len();
+        conditions.push(RuleCondition {
+            type_: rule.condition.clone(),
+            status,
+            reason,
+            message,
+        });
+    }
+    conditions
+}
+
+/// The rules that can set a condition: those with a valid type that the agent does not set itself, the first one of each type.
+fn usable(rules: &[ConditionRule]) -> impl Iterator<Item = &ConditionRule> {
+    let first = |(at, rule): &(usize, &ConditionRule)| {
+        let same = |it: &ConditionRule| it.condition == rule.condition;
+        !rules[..*at].iter().any(same)
+    };
+    let rules = rules.iter().take(MOST_RULES).enumerate();
+    rules
+        .filter(first)
+        .map(|(_, rule)| rule)
+        .filter(|it| can_be_set(&it.condition))
+}
+
+/// The types of conditions that rules name and cannot set.
+pub(crate) fn not_settable(rules: &[ConditionRule]) -> impl Iterator<Item = &str> {
+    let types = rules.iter().map(|it| it.condition.as_str());
+    // A well-known rule for all conditions of the kind has no type.
+    types.filter(|it| !it.is_empty() && !can_be_set(it))
+}
+
+/// Returns whether the agent sets a condition itself, so that no rule can.
+pub(crate) fn is_reserved(type_: &str) -> bool {
+    RESERVED.contains(&type_)
+}
+
+/// Returns whether a rule sets this condition for the kind of an object.
+pub(crate) fn sets(meta: &ManifestResourceMeta, rules: &[ConditionRule], type_: &str) -> bool {
+    let mut rules = usable(rules);
+    rules.any(|rule| {
+        let is_known = rule.r#type != ConditionRuleType::WellKnownConditions
+            || well_known(meta, rule, &Json::Null).is_some();
+        rule.condition == type_ && is_known
+    })
+}
+
+/// Names the rules that cannot be used, whatever the object is.
+pub(crate) fn faults(rules: &[ConditionRule]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (at, rule) in rules.iter().enumerate() {
+        let condition = &rule.condition;
+        let mut fault = |what: String| {
+            faults.push(format!("the condition rule {condition:?}: {what}"));
+        };
+        if is_reserved(condition) {
+            fault("the agent sets this condition itself".to_owned());
+        } else if !is_condition_type(condition) && !condition.is_empty() {
+            fault("this is no valid type of a condition".to_owned());
+        }
+        if rules[..at].iter().any(|it| it.condition == *condition) {
+            fault("an earlier rule sets this condition".to_owned());
+        }
+        match &rule.r#type {
+            ConditionRuleType::Other(other) => fault(unknown_type(other)),
+            ConditionRuleType::WellKnownConditions => {}
+            ConditionRuleType::Cel if rule.cel_expressions.is_empty() => fault(no_expressions()),
+            ConditionRuleType::Cel => {
+                let of_condition = rule.cel_expressions.iter().map(|it| (it, OF_CONDITION));
+                let of_message = Some((&rule.message_expression, OF_MESSAGE));
+                let of_message = of_message.filter(|(it, _)| !it.is_empty());
+                for (text, environment) in of_condition.chain(of_message) {
+                    if let Err(mistake) = berth_cel::Expression::new(text, environment) {
+                        fault(format!("the expression {text:?}: {mistake}"));
+                    }
+                }
+            }
+        }
+    }
+    if rules.len() > MOST_RULES {
+        let count = rules.len();
+        faults.push(format!(
+            "there are {count} condition rules; the first {MOST_RULES} are evaluated"
+        ));
+    }
+    faults
+}
+
+fn unknown_type(type_: &str) -> String {
+    format!("the type {type_:?} is unknown")
+}
+
+fn no_expressions() -> String {
+    "celExpressions is empty".to_owned()
+}
+
+fn can_be_set(type_: &str) -> bool {
+    is_condition_type(type_) && !is_reserved(type_)
+}
+
+/// Returns whether the API server accepts the type of a condition. It would refuse the whole status otherwise.
+fn is_condition_type(type_: &str) -> bool {
+    let (prefix, name) = match type_.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, type_),
+    };
+    let is_end = |it: Option<char>| it.is_some_and(|it| it.is_ascii_alphanumeric());
+    let is_part = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+    type_.len() <= LONGEST_TYPE
+        && prefix.is_none_or(is_dns1123_subdomain)
+        && is_end(name.chars().next())
+        && is_end(name.chars().next_back())
+        && name.chars().all(is_part)
+}
+
+/// The condition Complete of kinds that finish, and its message.
+fn well_known(
+    meta: &ManifestResourceMeta,
+    rule: &ConditionRule,
+    object: &Json,
+) -> Option<(bool, String)> {
+    if rule.condition != manifest_work::COMPLETE {
+        return None;
+    }
+    match (&*meta.group, &*meta.version, &*meta.kind) {
+        ("batch", "v1", "Job") => {
+            let conditions = object.pointer("/status/conditions");
+            let mut conditions = conditions.and_then(Json::as_array).into_iter().flatten();
+            let is_finished = conditions.any(|it| {
+                let type_ = it["type"].as_str();
+                matches!(type_, Some("Complete" | "Failed")) && it["status"] == TRUE
+            });
+            let message = if is_finished {
+                "Job is finished"
+            } else {
+                "Job is not finished"
+            };
+            Some((is_finished, message.to_owned()))
+        }
+        ("", "v1", "Pod") => {
+            let phase = object.pointer("/status/phase").and_then(Json::as_str);
+            let phase = phase.unwrap_or_default();
+            let is_finished = matches!(phase, "Succeeded" | "Failed");
+            Some((is_finished, format!("Pod is in phase {phase}")))
+        }
+        _ => None,
+    }
+}
+
+// === impl ObjectHost ===
+
+impl ObjectHost<'_> {
+    /// The value of a condition, and its message; or a reason and an error.
+    fn cel(
+        &mut self,
+        rule: &ConditionRule,
+        programs: &Programs,
+        budget: &mut u64,
+    ) -> Result<(bool, String), (&'static str, String)> {
+        if rule.cel_expressions.is_empty() {
+            return Err((manifest::CONDITION_RULE_INVALID, no_expressions()));
+        }
+        self.result = None;
+        let mut holds = true;
+        for text in &rule.cel_expressions {
+            let value = self.value(text, OF_CONDITION, programs, budget);
+            let value = value.and_then(|value| match value {
+                Value::Bool(value) => Ok(value),
+                other => Err(unexpected("bool", &other)),
+            });
+            holds = value.map_err(|it| (manifest::CONDITION_RULE_EXPRESSION_ERROR, it))?;
+            if !holds {
+                break;
+            }
+        }
+        self.result = Some(Value::Bool(holds));
+        Ok((holds, self.message(rule, holds, programs, budget)))
+    }
+
+    fn message(
+        &self,
+        rule: &ConditionRule,
+        holds: bool,
+        programs: &Programs,
+        budget: &mut u64,
+    ) -> String {
+        if !rule.message_expression.is_empty() {
+            let value = self.value(&rule.message_expression, OF_MESSAGE, programs, budget);
+            match value {
+                Ok(Value::String(text)) if text.is_empty() => {}
+                Ok(Value::String(text)) => return text.to_string(),
+                Ok(other) => return unexpected("string", &other),
+                Err(error) => return shortened(error, LONGEST_ERROR),
+            }
+        }
+        if !rule.message.is_empty() {
+            return rule.message.clone();
+        }
+        let not = if holds { "" } else { "not " };
+        format!("Manifest is {not}{}", rule.condition)
+    }
+
+    fn value(
+        &self,
+        text: &str,
+        environment: Environment,
+        programs: &Programs,
+        budget: &mut u64,
+    ) -> Result<Value, String> {
+        match &*programs.get(text, environment) {
+            Err(mistake) => Err(mistake.clone()),
+            Ok(expression) => expression.evaluate(self, budget).map_err(|it| match it {
+                Failure::Error(message) => message,
+                Failure::TooCostly => "CEL evaluation budget exceeded".to_owned(),
+            }),
+        }
+    }
+}
+
+fn unexpected(wanted: &str, value: &Value) -> String {
+    format!("expected {wanted} result, got {}", value.type_name())
+}
+
+impl Host for ObjectHost<'_> {
+    fn variable(&self, name: &str) -> Option<&Value> {
+        match name {
+            OBJECT => Some(self.object.get_or_init(|| Value::from(self.json))),
+            RESULT => self.result.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// `hasConditions(status)`: the value is an object with conditions. Any value may be given.
+    fn call(&self, _: &str, args: &[Value]) -> Result<Value, String> {
+        let conditions = args.first().and_then(|it| it.field("conditions"));
+        let has = matches!(conditions, Some(Value::List(items)) if !items.is_empty());
+        Ok(Value::Bool(has))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! The rules of a ManifestWork for one of its objects: how it is updated, what is reported of it, which conditions it gets.
+
+use berth_api::work::{
+    ConditionRule, FeedbackRule, FeedbackScrapeType, ManifestConfigOption, ManifestResourceMeta,
+    UpdateStrategy, UpdateStrategyType,
+};
+
+use crate::{conditions, feedback};
+
+/// What identifies an object in the configs of a ManifestWork. The namespace of a cluster-scoped object is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// The API group; empty for the core group.
+    pub group: &'a str,
+    /// The plural name of the kind, such as `deployments`.
+    pub resource: &'a str,
+    /// The namespace; empty for a cluster-scoped object.
+    pub namespace: &'a str,
+    /// The name.
+    pub name: &'a str,
+}
+
+/// The rules of a ManifestWork for one object.
+///
+/// Each kind of rule is taken from the first matching config that has one, as OCM's agent takes them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules<'a> {
+    /// How the object is updated; `None` is the default strategy.
+    pub strategy: Option<&'a UpdateStrategy>,
+    /// Fields that are reported.
+    pub feedback: &'a [FeedbackRule],
+    /// Conditions that are derived from the object.
+    pub conditions: &'a [ConditionRule],
+    /// When fields are read: the value of the last matching config. An agent that watches reports them at once in any case.
+    pub scrape: FeedbackScrapeType,
+}
+
+// === impl Identity ===
+
+impl<'a> From<&'a ManifestResourceMeta> for Identity<'a> {
+    fn from(meta: &'a ManifestResourceMeta) -> Self {
+        Self {
+            group: &meta.group,
+            resource: &meta.resource,
+            namespace: &meta.namespace,
+            name: &meta.name,
+        }
+    }
+}
+
+impl Identity<'_> {
+    /// Returns whether a config is for this object. Only names and namespaces may have wildcards.
+    fn is_in(&self, config: &ManifestConfigOption) -> bool {
+        let of = &config.resource_identifier;
+        of.group == self.group
+            && of.resource == self.resource
+            && matches(&of.namespace, self.namespace)
+            && matches(&of.name, self.name)
+    }
+}
+
+// === impl Rules ===
+
+impl<'a> Rules<'a> {
+    /// The rules of the configs of a ManifestWork for an object.
+    #[must_use]
+    pub fn of(configs: &'a [ManifestConfigOption], id: &Identity<'_>) -> Self {
+        let mut rules = Self::default();
+        for config in configs.iter().filter(|config| id.is_in(config)) {
+            rules.strategy = rules.strategy.or(config.update_strategy.as_ref());
+            if rules.feedback.is_empty() {
+                rules.feedback = &config.feedback_rules;
+            }
+            if rules.conditions.is_empty() {
+                rules.conditions = &config.condition_rules;
+            }
+            rules.scrape = config.feedback_scrape_type.clone();
+        }
+        if rules.strategy.is_none() && rules.feedback.is_empty() && rules.conditions.is_empty() {
+            return Self::default();
+        }
+        rules
+    }
+
+    /// Names the rules that cannot be used, one sentence each: unknown types, and expressions and paths that do not parse.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if let Some(UpdateStrategyType::Other(other)) = self.strategy.map(|it| &it.r#type) {
+            faults.push(format!("the update strategy {other:?} is unknown"));
+        }
+        faults.extend(feedback::faults(self.feedback));
+        faults.extend(conditions::faults(self.conditions));
+        faults
+    }
+}
+
+/// Returns whether a text matches a pattern, in which `*` stands for any characters, also for none.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(first) else {
+        return false;
+    };
+    let mut parts = rest.split('*');
+    let last = parts.next_back().unwrap_or_default();
+    for part in parts {
+        let Some(at) = text.find(part) else {
+            return false;
+        };
+        text = &text[at + part.len()..];
+    }
+    text.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_api::work::FeedbackType;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn configs(value: Value) -> Vec<ManifestConfigOption> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn job(name: &str) -> Identity<'_> {
+        Identity {
+            group: "batch",
+            resource: "jobs",
+            namespace: "default",
+            name,
+        }
+    }
+
+    #[test]
+    fn an_asterisk_stands_for_any_characters() {
+        for (pattern, text, expected) in [
+            ("my*", "my-test", true),
+            ("*my", "my-test", false),
+            ("*m*", "my-test", true),
+            ("*t", "my-test", true),
+            ("*", "my-test", true),
+            ("*", "", true),
+            ("", "", true),
+            ("", "my-test", false),
+            ("my-test", "my-test", true),
+            ("my", "my-test", false),
+            ("my*test", "my-test", true),
+            ("my-t*-test", "my-test", false),
+            ("m**t", "my-test", true),
+            ("*a*b*", "xaxbx", true),
+            ("*b*a*", "xaxbx", false),
+            ("a*a", "a", false),
+            ("*.", "my-test", false),
+            ("é*", "éa", true),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn each_kind_of_rule_is_that_of_the_first_matching_config_that_has_one() {
+        let configs = configs(json!([
+            {"resourceIdentifier": {"group": "batch", "resource": "jobs", "namespace": "default", "name": "other"},
+             "updateStrategy": {"type": "ReadOnly"}},
+            {"resourceIdentifier": {"group": "batch", "resource": "jobs", "namespace": "*", "name": "job1"},
+             "feedbackScrapeType": "Watch",
+             "feedbackRules": [{"type": "WellKnownStatus"}]},
+            {"resourceIdentifier": {"group": "batch", "resource": "jobs", "namespace": "default", "name": "job*"},
+             "feedbackRules": [{"type": "JSONPaths"}],
+             "conditionRules": [{"condition": "Complete", "type": "WellKnownConditions"}],
+             "updateStrategy": {"type": "CreateOnly"}},
+        ]));
+        let rules = Rules::of(&configs, &job("job1"));
+        assert_eq!(rules.feedback[0].r#type, FeedbackType::WellKnownStatus);
+        assert_eq!(rules.conditions[0].condition, "Complete");
+        assert_eq!(
+            rules.strategy.unwrap().r#type,
+            UpdateStrategyType::CreateOnly
+        );
+        assert_eq!(rules.scrape, FeedbackScrapeType::Poll);
+        let rules = Rules::of(&configs, &job("job2"));
+        assert_eq!(rules.feedback[0].r#type, FeedbackType::JsonPaths);
+        assert_eq!(Rules::of(&configs, &job("none")), Rules::default());
+    }
+
+    #[test]
+    fn group_and_resource_have_no_wildcards() {
+        let config = |group: &str, resource: &str| {
+            let id =
+                json!({"group": group, "resource": resource, "namespace": "default", "name": "*"});
+            configs(json!([{"resourceIdentifier": id, "updateStrategy": {"type": "ReadOnly"}}]))
+        };
+        for (group, resource, expected) in [
+            ("batch", "jobs", true),
+            ("*", "jobs", false),
+            ("batch", "*", false),
+            ("", "jobs", false),
+        ] {
+            let configs = config(group, resource);
+            let rules = Rules::of(&configs, &job("a"));
+            assert_eq!(rules.strategy.is_some(), expected, "{group} {resource}");
+        }
+    }
+
+    #[test]
+    fn a_config_with_a_scrape_type_alone_gives_nothing() {
+        let configs = configs(json!([{
+            "resourceIdentifier": {"group": "batch", "resource": "jobs", "namespace": "default", "name": "a"},
+            "feedbackScrapeType": "Watch",
+        }]));
+        assert_eq!(Rules::of(&configs, &job("a")), Rules::default());
+    }
+
+    #[test]
+    fn unknown_types_are_named() {
+        let configs = configs(json!([{
+            "resourceIdentifier": {"group": "batch", "resource": "jobs", "namespace": "default", "name": "a"},
+            "updateStrategy": {"type": "Replace"},
+            "feedbackRules": [{"type": "All"}],
+            "conditionRules": [{"condition": "Done", "type": "Rego"}],
+        }]));
+        let expected = [
+            r#"the update strategy "Replace" is unknown"#,
+            r#"the type "All" of a feedback rule is unknown"#,
+            r#"the condition rule "Done": the type "Rego" is unknown"#,
+        ];
+        assert_eq!(Rules::of(&configs, &job("a")).faults(), expected);
+    }
+
+    proptest! {
+        /// The matcher equals a regular expression of the pattern, by brute force over all splits.
+        #[test]
+        fn any_pattern_matches_as_its_definition(pattern in "[ab*]{0,6}", text in "[ab]{0,6}") {
+            fn defined(pattern: &str, text: &str) -> bool {
+                match pattern.chars().next() {
+                    None => text.is_empty(),
+                    Some('*') => (0..=text.len()).any(|at| defined(&pattern[1..], &text[at..])),
+                    Some(first) => text.starts_with(first) && defined(&pattern[1..], &text[1..]),
+                }
+            }
+            prop_assert_eq!(matches(&pattern, &text), defined(&pattern, &text));
+        }
+    }
+}

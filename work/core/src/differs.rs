@@ -1,0 +1,225 @@
+//! What differs between a manifest and the object on the cluster, in a bounded form for users.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::path::Path;
+
+/// Differences that are kept; the others are counted.
+const MAX_SHOWN: usize = 10;
+/// Bytes of a value that are kept.
+const MAX_VALUE: usize = 64;
+/// Bytes of a path that are kept.
+const MAX_PATH: usize = 160;
+/// Differences that are remembered as the API server's. An object with more of them is written again after a restart and after each
+/// change.
+const MAX_SETTLED: usize = 128;
+
+/// The fields that differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Differences {
+    /// The first ones, in the order of the manifest.
+    pub shown: Vec<Difference>,
+    /// The number of all of them.
+    pub count: usize,
+}
+
+/// A field that differs. Values of Secrets are not in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The field, such as `spec.replicas`; an item of a list by its key: `spec.containers[name="a"].image`.
+    pub path: String,
+    /// The value in the manifest as JSON, cut if it is long. Empty: the manifest does not have the field.
+    pub ours: String,
+    /// The value on the cluster as JSON, cut if it is long. Empty: the object does not have the field.
+    pub theirs: String,
+    /// The field manager that last wrote the field, if known.
+    pub manager: Option<String>,
+}
+
+/// What a watched object needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// A request is due. False for drift that the strategy leaves alone (ReadOnly; the spec of a Pod).
+    pub write: bool,
+    /// What differs. Empty if only the owner reference is missing, or if the strategy does not compare (CreateOnly).
+    pub differences: Differences,
+}
+
+/// What to remember of an object that was applied: what differed after the write, because the API server normalizes or prunes it.
+///
+/// It may be lost; then one write more is made that changes nothing. It is bound to the manifest: for another manifest it is without
+/// effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    manifest: u64,
+    accepted: Arc<[u64]>,
+}
+
+/// Collects differences.
+pub(crate) struct Findings<'a> {
+    settled: &'a Settled,
+    /// The object is a Secret.
+    hidden: bool,
+    /// Those that are not accepted.
+    pub(crate) differences: Differences,
+    /// A write is due, perhaps without any difference that users see.
+    pub(crate) due: bool,
+    /// What is found now is only reported: no write is due, and nothing is accepted.
+    pub(crate) muted: bool,
+    /// All of them.
+    found: Vec<u64>,
+}
+
+// === impl Settled ===
+
+impl Settled {
+    /// Is this about the same manifest? Otherwise, an empty one for it.
+    pub(crate) fn for_manifest(self, manifest: u64) -> Self {
+        if self.manifest == manifest {
+            return self;
+        }
+        Self {
+            manifest,
+            accepted: Arc::default(),
+        }
+    }
+}
+
+// === impl Findings ===
+
+impl<'a> Findings<'a> {
+    /// Nothing found yet.
+    pub(crate) fn new(settled: &'a Settled, hidden: bool) -> Self {
+        Self {
+            settled,
+            hidden,
+            differences: Differences::default(),
+            due: false,
+            muted: false,
+            found: Vec::new(),
+        }
+    }
+
+    /// A field differs.
+    pub(crate) fn differs(
+        &mut self,
+        path: &Path,
+        ours: Option<&Value>,
+        theirs: Option<&Value>,
+        manager: Option<&str>,
+    ) {
+        let shown = || Difference {
+            path: cut(path.to_string(), MAX_PATH),
+            ours: self.value(ours),
+            theirs: self.value(theirs),
+            manager: manager.map(|name| cut(name.to_owned(), MAX_VALUE)),
+        };
+        let digest = digest(&(path.to_string(), text(ours), text(theirs)));
+        if !self.muted && self.settled.accepted.contains(&digest) {
+            self.found.push(digest);
+            return;
+        }
+        if self.differences.shown.len() < MAX_SHOWN {
+            let shown = shown();
+            self.differences.shown.push(shown);
+        }
+        self.differences.count += 1;
+        if !self.muted {
+            self.found.push(digest);
+            self.due = true;
+        }
+    }
+
+    /// A field is equal, and does not belong to the field manager that should own it.
+    pub(crate) fn unowned(&mut self, path: &Path) {
+        let digest = digest(&(path.to_string(), "unowned"));
+        self.due |= !self.settled.accepted.contains(&digest);
+        self.found.push(digest);
+    }
+
+    /// Accepts all that was found.
+    pub(crate) fn settle(mut self) -> Settled {
+        self.found.sort_unstable();
+        self.found.dedup();
+        self.found.truncate(MAX_SETTLED);
+        Settled {
+            manifest: self.settled.manifest,
+            accepted: self.found.into(),
+        }
+    }
+
+    fn value(&self, value: Option<&Value>) -> String {
+        match value {
+            None => String::new(),
+            Some(_) if self.hidden => "(hidden)".to_owned(),
+            Some(value) => cut(text(Some(value)), MAX_VALUE),
+        }
+    }
+}
+
+/// A digest within this process.
+pub(crate) fn digest(of: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    of.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn text(value: Option<&Value>) -> String {
+    value.map(Value::to_string).unwrap_or_default()
+}
+
+/// Cuts a text to a number of bytes, with an ellipsis.
+fn cut(mut text: String, bytes: usize) -> String {
+    if text.len() > bytes {
+        text.truncate(text.floor_char_boundary(bytes - '…'.len_utf8()));
+        text.push('…');
+    }
+    text
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            path,
+            ours,
+            theirs,
+            manager,
+        } = self;
+        match (ours.as_str(), theirs.as_str()) {
+            ("", theirs) => write!(f, "{path}: not in the manifest, found {theirs}")?,
+            (ours, "") => write!(f, "{path}: prescribed {ours}, not found")?,
+            (ours, theirs) => write!(f, "{path}: prescribed {ours}, found {theirs}")?,
+        }
+        match manager {
+            Some(manager) => write!(f, " (written by {manager})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// One line: the differences that are kept, and the number of the others.
+impl fmt::Display for Differences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, difference) in self.shown.iter().enumerate() {
+            let separator = if position > 0 { "; " } else { "" };
+            write!(f, "{separator}{difference}")?;
+        }
+        match self.count.saturating_sub(self.shown.len()) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+// === impl Differences ===
+
+impl Differences {
+    /// Returns true if nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}

@@ -1,0 +1,236 @@
+//! Kinds that are compared exactly: what the object should look like, as a whole.
+//!
+//! The object on the cluster keeps its metadata; labels and annotations of the manifest are merged in. The content is the manifest's:
+//! what others added is removed, except defaults and what the API server or other controllers are known to fill in.
+
+mod defaults;
+mod service;
+
+use serde_json::{Map, Value, json};
+
+use crate::Unusable;
+use crate::compare::{Comparison, Node, is_void};
+use crate::differs::Findings;
+use crate::kinds::Rule;
+use crate::path::Path;
+
+/// Annotation with the hash of a spec, which OCM's agent writes on some kinds.
+pub(crate) const SPEC_HASH: &str = "operator.openshift.io/spec-hash";
+
+/// Changes a manifest to the form in which it is compared and created.
+///
+/// # Errors
+/// A Secret has a key in data and another value for it in stringData.
+pub(crate) fn prepare(rule: Rule, body: &mut Value) -> Result<(), Unusable> {
+    match rule {
+        Rule::Secret => {
+            fold_string_data(body)?;
+            if body["type"].as_str().is_none_or(str::is_empty) {
+                body["type"] = "Opaque".into();
+            }
+        }
+        Rule::Binding => fill_groups(body),
+        Rule::Service | Rule::CsiDriver => service::annotate(rule, body),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Moves stringData into data, as the API server does.
+fn fold_string_data(body: &mut Value) -> Result<(), Unusable> {
+    let Some(strings) = body.as_object_mut().and_then(|it| it.remove("stringData")) else {
+        return Ok(());
+    };
+    let Value::Object(strings) = strings else {
+        return Ok(());
+    };
+    for (key, value) in strings {
+        let encoded = Value::String(base64(value.as_str().unwrap_or_default().as_bytes()));
+        if !body["data"].is_object() {
+            body["data"] = json!({});
+        }
+        match body["data"].get(&key) {
+            Some(data) if *data != encoded => return Err(Unusable::SecretKey(key)),
+            _ => body["data"][&key] = encoded,
+        }
+    }
+    Ok(())
+}
+
+/// Standard base64 with padding.
+fn base64(bytes: &[u8]) -> String {
+    k8s_openapi::serde_json::to_value(k8s_openapi::ByteString(bytes.to_vec()))
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+/// Fills in the API groups of subjects and of the role, as the API server does.
+fn fill_groups(body: &mut Value) {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    let subjects = body["subjects"].as_array_mut().into_iter().flatten();
+    for subject in subjects {
+        let is_account = subject["kind"] == "ServiceAccount";
+        if let Value::Object(subject) = subject
+            && !is_account
+            && subject.get("apiGroup").is_none_or(is_empty_text)
+        {
+            subject.insert("apiGroup".to_owned(), GROUP.into());
+        }
+    }
+    if let Some(Value::Object(role)) = body.get_mut("roleRef")
+        && role.get("apiGroup").is_none_or(is_empty_text)
+    {
+        role.insert("apiGroup".to_owned(), GROUP.into());
+    }
+}
+
+fn is_empty_text(value: &Value) -> bool {
+    value.is_null() || value == ""
+}
+
+/// Returns the fields of an object that its kind is compared by, as they should be. `Null`: the field should be absent.
+pub(crate) fn content(rule: Rule, kind: &str, body: &Value, live: &Value) -> Map<String, Value> {
+    let field = |name: &str| (name.to_owned(), body[name].clone());
+    match rule {
+        Rule::Metadata | Rule::Other => Map::new(),
+        Rule::Fields(names) => names.iter().map(|name| field(name)).collect(),
+        Rule::ConfigMap => {
+            let mut content = Map::from_iter([field("data"), field("binaryData")]);
+            keep_injected(body, live, &mut content);
+            keep_field(body, "immutable", &mut content);
+            content
+        }
+        Rule::Secret => {
+            let mut content = Map::from_iter([field("data"), field("type")]);
+            if body["type"] == "kubernetes.io/service-account-token" {
+                content["data"] = merged(&live["data"], &body["data"]);
+            }
+            keep_field(body, "immutable", &mut content);
+            content
+        }
+        Rule::Service => Map::from_iter([("spec".to_owned(), service::spec(body, live))]),
+        Rule::ClusterRole if !is_void(&body["aggregationRule"]) => {
+            Map::from_iter([field("aggregationRule")])
+        }
+        Rule::ClusterRole => Map::from_iter([field("rules"), field("aggregationRule")]),
+        Rule::Binding => Map::from_iter([field("subjects"), field("roleRef")]),
+        Rule::Webhooks => {
+            let mut webhooks = body["webhooks"].clone();
+            keep_ca_bundles(&mut webhooks, &live["webhooks"]);
+            Map::from_iter([("webhooks".to_owned(), webhooks)])
+        }
+        Rule::StorageClass => [
+            "provisioner",
+            "parameters",
+            "reclaimPolicy",
+            "mountOptions",
+            "allowVolumeExpansion",
+            "volumeBindingMode",
+            "allowedTopologies",
+        ]
+        .map(field)
+        .into_iter()
+        .collect(),
+        Rule::CsiDriver => Map::from_iter([field("spec")]),
+    }
+    .into_iter()
+    .map(|(name, value)| {
+        let value = if kind == "CustomResourceDefinition" {
+            defaults::filled_crd(value, &live[&name])
+        } else {
+            value
+        };
+        (name, value)
+    })
+    .collect()
+}
+
+/// A field that is written only if the manifest has it.
+fn keep_field(body: &Value, name: &str, content: &mut Map<String, Value>) {
+    if let Some(value) = body.get(name) {
+        content.insert(name.to_owned(), value.clone());
+    }
+}
+
+/// Keeps the keys that OpenShift injects into a ConfigMap on request of its label or annotation.
+fn keep_injected(body: &Value, live: &Value, content: &mut Map<String, Value>) {
+    let metadata = &body["metadata"];
+    for (asked, key) in [
+        (
+            &metadata["labels"]["config.openshift.io/inject-trusted-cabundle"],
+            "ca-bundle.crt",
+        ),
+        (
+            &metadata["annotations"]["service.beta.openshift.io/inject-cabundle"],
+            "service-ca.crt",
+        ),
+    ] {
+        if asked == "true"
+            && let Some(value) = live["data"].get(key)
+        {
+            if !content["data"].is_object() {
+                content["data"] = json!({});
+            }
+            content["data"][key] = value.clone();
+        }
+    }
+}
+
+/// Takes over the CA bundles of webhooks for which the manifest has none: a controller injects them.
+fn keep_ca_bundles(webhooks: &mut Value, live: &Value) {
+    for webhook in webhooks.as_array_mut().into_iter().flatten() {
+        let mut found = live.as_array().into_iter().flatten();
+        let Some(bundle) = found
+            .find(|live| live["name"] == webhook["name"])
+            .and_then(|live| live["clientConfig"].get("caBundle"))
+        else {
+            continue;
+        };
+        if let Some(Value::Object(config)) = webhook.get_mut("clientConfig")
+            && config.get("caBundle").is_none_or(is_empty_text)
+        {
+            config.insert("caBundle".to_owned(), bundle.clone());
+        }
+    }
+}
+
+/// The entries of both maps; those of the second one win.
+fn merged(first: &Value, second: &Value) -> Value {
+    let entries = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    let mut all = entries(first);
+    all.extend(entries(second));
+    Value::Object(all)
+}
+
+/// Finds where the content of an object differs.
+pub(crate) fn compare(
+    kind: &str,
+    content: &Map<String, Value>,
+    live: &Value,
+    roots: &[Node<'_>],
+    findings: &mut Findings<'_>,
+) {
+    let mut comparison = Comparison {
+        findings,
+        path: Path::default(),
+        defaults: defaults::of(kind),
+    };
+    for (name, value) in content {
+        comparison.equals_field(name, value, live.get(name), roots);
+    }
+}
+
+/// Must the object be deleted and created, because the API server does not let the field change?
+pub(crate) fn needs_new_object(rule: Rule, content: &Map<String, Value>, live: &Value) -> bool {
+    rule == Rule::Secret && {
+        let found = live["type"].as_str().unwrap_or_default();
+        let found = if found.is_empty() { "Opaque" } else { found };
+        content["type"] != found || live["immutable"] == true && content["data"] != live["data"]
+    }
+}
+
+/// May a refusal as invalid be answered by a new object?
+pub(crate) fn may_recreate(rule: Rule) -> bool {
+    matches!(rule, Rule::Secret | Rule::StorageClass | Rule::CsiDriver)
+}

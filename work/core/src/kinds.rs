@@ -1,0 +1,64 @@
+//! Which rule an object is written by, with the update strategy Update.
+//!
+//! The kinds with a rule of their own are those that OCM's agent compares exactly. All others are written by server-side apply.
+
+/// The rule of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Labels and annotations only. Other fields are reported, and not written.
+    Metadata,
+    /// These fields are replaced as a whole; all others stay.
+    Fields(&'static [&'static str]),
+    /// ConfigMap: data, except what OpenShift injects.
+    ConfigMap,
+    /// Secret: data; another type needs a new object.
+    Secret,
+    /// Service: the spec, with what the API server allocates.
+    Service,
+    /// ClusterRole: rules, or the aggregation rule.
+    ClusterRole,
+    /// RoleBinding and ClusterRoleBinding: subjects and roleRef, with their groups.
+    Binding,
+    /// Webhook configurations: the webhooks, with the CA bundles that others wrote.
+    Webhooks,
+    /// StorageClass: everything.
+    StorageClass,
+    /// CSIDriver: the spec, which needs a new object.
+    CsiDriver,
+    /// Server-side apply.
+    Other,
+}
+
+/// Returns the rule of a kind.
+pub(crate) fn rule(group: &str, kind: &str) -> Rule {
+    match (group, kind) {
+        ("", "Namespace" | "Pod" | "ServiceAccount") => Rule::Metadata,
+        ("", "ConfigMap") => Rule::ConfigMap,
+        ("", "Secret") => Rule::Secret,
+        ("", "Service") => Rule::Service,
+        ("rbac.authorization.k8s.io", "Role") => Rule::Fields(&["rules"]),
+        ("rbac.authorization.k8s.io", "ClusterRole") => Rule::ClusterRole,
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => Rule::Binding,
+        ("apiextensions.k8s.io", "CustomResourceDefinition")
+        | ("networking.k8s.io", "NetworkPolicy")
+        | ("policy", "PodDisruptionBudget")
+        | (
+            "monitoring.coreos.com",
+            "ServiceMonitor" | "PrometheusRule" | "Alertmanager" | "Prometheus",
+        )
+        | (
+            "admissionregistration.k8s.io",
+            "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding",
+        ) => Rule::Fields(&["spec"]),
+        ("snapshot.storage.k8s.io", "VolumeSnapshotClass") => {
+            Rule::Fields(&["driver", "parameters", "deletionPolicy"])
+        }
+        (
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration",
+        ) => Rule::Webhooks,
+        ("storage.k8s.io", "StorageClass") => Rule::StorageClass,
+        ("storage.k8s.io", "CSIDriver") => Rule::CsiDriver,
+        _ => Rule::Other,
+    }
+}

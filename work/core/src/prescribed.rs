@@ -1,0 +1,223 @@
+//! A manifest as an object that can be applied.
+
+use berth_api::work::Manifest;
+use serde_json::{Map, Value};
+
+/// The object of a manifest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prescribed {
+    /// The position in spec.workload.manifests, from 0.
+    pub ordinal: usize,
+    /// apiVersion
+    pub api_version: String,
+    /// kind
+    pub kind: String,
+    /// metadata.namespace; empty if the manifest has none.
+    pub namespace: String,
+    /// metadata.name
+    pub name: String,
+    /// The object as the manifest has it, without metadata.uid and without a metadata.creationTimestamp of null.
+    pub(crate) object: Value,
+}
+
+/// An object together with its resource, which discovery on the cluster knows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mapped {
+    /// The object.
+    pub prescribed: Prescribed,
+    /// The plural name of the kind, such as `deployments`.
+    pub resource: String,
+    /// The namespace of the requests. Empty for a cluster-scoped kind, even if the manifest has a namespace.
+    pub namespace: String,
+}
+
+/// Why a manifest cannot be applied, whatever the cluster says.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// The text is not JSON, or nested too deeply.
+    #[error("the manifest cannot be read: {0}")]
+    Unreadable(String),
+    /// Not a JSON object.
+    #[error("the manifest is not an object")]
+    NotAnObject,
+    /// A required field is missing, empty or not a string.
+    #[error("the manifest has no {0}: set it to a string")]
+    Missing(&'static str),
+    /// The manifest has a generated name.
+    #[error(
+        "the manifest of kind {0} has metadata.generateName: set metadata.name, because each pass would create another object"
+    )]
+    GeneratedName(String),
+    /// The manifest is a list of objects.
+    #[error("the manifest is a {0}: give each of its items as a manifest of its own")]
+    List(String),
+    /// The kind is namespaced and the manifest has no namespace.
+    #[error("{kind} {name:?} is namespaced and the manifest has no metadata.namespace: set it")]
+    NoNamespace {
+        /// The kind.
+        kind: String,
+        /// The name.
+        name: String,
+    },
+    /// The update strategy is invalid.
+    #[error("{0}")]
+    Strategy(String),
+    /// A field to ignore is invalid.
+    #[error("{0}")]
+    IgnoreFields(String),
+    /// Keys of a Secret contradict each other.
+    #[error("Secret.stringData[{0:?}] conflicts with Secret.data[{0:?}]")]
+    SecretKey(String),
+}
+
+/// Reads a manifest.
+///
+/// # Errors
+/// The manifest does not name an object; see [`Unusable`].
+pub fn prescribed(ordinal: usize, manifest: &Manifest) -> Result<Prescribed, Unusable> {
+    let object: Value = manifest
+        .read()
+        .map_err(|error| Unusable::Unreadable(error.to_string()))?;
+    let Value::Object(mut object) = object else {
+        return Err(Unusable::NotAnObject);
+    };
+    let api_version = text(&object, "apiVersion").ok_or(Unusable::Missing("apiVersion"))?;
+    let kind = text(&object, "kind").ok_or(Unusable::Missing("kind"))?;
+    if kind == "List" || kind.ends_with("List") && object.get("items").is_some_and(Value::is_array)
+    {
+        return Err(Unusable::List(kind));
+    }
+    let Some(Value::Object(metadata)) = object.get_mut("metadata") else {
+        return Err(Unusable::Missing("metadata.name"));
+    };
+    let Some(name) = text(metadata, "name") else {
+        return Err(match text(metadata, "generateName") {
+            Some(_) => Unusable::GeneratedName(kind),
+            None => Unusable::Missing("metadata.name"),
+        });
+    };
+    let namespace = text(metadata, "namespace").unwrap_or_default();
+    metadata.remove("uid");
+    let mut object = Value::Object(object);
+    drop_null_times(&mut object);
+    Ok(Prescribed {
+        ordinal,
+        api_version,
+        kind,
+        namespace,
+        name,
+        object,
+    })
+}
+
+/// A field that is a string and not empty.
+fn text(object: &Map<String, Value>, field: &str) -> Option<String> {
+    let text = object.get(field)?.as_str()?;
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Removes each creationTimestamp of null, which Go programs write into pod templates.
+fn drop_null_times(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            if object.get("creationTimestamp").is_some_and(Value::is_null) {
+                object.remove("creationTimestamp");
+            }
+            object.values_mut().for_each(drop_null_times);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_null_times),
+        _ => {}
+    }
+}
+
+// === impl Prescribed ===
+
+impl Prescribed {
+    /// The API group; empty for the core group.
+    pub fn group(&self) -> &str {
+        self.api_version
+            .split_once('/')
+            .map_or("", |(group, _)| group)
+    }
+
+    /// The version within the group.
+    pub fn version(&self) -> &str {
+        self.api_version
+            .split_once('/')
+            .map_or(&self.api_version, |(_, version)| version)
+    }
+
+    /// Adds what discovery says about the kind.
+    ///
+    /// A namespace in the manifest of a cluster-scoped kind is ignored.
+    ///
+    /// # Errors
+    /// The kind is namespaced, and the manifest has no namespace.
+    pub fn mapped(mut self, resource: &str, namespaced: bool) -> Result<Mapped, Unusable> {
+        if namespaced && self.namespace.is_empty() {
+            return Err(Unusable::NoNamespace {
+                kind: self.kind,
+                name: self.name,
+            });
+        }
+        if !namespaced && let Some(metadata) = self.object.get_mut("metadata") {
+            metadata.as_object_mut().map(|it| it.remove("namespace"));
+        }
+        let namespace = if namespaced {
+            self.namespace.clone()
+        } else {
+            String::new()
+        };
+        Ok(Mapped {
+            prescribed: self,
+            resource: resource.to_owned(),
+            namespace,
+        })
+    }
+}
+
+// === impl Mapped ===
+
+impl Mapped {
+    /// The object to send: without the fields that only the API server writes.
+    pub(crate) fn body(&self) -> Value {
+        let mut body = self.prescribed.object.clone();
+        if let Value::Object(object) = &mut body {
+            object.remove("status");
+            if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+                for field in SERVER_METADATA {
+                    metadata.remove(field);
+                }
+                metadata.retain(|_, value| !value.is_null());
+            }
+        }
+        body
+    }
+}
+
+/// Fields of metadata that the API server writes, besides the UID.
+const SERVER_METADATA: [&str; 7] = [
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+    "selfLink",
+];
+
+// === impl Unusable ===
+
+impl Unusable {
+    /// Reason and message of the manifest's condition Applied.
+    pub fn condition(&self) -> (&'static str, String) {
+        use berth_api::conditions::manifest::{APPLIED_FAILED, IGNORE_FIELD_ERROR};
+        match self {
+            Self::IgnoreFields(_) => (
+                IGNORE_FIELD_ERROR,
+                format!("Failed to process ignoreFields: {self}"),
+            ),
+            _ => (APPLIED_FAILED, format!("Failed to apply manifest: {self}")),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! ManifestWorkReplicaSets: which ManifestWorks they make, and when.
+//!
+//! [`decide`] compares a [`ReplicaSet`] with the clusters that its placements select ([`Placed`]) and with its ManifestWorks ([`Work`]).
+//! It returns what is to be changed, the status, and when to decide again. It is a plain function: whoever calls it makes the changes and
+//! asks again, until nothing is to be changed. A process that is killed in between goes on from what is stored.
+//!
+//! # Guarantees
+//! - Each cluster that a placement selects gets one ManifestWork for this placement. Its name is that of the replica set, unless the name
+//!   is taken in the cluster's namespace; otherwise a hash follows, always the same. ManifestWorks that OCM's controller made keep their
+//!   names.
+//! - A ManifestWork has the labels of the replica set and two more. Labels of others stay.
+//! - The manifests of the template are copied as text, so no number changes.
+//! - A ManifestWork is deleted only if its placement exists and lists all clusters that it selects, and not this one; if the replica set
+//!   does not name its placement any more; or with the replica set.
+//! - A failed write concerns its cluster only.
+//! - Without a change of the facts, the second decision changes nothing.
+//!
+//! # Compatibility
+//! Labels, finalizer, status and conditions are OCM's. The differences are in `docs/replica-sets.md`.
+
+mod change;
+mod decide;
+mod finished;
+mod names;
+mod set;
+mod state;
+mod status;
+mod template;
+mod work;
+
+pub use change::Change;
+pub use decide::{Decision, Facts, Failure, Placed, decide};
+pub use finished::Finished;
+pub use names::{label, set_of_label};
+pub use set::{PlacementRef, ReplicaSet};
+pub use template::{Digest, Template};
+pub use work::Work;

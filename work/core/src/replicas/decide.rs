@@ -1,0 +1,302 @@
+//! Compares a replica set with its placements and its ManifestWorks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_api::names::label_value;
+use berth_api::work::ManifestWorkReplicaSetStatus;
+use berth_placement_core::{RolloutGroup, RolloutRules, RolloutStatus, rollout};
+use jiff::Timestamp;
+
+use super::change::Change;
+use super::names::{hashed, label};
+use super::set::{PlacementRef, ReplicaSet};
+use super::status::{Counts, Report};
+use super::work::Work;
+
+/// What a decision is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The replica set.
+    pub set: &'a ReplicaSet,
+    /// The placements of its namespace that exist, by name; others than its own do not count.
+    pub placed: &'a BTreeMap<String, Placed>,
+    /// All ManifestWorks with its label, by cluster and name.
+    pub works: &'a BTreeMap<(String, String), Work>,
+    /// The clusters in whose namespaces another ManifestWork has the name of the replica set.
+    pub taken: &'a BTreeSet<String>,
+    /// The changes that failed since the last decision that settled. They are not repeated, and are reported.
+    pub failures: &'a [Failure],
+}
+
+/// The clusters that a placement selects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placed {
+    /// The clusters, as its PlacementDecisions list them, by decision group.
+    pub groups: Vec<RolloutGroup>,
+    /// The number of clusters that it selects, by its status. While fewer are listed, ManifestWorks stay.
+    pub selected: usize,
+}
+
+/// A change that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The namespace of the ManifestWork; empty for a change of the replica set.
+    pub cluster: String,
+    /// The name of the ManifestWork.
+    pub name: String,
+    /// The error, as text for users.
+    pub message: String,
+    /// It may succeed soon, without a change by a user. Such failures are not reported in the status.
+    pub is_transient: bool,
+}
+
+/// What is due.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision<'a> {
+    /// The changes, in no order.
+    pub changes: Vec<Change<'a>>,
+    /// The status, once they are made. Equal to the stored one if nothing of it changes.
+    pub status: ManifestWorkReplicaSetStatus,
+    /// When to decide again, even without a change of the facts.
+    pub next: Option<Timestamp>,
+}
+
+/// The ManifestWorks of a placement, by cluster.
+type ByCluster<'a> = BTreeMap<&'a str, Vec<&'a Work>>;
+
+/// The ManifestWorks of a placement, and the clusters that it selects.
+struct Deciding<'d, 'a> {
+    facts: &'d Facts<'a>,
+    changes: Vec<Change<'a>>,
+    next: Option<Timestamp>,
+    /// Names that this decision gives, by cluster.
+    given: BTreeSet<&'a str>,
+    now: Timestamp,
+}
+
+/// Decides what is due for a replica set.
+#[must_use]
+pub fn decide<'a>(facts: &Facts<'a>, now: Timestamp) -> Decision<'a> {
+    let set = facts.set;
+    let mut report = Report::default();
+    let mut deciding = Deciding {
+        facts,
+        changes: Vec::new(),
+        next: None,
+        given: BTreeSet::new(),
+        now,
+    };
+    if set.is_deleting {
+        deciding.remove();
+        let status = report.of_removal(facts, now);
+        return deciding.decided(status);
+    }
+    if let Err(why) = label(&set.namespace, &set.name) {
+        let status = Report::unnameable(set, &why, now);
+        return deciding.decided(status);
+    }
+    if !set.is_finalized() {
+        deciding.changes.push(Change::AddFinalizer);
+        return deciding.decided(set.status.clone());
+    }
+    let mut works: BTreeMap<&str, ByCluster<'a>> = BTreeMap::new();
+    for work in facts.works.values() {
+        let of = works.entry(work.placement()).or_default();
+        of.entry(&*work.cluster).or_default().push(work);
+    }
+    for placement in &set.placements {
+        let own = works.remove(&*placement.name).unwrap_or_default();
+        let counts = deciding.place(placement, own);
+        report.placements.push(counts);
+    }
+    let unplaced = works
+        .into_values()
+        .flat_map(BTreeMap::into_values)
+        .flatten();
+    for work in unplaced {
+        deciding.delete(
+            work,
+            "the ManifestWorkReplicaSet does not name its placement",
+        );
+    }
+    let status = report.status(facts, now);
+    deciding.decided(status)
+}
+
+// === impl Deciding ===
+
+impl<'a> Deciding<'_, 'a> {
+    /// Returns the decision, without the changes that have failed.
+    fn decided(self, status: ManifestWorkReplicaSetStatus) -> Decision<'a> {
+        let failures = self.facts.failures.iter();
+        let failed: BTreeSet<_> = failures.map(|it| (&*it.cluster, &*it.name)).collect();
+        let mut changes = self.changes;
+        changes.retain(|it| !failed.contains(&it.work().unwrap_or_default()));
+        Decision {
+            changes,
+            status,
+            next: self.next,
+        }
+    }
+
+    fn delete(&mut self, work: &'a Work, why: &'static str) {
+        if !work.is_deleting {
+            self.changes.push(Change::Delete { work, why });
+        }
+    }
+
+    /// Deletes the ManifestWorks, and then lets the replica set go.
+    fn remove(&mut self) {
+        let Facts { set, works, .. } = self.facts;
+        if !set.is_finalized() {
+            return;
+        }
+        for work in works.values() {
+            self.delete(work, "its ManifestWorkReplicaSet is being deleted");
+        }
+        if self.changes.is_empty() && (works.is_empty() || !set.is_foreground) {
+            self.changes.push(Change::RemoveFinalizer);
+        }
+    }
+
+    /// Decides about the ManifestWorks of a placement.
+    fn place(&mut self, placement: &'a PlacementRef, mut works: ByCluster<'a>) -> Counts<'a> {
+        let Facts { set, placed, .. } = *self.facts;
+        let mut counts = Counts::new(&placement.name);
+        for works in works.values_mut() {
+            works.sort_by_key(|it| (it.is_deleting, it.name != set.name, &*it.name));
+        }
+        let firsts: BTreeMap<&str, &Work> = (works.iter())
+            .filter_map(|(cluster, all)| Some((*cluster, *all.first()?)))
+            .collect();
+        let Some(placed) = placed.get(&placement.name) else {
+            counts.is_missing = true;
+            counts.count(&set.template, firsts.into_values());
+            return counts;
+        };
+        let groups = placed.groups.iter();
+        let selected: BTreeSet<&str> = (groups.flat_map(|it| &it.clusters))
+            .map(String::as_str)
+            .collect();
+        for all in works.values() {
+            for work in all.iter().skip(1) {
+                self.delete(
+                    work,
+                    "the cluster has another ManifestWork for the same placement",
+                );
+            }
+        }
+        let (stay, go): (Vec<&Work>, Vec<&Work>) =
+            (firsts.values()).partition(|it| selected.contains(&*it.cluster));
+        counts.groups = placed.groups.len();
+        counts.selected = selected.len();
+        counts.existing = stay.len();
+        if selected.len() < placed.selected {
+            counts.unlisted = placed.selected - selected.len();
+        } else {
+            for work in go {
+                self.delete(work, "the placement does not select the cluster");
+            }
+        }
+        counts.count(&set.template, stay.iter().copied());
+        let mistakes = label_value(&placement.name);
+        let spec_due = match &placement.rules {
+            Ok(rules) if mistakes.is_empty() => {
+                self.roll_out(rules, placement, placed, &firsts, &mut counts)
+            }
+            Ok(_) => {
+                counts.fault = Some(format!(
+                    "the name of Placement {} cannot be the value of a label: {}",
+                    placement.name,
+                    mistakes.join("; ")
+                ));
+                BTreeSet::new()
+            }
+            Err(error) => {
+                counts.fault = Some(format!(
+                    "the rollout strategy of placement {} is invalid: {error}",
+                    placement.name
+                ));
+                BTreeSet::new()
+            }
+        };
+        for work in stay {
+            let spec = spec_due.contains(&*work.cluster);
+            if !work.is_deleting && (spec || !work.labels_due(set).is_empty()) {
+                self.changes.push(Change::Update { work, spec });
+            }
+        }
+        counts
+    }
+
+    /// Creates the ManifestWorks of the next step, and returns the clusters whose ManifestWorks get the template.
+    fn roll_out(
+        &mut self,
+        rules: &RolloutRules,
+        placement: &'a PlacementRef,
+        placed: &'a Placed,
+        works: &BTreeMap<&'a str, &'a Work>,
+        counts: &mut Counts<'a>,
+    ) -> BTreeSet<&'a str> {
+        let template = &self.facts.set.template;
+        let states = works.values();
+        let states = states.map(|it| (it.cluster.clone(), it.state(template)));
+        let states = states.collect();
+        let step = rollout(rules, &placed.groups, &states, self.now);
+        counts.is_stopped = step.is_breached;
+        let failed = step
+            .clusters
+            .iter()
+            .filter(|it| it.status == RolloutStatus::Failed);
+        let failed = failed.chain(&step.timed_out);
+        counts.failed = failed.map(|it| it.name.to_owned()).collect();
+        self.next = self.next.into_iter().chain(step.next).min();
+        let mut spec_due = BTreeSet::new();
+        for cluster in step.clusters {
+            if cluster.status != RolloutStatus::ToApply {
+                continue;
+            }
+            match works.get_key_value(cluster.name) {
+                Some((name, _)) => {
+                    spec_due.insert(*name);
+                }
+                None => self.create(cluster.name, placement, placed),
+            }
+        }
+        spec_due
+    }
+
+    fn create(&mut self, cluster: &str, placement: &'a PlacementRef, placed: &'a Placed) {
+        let Facts {
+            set, works, taken, ..
+        } = *self.facts;
+        let mut groups = placed.groups.iter();
+        let known = groups.find_map(|it| it.clusters.get(cluster));
+        let Some(cluster) = known else { return };
+        let is_own = works.contains_key(&(cluster.clone(), set.name.clone()));
+        let is_free = !is_own
+            && !taken.contains(cluster)
+            && !self.is_for_earlier(cluster, placement)
+            && self.given.insert(cluster);
+        self.changes.push(Change::Create {
+            cluster: cluster.clone(),
+            name: if is_free {
+                set.name.clone()
+            } else {
+                hashed(set, &placement.name)
+            },
+            placement: &placement.name,
+        });
+    }
+
+    /// Returns whether an earlier placement selects the cluster, too: the name of the replica set is for its ManifestWork.
+    fn is_for_earlier(&self, cluster: &String, placement: &PlacementRef) -> bool {
+        let all = self.facts.set.placements.iter();
+        let mut earlier = all.take_while(|it| it.name != placement.name);
+        earlier.any(|it| {
+            let placed = self.facts.placed.get(&it.name);
+            let mut groups = placed.iter().flat_map(|it| &it.groups);
+            groups.any(|it| it.clusters.contains(cluster))
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! What became of the template in a cluster, for its rollout.
+//!
+//! | Conditions of the ManifestWork, at its current generation | State |
+//! |---|---|
+//! | Applied is not True | Progressing, since the ManifestWork was written |
+//! | Degraded is True | Failed |
+//! | Progressing is True or Unknown | Progressing |
+//! | Progressing is False | Succeeded |
+//! | no Progressing, and a condition rule of the template sets it | Progressing |
+//! | no Progressing, Available is True | Succeeded |
+//! | no Progressing, Available is not True | Progressing |
+//!
+//! A ManifestWork with another spec than the template's, or one that is being deleted, is still to be changed.
+
+use berth_api::conditions::FALSE;
+use berth_placement_core::{RolloutState, RolloutStatus};
+
+use super::template::Template;
+use super::work::{Seen, Work};
+
+impl Work {
+    /// The state of the template in the cluster of the ManifestWork.
+    pub(super) fn state(&self, template: &Template) -> RolloutState {
+        if self.is_deleting || !self.is_current(template) {
+            return RolloutState {
+                status: RolloutStatus::ToApply,
+                since: None,
+            };
+        }
+        let progressing = RolloutState {
+            status: RolloutStatus::Progressing,
+            since: self.written_at,
+        };
+        let is_true = |it: &&Seen| it.is_true();
+        let Some(applied) = self.now(self.applied.as_ref()).filter(is_true) else {
+            return progressing;
+        };
+        let observed = self.now(self.progressing.as_ref());
+        if let Some(degraded) = self.now(self.degraded.as_ref()).filter(is_true) {
+            return RolloutState {
+                status: RolloutStatus::Failed,
+                since: observed.filter(is_true).unwrap_or(degraded).since,
+            };
+        }
+        if let Some(observed) = observed {
+            return RolloutState {
+                status: if &*observed.status == FALSE {
+                    RolloutStatus::Succeeded
+                } else {
+                    RolloutStatus::Progressing
+                },
+                since: observed.since,
+            };
+        }
+        // A condition of an earlier generation will follow.
+        if self.progressing.is_some() || template.expects_progressing() {
+            return progressing;
+        }
+        match self.now(self.available.as_ref()).filter(is_true) {
+            Some(available) => RolloutState {
+                status: RolloutStatus::Succeeded,
+                since: applied.since.max(available.since).max(self.written_at),
+            },
+            None => progressing,
+        }
+    }
+}
+
+impl Work {
+    /// Returns whether the template succeeded in the cluster.
+    pub(super) fn has_succeeded(&self, template: &Template) -> bool {
+        self.state(template).status == RolloutStatus::Succeeded
+    }
+}

@@ -1,0 +1,341 @@
+//! The status of a replica set.
+
+use berth_api::conditions::{FALSE, TRUE, manifest_work_replica_set as reasons, with_condition};
+use berth_api::text::cut_bytes;
+use berth_api::work::{
+    ManifestWorkReplicaSetStatus, ManifestWorkReplicaSetSummary, PlacementSummary,
+};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use super::decide::{Facts, Failure};
+use super::set::ReplicaSet;
+use super::template::Template;
+use super::work::Work;
+
+/// Names in a message. It counts the others.
+const NAMED: usize = 5;
+
+/// Upper bound on the bytes of an error in a message.
+const LONGEST_ERROR: usize = 256;
+
+/// Upper bound on the bytes of a message.
+const LONGEST: usize = 4096;
+
+/// What a decision found, by placement.
+#[derive(Debug, Default)]
+pub(super) struct Report<'a> {
+    pub(super) placements: Vec<Counts<'a>>,
+}
+
+/// What a decision found about a placement.
+#[derive(Debug)]
+pub(super) struct Counts<'a> {
+    name: &'a str,
+    pub(super) is_missing: bool,
+    /// Why no ManifestWork is created or changed.
+    pub(super) fault: Option<String>,
+    pub(super) groups: usize,
+    /// The clusters that are listed.
+    pub(super) selected: usize,
+    /// The clusters that the placement selects, and that are not listed.
+    pub(super) unlisted: usize,
+    /// Those of the listed clusters that have a ManifestWork.
+    pub(super) existing: usize,
+    /// The rollout starts no cluster, since too many have failed.
+    pub(super) is_stopped: bool,
+    /// The clusters that failed or timed out.
+    pub(super) failed: Vec<String>,
+    /// The clusters where the template succeeded.
+    succeeded: usize,
+    /// The ManifestWorks with the template that have not been reported since.
+    unreported: usize,
+    summary: ManifestWorkReplicaSetSummary,
+}
+
+/// A condition without its time.
+struct Said {
+    type_: &'static str,
+    status: bool,
+    reason: &'static str,
+    message: String,
+}
+
+// === impl Counts ===
+
+impl<'a> Counts<'a> {
+    pub(super) fn new(name: &'a str) -> Self {
+        Self {
+            name,
+            is_missing: false,
+            fault: None,
+            groups: 0,
+            selected: 0,
+            unlisted: 0,
+            existing: 0,
+            is_stopped: false,
+            failed: Vec::new(),
+            succeeded: 0,
+            unreported: 0,
+            summary: ManifestWorkReplicaSetSummary::default(),
+        }
+    }
+
+    /// Counts ManifestWorks. Only those with the template count.
+    pub(super) fn count<'w>(
+        &mut self,
+        template: &Template,
+        works: impl IntoIterator<Item = &'w Work>,
+    ) {
+        let summary = &mut self.summary;
+        for work in works {
+            if work.is_deleting || !work.is_current(template) {
+                continue;
+            }
+            let is = |condition| i64::from(Work::is(work.now(condition)));
+            summary.total += 1;
+            summary.applied += is(work.applied.as_ref());
+            summary.available += is(work.available.as_ref());
+            summary.progressing += is(work.progressing.as_ref());
+            summary.degraded += is(work.degraded.as_ref());
+            self.unreported += usize::from(work.now(work.applied.as_ref()).is_none());
+            self.succeeded += usize::from(work.has_succeeded(template));
+        }
+    }
+
+    fn summary(&self) -> PlacementSummary {
+        let Self {
+            groups,
+            existing,
+            selected,
+            ..
+        } = self;
+        PlacementSummary {
+            name: self.name.to_owned(),
+            available_decision_groups: format!(
+                "{groups} ({existing} / {selected} clusters applied)"
+            ),
+            summary: self.summary.clone(),
+        }
+    }
+}
+
+// === impl Report ===
+
+impl Report<'_> {
+    /// The status of a replica set.
+    pub(super) fn status(&self, facts: &Facts<'_>, now: Timestamp) -> ManifestWorkReplicaSetStatus {
+        let mut sum = ManifestWorkReplicaSetSummary::default();
+        for Counts { summary, .. } in &self.placements {
+            sum.total += summary.total;
+            sum.applied += summary.applied;
+            sum.available += summary.available;
+            sum.progressing += summary.progressing;
+            sum.degraded += summary.degraded;
+        }
+        let said = [
+            self.verified(facts.set),
+            self.rolled_out(),
+            self.applied(&sum, facts.failures),
+        ];
+        ManifestWorkReplicaSetStatus {
+            conditions: conditions(facts.set, said, now),
+            placement_summary: self.placements.iter().map(Counts::summary).collect(),
+            summary: sum,
+        }
+    }
+
+    /// The status of a replica set that is being deleted: the stored one, unless ManifestWorks cannot be deleted.
+    pub(super) fn of_removal(
+        &self,
+        facts: &Facts<'_>,
+        now: Timestamp,
+    ) -> ManifestWorkReplicaSetStatus {
+        let mut status = facts.set.status.clone();
+        if let Some(said) = failed(facts.failures, "deleted") {
+            status.conditions = conditions(facts.set, [said], now);
+        }
+        status
+    }
+
+    /// The status of a replica set whose ManifestWorks cannot have its label.
+    pub(super) fn unnameable(
+        set: &ReplicaSet,
+        why: &str,
+        now: Timestamp,
+    ) -> ManifestWorkReplicaSetStatus {
+        let mut status = set.status.clone();
+        let said = Said {
+            type_: reasons::MANIFESTWORK_APPLIED,
+            status: false,
+            reason: reasons::INVALID_MANIFEST_WORK_NAME,
+            message: why.to_owned(),
+        };
+        status.conditions = conditions(set, [said], now);
+        status
+    }
+
+    fn selected(&self) -> usize {
+        self.placements.iter().map(|it| it.selected).sum()
+    }
+
+    fn verified(&self, set: &ReplicaSet) -> Said {
+        let missing = self.placements.iter().filter(|it| it.is_missing);
+        let missing: Vec<_> = missing.map(|it| it.name).collect();
+        let faults: Vec<_> = self
+            .placements
+            .iter()
+            .filter_map(|it| it.fault.clone())
+            .collect();
+        let unlisted = self.placements.iter().filter(|it| it.unlisted > 0);
+        let unlisted: Vec<_> = unlisted
+            .map(|it| {
+                format!(
+                    "the PlacementDecisions of {} list {} of {} selected clusters, so ManifestWorks of other clusters are kept",
+                    it.name,
+                    it.selected,
+                    it.selected + it.unlisted
+                )
+            })
+            .collect();
+        let (status, reason, message) = if !missing.is_empty() {
+            let message = format!(
+                "in namespace {}, these Placements do not exist, so their ManifestWorks are kept as they are: {}",
+                set.namespace,
+                listed(&missing)
+            );
+            (false, reasons::PLACEMENT_DECISION_NOT_FOUND, message)
+        } else if !faults.is_empty() {
+            (false, reasons::NOT_AS_EXPECTED, faults.join("; "))
+        } else if self.selected() == 0 {
+            let message = "the placements select no cluster".to_owned();
+            (false, reasons::PLACEMENT_DECISION_EMPTY, message)
+        } else {
+            (true, reasons::AS_EXPECTED, unlisted.join("; "))
+        };
+        Said {
+            type_: reasons::PLACEMENT_VERIFIED,
+            status,
+            reason,
+            message,
+        }
+    }
+
+    fn rolled_out(&self) -> Said {
+        let succeeded: usize = self.placements.iter().map(|it| it.succeeded).sum();
+        let selected = self.selected();
+        let is_decided = |it: &Counts<'_>| !it.is_missing && it.fault.is_none();
+        let is_complete = succeeded == selected && self.placements.iter().all(is_decided);
+        let mut message = format!("{succeeded} of {selected} clusters have succeeded");
+        let stopped = self.placements.iter().filter(|it| it.is_stopped);
+        for Counts { name, failed, .. } in stopped {
+            let failed: Vec<_> = failed.iter().map(String::as_str).collect();
+            message.push_str(&format!(
+                "; the rollout of placement {name} has stopped, since more clusters have failed or timed out than its strategy allows: {}",
+                listed(&failed)
+            ));
+        }
+        Said {
+            type_: reasons::PLACEMENT_ROLLED_OUT,
+            status: is_complete,
+            reason: if is_complete {
+                reasons::COMPLETE
+            } else {
+                reasons::PROGRESSING
+            },
+            message,
+        }
+    }
+
+    fn applied(&self, sum: &ManifestWorkReplicaSetSummary, failures: &[Failure]) -> Said {
+        if let Some(said) = failed(failures, "written") {
+            return said;
+        }
+        let unreported: usize = self.placements.iter().map(|it| it.unreported).sum();
+        let is_busy = sum.progressing > 0 || unreported > 0;
+        let (status, reason) = if self.selected() == 0 && sum.total == 0 {
+            (false, reasons::PLACEMENT_DECISION_EMPTY)
+        } else if sum.total == 0 {
+            (false, reasons::PROCESSING)
+        } else if sum.degraded == 0 && sum.progressing == 0 && sum.available == sum.total {
+            (true, reasons::AS_EXPECTED)
+        } else if sum.degraded == 0 && is_busy {
+            (false, reasons::PROCESSING)
+        } else {
+            (false, reasons::NOT_AS_EXPECTED)
+        };
+        let ManifestWorkReplicaSetSummary {
+            total,
+            available,
+            progressing,
+            degraded,
+            ..
+        } = sum;
+        let message = format!(
+            "{available} of {total} ManifestWorks are available, {progressing} progressing, {degraded} degraded"
+        );
+        Said {
+            type_: reasons::MANIFESTWORK_APPLIED,
+            status,
+            reason,
+            message,
+        }
+    }
+}
+
+/// Says which ManifestWorks could not be written, and why.
+fn failed(failures: &[Failure], written: &str) -> Option<Said> {
+    let failures: Vec<_> = failures.iter().filter(|it| !it.is_transient).collect();
+    if failures.is_empty() {
+        return None;
+    }
+    let shown = failures.iter().take(NAMED).map(|it| {
+        let error = cut_bytes(&it.message, LONGEST_ERROR);
+        format!("{}/{}: {error}", it.cluster, it.name)
+    });
+    let mut message = format!("{} ManifestWorks cannot be {written}: ", failures.len());
+    message.push_str(&shown.collect::<Vec<_>>().join("; "));
+    let more = failures.len().saturating_sub(NAMED);
+    if more > 0 {
+        message.push_str(&format!("; and {more} more"));
+    }
+    Some(Said {
+        type_: reasons::MANIFESTWORK_APPLIED,
+        status: false,
+        reason: reasons::NOT_AS_EXPECTED,
+        message,
+    })
+}
+
+fn listed(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let shown = names[..names.len() - more].join(", ");
+    if more == 0 {
+        shown
+    } else {
+        format!("{shown} and {more} more")
+    }
+}
+
+/// The stored conditions, with these.
+fn conditions(
+    set: &ReplicaSet,
+    said: impl IntoIterator<Item = Said>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let mut conditions = set.status.conditions.clone();
+    for it in said {
+        let condition = Condition {
+            type_: it.type_.to_owned(),
+            status: if it.status { TRUE } else { FALSE }.to_owned(),
+            reason: it.reason.to_owned(),
+            message: cut_bytes(&it.message, LONGEST).to_owned(),
+            last_transition_time: Time(now),
+            observed_generation: None,
+        };
+        if let Some(changed) = with_condition(&conditions, condition) {
+            conditions = changed;
+        }
+    }
+    conditions
+}

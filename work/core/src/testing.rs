@@ -1,0 +1,80 @@
+//! What tests share: a model of an API server that holds one object, and short forms.
+
+mod fields;
+mod server;
+
+use berth_api::work::{Manifest, UpdateStrategy};
+use serde_json::Value;
+
+pub(crate) use server::Server;
+
+use crate::{Applying, Mapped, Outcome, Owner, Settled, Step, prescribed};
+
+/// An owner that holds its objects.
+pub(crate) fn owner(name: &str) -> Owner {
+    Owner {
+        name: name.to_owned(),
+        uid: format!("uid-{name}"),
+        holding: crate::Holding::Owned,
+    }
+}
+
+/// A manifest on the cluster. The resource is the kind in lower case with an s.
+pub(crate) fn mapped(manifest: &Value) -> Mapped {
+    let manifest = Manifest::new(manifest).unwrap();
+    let prescribed = prescribed(0, &manifest).unwrap();
+    let resource = format!("{}s", prescribed.kind.to_lowercase());
+    let namespaced = !prescribed.namespace.is_empty();
+    prescribed.mapped(&resource, namespaced).unwrap()
+}
+
+/// A strategy, from its JSON.
+pub(crate) fn strategy(json: Value) -> Option<UpdateStrategy> {
+    serde_json::from_value(json).unwrap()
+}
+
+/// Drives a machine to its end. Returns the outcome and the requests, by name.
+pub(crate) fn drive(machine: &mut Applying, server: &mut Server) -> (Outcome, Vec<&'static str>) {
+    let mut requests = Vec::new();
+    let mut response = None;
+    loop {
+        let step = machine.next(response);
+        requests.push(match &step {
+            Step::Get => "get",
+            Step::Create(_) => "create",
+            Step::Replace(_) => "update",
+            Step::Apply { .. } => "apply",
+            Step::Merge(_) => "patch",
+            Step::Delete { .. } => "delete",
+            Step::Done(_) => "",
+        });
+        if let Step::Done(outcome) = step {
+            requests.pop();
+            return (outcome, requests);
+        }
+        assert!(requests.len() < 32, "{requests:?}");
+        response = Some(server.answer(step));
+    }
+}
+
+/// Applies a manifest for an owner.
+pub(crate) fn apply(
+    server: &mut Server,
+    manifest: &Value,
+    how: Value,
+    owner: Owner,
+    settled: Settled,
+) -> (Outcome, Vec<&'static str>) {
+    let strategy = strategy(how);
+    let mut machine =
+        Applying::new(mapped(manifest), strategy.as_ref(), owner, settled, None).unwrap();
+    drive(&mut machine, server)
+}
+
+/// The settled state of an outcome that must be applied.
+pub(crate) fn settled(outcome: Outcome) -> Settled {
+    match outcome {
+        Outcome::Applied(done) => done.settled,
+        other => panic!("{other:?}"),
+    }
+}

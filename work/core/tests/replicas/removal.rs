@@ -1,0 +1,64 @@
+//! The end of a replica set.
+
+use serde_json::{Value, json};
+
+use crate::bench::Hub;
+
+fn deleted(policy: &str, are_finalized: bool) -> Hub {
+    let mut hub = Hub::new(&["p"], &json!({"type": "All"}));
+    hub.set["spec"]["cascadeDeletionPolicy"] = json!(policy);
+    hub.select("p", &["c1", "c2"]);
+    hub.settle();
+    hub.add("c3", "unplaced", "other");
+    if are_finalized {
+        for work in hub.works.values_mut() {
+            work["metadata"]["finalizers"] = json!(["agent/f"]);
+        }
+    }
+    hub.set["metadata"]["deletionTimestamp"] = json!(hub.now);
+    hub
+}
+
+#[test]
+fn works_are_deleted_before_the_replica_set_is_gone() {
+    let gone = json!([]);
+    let stays = json!(["work.open-cluster-management.io/manifest-work-cleanup"]);
+    let all = "c1/setx c2/setx c3/unplacedx";
+    for (policy, are_finalized, made, finalizers) in [
+        ("Background", false, "", &gone),
+        ("Background", true, all, &gone),
+        ("Foreground", false, "", &gone),
+        ("Foreground", true, all, &stays),
+    ] {
+        let mut hub = deleted(policy, are_finalized);
+        hub.settle();
+        assert_eq!(hub.made(), made, "{policy} {are_finalized}");
+        let left: &Value = &hub.set["metadata"]["finalizers"];
+        assert_eq!(left, finalizers, "{policy} {are_finalized}");
+    }
+}
+
+#[test]
+fn the_finalizer_stays_until_each_work_is_being_deleted() {
+    let mut hub = deleted("Background", false);
+    for left in ["c2/set= c3/unplaced=", "c3/unplaced=", ""] {
+        hub.step(1);
+        assert_eq!(hub.made(), left);
+        assert_eq!(
+            hub.set["metadata"]["finalizers"].as_array().unwrap().len(),
+            1
+        );
+    }
+    hub.step(1);
+    assert_eq!(hub.set["metadata"]["finalizers"], json!([]));
+    assert_eq!(hub.settle(), 0);
+}
+
+#[test]
+fn finalizers_of_others_stay() {
+    let mut hub = deleted("Background", false);
+    let all = hub.set["metadata"]["finalizers"].as_array_mut().unwrap();
+    all.push(json!("theirs/f"));
+    hub.settle();
+    assert_eq!(hub.set["metadata"]["finalizers"], json!(["theirs/f"]));
+}

@@ -1,0 +1,205 @@
+//! In which steps ManifestWorks get the template, and what their conditions mean.
+
+use serde_json::{Value, json};
+
+use crate::bench::Hub;
+
+fn progressive(settings: Value) -> Value {
+    json!({"type": "Progressive", "progressive": settings})
+}
+
+fn hub(strategy: &Value, clusters: &[&str]) -> Hub {
+    let mut hub = Hub::new(&["p"], strategy);
+    hub.select("p", clusters);
+    hub.settle();
+    hub
+}
+
+/// Conditions of a ManifestWork, whether the next cluster follows, and whether the rollout counts the cluster as succeeded.
+#[test]
+fn conditions_decide_about_the_next_cluster() {
+    for (sentence, conditions, follows) in [
+        ("not reported", "", false),
+        ("not applied", "A- V-", false),
+        (
+            "applied, and nothing says that it progresses",
+            "A+ V+",
+            true,
+        ),
+        ("applied, and not available", "A+ V-", false),
+        ("applied, availability unknown", "A+ V?", false),
+        ("progressing", "A+ V+ P+", false),
+        ("it is unknown whether it progresses", "A+ V+ P?", false),
+        ("progressed", "A+ V+ P-", true),
+        ("progressed, not available", "A+ V- P-", true),
+        ("progressing and degraded", "A+ V+ P+ D+", false),
+        ("progressed and degraded", "A+ V+ P- D+", false),
+        (
+            "degraded, and nothing says that it progresses",
+            "A+ V+ D+",
+            false,
+        ),
+        ("progressed, not degraded", "A+ V+ P- D-", true),
+        ("progressed, not applied", "A- V+ P-", false),
+    ] {
+        let mut hub = hub(&progressive(json!({"maxConcurrency": 1})), &["c1", "c2"]);
+        hub.report("c1", conditions);
+        hub.settle();
+        let expected = if follows { "c1 c2" } else { "c1" };
+        assert_eq!(hub.current(), expected, "{sentence}");
+        let said = hub.condition("PlacementRolledOut");
+        let count = usize::from(follows);
+        assert!(
+            said.starts_with(&format!(
+                "False Progressing: {count} of 2 clusters have succeeded"
+            )),
+            "{sentence}: {said}"
+        );
+    }
+}
+
+/// OCM's agent evaluates rules some seconds after it applied the objects.
+#[test]
+fn a_template_with_a_rule_for_progressing_waits_for_its_condition() {
+    let mut hub = Hub::new(&["p"], &progressive(json!({"maxConcurrency": 1})));
+    hub.set["spec"]["manifestWorkTemplate"]["manifestConfigs"] = json!([{
+        "resourceIdentifier": {"group": "", "resource": "configmaps", "name": "*", "namespace": "*"},
+        "conditionRules": [{"condition": "Progressing", "type": "CEL", "celExpressions": ["false"]}],
+    }]);
+    hub.select("p", &["c1", "c2"]);
+    hub.settle();
+    hub.report("c1", "A+ V+");
+    hub.settle();
+    assert_eq!(hub.current(), "c1");
+    hub.report("c1", "A+ V+ P-");
+    hub.settle();
+    assert_eq!(hub.current(), "c1 c2");
+}
+
+#[test]
+fn conditions_of_an_earlier_template_do_not_count() {
+    let mut hub = hub(&progressive(json!({"maxConcurrency": 1})), &["c1", "c2"]);
+    for cluster in ["c1", "c2"] {
+        hub.report(cluster, "A+ V+ P-");
+        hub.settle();
+    }
+    assert_eq!(
+        hub.condition("PlacementRolledOut"),
+        "True Complete: 2 of 2 clusters have succeeded"
+    );
+    hub.template(2);
+    hub.settle();
+    assert_eq!(hub.current(), "c1");
+    assert_eq!(
+        hub.condition("PlacementRolledOut"),
+        "False Progressing: 0 of 2 clusters have succeeded"
+    );
+    hub.report("c1", "A+ V+ P-");
+    hub.settle();
+    assert_eq!(hub.current(), "c1 c2");
+}
+
+#[test]
+fn at_most_max_concurrency_clusters_are_changed_at_the_same_time() {
+    let clusters = ["c1", "c2", "c3", "c4", "c5", "c6"];
+    let mut hub = hub(&progressive(json!({"maxConcurrency": 2})), &clusters);
+    assert_eq!(hub.current(), "c1 c2");
+    for (reported, expected) in [
+        (["c1", "c2"], "c1 c2 c3 c4"),
+        (["c3", "c4"], "c1 c2 c3 c4 c5 c6"),
+        (["c5", "c6"], "c1 c2 c3 c4 c5 c6"),
+    ] {
+        for cluster in reported {
+            hub.report(cluster, "A+ V+ P-");
+        }
+        hub.settle();
+        assert_eq!(hub.current(), expected);
+    }
+    assert!(
+        hub.condition("PlacementRolledOut")
+            .starts_with("True Complete: 6 of 6")
+    );
+}
+
+#[test]
+fn more_failures_than_allowed_stop_the_rollout() {
+    let settings = json!({"maxConcurrency": 2, "maxFailures": 1});
+    let mut hub = hub(&progressive(settings), &["c1", "c2", "c3", "c4"]);
+    for cluster in ["c1", "c2"] {
+        hub.report(cluster, "A+ V+ P+ D+");
+    }
+    hub.settle();
+    assert_eq!(hub.current(), "c1 c2");
+    assert_eq!(
+        hub.condition("PlacementRolledOut"),
+        "False Progressing: 0 of 4 clusters have succeeded; the rollout of placement p has stopped, since more clusters have failed or \
+         timed out than its strategy allows: c1, c2"
+    );
+}
+
+#[test]
+fn a_cluster_soaks_before_the_next_follows() {
+    let settings = json!({"maxConcurrency": 1, "minSuccessTime": "5s"});
+    for conditions in ["A+ V+ P-", "A+ V+"] {
+        let mut hub = hub(&progressive(settings.clone()), &["c1", "c2"]);
+        hub.after(60);
+        hub.report("c1", conditions);
+        hub.settle();
+        assert_eq!(hub.current(), "c1");
+        let next = hub.next.unwrap();
+        assert_eq!(next.duration_since(hub.now).as_secs(), 5);
+        hub.after(5);
+        hub.settle();
+        assert_eq!(hub.current(), "c1 c2", "{conditions}");
+    }
+}
+
+/// Also a cluster whose agent is silent. OCM waits for it for ever.
+#[test]
+fn a_cluster_that_takes_too_long_counts_as_a_failure() {
+    let settings = json!({"maxConcurrency": 1, "progressDeadline": "5s", "maxFailures": 1});
+    for conditions in ["A+ V+ P+ D+", "A+ V+ P+", "A- V-", ""] {
+        let mut hub = hub(&progressive(settings.clone()), &["c1", "c2", "c3"]);
+        hub.report("c1", conditions);
+        hub.settle();
+        assert_eq!(hub.current(), "c1", "{conditions}");
+        assert_eq!(hub.next.unwrap().duration_since(hub.now).as_secs(), 5);
+        hub.after(5);
+        hub.settle();
+        assert_eq!(hub.current(), "c1 c2", "{conditions}");
+        hub.after(5);
+        hub.settle();
+        assert_eq!(hub.current(), "c1 c2", "{conditions}");
+        assert!(hub.condition("PlacementRolledOut").contains("has stopped"));
+    }
+}
+
+#[test]
+fn a_strategy_with_a_mistake_changes_nothing_and_says_so() {
+    let mut hub = hub(&json!({"type": "All"}), &["c1", "c2"]);
+    let refs = &mut hub.set["spec"]["placementRefs"][0];
+    refs["rolloutStrategy"] = progressive(json!({"maxConcurrency": "x"}));
+    hub.template(2);
+    hub.select("p", &["c1", "c3"]);
+    hub.settle();
+    assert_eq!(hub.made(), "c1/set");
+    let said = hub.condition("PlacementVerified");
+    assert!(
+        said.starts_with("False NotAsExpected: the rollout strategy of placement p is invalid: "),
+        "{said}"
+    );
+    assert!(
+        hub.condition("PlacementRolledOut")
+            .starts_with("False Progressing: ")
+    );
+}
+
+#[test]
+fn placements_have_their_own_strategies() {
+    let mut hub = Hub::new(&["p", "q"], &progressive(json!({"maxConcurrency": 1})));
+    hub.set["spec"]["placementRefs"][1]["rolloutStrategy"] = json!({"type": "All"});
+    hub.select("p", &["c1", "c2"]);
+    hub.select("q", &["d1", "d2"]);
+    hub.settle();
+    assert_eq!(hub.current(), "c1 d1 d2");
+}

@@ -1,0 +1,174 @@
+//! Requests about one object on the managed cluster: the steps of `berth-work-core`, sent.
+
+use berth_api::GroupVersionResource;
+use berth_api::work::FIELD_MANAGER;
+use berth_hub::{APPLY_PATCH, Call, CallError, MERGE_PATCH};
+use berth_reconcile::{RawObject, Writer};
+use berth_work_core::{Cause, Refusal, Response, Step};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+/// An object, by its path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path<'a> {
+    pub(crate) resource: &'a GroupVersionResource,
+    /// Empty for a cluster-scoped object.
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+}
+
+/// The response to a step, and the object in it.
+pub(crate) struct Sent {
+    pub(crate) response: Response,
+    pub(crate) object: Option<RawObject>,
+    /// The API server does not serve the resource.
+    pub(crate) kind_is_absent: bool,
+}
+
+/// Sends a step. None: the machine has ended.
+///
+/// # Errors
+/// There is no response of the API server, or it is too busy: the machine is dropped, and a new one is made later.
+pub(crate) async fn send<R>(
+    cluster: &Writer,
+    path: Path<'_>,
+    step: &Step<R>,
+) -> Result<Option<Sent>, CallError> {
+    let Some(call) = call(path, step) else {
+        return Ok(None);
+    };
+    let is_read = matches!(step, Step::Get);
+    let is_deletion = matches!(step, Step::Delete { .. });
+    let answer = match cluster.send(call).await {
+        Ok(answer) => answer,
+        Err(error) => return refused(error).map(Some),
+    };
+    let value: Value = answer.json()?;
+    // The response to a deletion may be a Status.
+    let object = if is_deletion {
+        None
+    } else {
+        RawObject::read(answer.body.clone()).ok()
+    };
+    let response = if is_read {
+        Response::Found(value)
+    } else {
+        Response::Written(value)
+    };
+    Ok(Some(Sent {
+        response,
+        object,
+        kind_is_absent: false,
+    }))
+}
+
+fn refused(error: CallError) -> Result<Sent, CallError> {
+    let kind_is_absent = error.kind_is_absent();
+    let response = if error.is_absent() {
+        Response::NotFound
+    } else {
+        let refusal = match error.refusal() {
+            // A webhook that fails is an internal error of this object, and not of the API server.
+            Some(refusal) if !error.may_pass() || refusal.code == 500 && refusal.is_status() => {
+                refusal
+            }
+            _ => return Err(error),
+        };
+        let causes = refusal.details.causes.iter().map(|cause| Cause {
+            reason: cause.reason.clone(),
+            field: cause.field.clone(),
+            message: cause.message.clone(),
+        });
+        Response::Refused(Refusal {
+            code: refusal.code,
+            reason: refusal.reason.clone(),
+            message: refusal.message.clone(),
+            causes: causes.collect(),
+        })
+    };
+    Ok(Sent {
+        response,
+        object: None,
+        kind_is_absent,
+    })
+}
+
+fn call<R>(path: Path<'_>, step: &Step<R>) -> Option<Call> {
+    let object = || path.of(path.name);
+    let of_ours = |path: String| format!("{path}?fieldManager={FIELD_MANAGER}");
+    Some(match step {
+        Step::Get => Call::get(object()),
+        Step::Create(body) => Call::post(of_ours(path.of("")), text(body)),
+        Step::Replace(body) => Call::put(of_ours(object()), text(body)),
+        Step::Merge(body) => Call::patch(of_ours(object()), MERGE_PATCH, text(body)),
+        Step::Apply {
+            manager,
+            force,
+            body,
+        } => {
+            let object = object();
+            let manager = encoded(manager);
+            let path = format!("{object}?fieldManager={manager}&force={force}");
+            Call::patch(path, APPLY_PATCH, text(body))
+        }
+        Step::Delete {
+            uid,
+            resource_version,
+        } => {
+            let mut preconditions = json!({"uid": uid});
+            if let Some(version) = resource_version {
+                preconditions["resourceVersion"] = json!(version);
+            }
+            let options = json!({
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "preconditions": preconditions,
+                "propagationPolicy": "Background",
+            });
+            Call::delete(object(), text(&options))
+        }
+        Step::Done(_) => return None,
+    })
+}
+
+// === impl Path ===
+
+impl Path<'_> {
+    /// The path of an object, or of the collection if the name is empty.
+    fn of(&self, name: &str) -> String {
+        let GroupVersionResource {
+            group,
+            version,
+            resource,
+        } = self.resource;
+        let mut path = match group.as_str() {
+            "" => format!("/api/{version}"),
+            group => format!("/apis/{group}/{version}"),
+        };
+        if !self.namespace.is_empty() {
+            path.push_str(&format!("/namespaces/{}", encoded(self.namespace)));
+        }
+        path.push_str(&format!("/{resource}"));
+        if !name.is_empty() {
+            path.push_str(&format!("/{}", encoded(name)));
+        }
+        path
+    }
+}
+
+/// Names of manifests may hold anything: `/` would be another path, `?` a query. Names of RBAC objects have colons.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+fn text(body: &Value) -> Bytes {
+    body.to_string().into()
+}

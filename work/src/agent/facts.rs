@@ -1,0 +1,131 @@
+//! What is kept of the objects that are watched.
+
+use std::sync::Arc;
+
+use berth_api::labels::{APPLIED_MANIFEST_WORK_CLEANUP, MANIFEST_WORK_CLEANUP};
+use berth_api::work::{AppliedManifestWork, ManifestWork};
+use berth_api::{GroupVersionResource, groups};
+use berth_reconcile::Item;
+use serde::Deserialize;
+
+use super::objects::Arrived;
+use super::rows::RowId;
+
+/// A kind that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// ManifestWorks of the cluster, on the hub.
+    Works,
+    /// AppliedManifestWorks of all hubs and agents, on the managed cluster.
+    Applied,
+    /// CustomResourceDefinitions of the managed cluster.
+    Definitions,
+    /// Objects of a kind that manifests prescribe, on the managed cluster.
+    Objects(RowId),
+}
+
+/// What is kept of an object.
+#[derive(Debug)]
+pub(crate) enum Fact {
+    /// A ManifestWork, with its manifests as text.
+    Work(Arc<ManifestWork>),
+    /// An AppliedManifestWork.
+    Applied(Arc<AppliedManifestWork>),
+    /// A CustomResourceDefinition: its group, and whether it is served.
+    Definition(Definition),
+    /// An object that manifests prescribe.
+    Object(Arrived),
+    /// An object that no manifest prescribes.
+    Foreign,
+}
+
+/// A CustomResourceDefinition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Definition {
+    pub(crate) group: Box<str>,
+    /// Its kinds are served. A new version changes the generation.
+    pub(crate) is_served: bool,
+    pub(crate) generation: i64,
+}
+
+/// The resource of ManifestWorks.
+pub(crate) fn works() -> GroupVersionResource {
+    GroupVersionResource::new(groups::WORK, "v1", groups::MANIFEST_WORKS)
+}
+
+/// The resource of AppliedManifestWorks.
+pub(crate) fn applied_works() -> GroupVersionResource {
+    GroupVersionResource::new(groups::WORK, "v1", groups::APPLIED_MANIFEST_WORKS)
+}
+
+/// The resource of CustomResourceDefinitions.
+pub(crate) fn definitions() -> GroupVersionResource {
+    GroupVersionResource::new("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+}
+
+/// Reads a ManifestWork. Its unreadable fields count as absent.
+pub(crate) fn work(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
+    let read = berth_api::lenient::manifest_work(item.json)?;
+    let mut work = read.object;
+    work.metadata.managed_fields = None;
+    Ok(Fact::Work(Arc::new(work)))
+}
+
+/// Reads an AppliedManifestWork.
+pub(crate) fn applied(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
+    let mut applied: AppliedManifestWork = item.parse()?;
+    applied.metadata.managed_fields = None;
+    Ok(Fact::Applied(Arc::new(applied)))
+}
+
+/// Reads a CustomResourceDefinition.
+pub(crate) fn definition(item: &Item<'_>) -> Result<Fact, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Object {
+        #[serde(default)]
+        metadata: Metadata,
+        spec: Spec,
+        #[serde(default)]
+        status: Status,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Metadata {
+        generation: i64,
+    }
+    #[derive(Deserialize)]
+    struct Spec {
+        group: Box<str>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Status {
+        conditions: Option<Vec<Condition>>,
+    }
+    #[derive(Deserialize)]
+    struct Condition {
+        #[serde(rename = "type")]
+        type_: Box<str>,
+        status: Box<str>,
+    }
+    let object: Object = item.parse()?;
+    let conditions = object.status.conditions.unwrap_or_default();
+    Ok(Fact::Definition(Definition {
+        group: object.spec.group,
+        is_served: (conditions.iter())
+            .any(|it| &*it.type_ == "Established" && &*it.status == "True"),
+        generation: object.metadata.generation,
+    }))
+}
+
+/// Returns true if the agent has to remove the objects of the ManifestWork before it goes.
+pub(crate) fn has_finalizer(work: &ManifestWork) -> bool {
+    let finalizers = work.metadata.finalizers.as_deref();
+    finalizers.is_some_and(|it| it.iter().any(|it| it == MANIFEST_WORK_CLEANUP))
+}
+
+/// Returns true if the agent has to remove the objects of the AppliedManifestWork before it goes.
+pub(crate) fn applied_has_finalizer(applied: &AppliedManifestWork) -> bool {
+    let finalizers = applied.metadata.finalizers.as_deref();
+    finalizers.is_some_and(|it| it.iter().any(|it| it == APPLIED_MANIFEST_WORK_CLEANUP))
+}

@@ -1,0 +1,316 @@
+//! The objects that manifests prescribe, and what is known of them on the cluster.
+//!
+//! An object that arrives from a watch is compared with its manifests at once, and evaluated for their status; the object itself is not
+//! kept. Of an object that no manifest prescribes nothing is kept.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use berth_api::GroupVersionResource;
+use berth_api::work::{ManifestResourceMeta, ManifestWork, UpdateStrategyType};
+use berth_reconcile::{Item, Meta};
+use berth_work_core::config::{Identity, Rules};
+use berth_work_core::evaluate::{Evaluated, FeedbackSettings, Programs, evaluate};
+use berth_work_core::{
+    Applying, Mapped as Prescribed, Owner, Settled, Unusable, Verdict, prescribed,
+};
+use serde_json::Value;
+
+use super::facts::Fact;
+use super::rows::KindId;
+
+/// An object that differs is kept until it is repaired, if it is not larger.
+const KEPT: usize = 64 * 1024;
+
+/// An object on the managed cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ObjectId {
+    pub(crate) kind: KindId,
+    /// The namespace, a slash, and the name.
+    pub(crate) place: Box<str>,
+}
+
+/// A manifest of a ManifestWork, mapped to an object.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) work: Arc<str>,
+    pub(crate) object: ObjectId,
+    pub(crate) resource: GroupVersionResource,
+    pub(crate) meta: ManifestResourceMeta,
+    pub(crate) owner: Owner,
+    /// Equal for manifests that prescribe the same in the same way.
+    pub(crate) stamp: u64,
+    is_namespaced: bool,
+    source: Arc<ManifestWork>,
+    ordinal: usize,
+    settled: Mutex<Settled>,
+}
+
+/// All manifests that are mapped, by object. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prescriptions(Arc<RwLock<HashMap<ObjectId, Vec<Arc<Entry>>>>>);
+
+/// What evaluates objects.
+#[derive(Debug, Default)]
+pub(crate) struct Evaluator {
+    pub(crate) feedback: FeedbackSettings,
+    pub(crate) programs: Programs,
+}
+
+/// What is known of an object.
+#[derive(Clone, Debug)]
+pub(crate) enum Known {
+    /// It has not been read since a manifest prescribes it.
+    Unknown,
+    /// It does not exist.
+    Missing,
+    /// It exists.
+    Present(Arc<Arrived>),
+}
+
+/// An object that manifests prescribe, as it was when it arrived.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    pub(crate) uid: Box<str>,
+    pub(crate) version: Box<str>,
+    /// What each manifest makes of it.
+    pub(crate) judged: Vec<Judged>,
+    /// The object, if it is to be written.
+    pub(crate) live: Option<Value>,
+}
+
+/// What a manifest makes of an object.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Judged {
+    pub(crate) work: Arc<str>,
+    pub(crate) stamp: u64,
+    pub(crate) verdict: Verdict,
+    pub(crate) evaluated: Evaluated,
+}
+
+// === impl ObjectId ===
+
+impl ObjectId {
+    pub(crate) fn new(kind: KindId, namespace: &str, name: &str) -> Self {
+        Self {
+            kind,
+            place: format!("{namespace}/{name}").into(),
+        }
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        self.place.split_once('/').map_or("", |(it, _)| it)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.place.split_once('/').map_or("", |(_, it)| it)
+    }
+}
+
+// === impl Entry ===
+
+impl Entry {
+    /// The manifest at this position, mapped to an object of this kind.
+    pub(crate) fn new(
+        source: &Arc<ManifestWork>,
+        manifest: &Prescribed,
+        kind: KindId,
+        resource: GroupVersionResource,
+        is_namespaced: bool,
+        owner: Owner,
+    ) -> Self {
+        let prescribed = &manifest.prescribed;
+        let meta = ManifestResourceMeta {
+            group: resource.group.clone(),
+            kind: prescribed.kind.clone(),
+            name: prescribed.name.clone(),
+            namespace: manifest.namespace.clone(),
+            ordinal: i32::try_from(prescribed.ordinal).unwrap_or(i32::MAX),
+            resource: resource.resource.clone(),
+            version: resource.version.clone(),
+        };
+        let mut entry = Self {
+            work: source.metadata.name.as_deref().unwrap_or_default().into(),
+            object: ObjectId::new(kind, &manifest.namespace, &prescribed.name),
+            resource,
+            meta,
+            owner,
+            stamp: 0,
+            is_namespaced,
+            source: Arc::clone(source),
+            ordinal: prescribed.ordinal,
+            settled: Mutex::default(),
+        };
+        entry.stamp = entry.stamp();
+        entry
+    }
+
+    /// The state machine that applies the manifest. `before`: the manifest of the same object that was applied last.
+    ///
+    /// # Errors
+    /// The manifest or its strategy is invalid.
+    pub(crate) fn applying(&self, before: Option<&Self>) -> Result<Applying, Unusable> {
+        let before = before.filter(|it| it.stamp != self.stamp);
+        let before = before.and_then(|it| it.prescribed().ok());
+        let settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        Applying::new(
+            self.prescribed()?,
+            self.rules().strategy,
+            self.owner.clone(),
+            settled.clone(),
+            before.as_ref(),
+        )
+    }
+
+    /// The rules of the ManifestWork for the object.
+    pub(crate) fn rules(&self) -> Rules<'_> {
+        Rules::of(
+            &self.source.spec.manifest_configs,
+            &Identity::from(&self.meta),
+        )
+    }
+
+    /// Returns true if the object is only read.
+    pub(crate) fn is_read_only(&self) -> bool {
+        let strategy = self.rules().strategy;
+        strategy.is_some_and(|it| it.r#type == UpdateStrategyType::ReadOnly)
+    }
+
+    /// Remembers what differs after a write, because the API server normalizes it.
+    pub(crate) fn settle(&self, settled: Settled) {
+        *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = settled;
+    }
+
+    /// Takes over what was remembered for an equal manifest.
+    pub(crate) fn inherit(&self, from: &Self) {
+        let settled = from.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        self.settle(settled.clone());
+    }
+
+    fn prescribed(&self) -> Result<Prescribed, Unusable> {
+        let manifest = self.source.spec.workload.manifests.get(self.ordinal);
+        let manifest = manifest.ok_or(Unusable::NotAnObject)?;
+        prescribed(self.ordinal, manifest)?.mapped(&self.resource.resource, self.is_namespaced)
+    }
+
+    fn stamp(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let rules = self.rules();
+        let manifest = self.source.spec.workload.manifests.get(self.ordinal);
+        manifest
+            .map(berth_api::work::Manifest::text)
+            .hash(&mut hasher);
+        // Written once for each manifest of each generation.
+        format!(
+            "{:?}{:?}{:?}",
+            rules.strategy, rules.feedback, rules.conditions
+        )
+        .hash(&mut hasher);
+        (&self.resource, &self.owner.uid, &self.owner.name).hash(&mut hasher);
+        (format!("{:?}", self.owner.holding)).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Compares an object with the manifest, and evaluates it.
+    fn judge(&self, object: &Value, evaluator: &Evaluator) -> Judged {
+        // An invalid manifest is reported when it is applied.
+        let verdict = self.applying(None).map(|it| it.differs(object));
+        Judged {
+            work: Arc::clone(&self.work),
+            stamp: self.stamp,
+            verdict: verdict.unwrap_or_default(),
+            evaluated: evaluate(
+                &self.meta,
+                &self.rules(),
+                object,
+                &evaluator.feedback,
+                &evaluator.programs,
+            ),
+        }
+    }
+}
+
+// === impl Prescriptions ===
+
+impl Prescriptions {
+    /// The manifests that prescribe an object.
+    pub(crate) fn of(&self, object: &ObjectId) -> Vec<Arc<Entry>> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        all.get(object).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn add(&self, entry: &Arc<Entry>) {
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let entries = all.entry(entry.object.clone()).or_default();
+        entries.push(Arc::clone(entry));
+    }
+
+    /// Returns true if no other manifest prescribes the object.
+    pub(crate) fn remove(&self, entry: &Arc<Entry>) -> bool {
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(entries) = all.get_mut(&entry.object) else {
+            return true;
+        };
+        entries.retain(|it| !Arc::ptr_eq(it, entry));
+        let is_last = entries.is_empty();
+        if is_last {
+            all.remove(&entry.object);
+        }
+        is_last
+    }
+
+    /// Reads an object of this kind.
+    ///
+    /// # Errors
+    /// It is not JSON.
+    pub(crate) fn read(
+        &self,
+        kind: KindId,
+        item: &Item<'_>,
+        evaluator: &Evaluator,
+    ) -> Result<Fact, serde_json::Error> {
+        let Meta {
+            namespace,
+            name,
+            uid,
+            resource_version,
+        } = &item.meta;
+        let entries = self.of(&ObjectId::new(kind, namespace, name));
+        if entries.is_empty() {
+            return Ok(Fact::Foreign);
+        }
+        let object: Value = item.parse()?;
+        let judged: Vec<_> = (entries.iter())
+            .map(|entry| entry.judge(&object, evaluator))
+            .collect();
+        let is_kept = item.json.len() <= KEPT && judged.iter().any(|it| it.verdict.write);
+        Ok(Fact::Object(Arrived {
+            uid: uid.as_str().into(),
+            version: resource_version.as_str().into(),
+            judged,
+            live: is_kept.then_some(object),
+        }))
+    }
+}
+
+// === impl Known ===
+
+impl Known {
+    /// What a manifest makes of the object, if it was compared with it.
+    pub(crate) fn judged(&self, entry: &Entry) -> Option<&Judged> {
+        match self {
+            Self::Present(arrived) => arrived.of(entry),
+            Self::Unknown | Self::Missing => None,
+        }
+    }
+}
+
+// === impl Arrived ===
+
+impl Arrived {
+    /// What a manifest makes of the object, if it was compared with it.
+    pub(crate) fn of(&self, entry: &Entry) -> Option<&Judged> {
+        (self.judged.iter()).find(|it| it.work == entry.work && it.stamp == entry.stamp)
+    }
+}

@@ -1,0 +1,513 @@
+//! Works on a ManifestWork: applies what is missing or differs, one object after another.
+//!
+//! # Guarantees
+//! - Objects that are as their manifests say cost no request.
+//! - A failure of one object does not keep the others waiting. Each failed object waits longer each time.
+//! - Nothing is written before the objects that exist are known: a restart writes nothing that was written before.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use berth_api::work::ManifestWork;
+use berth_hub::{CallError, Cause};
+use berth_reconcile::queue::Done;
+use berth_reconcile::{RawObject, Work, failed, now};
+use berth_work_core::report::Applied;
+use berth_work_core::{Failure, Outcome, Response, Retry, Step};
+
+use super::call::{self, Path};
+use super::facts::{Fact, Kind, has_finalizer};
+use super::objects::{Entry, Known};
+use super::progress::{Progress, Slot, Target, is_complete, is_object_complete};
+use super::rows::Sight;
+use super::targets::{self, Ready};
+use super::world::{Agent, Key};
+use super::{MANAGED, record};
+
+/// Upper bound on the requests for one object in a pass.
+const STEPS: usize = 12;
+
+/// After so many requests without a response the rest of the pass waits: the API server is away.
+const MOST_SILENCES: usize = 3;
+
+/// How long a pass waits for a kind whose CustomResourceDefinition it has just applied.
+const ESTABLISHED: Duration = Duration::from_secs(5);
+
+/// How often it asks meanwhile.
+const ASKS: Duration = Duration::from_millis(100);
+
+/// What is to be done about a manifest.
+enum Task {
+    /// Nothing, until then.
+    Nothing(Option<Instant>),
+    /// The object is as the manifest says.
+    Complete,
+    /// The kind may be served now.
+    Map,
+    /// Requests.
+    Run(Run),
+}
+
+/// The requests about an object.
+struct Run {
+    entry: Arc<Entry>,
+    before: Option<Arc<Entry>>,
+    /// What is known of the object; `None`: it is read first.
+    start: Option<Response>,
+    /// What differs, if the object was applied before.
+    repairs: Option<String>,
+}
+
+/// Works on a ManifestWork.
+pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
+    prepare(on).await;
+    if let Err(failures) = on.attempt(&Key::Work(Arc::clone(name))).await {
+        return failed(&failures);
+    }
+    let ready = ready(&on.world(), name);
+    let Some(ready) = ready else {
+        let stays = on.world().works.contains_key(name);
+        // While it is being deleted, its last status counts.
+        if !stays {
+            targets::forget(on, name);
+        }
+        return settled(None);
+    };
+    targets::map(on, name, &ready).await;
+    if on.world().waits_for_rows(name) {
+        return settled(None);
+    }
+    match pass(on, name, &ready).await {
+        Ok(again) => settled(again),
+        Err(error) => {
+            tracing::debug!(work = &**name, %error, "the managed cluster does not respond");
+            Done::Failed {
+                wait: error.retry_after(),
+            }
+        }
+    }
+}
+
+/// At the start, maps all works before the first one is applied: so each kind is listed once, and shows which objects exist.
+async fn prepare(on: &Work<Agent>) {
+    let guard = Arc::clone(&on.world().preparing);
+    let mut is_prepared = guard.lock().await;
+    if std::mem::replace(&mut *is_prepared, true) {
+        return;
+    }
+    let all: Vec<_> = on.world().works.keys().cloned().collect();
+    for name in all {
+        let ready = ready(&on.world(), &name);
+        if let Some(ready) = ready {
+            targets::map(on, &name, &ready).await;
+        }
+    }
+}
+
+fn ready(world: &Agent, name: &str) -> Option<Ready> {
+    let work = world.works.get(name)?;
+    let applied = world.applied.get(&*world.applied_name(name))?;
+    let is_ready = work.metadata.deletion_timestamp.is_none()
+        && has_finalizer(work)
+        && applied.metadata.deletion_timestamp.is_none();
+    is_ready.then(|| Ready {
+        work: Arc::clone(work),
+        applied: Arc::clone(applied),
+    })
+}
+
+/// Tries each manifest that is due. Returns when to try again.
+///
+/// # Errors
+/// The managed cluster does not respond.
+async fn pass(
+    on: &Work<Agent>,
+    name: &Arc<str>,
+    ready: &Ready,
+) -> Result<Option<Instant>, CallError> {
+    let count = on.world().progress.get(name).map_or(0, |it| it.slots.len());
+    let mut again: Option<Instant> = None;
+    let mut silences = 0;
+    let frozen = is_complete(&ready.work);
+    for at in 0..count {
+        let mut task = on.world().task(name, at, frozen);
+        if let Task::Map = task {
+            task = map(on, name, ready, at).await;
+        }
+        match task {
+            Task::Nothing(until) => again = [again, until].into_iter().flatten().min(),
+            Task::Map => {}
+            Task::Complete => on.change(|world, _| {
+                if let Some(slot) = world.slot(name, at) {
+                    slot.completes();
+                }
+            }),
+            Task::Run(run) => {
+                let entry = Arc::clone(&run.entry);
+                let ended = run.send(on).await;
+                let now = now().instant;
+                if let Err(error) = &ended {
+                    silences += 1;
+                    if silences >= MOST_SILENCES || matches!(error.cause(), Cause::NotSent(_)) {
+                        return Err(ended.err().unwrap_or_else(|| unreachable!()));
+                    }
+                }
+                let until = on.change(|world, _| world.ended(name, at, &entry, ended, now));
+                again = [again, until].into_iter().flatten().min();
+            }
+        }
+    }
+    on.change(|world, wakes| {
+        if let Some(progress) = world.progress.get_mut(name) {
+            progress.is_tried = true;
+        }
+        wakes.wake(Key::Status(Arc::clone(name)));
+    });
+    if frozen {
+        return Ok(again);
+    }
+    let until = record::record(on, name, ready).await?;
+    Ok([again, until].into_iter().flatten().min())
+}
+
+/// Maps a manifest whose kind was not served. If the work has its CustomResourceDefinition, waits for it.
+async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready, at: usize) -> Task {
+    let (ordinal, group, wait) = {
+        let world = on.world();
+        let Some(slot) = world.progress.get(name).and_then(|it| it.slots.get(at)) else {
+            return Task::Nothing(None);
+        };
+        let Target::Unmapped(meta) = &slot.target else {
+            return Task::Nothing(None);
+        };
+        let defines = defines(&ready.work, &meta.group, &meta.kind);
+        let has_waited = slot.wait.is_some_and(|it| it.failures() > 1);
+        (slot.ordinal, meta.group.clone(), defines && !has_waited)
+    };
+    let until = now().instant + if wait { ESTABLISHED } else { Duration::ZERO };
+    loop {
+        if wait {
+            on.world().mapping.forget(&group);
+        }
+        if targets::map_again(on, name, ready, ordinal).await {
+            return on.world().task(name, at, false);
+        }
+        if now().instant >= until {
+            break;
+        }
+        tokio::time::sleep(ASKS).await;
+    }
+    let now = now().instant;
+    on.change(|world, _| {
+        let slot = world.slot(name, at);
+        let wait = slot.and_then(|slot| {
+            slot.waits(Retry::Backoff, now);
+            slot.wait
+        });
+        Task::Nothing(wait.map(|it| it.until))
+    })
+}
+
+/// Returns true if a manifest of the work is the CustomResourceDefinition of this kind.
+fn defines(work: &ManifestWork, group: &str, kind: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Definition {
+        kind: String,
+        spec: Spec,
+    }
+    #[derive(serde::Deserialize)]
+    struct Spec {
+        group: String,
+        names: Names,
+    }
+    #[derive(serde::Deserialize)]
+    struct Names {
+        kind: String,
+    }
+    let manifests = work.spec.workload.manifests.iter();
+    let mut definitions = manifests.filter_map(|it| it.read::<Definition>().ok());
+    definitions.any(|it| {
+        it.kind == "CustomResourceDefinition"
+            && it.spec.group == group
+            && it.spec.names.kind == kind
+    })
+}
+
+fn settled(again: Option<Instant>) -> Done {
+    Done::Settled { again, pause: None }
+}
+
+// === impl Run ===
+
+impl Run {
+    /// Sends requests until the object is as the manifest says, or one is refused.
+    async fn send(self, on: &Work<Agent>) -> Result<(Outcome, Option<String>), CallError> {
+        let Self {
+            entry,
+            before,
+            start,
+            repairs,
+        } = self;
+        let mut machine = match entry.applying(before.as_deref()) {
+            Ok(machine) => machine,
+            Err(unusable) => {
+                let (reason, message) = unusable.condition();
+                let failure = Failure {
+                    reason,
+                    message,
+                    retry: Retry::OnChange,
+                };
+                return Ok((Outcome::Failed(failure), None));
+            }
+        };
+        let cluster = on.writer(MANAGED);
+        let path = Path {
+            resource: &entry.resource,
+            namespace: entry.object.namespace(),
+            name: entry.object.name(),
+        };
+        let mut response = start;
+        let mut last = None;
+        for _ in 0..STEPS {
+            let step = machine.next(response.take());
+            if let Step::Done(outcome) = step {
+                if let Outcome::Applied(done) = &outcome {
+                    entry.settle(done.settled.clone());
+                }
+                if let Some(object) = &last {
+                    saw(on, &entry, object);
+                }
+                return Ok((outcome, repairs));
+            }
+            let Some(sent) = call::send(cluster, path, &step).await? else {
+                break;
+            };
+            let is_gone = matches!(step, Step::Delete { .. } | Step::Get)
+                && matches!(sent.response, Response::NotFound);
+            if is_gone {
+                last = None;
+                gone(on, &entry);
+            }
+            if sent.object.is_some() {
+                last = sent.object;
+            }
+            response = Some(sent.response);
+        }
+        let failure = Failure {
+            reason: berth_api::conditions::manifest::APPLIED_FAILED,
+            message: format!(
+                "Failed to apply manifest: the {} {:?} does not settle: other clients change it at the same time",
+                entry.meta.kind, entry.meta.name
+            ),
+            retry: Retry::Backoff,
+        };
+        Ok((Outcome::Failed(failure), repairs))
+    }
+}
+
+/// Notes the object of a response.
+fn saw(on: &Work<Agent>, entry: &Entry, object: &RawObject) {
+    let row = on.world().row(&entry.object);
+    if let Some(row) = row {
+        on.observed(Kind::Objects(row), object);
+    }
+    // The watch may have reported this version before it was known what the API server makes of the manifest.
+    let (prescriptions, evaluator) = {
+        let world = on.world();
+        (world.prescriptions.clone(), Arc::clone(&world.evaluator))
+    };
+    let Ok(Fact::Object(arrived)) =
+        prescriptions.read(entry.object.kind, &object.item(), &evaluator)
+    else {
+        return;
+    };
+    on.change(|world, wakes| {
+        let is_same = match world.known(entry) {
+            Known::Present(known) => known.version == arrived.version,
+            Known::Unknown => true,
+            Known::Missing => false,
+        };
+        if is_same {
+            world.sees(&entry.object, Known::arrived(arrived), wakes);
+        }
+    });
+}
+
+/// Notes that the object does not exist.
+fn gone(on: &Work<Agent>, entry: &Entry) {
+    let row = on.world().row(&entry.object);
+    if let Some(row) = row {
+        let (namespace, name) = (entry.object.namespace(), entry.object.name());
+        on.gone(Kind::Objects(row), namespace, name);
+    }
+}
+
+// === impl Agent ===
+
+impl Agent {
+    /// Returns true if objects of the work are not known yet, and will be.
+    fn waits_for_rows(&self, name: &str) -> bool {
+        let progress = self.progress.get(name);
+        let mut entries = progress.into_iter().flat_map(Progress::entries);
+        entries.any(|it| self.sight(&it.object) == Some(&Sight::Waiting))
+    }
+
+    pub(crate) fn slot(&mut self, name: &str, at: usize) -> Option<&mut Slot> {
+        self.progress.get_mut(name)?.slots.get_mut(at)
+    }
+
+    /// What is to be done about a manifest.
+    fn task(&self, name: &str, at: usize, frozen: bool) -> Task {
+        let now = now().instant;
+        let Some(progress) = self.progress.get(name) else {
+            return Task::Nothing(None);
+        };
+        let Some(slot) = progress.slots.get(at) else {
+            return Task::Nothing(None);
+        };
+        let waits = slot.wait.map(|it| it.until).filter(|until| *until > now);
+        let entry = match &slot.target {
+            Target::Object(entry) => entry,
+            Target::Unmapped(_) => return waits.map_or(Task::Map, |it| Task::Nothing(Some(it))),
+            Target::Unusable(_) => return Task::Nothing(None),
+        };
+        let work = self.works.get(name).unwrap_or(&progress.source);
+        if frozen || is_object_complete(work, &entry.meta) {
+            return Task::Nothing(None);
+        }
+        if waits.is_some() {
+            return Task::Nothing(waits);
+        }
+        let was_applied = slot.applied == Some(Applied::Complete);
+        let is_polled = self.sight(&entry.object) == Some(&Sight::Polled);
+        if is_polled && let Some(poll) = slot.poll.filter(|it| *it > now && was_applied) {
+            return Task::Nothing(Some(poll));
+        }
+        let known = self.known(entry);
+        let (start, repairs) = match (known, known.judged(entry)) {
+            _ if is_polled => (None, None),
+            (Known::Missing, _) => {
+                if was_applied && entry.is_read_only() {
+                    return Task::Nothing(None);
+                }
+                (Some(Response::NotFound), Some("the object".to_owned()))
+            }
+            (_, Some(judged)) if !judged.verdict.write => {
+                let is_failed = matches!(slot.applied, Some(Applied::Failed { .. }));
+                if !is_failed {
+                    return Task::Complete;
+                }
+                (None, None)
+            }
+            (Known::Present(arrived), Some(judged)) => {
+                let start = arrived.live.clone().map(Response::Found);
+                (start, Some(fields(&judged.verdict.differences)))
+            }
+            // It was not in the lists of before, as no manifest prescribed it: most likely it does not exist.
+            (Known::Unknown, _) if self.is_listed(entry) && !entry.is_read_only() => {
+                (Some(Response::NotFound), None)
+            }
+            _ => (None, None),
+        };
+        let repairs = repairs.filter(|_| was_applied);
+        if let Some(fields) = &repairs
+            && let Some(until) = slot.fight.until(fields, now)
+        {
+            return Task::Nothing(Some(until));
+        }
+        Task::Run(Run {
+            entry: Arc::clone(entry),
+            before: slot.before.clone(),
+            start,
+            repairs,
+        })
+    }
+
+    fn is_listed(&self, entry: &Entry) -> bool {
+        self.sight(&entry.object) == Some(&Sight::Listed)
+    }
+
+    /// Notes the result of requests. Returns when to try again.
+    fn ended(
+        &mut self,
+        name: &str,
+        at: usize,
+        entry: &Arc<Entry>,
+        ended: Result<(Outcome, Option<String>), CallError>,
+        now: Instant,
+    ) -> Option<Instant> {
+        let is_polled = self.sight(&entry.object) == Some(&Sight::Polled);
+        let interval = self.settings.poll_interval;
+        let metrics = self.metrics.clone();
+        let slot = self.slot(name, at)?;
+        if !slot.entry().is_some_and(|it| Arc::ptr_eq(it, entry)) {
+            return None;
+        }
+        slot.unread = None;
+        match ended {
+            Ok((Outcome::Applied(done), repairs)) => {
+                slot.completes();
+                if done.written
+                    && let Some(fields) = repairs
+                {
+                    metrics.repaired();
+                    if slot.fight.repaired(&fields, now) {
+                        metrics.fought();
+                        tracing::warn!(
+                            work = name,
+                            kind = entry.meta.kind,
+                            namespace = entry.meta.namespace,
+                            name = entry.meta.name,
+                            fields,
+                            "another client changes what the ManifestWork prescribes; repaired again, and less often from now on"
+                        );
+                    }
+                }
+            }
+            Ok((Outcome::Missing, _)) => slot.completes(),
+            Ok((Outcome::Failed(failure), _)) => {
+                let is_news = slot.applied != Some(targets::failed(&failure));
+                if is_news {
+                    tracing::warn!(
+                        work = name,
+                        kind = entry.meta.kind,
+                        namespace = entry.meta.namespace,
+                        name = entry.meta.name,
+                        error = failure.message,
+                        "a manifest was not applied"
+                    );
+                }
+                slot.fails(failure, now);
+            }
+            Err(error) => {
+                let failure = Failure {
+                    reason: berth_api::conditions::manifest::APPLIED_FAILED,
+                    message: error.to_string(),
+                    retry: Retry::Backoff,
+                };
+                slot.fails(failure, now);
+            }
+        }
+        slot.poll = is_polled.then(|| now + interval);
+        [slot.wait.map(|it| it.until), slot.poll]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}
+
+/// The fields that differ, as one text.
+fn fields(differences: &berth_work_core::Differences) -> String {
+    let paths: HashSet<_> = differences
+        .shown
+        .iter()
+        .map(|it| it.path.as_str())
+        .collect();
+    if paths.is_empty() {
+        return "metadata".to_owned();
+    }
+    let mut paths: Vec<_> = paths.into_iter().collect();
+    paths.sort_unstable();
+    paths.join(", ")
+}

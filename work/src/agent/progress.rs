@@ -1,0 +1,224 @@
+//! How far a ManifestWork is: its manifests in the order of application, and what became of each.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use berth_api::conditions::{TRUE, manifest_work::COMPLETE};
+use berth_api::work::{ManifestResourceMeta, ManifestWork};
+use berth_work_core::report::Applied;
+use berth_work_core::{Failure, Retry};
+
+use super::fights::Fight;
+use super::objects::Entry;
+use super::targets::failed;
+
+/// The first wait after a failure. It doubles with each failure that follows.
+const FIRST: Duration = Duration::from_millis(500);
+
+/// The longest wait after a failure.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// How long a wait for permissions lasts, as with OCM's agent.
+const PERMISSION: Duration = Duration::from_secs(60);
+
+/// The first wait for an object that is being deleted, and the longest.
+const PENDING: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
+
+/// The progress of a ManifestWork.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// The ManifestWork that the manifests are of.
+    pub(crate) source: Arc<ManifestWork>,
+    /// The UID of its AppliedManifestWork.
+    pub(crate) owner: String,
+    /// The manifests, in the order of application.
+    pub(crate) slots: Vec<Slot>,
+    /// All manifests were tried once: the status may be written.
+    pub(crate) is_tried: bool,
+    /// A kind may be served now, or not any more.
+    pub(crate) is_stale: bool,
+    /// When objects that are no longer prescribed are looked at again.
+    pub(crate) stale_wait: Option<Wait>,
+}
+
+/// A manifest.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    /// The position in the spec.
+    pub(crate) ordinal: usize,
+    pub(crate) target: Target,
+    /// What is reported of the last try; `None`: what is stored counts.
+    pub(crate) applied: Option<Applied>,
+    /// The manifest of the same object that was applied before.
+    pub(crate) before: Option<Arc<Entry>>,
+    pub(crate) wait: Option<Wait>,
+    pub(crate) fight: Fight,
+    /// The object could not be read; the error.
+    pub(crate) unread: Option<String>,
+    /// When the object is to be read again, which cannot be watched.
+    pub(crate) poll: Option<Instant>,
+}
+
+/// What a manifest names.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// An object.
+    Object(Arc<Entry>),
+    /// An object of a kind that the cluster does not serve.
+    Unmapped(ManifestResourceMeta),
+    /// No object.
+    Unusable(ManifestResourceMeta),
+}
+
+/// A wait after failures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub(crate) until: Instant,
+    failures: u32,
+    /// A change of the object ends it.
+    pub(crate) ends_with_change: bool,
+}
+
+// === impl Progress ===
+
+impl Progress {
+    /// Returns true if the manifests are those of this ManifestWork, for this owner.
+    pub(crate) fn is_of(&self, work: &ManifestWork, owner: &str) -> bool {
+        !self.is_stale
+            && self.owner == owner
+            && self.source.metadata.uid == work.metadata.uid
+            && self.source.metadata.generation == work.metadata.generation
+    }
+
+    /// The manifests that are mapped to objects.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.slots.iter().filter_map(Slot::entry)
+    }
+}
+
+// === impl Slot ===
+
+impl Slot {
+    pub(crate) fn new(ordinal: usize, target: Target, applied: Option<Applied>) -> Self {
+        Self {
+            ordinal,
+            target,
+            applied,
+            before: None,
+            wait: None,
+            fight: Fight::default(),
+            unread: None,
+            poll: None,
+        }
+    }
+
+    /// The object of the manifest, if it is mapped.
+    pub(crate) fn entry(&self) -> Option<&Arc<Entry>> {
+        match &self.target {
+            Target::Object(entry) => Some(entry),
+            Target::Unmapped(_) | Target::Unusable(_) => None,
+        }
+    }
+
+    /// Takes over what is known of the same object from the slot of the former manifests.
+    pub(crate) fn follow(&mut self, former: Slot) {
+        let (Target::Object(new), Target::Object(old)) = (&self.target, &former.target) else {
+            return;
+        };
+        if new.stamp == old.stamp {
+            new.inherit(old);
+            self.applied = former.applied;
+            self.before = former.before;
+            self.wait = former.wait;
+            self.fight = former.fight;
+            self.unread = former.unread;
+            self.poll = former.poll;
+        } else if former.applied == Some(Applied::Complete) {
+            self.before = Some(Arc::clone(old));
+        } else {
+            self.before = former.before;
+        }
+    }
+
+    /// Notes that the manifest is applied.
+    pub(crate) fn completes(&mut self) {
+        self.applied = Some(Applied::Complete);
+        self.before = None;
+        self.wait = None;
+        self.unread = None;
+    }
+
+    /// Notes that the manifest could not be applied.
+    pub(crate) fn fails(&mut self, failure: Failure, now: Instant) {
+        self.waits(failure.retry, now);
+        self.applied = Some(failed(&failure));
+    }
+
+    /// Waits after a failure: longer each time.
+    pub(crate) fn waits(&mut self, retry: Retry, now: Instant) {
+        self.wait = Some(Wait::after(self.wait, retry, now));
+    }
+}
+
+// === impl Wait ===
+
+impl Wait {
+    /// The number of failures in a row.
+    pub(crate) fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// The next wait for objects that are being deleted.
+    pub(crate) fn pending(last: Option<Self>, now: Instant) -> Self {
+        let failures = last.map_or(0, |it| it.failures);
+        let (first, longest) = PENDING;
+        let doubled = first.saturating_mul(1_u32.checked_shl(failures.min(20)).unwrap_or(u32::MAX));
+        Self {
+            until: now + doubled.min(longest),
+            failures: failures.saturating_add(1),
+            ends_with_change: false,
+        }
+    }
+
+    /// The wait that follows this one.
+    pub(crate) fn after(last: Option<Self>, retry: Retry, now: Instant) -> Self {
+        let failures = last.map_or(0, |it| it.failures);
+        let wait = match retry {
+            Retry::Backoff => FIRST
+                .saturating_mul(1_u32.checked_shl(failures.min(20)).unwrap_or(u32::MAX))
+                .min(LONGEST),
+            Retry::OnChange => LONGEST,
+            Retry::OnPermission => PERMISSION,
+        };
+        // Works that failed together do not try again together.
+        let jitter = wait.mul_f64(fastrand::f64() * 0.2);
+        Self {
+            until: now + wait + jitter,
+            failures: failures.saturating_add(1),
+            ends_with_change: retry == Retry::OnChange,
+        }
+    }
+}
+
+/// Returns true if the ManifestWork is done: its objects are not updated any more.
+pub(crate) fn is_complete(work: &ManifestWork) -> bool {
+    let status = work.status.as_ref();
+    status.is_some_and(|it| {
+        (it.conditions.iter()).any(|it| it.type_ == COMPLETE && it.status == TRUE)
+    })
+}
+
+/// Returns true if an object of the ManifestWork is done: it is not updated any more.
+pub(crate) fn is_object_complete(work: &ManifestWork, meta: &ManifestResourceMeta) -> bool {
+    let manifests = work
+        .status
+        .iter()
+        .flat_map(|it| &it.resource_status.manifests);
+    let of = |it: &ManifestResourceMeta| {
+        (&it.group, &it.kind, &it.namespace, &it.name)
+            == (&meta.group, &meta.kind, &meta.namespace, &meta.name)
+    };
+    manifests
+        .filter(|it| of(&it.resource_meta))
+        .any(|it| (it.conditions.iter()).any(|it| it.type_ == COMPLETE && it.status == TRUE))
+}

@@ -1,0 +1,155 @@
+//! The objects that the agent has applied for a ManifestWork, as its AppliedManifestWork lists them; and the deletion of those that left
+//! the manifests.
+
+use std::time::{Duration, Instant};
+
+use berth_api::plan::{Action, Target, Write};
+use berth_api::work::{AppliedManifestResourceMeta, AppliedManifestWork};
+use berth_hub::CallError;
+use berth_reconcile::{Work, WriteOutcome, now};
+use berth_work_core::{Listed, recorded, stale};
+use serde_json::{Value, json};
+
+use super::facts::applied_works;
+use super::lifecycle::WORK;
+use super::objects::{Entry, Known};
+use super::progress::{Progress, Target as Of, Wait};
+use super::removing::remove_all;
+use super::targets::Ready;
+use super::world::Agent;
+
+/// How long a refused write of the list waits.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Records the objects of a work that exist, and deletes those that it does not prescribe any more. Returns when to look again.
+///
+/// # Errors
+/// The managed cluster does not respond.
+pub(crate) async fn record(
+    on: &Work<Agent>,
+    name: &str,
+    ready: &Ready,
+) -> Result<Option<Instant>, CallError> {
+    let now = now().instant;
+    let metadata = &ready.applied.metadata;
+    let (applied_name, uid) = (&metadata.name, metadata.uid.clone().unwrap_or_default());
+    let applied_name = applied_name.as_deref().unwrap_or_default();
+    let (stored, existing, remove, mut kept, wait) = {
+        let world = on.world();
+        let (Some(progress), Some(applied)) =
+            (world.progress.get(name), world.applied.get(applied_name))
+        else {
+            return Ok(None);
+        };
+        let stored = applied.status.clone().unwrap_or_default().applied_resources;
+        let listed: Vec<_> = progress.slots.iter().map(|it| listed(&it.target)).collect();
+        let stale = stale(&stored, &listed);
+        let remove: Vec<_> = stale.remove.into_iter().cloned().collect();
+        let mut kept: Vec<_> = stale.held.into_iter().cloned().collect();
+        let existing = existing(&world, progress, &stored, &mut kept);
+        (stored, existing, remove, kept, progress.stale_wait)
+    };
+    let mut again = None;
+    if remove.is_empty() {
+        on.change(|world, _| set_wait(world, name, None));
+    } else if let Some(wait) = wait.filter(|it| it.until > now) {
+        kept.extend(remove);
+        again = Some(wait.until);
+    } else {
+        let pending = remove_all(on, &remove, &uid).await?;
+        let next = (!pending.is_empty()).then(|| Wait::pending(wait, now));
+        again = next.map(|it| it.until);
+        kept.extend(pending);
+        on.change(|world, _| set_wait(world, name, next));
+    }
+    let resources = recorded(existing, kept);
+    if resources != stored {
+        let write = on
+            .world()
+            .applied
+            .get(applied_name)
+            .map(|applied| status(applied, json!({"appliedResources": resources})));
+        let outcome = on.carry_out(write.into_iter().collect()).await;
+        if matches!(outcome, WriteOutcome::Failed(_)) {
+            again = Some(again.map_or(now + AGAIN, |it: Instant| it.min(now + AGAIN)));
+        }
+    }
+    Ok(again)
+}
+
+/// The entries of the manifests whose objects exist. What is not known of an object changes nothing in its stored entry.
+fn existing(
+    world: &Agent,
+    progress: &Progress,
+    stored: &[AppliedManifestResourceMeta],
+    kept: &mut Vec<AppliedManifestResourceMeta>,
+) -> Vec<AppliedManifestResourceMeta> {
+    let mut existing = Vec::new();
+    for entry in progress.entries() {
+        match world.known(entry) {
+            Known::Present(arrived) => existing.push(meta(entry, &arrived.uid)),
+            Known::Missing => {}
+            Known::Unknown => {
+                let is_of = |it: &&AppliedManifestResourceMeta| {
+                    let of = &entry.meta;
+                    (&it.group, &it.resource, &it.namespace, &it.name)
+                        == (&of.group, &of.resource, &of.namespace, &of.name)
+                };
+                kept.extend(stored.iter().find(is_of).cloned());
+            }
+        }
+    }
+    existing
+}
+
+fn listed(target: &Of) -> Listed {
+    match target {
+        Of::Object(entry) => Listed::Object(meta(entry, "")),
+        Of::Unmapped(meta) => Listed::Unmapped {
+            group: meta.group.clone(),
+            namespace: meta.namespace.clone(),
+            name: meta.name.clone(),
+        },
+        Of::Unusable(_) => Listed::Unknown,
+    }
+}
+
+fn set_wait(world: &mut Agent, name: &str, wait: Option<Wait>) {
+    if let Some(progress) = world.progress.get_mut(name) {
+        progress.stale_wait = wait;
+    }
+}
+
+/// The entry of an object in the list.
+pub(crate) fn meta(entry: &Entry, uid: &str) -> AppliedManifestResourceMeta {
+    let meta = &entry.meta;
+    AppliedManifestResourceMeta {
+        group: meta.group.clone(),
+        name: meta.name.clone(),
+        namespace: meta.namespace.clone(),
+        resource: meta.resource.clone(),
+        uid: uid.to_owned(),
+        version: meta.version.clone(),
+    }
+}
+
+/// A patch of the status of an AppliedManifestWork.
+pub(crate) fn status(applied: &AppliedManifestWork, status: Value) -> Write {
+    let metadata = &applied.metadata;
+    Write {
+        target: Target {
+            resource: applied_works(),
+            namespace: None,
+            name: metadata.name.clone().unwrap_or_default(),
+        },
+        action: Action::Patch {
+            subresource: Some("status"),
+            body: json!({
+                "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
+                "status": status,
+            }),
+        },
+        reconciler: WORK,
+        events: Vec::new(),
+    }
+}

@@ -1,0 +1,98 @@
+//! Removes objects that an AppliedManifestWork lists.
+
+use berth_api::GroupVersionResource;
+use berth_api::work::AppliedManifestResourceMeta;
+use berth_hub::CallError;
+use berth_reconcile::Work;
+use berth_work_core::{Removal, Removing, Step};
+use futures::StreamExt;
+
+use super::MANAGED;
+use super::call::{self, Path};
+use super::world::Agent;
+
+/// Upper bound on the removals at the same time.
+const AT_ONCE: usize = 8;
+
+/// Upper bound on the requests for one object.
+const STEPS: usize = 16;
+
+/// Removes objects on behalf of the AppliedManifestWork with this UID. Returns those that are not gone yet.
+///
+/// # Errors
+/// The managed cluster does not respond.
+pub(crate) async fn remove_all(
+    on: &Work<Agent>,
+    objects: &[AppliedManifestResourceMeta],
+    owner: &str,
+) -> Result<Vec<AppliedManifestResourceMeta>, CallError> {
+    // Collected before they are polled: a stream over borrowed closures is not Send.
+    let removals: Vec<_> = objects.iter().map(|it| remove(on, it, owner)).collect();
+    let ended: Vec<_> = futures::stream::iter(removals)
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
+    let mut pending = Vec::new();
+    let mut failed = None;
+    for (object, ended) in objects.iter().zip(ended) {
+        match ended {
+            Ok(Removal::Gone) => {}
+            Ok(Removal::Pending) => pending.push(object.clone()),
+            Ok(Removal::Failed(failure)) => {
+                tracing::warn!(
+                    resource = object.resource,
+                    namespace = object.namespace,
+                    name = object.name,
+                    error = failure.message,
+                    "an object was not removed"
+                );
+                pending.push(object.clone());
+            }
+            Err(error) => failed = Some(error),
+        }
+    }
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(pending),
+    }
+}
+
+async fn remove(
+    on: &Work<Agent>,
+    object: &AppliedManifestResourceMeta,
+    owner: &str,
+) -> Result<Removal, CallError> {
+    let resource = GroupVersionResource::new(
+        object.group.clone(),
+        object.version.clone(),
+        object.resource.clone(),
+    );
+    let path = Path {
+        resource: &resource,
+        namespace: &object.namespace,
+        name: &object.name,
+    };
+    let mut machine = Removing::new(object, owner);
+    let mut response = None;
+    for _ in 0..STEPS {
+        let step = machine.next(response.take());
+        if let Step::Done(removal) = step {
+            if removal == Removal::Pending {
+                tracing::debug!(
+                    resource = object.resource,
+                    namespace = object.namespace,
+                    name = object.name,
+                    "an object is being deleted"
+                );
+            }
+            return Ok(removal);
+        }
+        match call::send(on.writer(MANAGED), path, &step).await? {
+            // Without its kind the object does not exist either.
+            Some(sent) if sent.kind_is_absent => return Ok(Removal::Gone),
+            Some(sent) => response = Some(sent.response),
+            None => break,
+        }
+    }
+    Ok(Removal::Pending)
+}

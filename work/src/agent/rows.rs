@@ -1,0 +1,236 @@
+//! Which kinds are watched on the managed cluster, and in which namespaces: those of the manifests.
+//!
+//! One watch for each kind and namespace in use, or one for the whole kind once it is used in more than [`MOST_NAMESPACES`] namespaces.
+
+use std::collections::{BTreeSet, HashMap};
+
+use berth_api::GroupVersionResource;
+
+/// A kind that is used in more namespaces is watched in all of them.
+const MOST_NAMESPACES: usize = 8;
+
+/// A kind in one version. Its objects are tracked apart from those of another version.
+pub(crate) type KindId = u32;
+
+/// A row of the table of kinds.
+pub(crate) type RowId = u32;
+
+/// What a row watches. `namespace`: `None` for all objects of the kind.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) kind: KindId,
+    pub(crate) namespace: Option<Box<str>>,
+}
+
+/// What is known about a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// It has not been listed yet.
+    Waiting,
+    /// Its objects are known.
+    Listed,
+    /// It cannot be watched. Its objects are read at intervals.
+    Polled,
+}
+
+/// The rows.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    kinds: Vec<GroupVersionResource>,
+    ids: HashMap<GroupVersionResource, KindId>,
+    /// For each kind the namespaces in use, with the number of manifests. An empty one: cluster-scoped.
+    used: HashMap<KindId, HashMap<Box<str>, usize>>,
+    /// Kinds that may not be watched in all namespaces.
+    apart: BTreeSet<KindId>,
+    rows: HashMap<RowId, (Place, Sight)>,
+    places: HashMap<Place, RowId>,
+    next: RowId,
+}
+
+/// Rows to be added and removed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    pub(crate) added: Vec<(RowId, Place)>,
+    pub(crate) removed: Vec<RowId>,
+}
+
+// === impl Rows ===
+
+impl Rows {
+    /// The number of a kind.
+    pub(crate) fn kind(&mut self, resource: &GroupVersionResource) -> KindId {
+        if let Some(id) = self.ids.get(resource) {
+            return *id;
+        }
+        let id = KindId::try_from(self.kinds.len()).unwrap_or(KindId::MAX);
+        self.kinds.push(resource.clone());
+        self.ids.insert(resource.clone(), id);
+        id
+    }
+
+    /// The resource of a kind.
+    pub(crate) fn resource(&self, kind: KindId) -> Option<&GroupVersionResource> {
+        self.kinds.get(usize::try_from(kind).ok()?)
+    }
+
+    /// Notes a manifest of this kind in this namespace (empty: cluster-scoped).
+    pub(crate) fn add(&mut self, kind: KindId, namespace: &str) {
+        let used = self.used.entry(kind).or_default();
+        *used.entry(namespace.into()).or_default() += 1;
+    }
+
+    /// Notes that a manifest of this kind in this namespace is gone.
+    pub(crate) fn remove(&mut self, kind: KindId, namespace: &str) {
+        let Some(used) = self.used.get_mut(&kind) else {
+            return;
+        };
+        if let Some(count) = used.get_mut(namespace) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                used.remove(namespace);
+            }
+        }
+        if used.is_empty() {
+            self.used.remove(&kind);
+        }
+    }
+
+    /// Brings the rows up to date with what is used.
+    pub(crate) fn changes(&mut self) -> Changes {
+        let mut wanted = BTreeSet::new();
+        for (kind, used) in &self.used {
+            let namespaces = used.keys();
+            if used.len() > MOST_NAMESPACES && !self.apart.contains(kind) {
+                wanted.insert(Place {
+                    kind: *kind,
+                    namespace: None,
+                });
+                continue;
+            }
+            wanted.extend(namespaces.map(|namespace| Place {
+                kind: *kind,
+                namespace: (!namespace.is_empty()).then(|| namespace.clone()),
+            }));
+        }
+        let mut changes = Changes::default();
+        self.places.retain(|place, row| {
+            let stays = wanted.contains(place);
+            if !stays {
+                self.rows.remove(row);
+                changes.removed.push(*row);
+            }
+            stays
+        });
+        for place in wanted {
+            if self.places.contains_key(&place) {
+                continue;
+            }
+            let row = self.next;
+            self.next = self.next.wrapping_add(1);
+            self.places.insert(place.clone(), row);
+            self.rows.insert(row, (place.clone(), Sight::Waiting));
+            changes.added.push((row, place));
+        }
+        changes
+    }
+
+    /// The row of an object.
+    pub(crate) fn row_of(&self, kind: KindId, namespace: &str) -> Option<(RowId, &Sight)> {
+        let place = |namespace| Place { kind, namespace };
+        let apart = place((!namespace.is_empty()).then(|| namespace.into()));
+        let row = (self.places.get(&apart)).or_else(|| self.places.get(&place(None)))?;
+        self.rows.get(row).map(|(_, sight)| (*row, sight))
+    }
+
+    /// What a row watches.
+    pub(crate) fn place(&self, row: RowId) -> Option<&Place> {
+        self.rows.get(&row).map(|(place, _)| place)
+    }
+
+    /// Notes what is known about a row. Returns true if that is news.
+    pub(crate) fn sees(&mut self, row: RowId, sight: Sight) -> bool {
+        let Some((_, known)) = self.rows.get_mut(&row) else {
+            return false;
+        };
+        let is_news = *known != sight;
+        *known = sight;
+        is_news
+    }
+
+    /// Watches a kind in single namespaces only, as the API server refuses to list it in all. Returns true if that is news.
+    pub(crate) fn set_apart(&mut self, row: RowId) -> bool {
+        let Some((place, _)) = self.rows.get(&row) else {
+            return false;
+        };
+        let is_of_namespaces =
+            (self.used.get(&place.kind)).is_some_and(|used| !used.contains_key(""));
+        place.namespace.is_none() && is_of_namespaces && self.apart.insert(place.kind)
+    }
+
+    /// The number of rows that are polled.
+    pub(crate) fn polled(&self) -> usize {
+        let rows = self.rows.values();
+        rows.filter(|(_, sight)| *sight == Sight::Polled).count()
+    }
+
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn maps() -> GroupVersionResource {
+        GroupVersionResource::new("", "v1", "configmaps")
+    }
+
+    #[test]
+    fn a_namespace_is_watched_while_a_manifest_is_in_it() {
+        let mut rows = Rows::default();
+        let kind = rows.kind(&maps());
+        assert_eq!(rows.kind(&maps()), kind);
+        rows.add(kind, "a");
+        rows.add(kind, "a");
+        let added = rows.changes().added;
+        assert_eq!(added.len(), 1);
+        assert_eq!(added[0].1.namespace.as_deref(), Some("a"));
+        assert_eq!(rows.changes(), Changes::default());
+        assert_eq!(rows.row_of(kind, "a"), Some((0, &Sight::Waiting)));
+        assert!(rows.sees(0, Sight::Listed) && !rows.sees(0, Sight::Listed));
+        rows.remove(kind, "a");
+        assert_eq!(rows.changes(), Changes::default());
+        rows.remove(kind, "a");
+        assert_eq!(rows.changes().removed, [0]);
+        assert_eq!(rows.row_of(kind, "a"), None);
+    }
+
+    #[test]
+    fn a_kind_in_many_namespaces_is_watched_in_all_unless_that_is_refused() {
+        let mut rows = Rows::default();
+        let kind = rows.kind(&maps());
+        for at in 0..9 {
+            rows.add(kind, &format!("n{at}"));
+        }
+        let added = rows.changes().added;
+        assert_eq!((added.len(), added[0].1.namespace.as_deref()), (1, None));
+        assert_eq!(rows.row_of(kind, "n3").unwrap().0, added[0].0);
+        assert!(rows.set_apart(added[0].0) && !rows.set_apart(added[0].0));
+        let changes = rows.changes();
+        assert_eq!((changes.added.len(), changes.removed.len()), (9, 1));
+    }
+
+    #[test]
+    fn a_kind_without_namespaces_has_one_row() {
+        let mut rows = Rows::default();
+        let kind = rows.kind(&GroupVersionResource::new("", "v1", "namespaces"));
+        rows.add(kind, "");
+        let added = rows.changes().added;
+        assert_eq!(added[0].1.namespace, None);
+        assert!(!rows.set_apart(added[0].0), "there is no other way");
+    }
+}

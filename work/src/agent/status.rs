@@ -1,0 +1,163 @@
+//! The status of a ManifestWork: one patch when it changes.
+
+use berth_api::Now;
+use berth_api::plan::{Action, Plan, Target, Write};
+use berth_api::work::ManifestWork;
+use berth_work_core::report::{Applied, Drift, Live, Observed, report};
+use serde_json::json;
+
+use super::facts::{has_finalizer, works};
+use super::metrics::Counts;
+use super::objects::Known;
+use super::progress::{Slot, Target as Of};
+use super::world::Agent;
+
+/// The name of the reconciler in metrics and logs.
+const STATUS: &str = "work-status";
+
+/// What is due for the status of a ManifestWork.
+pub(crate) fn plan(world: &Agent, name: &str, now: Now) -> Plan {
+    let Some(work) = world.works.get(name) else {
+        return Plan::default();
+    };
+    if !has_finalizer(work) {
+        return Plan::default();
+    }
+    let is_deleting = work.metadata.deletion_timestamp.is_some();
+    let progress = world.progress.get(name);
+    // The status says which generation it is of: it is written when this one has been tried.
+    let progress = progress
+        .filter(|it| it.is_tried && it.source.metadata.generation == work.metadata.generation);
+    let mut again = None;
+    let observed: Vec<_> = match progress {
+        None if is_deleting => Vec::new(),
+        None => return Plan::default(),
+        Some(progress) => {
+            let mut observed: Vec<_> = (progress.slots.iter())
+                .map(|slot| observe(world, slot, now, &mut again))
+                .collect();
+            observed.sort_by_key(|it| it.meta.ordinal);
+            observed
+        }
+    };
+    let status = report(work, &observed, now.wall);
+    let mut plan = Plan::default();
+    if work.status.as_ref() != Some(&status) {
+        plan = write(world, work, json!(status)).into();
+    }
+    if let Some(at) = again {
+        plan.look_again(at);
+    }
+    plan
+}
+
+fn observe<'a>(
+    world: &'a Agent,
+    slot: &'a Slot,
+    now: Now,
+    again: &mut Option<std::time::Instant>,
+) -> Observed<'a> {
+    let applied = slot.applied.clone();
+    let entry = match &slot.target {
+        Of::Object(entry) => entry,
+        Of::Unmapped(meta) | Of::Unusable(meta) => {
+            return Observed {
+                meta: meta.clone(),
+                applied,
+                live: Live::Incomplete,
+                drift: None,
+                rules: Default::default(),
+            };
+        }
+    };
+    let known = world.known(entry);
+    let judged = known.judged(entry);
+    let live = match (&slot.unread, known, judged) {
+        (Some(error), _, _) => Live::Failed(error),
+        (None, _, Some(judged)) => Live::Evaluated(&judged.evaluated),
+        (None, Known::Missing, _) => Live::Missing,
+        (None, _, None) => Live::Failed("it has not been read yet"),
+    };
+    let drift = judged.map(|judged| {
+        let differences = &judged.verdict.differences;
+        if let Some((fields, until)) = slot.fight.is_on(now.instant) {
+            *again = Some(again.map_or(until, |it: std::time::Instant| it.min(until)));
+            let text = match differences.count {
+                0 => format!("{fields}: put back, but another client changes it again and again"),
+                _ => format!("{differences}; another client changes it again and again"),
+            };
+            return Drift::Differs(text);
+        }
+        let stays = !judged.verdict.write || matches!(applied, Some(Applied::Failed { .. }));
+        if stays && differences.count > 0 {
+            Drift::Differs(differences.to_string())
+        } else {
+            Drift::Same
+        }
+    });
+    Observed {
+        meta: entry.meta.clone(),
+        applied,
+        live,
+        drift,
+        rules: entry.rules(),
+    }
+}
+
+/// A patch of the whole status. Fields that the new status leaves out are removed.
+fn write(world: &Agent, work: &ManifestWork, status: serde_json::Value) -> Write {
+    let metadata = &work.metadata;
+    let mut body = json!({
+        "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
+        "status": status,
+    });
+    for field in ["conditions", "resourceStatus"] {
+        if body["status"].get(field).is_none() {
+            body["status"][field] = serde_json::Value::Null;
+        }
+    }
+    Write {
+        target: Target {
+            resource: works(),
+            namespace: Some(world.connection.cluster.clone()),
+            name: metadata.name.clone().unwrap_or_default(),
+        },
+        action: Action::Patch {
+            subresource: Some("status"),
+            body,
+        },
+        reconciler: STATUS,
+        events: Vec::new(),
+    }
+}
+
+// === impl Agent ===
+
+impl Agent {
+    /// Brings the gauges up to date.
+    pub(crate) fn count(&self) {
+        let mut counts = Counts {
+            works: self.works.len(),
+            watched: self.rows.len() - self.rows.polled(),
+            polled: self.rows.polled(),
+            ..Counts::default()
+        };
+        for slot in self.progress.values().flat_map(|it| &it.slots) {
+            let known = slot.entry().map(|entry| (self.known(entry), entry));
+            let state = match (&slot.applied, known) {
+                (Some(Applied::Failed { .. }), _) | (_, None) => &mut counts.failed,
+                (_, Some((Known::Missing, _))) => &mut counts.missing,
+                (_, Some((known, entry))) => {
+                    let judged = known.judged(entry);
+                    match judged.is_some_and(|it| it.verdict.differences.count > 0) {
+                        true => &mut counts.differing,
+                        false => &mut counts.applied,
+                    }
+                }
+            };
+            *state += 1;
+        }
+        self.metrics.counts(&counts);
+        self.metrics.holds(self.held());
+    }
+}

@@ -1,0 +1,249 @@
+//! From the manifests of a ManifestWork to objects: which object each one names, and what is kept of the manifests before.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use berth_api::work::{AppliedManifestWork, ManifestResourceMeta, ManifestWork};
+use berth_reconcile::Work;
+use berth_work_core::order::{LAST, rank};
+use berth_work_core::report::Applied;
+use berth_work_core::{Failure, Holding, Mapped as Prescribed, Owner, Retry, Unusable, prescribed};
+
+use super::MANAGED;
+use super::mapping::{Mapped, Unmapped};
+use super::objects::{Entry, Known};
+use super::progress::{Progress, Slot, Target};
+use super::table;
+use super::world::Agent;
+
+/// A ManifestWork whose objects are to be applied, and its AppliedManifestWork.
+#[derive(Clone, Debug)]
+pub(crate) struct Ready {
+    pub(crate) work: Arc<ManifestWork>,
+    pub(crate) applied: Arc<AppliedManifestWork>,
+}
+
+/// Brings the manifests of a work up to date: maps each to its object, and watches the objects.
+pub(crate) async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready) {
+    let owner = ready.owner();
+    let is_known = {
+        let world = on.world();
+        let progress = world.progress.get(name);
+        progress.is_some_and(|it| it.is_of(&ready.work, &owner.0))
+    };
+    if is_known {
+        return;
+    }
+    let mut slots = Vec::new();
+    for ordinal in 0..ready.work.spec.workload.manifests.len() {
+        slots.push(slot(on, ready, ordinal).await);
+    }
+    // Stable: manifests of one rank stay in their order.
+    slots.sort_by_key(|(rank, _)| *rank);
+    let slots = slots.into_iter().map(|(_, slot)| slot).collect();
+    on.change(|world, _| install(world, name, ready, slots));
+    table::update(on);
+}
+
+/// Tries again to map a manifest whose kind was not served. Returns true if it is mapped now.
+pub(crate) async fn map_again(
+    on: &Work<Agent>,
+    name: &Arc<str>,
+    ready: &Ready,
+    ordinal: usize,
+) -> bool {
+    let (_, slot) = slot(on, ready, ordinal).await;
+    if !matches!(slot.target, Target::Object(_)) {
+        return false;
+    }
+    on.change(|world, _| {
+        let Some(progress) = world.progress.get_mut(name) else {
+            return;
+        };
+        let at = (progress.slots.iter()).position(|it| it.ordinal == ordinal);
+        let entry = slot.entry().cloned();
+        if let (Some(at), Some(entry)) = (at, entry) {
+            progress.slots[at] = slot;
+            add(world, &entry);
+        }
+    });
+    table::update(on);
+    true
+}
+
+/// Forgets a work: its objects are watched for other works only.
+pub(crate) fn forget(on: &Work<Agent>, name: &str) {
+    let was_known = on.change(|world, _| {
+        let progress = world.progress.remove(name);
+        for entry in progress.iter().flat_map(Progress::entries) {
+            remove(world, entry);
+        }
+        progress.is_some()
+    });
+    if was_known {
+        table::update(on);
+    }
+}
+
+fn install(world: &mut Agent, name: &Arc<str>, ready: &Ready, mut slots: Vec<Slot>) {
+    let former = world.progress.remove(name);
+    let mut former_slots = HashMap::new();
+    let mut former_entries = Vec::new();
+    for slot in former.into_iter().flat_map(|it| it.slots) {
+        if let Some(entry) = slot.entry() {
+            former_entries.push(Arc::clone(entry));
+            former_slots.insert(entry.object.clone(), slot);
+        }
+    }
+    for slot in &mut slots {
+        let Some(entry) = slot.entry().cloned() else {
+            continue;
+        };
+        if let Some(former) = former_slots.remove(&entry.object) {
+            slot.follow(former);
+        }
+        add(world, &entry);
+    }
+    // After the new ones: what both prescribe stays known.
+    for entry in former_entries {
+        remove(world, &entry);
+    }
+    let progress = Progress {
+        source: Arc::clone(&ready.work),
+        owner: ready.owner().0,
+        slots,
+        is_tried: false,
+        is_stale: false,
+        stale_wait: None,
+    };
+    world.progress.insert(Arc::clone(name), progress);
+}
+
+fn add(world: &mut Agent, entry: &Arc<Entry>) {
+    world.prescriptions.add(entry);
+    world.rows.add(entry.object.kind, entry.object.namespace());
+    let known = world.objects.entry(entry.object.clone());
+    known.or_insert(Known::Unknown);
+}
+
+fn remove(world: &mut Agent, entry: &Arc<Entry>) {
+    world
+        .rows
+        .remove(entry.object.kind, entry.object.namespace());
+    if world.prescriptions.remove(entry) {
+        world.objects.remove(&entry.object);
+    }
+}
+
+/// The slot of a manifest, and its rank.
+async fn slot(on: &Work<Agent>, ready: &Ready, ordinal: usize) -> (u32, Slot) {
+    let manifest = ready.work.spec.workload.manifests.get(ordinal);
+    let read = manifest.map(|it| prescribed(ordinal, it));
+    let prescribed = match read {
+        Some(Ok(prescribed)) => prescribed,
+        Some(Err(unusable)) => return (LAST, unusable_slot(ordinal, empty(ordinal), &unusable)),
+        None => {
+            return (
+                LAST,
+                unusable_slot(ordinal, empty(ordinal), &Unusable::NotAnObject),
+            );
+        }
+    };
+    let rank = rank(&prescribed.kind);
+    let mut meta = ManifestResourceMeta {
+        group: prescribed.group().to_owned(),
+        kind: prescribed.kind.clone(),
+        name: prescribed.name.clone(),
+        namespace: prescribed.namespace.clone(),
+        version: prescribed.version().to_owned(),
+        ..empty(ordinal)
+    };
+    let mapping = Arc::clone(&on.world().mapping);
+    let cluster = on.writer(MANAGED);
+    let mapped = mapping.of(cluster, &meta.group, &meta.version, &meta.kind);
+    let Mapped {
+        resource,
+        is_namespaced,
+    } = match mapped.await {
+        Ok(mapped) => mapped,
+        Err(unmapped) => {
+            let message = match unmapped {
+                Unmapped::NotServed => {
+                    format!("the server doesn't have a resource type \"{}\"", meta.kind)
+                }
+                Unmapped::Unknown(error) => {
+                    format!("the resource of kind {} is unknown: {error}", meta.kind)
+                }
+            };
+            let failure = Applied::Failed {
+                reason: berth_api::conditions::manifest::APPLIED_FAILED,
+                message,
+            };
+            let mut slot = Slot::new(ordinal, Target::Unmapped(meta), Some(failure));
+            slot.waits(Retry::Backoff, berth_reconcile::now().instant);
+            return (rank, slot);
+        }
+    };
+    meta.resource.clone_from(&resource.resource);
+    match prescribed.mapped(&resource.resource, is_namespaced) {
+        Err(unusable) => (rank, unusable_slot(ordinal, meta, &unusable)),
+        Ok(manifest) => {
+            let kind = on.world().rows.kind(&resource);
+            let owner = ready.owner_of(&manifest);
+            let entry = Entry::new(&ready.work, &manifest, kind, resource, is_namespaced, owner);
+            (
+                rank,
+                Slot::new(ordinal, Target::Object(Arc::new(entry)), None),
+            )
+        }
+    }
+}
+
+fn empty(ordinal: usize) -> ManifestResourceMeta {
+    ManifestResourceMeta {
+        ordinal: i32::try_from(ordinal).unwrap_or(i32::MAX),
+        ..ManifestResourceMeta::default()
+    }
+}
+
+fn unusable_slot(ordinal: usize, meta: ManifestResourceMeta, unusable: &Unusable) -> Slot {
+    let (reason, message) = unusable.condition();
+    let applied = failed(&Failure {
+        reason,
+        message,
+        retry: Retry::OnChange,
+    });
+    Slot::new(ordinal, Target::Unusable(meta), Some(applied))
+}
+
+/// A failure as the status reports it, which adds OCM's words itself.
+pub(crate) fn failed(failure: &Failure) -> Applied {
+    let message = &*failure.message;
+    let error = [
+        "Failed to apply manifest: ",
+        "Failed to process ignoreFields: ",
+    ]
+    .iter()
+    .find_map(|words| message.strip_prefix(words));
+    Applied::Failed {
+        reason: failure.reason,
+        message: error.unwrap_or(message).to_owned(),
+    }
+}
+
+// === impl Ready ===
+
+impl Ready {
+    /// UID and name of the AppliedManifestWork.
+    fn owner(&self) -> (String, String) {
+        let metadata = &self.applied.metadata;
+        let uid = metadata.uid.clone().unwrap_or_default();
+        (uid, metadata.name.clone().unwrap_or_default())
+    }
+
+    fn owner_of(&self, manifest: &Prescribed) -> Owner {
+        let (uid, name) = self.owner();
+        let holding = Holding::of(self.work.spec.delete_option.as_ref(), manifest);
+        Owner { name, uid, holding }
+    }
+}

@@ -1,0 +1,464 @@
+//! The facts of the agent, and which keys a change of them concerns.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use berth_api::Now;
+use berth_api::groups;
+use berth_api::plan::{Plan, Write};
+use berth_api::work::{AppliedManifestWork, ManifestWork};
+use berth_reconcile::queue::Done;
+use berth_reconcile::{Lane, Meta, Sight as Report, Wakes, WatchError, Work, World};
+
+use super::connection::Connection;
+use super::facts::{Definition, Fact, Kind, has_finalizer};
+use super::mapping::Mapping;
+use super::metrics::Metrics;
+use super::objects::{Arrived, Entry, Evaluator, Known, ObjectId, Prescriptions};
+use super::progress::{Progress, Target, Wait, is_complete};
+use super::rows::{RowId, Rows, Sight};
+use super::settings::Settings;
+use super::{HUB, MANAGED, lifecycle, pass, removal, status, table};
+
+/// What the agent works on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    /// A ManifestWork: its finalizer, its AppliedManifestWork and its objects.
+    Work(Arc<str>),
+    /// The status of a ManifestWork.
+    Status(Arc<str>),
+    /// An AppliedManifestWork that is deleted, or whose ManifestWork is missing.
+    Applied(Arc<str>),
+    /// The rows of the table of kinds.
+    Table,
+}
+
+/// The facts of the agent.
+pub(crate) struct Agent {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) works: HashMap<Arc<str>, Arc<ManifestWork>>,
+    pub(crate) applied: HashMap<Arc<str>, Arc<AppliedManifestWork>>,
+    pub(crate) progress: HashMap<Arc<str>, Progress>,
+    pub(crate) objects: HashMap<ObjectId, Known>,
+    pub(crate) rows: Rows,
+    pub(crate) prescriptions: Prescriptions,
+    pub(crate) mapping: Arc<Mapping>,
+    pub(crate) evaluator: Arc<Evaluator>,
+    pub(crate) metrics: Metrics,
+    /// Held while works are mapped for the first time; true afterwards.
+    pub(crate) preparing: Arc<tokio::sync::Mutex<bool>>,
+    /// Held while rows are added and removed.
+    pub(crate) table: Arc<std::sync::Mutex<()>>,
+    /// The highest resourceVersion that the hub has shown, and the highest since its last list began.
+    pub(crate) hub_versions: Option<(u64, u64)>,
+    /// Waits for objects of deleted AppliedManifestWorks.
+    pub(crate) removals: HashMap<Arc<str>, Wait>,
+    definitions: HashMap<Box<str>, Definition>,
+    /// Objects that the first list of their row will show, if they exist.
+    awaited: HashMap<RowId, Vec<ObjectId>>,
+}
+
+// === impl Agent ===
+
+impl Agent {
+    pub(crate) fn new(
+        settings: Arc<Settings>,
+        connection: Arc<Connection>,
+        metrics: Metrics,
+    ) -> Self {
+        let evaluator = Evaluator {
+            feedback: berth_work_core::evaluate::FeedbackSettings {
+                raw: settings.raw_feedback,
+                max_raw: settings.max_json_raw,
+            },
+            ..Evaluator::default()
+        };
+        Self {
+            settings,
+            connection,
+            works: HashMap::new(),
+            applied: HashMap::new(),
+            progress: HashMap::new(),
+            objects: HashMap::new(),
+            rows: Rows::default(),
+            prescriptions: Prescriptions::default(),
+            mapping: Arc::default(),
+            evaluator: Arc::new(evaluator),
+            metrics,
+            preparing: Arc::default(),
+            table: Arc::default(),
+            hub_versions: None,
+            removals: HashMap::new(),
+            definitions: HashMap::new(),
+            awaited: HashMap::new(),
+        }
+    }
+
+    /// The name of the AppliedManifestWork of a ManifestWork of this hub.
+    pub(crate) fn applied_name(&self, work: &str) -> String {
+        format!("{}-{work}", self.connection.hub_hash)
+    }
+
+    /// The ManifestWork of an AppliedManifestWork of this hub.
+    pub(crate) fn work_of<'a>(&self, applied: &'a str) -> Option<&'a str> {
+        applied
+            .strip_prefix(&*self.connection.hub_hash)?
+            .strip_prefix('-')
+    }
+
+    /// What is known of the object of a manifest.
+    pub(crate) fn known(&self, entry: &Entry) -> &Known {
+        self.objects.get(&entry.object).unwrap_or(&Known::Unknown)
+    }
+
+    /// What is known of the row of an object. `None`: it has no row yet.
+    pub(crate) fn sight(&self, object: &ObjectId) -> Option<&Sight> {
+        let row = self.rows.row_of(object.kind, object.namespace());
+        row.map(|(_, sight)| sight)
+    }
+
+    /// The row of an object.
+    pub(crate) fn row(&self, object: &ObjectId) -> Option<RowId> {
+        let row = self.rows.row_of(object.kind, object.namespace());
+        row.map(|(row, _)| row)
+    }
+
+    /// The first list of this row will show these objects, if they exist.
+    pub(crate) fn awaits(&mut self, row: RowId) {
+        let rows = &self.rows;
+        let unknown = (self.objects.iter()).filter(|(_, known)| matches!(known, Known::Unknown));
+        let of_row = unknown.filter(|(id, _)| {
+            let of = rows.row_of(id.kind, id.namespace());
+            of.is_some_and(|(of, _)| of == row)
+        });
+        let awaited = of_row.map(|(id, _)| id.clone()).collect();
+        self.awaited.insert(row, awaited);
+    }
+
+    /// Notes what is now known of an object. Wakes the works that it concerns.
+    pub(crate) fn sees(&mut self, id: &ObjectId, known: Known, wakes: &mut Wakes<Self>) {
+        let Some(before) = self.objects.get_mut(id) else {
+            return;
+        };
+        let former = std::mem::replace(before, known);
+        let entries = self.prescriptions.of(id);
+        for entry in &entries {
+            let now = self.known(entry);
+            let (now_is, was) = (now.judged(entry), former.judged(entry));
+            let same_uid = match (&former, now) {
+                (Known::Present(a), Known::Present(b)) => a.uid == b.uid,
+                (Known::Missing, Known::Missing) => true,
+                _ => false,
+            };
+            if same_uid && now_is == was {
+                continue;
+            }
+            let differs = |it: Option<&super::objects::Judged>| it.map(|it| it.verdict.clone());
+            let (is_due, is_other) = (
+                !same_uid || now_is.is_none_or(|it| it.verdict.write),
+                !same_uid || differs(now_is) != differs(was),
+            );
+            if is_other {
+                self.object_changed(entry);
+            }
+            if is_due {
+                wakes.wake(Key::Work(Arc::clone(&entry.work)));
+            }
+            if !same_uid {
+                // Its deletion may have been waited for.
+                let applied: Arc<str> = entry.owner.name.as_str().into();
+                if self.removals.remove(&applied).is_some() {
+                    wakes.wake(Key::Applied(applied));
+                }
+            }
+            wakes.wake(Key::Status(Arc::clone(&entry.work)));
+        }
+    }
+
+    /// Ends a wait for a change of the object.
+    fn object_changed(&mut self, entry: &Arc<Entry>) {
+        let Some(progress) = self.progress.get_mut(&entry.work) else {
+            return;
+        };
+        for slot in &mut progress.slots {
+            let is_of = slot.entry().is_some_and(|it| Arc::ptr_eq(it, entry));
+            if is_of && slot.wait.is_some_and(|wait| wait.ends_with_change) {
+                slot.wait = None;
+            }
+        }
+    }
+
+    /// The names of the works with manifests in a row.
+    fn works_in(&self, row: RowId) -> HashSet<Arc<str>> {
+        let works = self.progress.iter();
+        let has = |progress: &Progress| {
+            (progress.entries()).any(|entry| self.row(&entry.object) == Some(row))
+        };
+        let works = works.filter(|(_, progress)| has(progress));
+        works.map(|(name, _)| Arc::clone(name)).collect()
+    }
+
+    fn work_changed(&mut self, meta: &Meta, work: Arc<ManifestWork>, wakes: &mut Wakes<Self>) {
+        let name: Arc<str> = meta.name.as_str().into();
+        let former = self.works.insert(Arc::clone(&name), Arc::clone(&work));
+        if let Some(version) = meta.version() {
+            let (highest, last) = self.hub_versions.get_or_insert((version, version));
+            *highest = (*highest).max(version);
+            *last = (*last).max(version);
+        }
+        let same = former.as_ref().is_some_and(|it| {
+            let (a, b) = (&it.metadata, &work.metadata);
+            (&a.uid, a.generation, &a.labels) == (&b.uid, b.generation, &b.labels)
+                && a.deletion_timestamp.is_some() == b.deletion_timestamp.is_some()
+                && has_finalizer(it) == has_finalizer(&work)
+                && is_complete(it) == is_complete(&work)
+        });
+        if !same {
+            wakes.wake(Key::Work(Arc::clone(&name)));
+        }
+        if former.is_none() {
+            wakes.wake(Key::Applied(self.applied_name(&name).into()));
+        }
+        if former.is_none_or(|it| it.status != work.status) {
+            wakes.wake(Key::Status(name));
+        }
+    }
+
+    fn applied_changed(
+        &mut self,
+        meta: &Meta,
+        applied: Arc<AppliedManifestWork>,
+        wakes: &mut Wakes<Self>,
+    ) {
+        let name: Arc<str> = meta.name.as_str().into();
+        let former = self.applied.insert(Arc::clone(&name), Arc::clone(&applied));
+        let same = former.is_some_and(|it| {
+            let (a, b) = (&it.metadata, &applied.metadata);
+            (&a.uid, a.generation, &a.labels, &a.finalizers)
+                == (&b.uid, b.generation, &b.labels, &b.finalizers)
+                && a.deletion_timestamp.is_some() == b.deletion_timestamp.is_some()
+                && it.status == applied.status
+        });
+        if !same {
+            if let Some(work) = self.work_of(&name) {
+                wakes.wake(Key::Work(work.into()));
+            }
+            wakes.wake(Key::Applied(name));
+        }
+    }
+
+    fn definition_changed(
+        &mut self,
+        name: &str,
+        definition: Option<Definition>,
+        wakes: &mut Wakes<Self>,
+    ) {
+        let former = match &definition {
+            Some(it) => self.definitions.insert(name.into(), it.clone()),
+            None => self.definitions.remove(name),
+        };
+        if former == definition {
+            return;
+        }
+        let Some(group) = definition.or(former).map(|it| it.group) else {
+            return;
+        };
+        self.mapping.forget(&group);
+        for (name, progress) in &mut self.progress {
+            let concerns = (progress.slots.iter()).any(|slot| match &slot.target {
+                Target::Unmapped(meta) => *meta.group == *group,
+                Target::Object(_) | Target::Unusable(_) => false,
+            });
+            if concerns {
+                for slot in &mut progress.slots {
+                    if matches!(slot.target, Target::Unmapped(_)) {
+                        slot.wait = None;
+                    }
+                }
+                wakes.wake(Key::Work(Arc::clone(name)));
+            }
+        }
+    }
+
+    /// A row cannot be watched.
+    fn row_lost(&mut self, row: RowId, error: &WatchError, wakes: &mut Wakes<Self>) {
+        // The API server is away or busy: what is known still holds, and the watch goes on later.
+        if !(400..500).contains(&error.code) || matches!(error.code, 408 | 409 | 410 | 429) {
+            return;
+        }
+        if error.code == 403 && self.rows.set_apart(row) {
+            wakes.wake(Key::Table);
+            return;
+        }
+        if error.code == 404 {
+            let kind = self
+                .rows
+                .place(row)
+                .and_then(|it| self.rows.resource(it.kind));
+            if let Some(kind) = kind {
+                self.mapping.forget(&kind.group);
+            }
+            for name in self.works_in(row) {
+                if let Some(progress) = self.progress.get_mut(&name) {
+                    progress.is_stale = true;
+                }
+                wakes.wake(Key::Work(name));
+            }
+        }
+        if self.rows.sees(row, Sight::Polled) {
+            let kind = self
+                .rows
+                .place(row)
+                .and_then(|it| self.rows.resource(it.kind));
+            let resource = kind.map(|it| it.resource.as_str());
+            let seconds = self.settings.poll_interval.as_secs();
+            tracing::warn!(resource, %error, seconds, "objects cannot be watched, and are read at intervals; grant list and watch");
+            wakes.extend(self.works_in(row).into_iter().map(Key::Work));
+        }
+    }
+}
+
+impl World for Agent {
+    type Kind = Kind;
+    type Key = Key;
+    type Fact = Fact;
+
+    const LANES: &'static [Lane] = &[
+        Lane::new("work", 10),
+        Lane::new("work-status", 10),
+        Lane::new("applied-work", 10),
+        Lane::new("work-table", 1),
+    ];
+
+    fn lane(key: &Key) -> usize {
+        match key {
+            Key::Work(_) => 0,
+            Key::Status(_) => 1,
+            Key::Applied(_) => 2,
+            Key::Table => 3,
+        }
+    }
+
+    fn apply(&mut self, kind: Kind, object: &Meta, fact: Fact, _: Report, wakes: &mut Wakes<Self>) {
+        match (kind, fact) {
+            (Kind::Works, Fact::Work(work)) => self.work_changed(object, work, wakes),
+            (Kind::Applied, Fact::Applied(applied)) => self.applied_changed(object, applied, wakes),
+            (Kind::Definitions, Fact::Definition(definition)) => {
+                self.definition_changed(&object.name, Some(definition), wakes);
+            }
+            (Kind::Objects(row), Fact::Object(arrived)) => {
+                if let Some(place) = self.rows.place(row) {
+                    let id = ObjectId::new(place.kind, &object.namespace, &object.name);
+                    self.sees(&id, Known::Present(Arc::new(arrived)), wakes);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn gone(&mut self, kind: Kind, namespace: &str, name: &str, wakes: &mut Wakes<Self>) {
+        match kind {
+            Kind::Works => {
+                if self.works.remove(name).is_some() {
+                    wakes.wake(Key::Work(name.into()));
+                    wakes.wake(Key::Applied(self.applied_name(name).into()));
+                }
+            }
+            Kind::Applied => {
+                if self.applied.remove(name).is_some() {
+                    if let Some(work) = self.work_of(name) {
+                        wakes.wake(Key::Work(work.into()));
+                    }
+                    wakes.wake(Key::Applied(name.into()));
+                }
+            }
+            Kind::Definitions => self.definition_changed(name, None, wakes),
+            Kind::Objects(row) => {
+                if let Some(place) = self.rows.place(row) {
+                    let id = ObjectId::new(place.kind, namespace, name);
+                    self.sees(&id, Known::Missing, wakes);
+                }
+            }
+        }
+    }
+
+    fn all(&self) -> Vec<Key> {
+        let works = self.works.keys();
+        let works = works.flat_map(|it| [Key::Work(Arc::clone(it)), Key::Status(Arc::clone(it))]);
+        let applied = self.applied.keys().map(|it| Key::Applied(Arc::clone(it)));
+        works.chain(applied).collect()
+    }
+
+    fn decide(&self, key: &Key, now: Now) -> Plan {
+        match key {
+            Key::Work(name) => lifecycle::plan(self, name),
+            Key::Status(name) => status::plan(self, name, now),
+            Key::Applied(name) => removal::plan(self, name, now),
+            Key::Table => Plan::default(),
+        }
+    }
+
+    fn server(write: &Write) -> usize {
+        if write.target.resource.resource == groups::MANIFEST_WORKS {
+            HUB
+        } else {
+            MANAGED
+        }
+    }
+
+    fn listed_at(&mut self, kind: Kind, version: u64) {
+        if kind == Kind::Works {
+            let highest = self.hub_versions.map_or(version, |(it, _)| it.max(version));
+            self.hub_versions = Some((highest, version));
+        }
+    }
+
+    fn listed(&mut self, kind: Kind, _: Now, wakes: &mut Wakes<Self>) {
+        match kind {
+            Kind::Objects(row) => {
+                self.rows.sees(row, Sight::Listed);
+                for id in self.awaited.remove(&row).unwrap_or_default() {
+                    if let Some(known @ Known::Unknown) = self.objects.get_mut(&id) {
+                        *known = Known::Missing;
+                    }
+                }
+                wakes.extend(self.works_in(row).into_iter().map(Key::Work));
+            }
+            Kind::Works => {
+                // The hub may have been restored.
+                let applied = self.applied.keys().map(|it| Key::Applied(Arc::clone(it)));
+                wakes.extend(applied.collect::<Vec<_>>());
+            }
+            Kind::Applied | Kind::Definitions => {}
+        }
+    }
+
+    fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, wakes: &mut Wakes<Self>) {
+        if let Kind::Objects(row) = kind {
+            self.row_lost(row, error, wakes);
+        }
+    }
+
+    async fn work(on: &Work<Self>, key: &Key) -> Done {
+        match key {
+            Key::Work(name) => pass::work(on, name).await,
+            Key::Status(_) => on.settle(key).await,
+            Key::Applied(name) => removal::work(on, name).await,
+            Key::Table => {
+                table::update(on);
+                Done::Settled {
+                    again: None,
+                    pause: None,
+                }
+            }
+        }
+    }
+}
+
+/// An object that a call of this agent read or wrote.
+impl Known {
+    pub(crate) fn arrived(arrived: Arrived) -> Self {
+        Self::Present(Arc::new(arrived))
+    }
+}

@@ -1,0 +1,178 @@
+//! The table of kinds: which objects are watched, and which of their fields are kept.
+
+use std::collections::BTreeMap;
+
+use berth_api::{GroupVersionResource, groups, labels};
+use berth_reconcile::{Item, Watched};
+use berth_work_core::replicas::{Finished, ReplicaSet, Work};
+use serde::Deserialize;
+
+use super::engine::Settings;
+
+/// A kind that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
+    Set,
+    Work,
+    Placement,
+    Decision,
+}
+
+/// The kept part of an object.
+#[derive(Debug)]
+pub(super) enum Fact {
+    Set(Box<ReplicaSet>),
+    Work {
+        /// `None` without the label of a replica set.
+        of_set: Option<Box<Work>>,
+        /// `None` if it stays.
+        finished: Option<Finished>,
+    },
+    /// The number of clusters that the Placement selects, by its status.
+    Placement(usize),
+    Decision(DecisionFact),
+}
+
+/// A PlacementDecision.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct DecisionFact {
+    /// The placement, in the same namespace.
+    pub(super) placement: String,
+    pub(super) group_index: i32,
+    pub(super) group_name: String,
+    pub(super) clusters: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct StoredDecision {
+    metadata: StoredMetadata,
+    #[serde(default)]
+    status: Option<StoredDecisions>,
+}
+
+#[derive(Deserialize)]
+struct StoredMetadata {
+    #[serde(default)]
+    labels: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+struct StoredDecisions {
+    #[serde(default)]
+    decisions: Option<Vec<StoredCluster>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredCluster {
+    #[serde(default)]
+    cluster_name: String,
+}
+
+#[derive(Deserialize)]
+struct StoredPlacement {
+    #[serde(default)]
+    status: Option<StoredSelection>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredSelection {
+    #[serde(default)]
+    number_of_selected_clusters: i64,
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// The kinds that a controller with these settings watches.
+    pub(super) fn of(settings: Settings) -> &'static [Self] {
+        if settings.replica_sets {
+            &[Self::Set, Self::Work, Self::Placement, Self::Decision]
+        } else if settings.clean_up {
+            &[Self::Work]
+        } else {
+            &[]
+        }
+    }
+
+    /// Group, version and resource.
+    pub(super) fn resource(self) -> GroupVersionResource {
+        let (group, version) = match self {
+            Self::Set => (groups::WORK, "v1alpha1"),
+            Self::Work => (groups::WORK, "v1"),
+            Self::Placement | Self::Decision => (groups::CLUSTER, "v1beta1"),
+        };
+        GroupVersionResource::new(group, version, self.name())
+    }
+
+    /// Its name in metrics and logs.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Set => groups::MANIFEST_WORK_REPLICA_SETS,
+            Self::Work => groups::MANIFEST_WORKS,
+            Self::Placement => groups::PLACEMENTS,
+            Self::Decision => groups::PLACEMENT_DECISIONS,
+        }
+    }
+
+    /// The row of this kind. The hub may get the CRDs later.
+    pub(super) fn watched(self, settings: Settings) -> Watched<Fact> {
+        let watched = Watched::new(self.name(), self.resource(), move |item| {
+            read(self, item, settings)
+        });
+        match self {
+            // Other ManifestWorks may be finished.
+            Self::Work if !settings.clean_up => watched.labelled(labels::REPLICA_SET).optional(),
+            _ => watched.optional(),
+        }
+    }
+}
+
+/// Reads the fields that decisions need.
+fn read(kind: Kind, item: &Item<'_>, settings: Settings) -> Result<Fact, serde_json::Error> {
+    Ok(match kind {
+        Kind::Set => Fact::Set(Box::new(ReplicaSet::read(item.json)?)),
+        Kind::Work => {
+            let of_set = if settings.replica_sets {
+                Work::read(item.json)?
+            } else {
+                None
+            };
+            let finished = if settings.clean_up {
+                Finished::read(item.json)?
+            } else {
+                None
+            };
+            Fact::Work {
+                of_set: of_set.map(Box::new),
+                finished,
+            }
+        }
+        Kind::Placement => {
+            let placement: StoredPlacement = item.parse()?;
+            let number = placement
+                .status
+                .map_or(0, |it| it.number_of_selected_clusters);
+            Fact::Placement(usize::try_from(number).unwrap_or_default())
+        }
+        Kind::Decision => Fact::Decision(DecisionFact::new(item.parse()?)),
+    })
+}
+
+// === impl DecisionFact ===
+
+impl DecisionFact {
+    fn new(stored: StoredDecision) -> Self {
+        let mut of = stored.metadata.labels.unwrap_or_default();
+        let index = of.remove(labels::DECISION_GROUP_INDEX);
+        let decisions = stored.status.and_then(|it| it.decisions);
+        let clusters = decisions.into_iter().flatten().map(|it| it.cluster_name);
+        Self {
+            placement: of.remove(labels::PLACEMENT).unwrap_or_default(),
+            group_index: index.and_then(|it| it.parse().ok()).unwrap_or_default(),
+            group_name: of.remove(labels::DECISION_GROUP_NAME).unwrap_or_default(),
+            clusters: clusters.filter(|it| !it.is_empty()).collect(),
+        }
+    }
+}
