@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use berth_testkit::{berth, eventually_blocking};
 
 /// What the play is about, in its order: how it goes on after each command.
-const PLAY: [&str; 37] = [
+const PLAY: [&str; 42] = [
     "CSRPending: CertificateSigningRequest c1-",
     "Error from server (Forbidden): admission webhook \"managedclustervalidators.admission.cluster.open-cluster-management.io\" denied the request: managedclusters/accept.cluster.open-cluster-management.io \"c1\" is forbidden: user \"dev\" cannot update the HubAcceptsClient field: ",
     "managedcluster.cluster.open-cluster-management.io/c1 patched",
@@ -39,9 +39,14 @@ const PLAY: [&str; 37] = [
     "managedcluster.cluster.open-cluster-management.io/c2 labeled",
     "placement.cluster.open-cluster-management.io/app created",
     "c2",
+    "manifestworkreplicaset.work.open-cluster-management.io/app created",
+    "hello",
+    "configmap/greeting patched",
+    "hello",
     "managedcluster.cluster.open-cluster-management.io/c1 patched",
     "Registration agent stopped updating its lease. [cluster.open-cluster-management.io/unreachable]",
     "c1",
+    "hello",
     "c1        selected   1 ",
     "c2        tainted    -      -       -       -                taint cluster.open-cluster-management.io/unreachable is not tolerated",
     "Managed cluster is available []",

@@ -7,7 +7,7 @@ use tokio::runtime::Builder;
 
 use crate::{
     accept, agent_status, can_i, clusterset, delete_cluster, deny, doctor, get, join, placement,
-    unjoin,
+    unjoin, work,
 };
 
 /// A command that connects to a hub or to a managed cluster, with its arguments.
@@ -29,7 +29,7 @@ pub enum Command {
     Unjoin(unjoin::Args),
 }
 
-/// Create cluster sets or placements
+/// Create cluster sets, placements or works
 #[derive(Debug, clap::Args)]
 pub struct Create {
     #[command(subcommand)]
@@ -40,6 +40,7 @@ pub struct Create {
 enum CreateWhat {
     Clusterset(clusterset::create::Args),
     Placement(Box<placement::create::Args>),
+    Work(Box<work::create::Args>),
 }
 
 /// Delete clusters or cluster sets
@@ -74,6 +75,9 @@ impl Command {
                 Self::Create(Create {
                     what: CreateWhat::Placement(args),
                 }) => placement::create::run(args).await,
+                Self::Create(Create {
+                    what: CreateWhat::Work(args),
+                }) => work::create::run(args).await,
                 Self::Delete(Delete {
                     what: DeleteWhat::Cluster(args),
                 }) => delete_cluster::run(args).await,

@@ -13,4 +13,5 @@ mod controller;
 mod faults;
 mod lifecycle;
 mod placement;
+mod replica_sets;
 mod work;

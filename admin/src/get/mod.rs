@@ -1,4 +1,4 @@
-//! `berth get`: clusters, sets, bindings and placements, as tables, trees and objects; and tokens ([`bootstrap`](crate::bootstrap)).
+//! `berth get`: clusters, sets, bindings, placements and works, as tables, trees and objects; and tokens ([`bootstrap`](crate::bootstrap)).
 //!
 //! Each kind is a [`View`](screen::View): its columns, rows and tree are plain functions of its objects. All kinds share the
 //! rest: [`query`] runs the command, [`find`] reads the objects, and [`screen`] writes them. With `--watch` each change adds
@@ -11,6 +11,7 @@ mod find;
 mod placements;
 mod query;
 mod screen;
+mod works;
 
 use std::process::ExitCode;
 
@@ -22,7 +23,7 @@ use crate::bootstrap;
 use crate::hub::HubArgs;
 use crate::print::age;
 
-/// Show clusters, sets, bindings or placements, or print a token for a new cluster
+/// Show clusters, sets, bindings, placements or works, or print a token for a new cluster
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,6 +32,7 @@ Examples:
   berth get clustersets
   berth get bindings -n team-a
   berth get placements -n team-a
+  berth get works -n cluster1
   berth get token")]
 pub struct Args {
     #[command(subcommand)]
@@ -45,6 +47,7 @@ enum What {
     Clustersets(clustersets::Args),
     Bindings(bindings::Args),
     Placements(placements::Args),
+    Works(works::Args),
     Token(bootstrap::Args),
 }
 
@@ -61,6 +64,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         What::Clustersets(what) => clustersets::run(what, &args.hub).await,
         What::Bindings(what) => bindings::run(what, &args.hub).await,
         What::Placements(what) => placements::run(what, &args.hub).await,
+        What::Works(what) => works::run(what, &args.hub).await,
         What::Token(what) => bootstrap::run(what, &args.hub).await,
     }
 }

@@ -210,7 +210,7 @@ async fn overwrite(hub: &HubConnection, args: &Args, spec: &Value) -> Result<(),
 }
 
 /// Returns the merge patch that makes `new` of `old`.
-fn replacing(old: &Value, new: &Value) -> Value {
+pub(crate) fn replacing(old: &Value, new: &Value) -> Value {
     let (Some(before), Some(after)) = (old.as_object(), new.as_object()) else {
         return new.clone();
     };

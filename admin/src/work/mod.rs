@@ -1,7 +1,9 @@
 //! Commands about ManifestWorks.
 
+pub(crate) mod create;
 mod diff;
 mod differences;
+mod render;
 
 use std::process::ExitCode;
 
@@ -15,6 +17,7 @@ use clap::Subcommand;
 )]
 pub enum WorkCommand {
     Diff(diff::Args),
+    Render(render::Args),
 }
 
 // === impl WorkCommand ===
@@ -28,6 +31,7 @@ impl WorkCommand {
         let command = async {
             match self {
                 Self::Diff(args) => diff::run(args).await,
+                Self::Render(args) => render::run(args).await,
             }
         };
         crate::command::in_runtime(command)
@@ -38,6 +42,7 @@ impl WorkCommand {
     pub fn failure_code(&self) -> u8 {
         match self {
             Self::Diff(_) => diff::FAILURE,
+            Self::Render(_) => 1,
         }
     }
 }

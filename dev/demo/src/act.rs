@@ -17,6 +17,8 @@ use crate::request::{self, Answer};
 pub(super) const KUBECONFIG: &str = "kubeconfig";
 
 const CLUSTERS: &str = "/apis/cluster.open-cluster-management.io/v1/managedclusters";
+/// The object of the replica set, on a managed cluster.
+pub(super) const GREETING: &str = "/api/v1/namespaces/default/configmaps/greeting";
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 pub(super) const BINDING_FILE: &str = "binding.yaml";
@@ -43,8 +45,35 @@ spec:
   numberOfClusters: 1
 ";
 
+pub(super) const REPLICA_SET_FILE: &str = "replica-set.yaml";
+const REPLICA_SET: &str = "\
+# Has a ConfigMap on each cluster that the placement selects.
+apiVersion: work.open-cluster-management.io/v1alpha1
+kind: ManifestWorkReplicaSet
+metadata:
+  name: app
+  namespace: team-a
+spec:
+  placementRefs:
+  - name: app
+  manifestWorkTemplate:
+    workload:
+      manifests:
+      - apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: greeting
+          namespace: default
+        data:
+          text: hello
+";
+
 /// The files that the commands read, with their content.
-pub(super) const FILES: [(&str, &str); 2] = [(BINDING_FILE, BINDING), (PLACEMENT_FILE, PLACEMENT)];
+pub(super) const FILES: [(&str, &str); 3] = [
+    (BINDING_FILE, BINDING),
+    (PLACEMENT_FILE, PLACEMENT),
+    (REPLICA_SET_FILE, REPLICA_SET),
+];
 
 /// A command.
 pub(super) enum Act {
@@ -54,10 +83,14 @@ pub(super) enum Act {
     BindAs(&'static str, fn(&str) -> String),
     /// `kubectl create -f placement.yaml`
     Place,
+    /// `kubectl create -f replica-set.yaml`
+    HandOut,
     /// `kubectl label managedcluster NAME KEY=VALUE --overwrite`
     Label(&'static str, &'static str, &'static str),
     /// `kubectl patch managedcluster NAME --type=merge -p PATCH`
     Patch(&'static str, Value),
+    /// `kubectl patch configmap greeting -n default --type=merge -p PATCH`
+    PatchGreeting(Value),
     /// `kubectl certificate approve` for the request of this cluster.
     Approve(&'static str),
     /// `kubectl delete managedcluster NAME`
@@ -84,6 +117,7 @@ pub(super) enum StepResult {
 }
 
 const GROUP: &str = "cluster.open-cluster-management.io";
+const WORK_GROUP: &str = "work.open-cluster-management.io";
 
 const READINESS: &str = "/readyz?verbose";
 
@@ -98,11 +132,15 @@ impl Act {
                 ));
             }
             Self::Place => format!("create -f {PLACEMENT_FILE}"),
+            Self::HandOut => format!("create -f {REPLICA_SET_FILE}"),
             Self::Label(name, key, value) => {
                 format!("label managedcluster {name} {key}={value} --overwrite")
             }
             Self::Patch(name, patch) => {
                 format!("patch managedcluster {name} --type=merge -p '{patch}'")
+            }
+            Self::PatchGreeting(patch) => {
+                format!("patch configmap greeting -n default --type=merge -p '{patch}'")
             }
             Self::Approve(cluster) => format!(
                 "get csr -l open-cluster-management.io/cluster-name={cluster} -o name | xargs kubectl --context {who} certificate approve"
@@ -123,6 +161,7 @@ impl Act {
         match self {
             Self::Bind => format!("error when creating {BINDING_FILE:?}: "),
             Self::Place => format!("error when creating {PLACEMENT_FILE:?}: "),
+            Self::HandOut => format!("error when creating {REPLICA_SET_FILE:?}: "),
             Self::BindAs(..) => "error when creating \"STDIN\": ".to_owned(),
             _ => String::new(),
         }
@@ -134,6 +173,8 @@ impl Act {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         match self {
             Self::Bind | Self::BindAs(..) | Self::Place => format!("{kind}.{GROUP}/{name} created"),
+            Self::HandOut => format!("{kind}.{WORK_GROUP}/{name} created"),
+            Self::PatchGreeting(_) => format!("{kind}/{name} patched"),
             Self::Label(..) => format!("{kind}.{GROUP}/{name} labeled"),
             Self::Approve(_) => format!("{kind}.certificates.k8s.io/{name} approved"),
             Self::Delete(name) => format!("managedcluster.{GROUP} \"{name}\" deleted"),
@@ -154,6 +195,8 @@ impl Act {
                 request::create(client, &serde_saphyr::from_str(&changed(BINDING))?).await
             }
             Self::Place => request::create(client, &serde_saphyr::from_str(PLACEMENT)?).await,
+            Self::HandOut => request::create(client, &serde_saphyr::from_str(REPLICA_SET)?).await,
+            Self::PatchGreeting(patch) => request::merge(client, GREETING, patch).await,
             Self::Label(name, key, value) => {
                 let labels = json!({"metadata": {"labels": {*key: value}}});
                 request::merge(client, &format!("{CLUSTERS}/{name}"), &labels).await

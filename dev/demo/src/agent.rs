@@ -9,6 +9,7 @@ use berth_agent::{Clusters, Counts, Settings, Standing};
 use berth_hub::HubApi;
 use berth_reconcile::{Ended, Metrics};
 use berth_serve::{Limits, Listener, Peer, Stop, endpoints};
+use berth_work::agent;
 use prometheus::Registry;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -36,6 +37,8 @@ struct Parts {
     metrics: Metrics,
     counts: Counts,
     standing: Standing,
+    work: agent::Settings,
+    work_metrics: agent::Metrics,
 }
 
 // === impl Agent ===
@@ -50,7 +53,11 @@ impl Agent {
     ) -> anyhow::Result<Self> {
         let registry = Registry::new();
         let standing = Standing::new();
+        let metrics = Metrics::new(&registry)?;
+        let kubeconfig = folder.join(cluster).join("kubeconfig");
         let parts = Parts {
+            work: agent::Settings::new(kubeconfig, "berth-demo"),
+            work_metrics: agent::Metrics::beside(&registry, metrics.clone())?,
             settings: Settings {
                 cluster_name: Some(cluster.to_owned()),
                 agent_name: Some("agent".to_owned()),
@@ -61,7 +68,7 @@ impl Agent {
                 management: managed.clone(),
                 managed,
             },
-            metrics: Metrics::new(&registry)?,
+            metrics,
             counts: Counts::new(&registry, &standing)?,
             standing: standing.clone(),
         };
@@ -95,16 +102,18 @@ impl Agent {
         let task = tokio::spawn(async move {
             let (metrics, counts) = (parts.metrics.clone(), parts.counts.clone());
             let (settings, clusters) = (&parts.settings, &parts.clusters);
-            berth_agent::run(
+            let registration = berth_agent::run(
                 settings,
                 clusters,
                 None,
                 metrics,
                 counts,
                 &parts.standing,
-                stopped,
-            )
-            .await
+                stopped.clone(),
+            );
+            let managed = &clusters.managed;
+            let work = agent::run(&parts.work, managed, None, &parts.work_metrics, stopped);
+            tokio::try_join!(registration, work).map(|((), ())| ())
         });
         self.running = Some((stop, task));
     }

@@ -23,6 +23,7 @@ use berth_placement as placement;
 use berth_review::{Gate, HubAnswerer, Webhook};
 use berth_rules::Settings;
 use berth_webhooks::{Limits, Metrics, Opening, ServeError, Server};
+use berth_work::hub;
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -53,6 +54,7 @@ pub(super) struct Running {
     task: JoinHandle<Result<(), ServeError>>,
     lifecycle: JoinHandle<Result<(), Ended>>,
     placement: JoinHandle<Result<(), Ended>>,
+    work: JoinHandle<Result<(), Ended>>,
 }
 
 /// The gate's certificates.
@@ -110,6 +112,14 @@ impl Running {
             "demo",
             placement::Metrics::beside(metrics.registry(), common.clone())?,
         );
+        let work = hub::Engine::new(
+            controllers.clone(),
+            hub::Settings::default(),
+            None,
+            None,
+            "demo",
+            common.clone(),
+        );
         let engine = Engine::new(
             controllers,
             lifecycle_config(),
@@ -139,12 +149,14 @@ impl Running {
         let task = tokio::spawn(server.run(shutdown.clone()));
         let lifecycle = tokio::spawn(engine.run(shutdown.clone()));
         let placement = tokio::spawn(placement.run(shutdown.clone()));
+        let work = tokio::spawn(work.run(shutdown.clone()));
         Ok(Self {
             metrics: address,
             shutdown,
             task,
             lifecycle,
             placement,
+            work,
         })
     }
 
@@ -152,6 +164,7 @@ impl Running {
         self.shutdown.cancel();
         self.lifecycle.await.context("the lifecycle")??;
         self.placement.await.context("the placement controller")??;
+        self.work.await.context("the work controller")??;
         self.task.await.context("the gate")??;
         Ok(())
     }

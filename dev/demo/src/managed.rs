@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use berth_devhub::{DevHub, Options};
 use berth_hub::HubApi;
-use berth_manifests::files;
+use berth_manifests::{Manifest, files};
 use kube::config::Kubeconfig;
 use serde_json::json;
 
@@ -17,6 +17,7 @@ use crate::users;
 
 const CLAIMS: &str = include_str!("../../../examples/demo/claims.yaml");
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterclaims.cluster.open-cluster-management.io";
+const CRDS: [Manifest; 2] = [files::CRD_CLAIMS, files::CRD_APPLIED_MANIFEST_WORKS];
 
 /// The managed clusters. Contexts of these names are in the kubeconfig.
 pub(super) const NAMES: [&str; 2] = ["c1", "c2"];
@@ -107,13 +108,13 @@ impl Agents {
     }
 }
 
-/// The agent's namespace, and ClusterClaims with their definition.
+/// The agent's namespace, the CRDs of its kinds, and ClusterClaims.
 async fn install(kubeconfig: &Kubeconfig, name: &str) -> anyhow::Result<()> {
     let admin = users::client(kubeconfig, name).await?;
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
     apply(&admin, &namespace).await?;
-    for object in files::CRD_CLAIMS.documents() {
+    for object in CRDS.iter().flat_map(Manifest::documents) {
         apply(&admin, &object).await?;
     }
     request::until(&admin, &[DEFINITION], |objects| {

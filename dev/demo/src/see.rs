@@ -60,6 +60,12 @@ pub(super) fn selects_c2(lists: &[Value]) -> Option<Vec<String>> {
     selected(lists, "c2")
 }
 
+/// The ConfigMap is as the hub prescribes it.
+pub(super) fn greets(objects: &[Value]) -> Option<Vec<String>> {
+    let text = objects.first()?["data"]["text"].as_str()?;
+    (text == "hello").then(|| vec![text.to_owned()])
+}
+
 fn selected(lists: &[Value], cluster: &str) -> Option<Vec<String>> {
     let decisions = lists.first()?["items"].as_array()?.iter();
     let listed =

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::act::Act;
+use crate::act::{Act, GREETING};
 use crate::managed::Happening;
 use crate::see;
 use crate::users::{ADMIN, AGENT, DEVELOPER, ROOT, SET_ADMIN};
@@ -60,6 +60,17 @@ const fn selects(see: fn(&[Value]) -> Option<Vec<String>>) -> Act {
         ],
         see,
     }
+}
+
+/// The text in the ConfigMap of a managed cluster.
+const GREETS: Act = Act::Look {
+    command: "get configmap greeting -n default -o jsonpath='{.data.text}{\"\\n\"}'",
+    paths: &[GREETING],
+    see: see::greets,
+};
+
+fn by_hand() -> Value {
+    json!({"data": {"text": "changed by hand"}})
 }
 
 pub(super) fn steps() -> Vec<Step> {
@@ -219,6 +230,20 @@ pub(super) fn steps() -> Vec<Step> {
             None,
         ),
         done(
+            "dev hands out a ConfigMap to the clusters that the placement selects.",
+            DEVELOPER,
+            Act::HandOut,
+            None,
+        ),
+        done("The agent of c2 creates it there.", "c2", GREETS, None),
+        done(
+            "The admin of c2 changes it by hand.",
+            "c2",
+            Act::PatchGreeting(by_hand()),
+            None,
+        ),
+        done("The agent puts it back at once.", "c2", GREETS, None),
+        done(
             "The maintenance of c1 ends. The placement stays on c2.",
             ADMIN,
             Act::Patch("c1", no_taint()),
@@ -236,6 +261,7 @@ pub(super) fn steps() -> Vec<Step> {
             selects(see::selects_c1),
             None,
         ),
+        done("And its agent creates the ConfigMap.", "c1", GREETS, None),
         done(
             "Berth says why each cluster is selected, or not.",
             ADMIN,
@@ -247,6 +273,18 @@ pub(super) fn steps() -> Vec<Step> {
             "The agent starts again. It still has its certificate, in a Secret on c2, so no new approval is needed. c2 is available again.",
             ADMIN,
             c2_is(see::is_available),
+        ),
+        done(
+            "It removes what c2 should not have any more.",
+            "c2",
+            Act::Look {
+                command: "get configmaps -n default --field-selector=metadata.name=greeting -o name",
+                paths: &[
+                    "/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Dgreeting",
+                ],
+                see: see::nothing,
+            },
+            None,
         ),
         done(
             "ada denies c1. The controller removes the permissions of its agent.",

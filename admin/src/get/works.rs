@@ -1,0 +1,199 @@
+//! `berth get works`.
+
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+use berth_api::conditions::manifest_work as conditions;
+use berth_api::labels;
+use berth_api::work::{ManifestWork, ManifestWorkExecutor};
+use clap_complete::engine::ArgValueCandidates;
+use jiff::Timestamp;
+use kube::{Resource, ResourceExt};
+
+use super::query::{Query, ShowArgs};
+use super::screen::View;
+use super::{UNREADABLE, age_of, condition};
+use crate::complete;
+use crate::hub::{HubArgs, Item, namespace};
+use crate::print::{Format, Node};
+
+/// The cell of a condition that the agent reported for an earlier version of the ManifestWork.
+const OUTDATED: &str = "Outdated";
+
+/// Show ManifestWorks: whether their objects are applied and exist on the clusters
+///
+/// Shows the ManifestWorks of all clusters, unless -n names one. 'berth work diff' says what is not as prescribed.
+#[derive(Debug, clap::Args)]
+#[command(
+    visible_alias = "work",
+    aliases = ["manifestworks", "manifestwork", "manifestworks.work.open-cluster-management.io"],
+    after_help = "\
+Examples:
+  berth get works
+  berth get works web -o wide
+  berth get works -n cluster1 -o tree
+
+  # Those of a ManifestWorkReplicaSet
+  berth get works -l work.open-cluster-management.io/manifestworkreplicaset=team-a.web
+
+A condition is Outdated if the agent reported it for an earlier version of the ManifestWork."
+)]
+pub(super) struct Args {
+    /// Only ManifestWorks of these names
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Only ManifestWorks of this cluster: the cluster's namespace on the hub
+    #[arg(
+        short,
+        long,
+        visible_alias = "cluster",
+        value_name = "CLUSTER",
+        conflicts_with = "all_namespaces",
+        value_parser = namespace,
+        add = ArgValueCandidates::new(complete::clusters)
+    )]
+    namespace: Option<String>,
+    /// ManifestWorks of all clusters; this is the default
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+/// The view of ManifestWorks, of one cluster or of all.
+struct Works {
+    wide: bool,
+    namespace: Option<String>,
+}
+
+pub(super) async fn run(args: &Args, hub: &HubArgs) -> anyhow::Result<ExitCode> {
+    let mut query = Query::new(hub, &args.names, &args.show, Format::Table).await?;
+    query.asked.namespace.clone_from(&args.namespace);
+    query.asked.everywhere = args.namespace.is_none();
+    let view = Works {
+        wide: query.format == Format::Wide,
+        namespace: args.namespace.clone(),
+    };
+    query.run(&view).await
+}
+
+// === impl Works ===
+
+impl View for Works {
+    type Kind = ManifestWork;
+
+    fn titles(&self) -> Vec<&'static str> {
+        let mut titles = Vec::new();
+        if self.namespace.is_none() {
+            titles.push("CLUSTER");
+        }
+        titles.extend(["NAME", "MANIFESTS", "APPLIED", "AVAILABLE", "AGE"]);
+        if self.wide {
+            titles.extend([
+                "PROGRESSING",
+                "DEGRADED",
+                "DRIFTED",
+                "REPLICASET",
+                "EXECUTOR",
+            ]);
+        }
+        titles
+    }
+
+    fn cells(&self, item: &Item<ManifestWork>, now: Timestamp) -> Vec<String> {
+        let cell = |text: fn(&ManifestWork) -> String| match item.unreadable {
+            None => text(&item.object),
+            Some(_) => UNREADABLE.to_owned(),
+        };
+        let mut cells = Vec::new();
+        if self.namespace.is_none() {
+            cells.push(item.object.namespace().unwrap_or_default());
+        }
+        cells.extend([
+            item.name(),
+            cell(|it| it.spec.workload.manifests.len().to_string()),
+            cell(|it| status(it, conditions::APPLIED)),
+            cell(|it| status(it, conditions::AVAILABLE)),
+            age_of(item.object.meta(), now),
+        ]);
+        if self.wide {
+            cells.extend([
+                cell(|it| status(it, conditions::PROGRESSING)),
+                cell(|it| status(it, conditions::DEGRADED)),
+                cell(|it| status(it, conditions::DRIFTED)),
+                cell(|it| {
+                    let set = it.labels().get(labels::REPLICA_SET).cloned();
+                    set.unwrap_or_default()
+                }),
+                cell(|it| it.spec.executor.as_ref().map_or_else(String::new, executor)),
+            ]);
+        }
+        cells
+    }
+
+    fn tree(&self, items: &[Item<ManifestWork>]) -> Node {
+        let mut root = Node::new("ManifestWork");
+        for item in items {
+            let cluster = item.object.namespace().unwrap_or_default();
+            let mut node = Node::new(item.name()).with(Node::leaf("Cluster", cluster));
+            if item.unreadable.is_some() {
+                root.push(node.with(Node::leaf("Status", UNREADABLE)));
+                continue;
+            }
+            let work = &item.object;
+            let manifests = work.spec.workload.manifests.len();
+            node.push(Node::leaf("Number of Manifests", manifests.to_string()));
+            node.push(Node::leaf("Applied", status(work, conditions::APPLIED)));
+            node.push(Node::leaf("Available", status(work, conditions::AVAILABLE)));
+            let mut objects = Node::new("Resources");
+            let reported = work.status.iter();
+            for manifest in reported.flat_map(|it| &it.resource_status.manifests) {
+                let meta = &manifest.resource_meta;
+                let title = match &*meta.namespace {
+                    "" => format!("{}/{}", meta.kind, meta.name),
+                    namespace => format!("{}/{namespace}/{}", meta.kind, meta.name),
+                };
+                let said = [conditions::APPLIED, conditions::AVAILABLE].map(|type_| {
+                    let found = condition(&manifest.conditions, type_);
+                    let status = found.map_or("Unknown", |it| &it.status);
+                    format!("{type_} {status}")
+                });
+                objects.push(Node::leaf(title, said.join(", ")));
+            }
+            root.push(node.with(objects));
+        }
+        root
+    }
+
+    fn none(&self) -> String {
+        match &self.namespace {
+            None => "No works found.".to_owned(),
+            Some(cluster) => format!("No works found of cluster {cluster:?}."),
+        }
+    }
+}
+
+/// The status of a condition; empty without the condition.
+fn status(work: &ManifestWork, type_: &str) -> String {
+    let conditions = work.status.as_ref().map_or(&[][..], |it| &it.conditions);
+    let Some(found) = condition(conditions, type_) else {
+        return String::new();
+    };
+    let generation = work.metadata.generation;
+    if found.observed_generation.is_some() && found.observed_generation < generation {
+        return OUTDATED.to_owned();
+    }
+    found.status.clone()
+}
+
+/// The identity of an executor, as in `berth create work --executor`.
+fn executor(executor: &ManifestWorkExecutor) -> String {
+    let subject = executor.subject.as_ref();
+    let account = subject.and_then(|it| it.service_account.as_ref());
+    account.map_or_else(
+        || "<invalid>".to_owned(),
+        |it| format!("{}/{}", it.namespace, it.name),
+    )
+}

@@ -1,0 +1,421 @@
+//! `berth work render`: what a work makes on a cluster, and by which rules.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use berth_api::work::{
+    ManifestWork, ManifestWorkReplicaSet, ManifestWorkSpec, UpdateStrategy, UpdateStrategyType,
+};
+use berth_work_core::config::{Identity, Rules};
+use berth_work_core::{Holding, order, prescribed};
+use clap_complete::engine::ArgValueCandidates;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::complete;
+use crate::hub::{HubArgs, HubConnection, namespace};
+use crate::print::{Table, plain, print_json, print_yaml};
+
+const EXAMPLES: &str = "\
+Examples:
+  # What a ManifestWork makes on its cluster, in which order, and by which rules
+  berth work render web -n cluster1
+
+  # The objects, of a ManifestWorkReplicaSet
+  berth work render web -n team-a -o yaml
+
+  # Before it is applied
+  berth work render -f work.yaml
+
+The objects are in the order in which the agent applies them. manifestConfigs name objects by the resource of their kind, such as
+deployments. Unless the agent has reported it, the resource is guessed: the plural of the kind. A kind counts as namespaced if the
+manifest has a namespace.";
+
+/// Show the objects that a work makes on a cluster, and the rules of each
+///
+/// Renders a ManifestWork, or the template of a ManifestWorkReplicaSet: the strategy, what happens to the object when the work is deleted, the reported fields and the conditions, as manifestConfigs and deleteOption define them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Name of the ManifestWork or of the ManifestWorkReplicaSet
+    #[arg(
+        value_name = "NAME",
+        required_unless_present = "files",
+        conflicts_with = "files"
+    )]
+    name: Option<String>,
+    /// The cluster of the ManifestWork, or the namespace of the ManifestWorkReplicaSet
+    #[arg(
+        short,
+        long,
+        visible_alias = "cluster",
+        value_name = "NAMESPACE",
+        value_parser = namespace,
+        requires = "name",
+        default_value = "default",
+        add = ArgValueCandidates::new(complete::clusters)
+    )]
+    namespace: String,
+    /// Files with ManifestWorks and ManifestWorkReplicaSets, instead of the hub (repeatable)
+    #[arg(short, long = "filename", value_name = "FILE", value_delimiter = ',')]
+    files: Vec<PathBuf>,
+    /// Output format: table; yaml or json prints the objects [default: table]
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        hide_possible_values = true,
+        default_value_t,
+        hide_default_value = true
+    )]
+    output: Output,
+    #[command(flatten)]
+    hub: HubArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Output {
+    #[default]
+    Table,
+    Json,
+    Yaml,
+}
+
+/// What is rendered.
+struct Source {
+    /// Kind and name.
+    title: String,
+    spec: ManifestWorkSpec,
+    /// The resources that the agent reported, by the position of the manifest.
+    resources: Vec<(usize, String)>,
+}
+
+/// An object that a work makes.
+#[derive(Debug, PartialEq)]
+struct Rendered {
+    rank: u32,
+    row: [String; 5],
+    object: Value,
+    faults: Vec<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A file or the hub cannot be used, or the work does not exist.
+pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let sources = match &args.name {
+        Some(name) => vec![of_hub(args, name).await?],
+        None => of_files(&args.files)?,
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut err = io::stderr().lock();
+    let mut objects = Vec::new();
+    let mut table = Table::new(&[
+        "WORK",
+        "OBJECT",
+        "STRATEGY",
+        "WHEN DELETED",
+        "FEEDBACK",
+        "CONDITIONS",
+    ]);
+    let mut code = ExitCode::SUCCESS;
+    for source in sources {
+        let (rendered, unusable) = render(&source);
+        for it in rendered {
+            for fault in &it.faults {
+                let object = &it.row[0];
+                writeln!(
+                    err,
+                    "Warning: {}",
+                    plain(&format!("{} {object}: {fault}", source.title))
+                )?;
+            }
+            let mut row = vec![source.title.clone()];
+            row.extend(it.row);
+            table.row(row);
+            objects.push(it.object);
+        }
+        for why in unusable {
+            writeln!(err, "Error: {}", plain(&format!("{}: {why}", source.title)))?;
+            code = ExitCode::FAILURE;
+        }
+    }
+    match args.output {
+        Output::Table => table.write(&mut out, true, &[])?,
+        Output::Json => print_json(&mut out, &objects)?,
+        Output::Yaml => print_yaml(&mut out, &objects)?,
+    }
+    out.flush()?;
+    Ok(code)
+}
+
+async fn of_hub(args: &Args, name: &str) -> anyhow::Result<Source> {
+    let hub = HubConnection::of(&args.hub).await?;
+    let namespace = Some(&*args.namespace);
+    if let Some(work) = hub.get_value::<ManifestWork>(namespace, name).await? {
+        return Source::new(&work, &format!("ManifestWork {}/{name}", args.namespace));
+    }
+    let set = hub.get_value::<ManifestWorkReplicaSet>(namespace, name);
+    match set.await? {
+        Some(set) => Source::new(
+            &set,
+            &format!("ManifestWorkReplicaSet {}/{name}", args.namespace),
+        ),
+        None => bail!(
+            "neither a ManifestWork nor a ManifestWorkReplicaSet {name:?} exists in namespace {}; list them: berth get works",
+            args.namespace
+        ),
+    }
+}
+
+fn of_files(files: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for (at, object) in berth_review::objects(files)? {
+        if ["ManifestWork", "ManifestWorkReplicaSet"]
+            .iter()
+            .any(|kind| object["kind"] == *kind)
+        {
+            sources.push(Source::new(&object, &at.to_string())?);
+        }
+    }
+    if sources.is_empty() {
+        bail!("-f: the files hold no ManifestWork and no ManifestWorkReplicaSet");
+    }
+    Ok(sources)
+}
+
+// === impl Source ===
+
+impl Source {
+    fn new(object: &Value, at: &str) -> anyhow::Result<Self> {
+        let spec = match object["kind"].as_str() {
+            Some("ManifestWorkReplicaSet") => &object["spec"]["manifestWorkTemplate"],
+            _ => &object["spec"],
+        };
+        let spec = Option::<ManifestWorkSpec>::deserialize(spec)
+            .map_err(|error| anyhow::anyhow!("{at} cannot be read: {error}"))?;
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let reported = object["status"]["resourceStatus"]["manifests"].as_array();
+        let resources = reported.into_iter().flatten().filter_map(|it| {
+            let meta = &it["resourceMeta"];
+            let ordinal = usize::try_from(meta["ordinal"].as_u64()?).ok()?;
+            let resource = meta["resource"].as_str().filter(|it| !it.is_empty())?;
+            Some((ordinal, resource.to_owned()))
+        });
+        Ok(Self {
+            title: name.to_owned(),
+            spec: spec.unwrap_or_default(),
+            resources: resources.collect(),
+        })
+    }
+}
+
+/// The objects in the order in which they are applied, and why other manifests cannot be used.
+fn render(source: &Source) -> (Vec<Rendered>, Vec<String>) {
+    let (mut rendered, mut unusable) = (Vec::new(), Vec::new());
+    let spec = &source.spec;
+    for (ordinal, manifest) in spec.workload.manifests.iter().enumerate() {
+        let found = prescribed(ordinal, manifest).and_then(|it| {
+            let reported = source.resources.iter().find(|(of, _)| *of == ordinal);
+            let resource = reported.map_or_else(|| plural(&it.kind), |(_, it)| it.clone());
+            let is_namespaced = !it.namespace.is_empty();
+            it.mapped(&resource, is_namespaced)
+        });
+        let mapped = match found {
+            Ok(mapped) => mapped,
+            Err(why) => {
+                unusable.push(format!("manifest {ordinal}: {why}"));
+                continue;
+            }
+        };
+        let it = &mapped.prescribed;
+        let id = Identity {
+            group: it.group(),
+            resource: &mapped.resource,
+            namespace: &mapped.namespace,
+            name: &it.name,
+        };
+        let rules = Rules::of(&spec.manifest_configs, &id);
+        let object = match &*mapped.namespace {
+            "" => format!("{}/{}", it.kind, it.name),
+            namespace => format!("{}/{namespace}/{}", it.kind, it.name),
+        };
+        let kept = match Holding::of(spec.delete_option.as_ref(), &mapped) {
+            Holding::Owned => "deleted",
+            Holding::Orphaned => "stays",
+        };
+        rendered.push(Rendered {
+            rank: order::rank(&it.kind),
+            row: [
+                object,
+                strategy(rules.strategy),
+                kept.to_owned(),
+                feedback(&rules),
+                conditions(&rules),
+            ],
+            object: manifest.read().unwrap_or(Value::Null),
+            faults: rules.faults(),
+        });
+    }
+    // Stable: objects of one rank stay in the order of the manifests.
+    rendered.sort_by_key(|it| it.rank);
+    (rendered, unusable)
+}
+
+fn strategy(strategy: Option<&UpdateStrategy>) -> String {
+    let Some(strategy) = strategy else {
+        return "Update".to_owned();
+    };
+    match &strategy.r#type {
+        UpdateStrategyType::Update => "Update".to_owned(),
+        UpdateStrategyType::CreateOnly => "CreateOnly".to_owned(),
+        UpdateStrategyType::ReadOnly => "ReadOnly".to_owned(),
+        UpdateStrategyType::Other(other) => other.clone(),
+        UpdateStrategyType::ServerSideApply => {
+            let settings = strategy.server_side_apply.clone().unwrap_or_default();
+            let ignored: usize = (settings.ignore_fields.iter())
+                .map(|it| {
+                    it.json_paths.len() + it.json_pointers.len() + it.jq_path_expressions.len()
+                })
+                .sum();
+            let mut said = "ServerSideApply".to_owned();
+            if settings.force {
+                said.push_str(",force");
+            }
+            if ignored > 0 {
+                said.push_str(&format!(",ignores {ignored}"));
+            }
+            said
+        }
+    }
+}
+
+fn feedback(rules: &Rules<'_>) -> String {
+    let names = rules.feedback.iter().flat_map(|rule| {
+        let paths = rule.json_paths.iter().map(|it| it.name.clone());
+        let well_known = rule
+            .json_paths
+            .is_empty()
+            .then(|| "WellKnownStatus".to_owned());
+        well_known.into_iter().chain(paths)
+    });
+    names.collect::<Vec<_>>().join(",")
+}
+
+fn conditions(rules: &Rules<'_>) -> String {
+    let names = rules.conditions.iter().map(|it| match &*it.condition {
+        "" => "WellKnownConditions",
+        name => name,
+    });
+    names.collect::<Vec<_>>().join(",")
+}
+
+/// The resource of a kind: the plural of its name.
+fn plural(kind: &str) -> String {
+    let name = kind.to_lowercase();
+    let before = name.chars().rev().nth(1);
+    if name == "endpoints" {
+        name
+    } else if name.ends_with('y') && !before.is_some_and(|it| "aeiou".contains(it)) {
+        format!("{}ies", &name[..name.len() - 1])
+    } else if ["s", "x", "z", "ch", "sh"]
+        .iter()
+        .any(|it| name.ends_with(it))
+    {
+        format!("{name}es")
+    } else {
+        format!("{name}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_are_plurals_of_kinds() {
+        for (kind, resource) in [
+            ("Deployment", "deployments"),
+            ("NetworkPolicy", "networkpolicies"),
+            ("Gateway", "gateways"),
+            ("Ingress", "ingresses"),
+            ("StorageClass", "storageclasses"),
+            ("Endpoints", "endpoints"),
+            ("Y", "ies"),
+            ("", "s"),
+        ] {
+            assert_eq!(plural(kind), resource, "{kind}");
+        }
+    }
+
+    fn source(spec: Value, status: Value) -> Source {
+        let object = json!({
+            "kind": "ManifestWork", "metadata": {"name": "w", "namespace": "c1"}, "spec": spec, "status": status,
+        });
+        Source::new(&object, "w").unwrap()
+    }
+
+    fn manifest(kind: &str, name: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "n"}})
+    }
+
+    #[test]
+    fn objects_come_in_the_agents_order_with_their_rules() {
+        let source = source(
+            json!({
+                "workload": {"manifests": [
+                    {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "n"}},
+                    manifest("ConfigMap", "b"),
+                    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}},
+                    {"apiVersion": "v1", "kind": "ConfigMap"},
+                ]},
+                "deleteOption": {"propagationPolicy": "SelectivelyOrphan", "selectivelyOrphans": {"orphaningRules": [
+                    {"group": "", "resource": "namespaces", "name": "n"},
+                ]}},
+                "manifestConfigs": [
+                    {
+                        "resourceIdentifier": {"group": "apps", "resource": "deployments", "name": "*", "namespace": "n"},
+                        "updateStrategy": {"type": "ServerSideApply", "serverSideApply": {"force": true, "ignoreFields": [
+                            {"condition": "OnSpokePresent", "jsonPaths": [".spec.replicas"]},
+                        ]}},
+                        "feedbackRules": [{"type": "WellKnownStatus"}, {"type": "JSONPaths", "jsonPaths": [{"name": "a", "path": ".a"}]}],
+                        "conditionRules": [{"condition": "Progressing", "type": "CEL", "celExpressions": ["true"]}],
+                    },
+                    {"resourceIdentifier": {"resource": "configmaps", "name": "b", "namespace": "n"}, "updateStrategy": {"type": "ReadOnly"}},
+                ],
+            }),
+            json!({}),
+        );
+        let (rendered, unusable) = render(&source);
+        let rows: Vec<_> = rendered.iter().map(|it| it.row.join(" | ")).collect();
+        assert_eq!(
+            rows,
+            [
+                "Namespace/n | Update | stays |  | ",
+                "ConfigMap/n/b | ReadOnly | deleted |  | ",
+                "Deployment/n/web | ServerSideApply,force,ignores 1 | deleted | WellKnownStatus,a | Progressing",
+            ]
+        );
+        assert_eq!(unusable.len(), 1);
+        assert!(unusable[0].starts_with("manifest 3: "), "{unusable:?}");
+    }
+
+    #[test]
+    fn a_resource_that_the_agent_reported_counts_before_a_guess() {
+        let spec = json!({
+            "workload": {"manifests": [manifest("Mouse", "a")]},
+            "manifestConfigs": [
+                {"resourceIdentifier": {"resource": "mice", "name": "a", "namespace": "n"}, "updateStrategy": {"type": "CreateOnly"}},
+            ],
+        });
+        let reported = json!({"resourceStatus": {"manifests": [{"resourceMeta": {"ordinal": 0, "resource": "mice"}, "conditions": []}]}});
+        for (status, expected) in [(json!({}), "Update"), (reported, "CreateOnly")] {
+            let (rendered, _) = render(&source(spec.clone(), status));
+            assert_eq!(rendered[0].row[1], expected);
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! A hub on which the controller of ManifestWorkReplicaSets runs, with placements that the test decides, and agents that it plays.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use berth_manifests::files;
+use berth_testkit::cluster::{CRDS, Cluster, Person, Private, fresh};
+use berth_testkit::process::once;
+use berth_testkit::{eventually, shipped, when};
+use berth_work::hub::{Engine, Settings};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use prometheus::Registry;
+use prometheus::proto::MetricFamily;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+const GROUP: &str = "/apis/cluster.open-cluster-management.io/v1beta1";
+const WORK: &str = "/apis/work.open-cluster-management.io/v1";
+const SETS: &str = "/apis/work.open-cluster-management.io/v1alpha1";
+const LABEL: &str = "work.open-cluster-management.io/manifestworkreplicaset";
+
+/// A hub with the kinds and the account of the controller, and a namespace of replica sets.
+pub struct Hub {
+    pub cluster: Private,
+    pub admin: Person,
+    pub namespace: String,
+}
+
+/// A controller in this process.
+pub struct Working {
+    stop: CancellationToken,
+    running: Option<JoinHandle<()>>,
+    registry: Registry,
+}
+
+// === impl Hub ===
+
+impl Hub {
+    /// A hub without a controller.
+    pub async fn new() -> Self {
+        let hub = Self::without_works().await;
+        hub.serve_works().await;
+        hub
+    }
+
+    /// A hub that does not serve the work API.
+    pub async fn without_works() -> Self {
+        let cluster = Cluster::private().await;
+        cluster.apply_manifests(&CRDS).await;
+        // The account has these permissions only.
+        let permissions = [files::NAMESPACE, files::ACCOUNTS, files::WORK_ROLE];
+        cluster
+            .apply_manifests(&permissions.map(|it| it.path))
+            .await;
+        let hub = Self {
+            admin: cluster.admin().await,
+            cluster,
+            namespace: fresh("sets"),
+        };
+        hub.create_namespace(&hub.namespace).await;
+        hub
+    }
+
+    /// Installs the CRDs of works.
+    pub async fn serve_works(&self) {
+        let crds = files::WORK_CRDS.map(|it| it.path);
+        self.cluster.apply_manifests(&crds).await;
+    }
+
+    /// The kubeconfig of the controller's account.
+    pub async fn account(&self) -> PathBuf {
+        let account = self
+            .cluster
+            .service_account(shipped::NAMESPACE, shipped::CONTROLLER);
+        account.await.kubeconfig
+    }
+
+    async fn create_namespace(&self, name: &str) {
+        let namespace = json!({"metadata": {"name": name}});
+        self.create("/api/v1/namespaces", namespace).await;
+    }
+
+    /// Creates the namespaces of as many clusters. Returns their names, sorted.
+    pub async fn clusters(&self, count: usize) -> Vec<String> {
+        let mut names: Vec<_> = (0..count).map(|_| fresh("member")).collect();
+        names.sort_unstable();
+        for name in &names {
+            self.create_namespace(name).await;
+        }
+        names
+    }
+
+    /// Creates a placement, with a PlacementDecision of its name.
+    pub async fn place(&self, name: &str, clusters: &[String]) {
+        let placement = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+            "kind": "Placement",
+            "metadata": {"name": name},
+            "spec": {},
+        });
+        let decision = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+            "kind": "PlacementDecision",
+            "metadata": {
+                "name": format!("{name}-decision-1"),
+                "labels": {
+                    "cluster.open-cluster-management.io/placement": name,
+                    "cluster.open-cluster-management.io/decision-group-index": "0",
+                },
+            },
+        });
+        for (resource, object) in [("placements", placement), ("placementdecisions", decision)] {
+            let collection = format!("{GROUP}/namespaces/{}/{resource}", self.namespace);
+            self.create(&collection, object).await;
+        }
+        self.select(name, clusters).await;
+    }
+
+    /// Has a placement select these clusters.
+    pub async fn select(&self, placement: &str, clusters: &[String]) {
+        let decisions = clusters
+            .iter()
+            .map(|it| json!({"clusterName": it, "reason": ""}));
+        let status = json!({"status": {"decisions": decisions.collect::<Vec<_>>()}});
+        let path = format!(
+            "{GROUP}/namespaces/{}/placementdecisions/{placement}-decision-1/status",
+            self.namespace
+        );
+        self.patch(&path, status).await;
+    }
+
+    /// The path of a placement.
+    pub fn placement(&self, name: &str) -> String {
+        format!("{GROUP}/namespaces/{}/placements/{name}", self.namespace)
+    }
+
+    /// The path of a replica set.
+    pub fn set(&self, name: &str) -> String {
+        let namespace = &self.namespace;
+        format!("{SETS}/namespaces/{namespace}/manifestworkreplicasets/{name}")
+    }
+
+    /// The path of a ManifestWork.
+    pub fn work(&self, cluster: &str, name: &str) -> String {
+        format!("{WORK}/namespaces/{cluster}/manifestworks/{name}")
+    }
+
+    /// Creates a replica set of the placement `p`, with this strategy.
+    pub async fn replicate(&self, name: &str, strategy: Value) {
+        let refs = json!([{"name": "p", "rolloutStrategy": strategy}]);
+        let spec = json!({"placementRefs": refs, "manifestWorkTemplate": template(1)});
+        self.replicate_as(name, json!({"a": "1"}), spec).await;
+    }
+
+    /// Creates a replica set.
+    pub async fn replicate_as(&self, name: &str, labels: Value, spec: Value) {
+        let set = json!({
+            "apiVersion": "work.open-cluster-management.io/v1alpha1",
+            "kind": "ManifestWorkReplicaSet",
+            "metadata": {"name": name, "labels": labels},
+            "spec": spec,
+        });
+        let path = self.set(name);
+        let (collection, _) = path.rsplit_once('/').unwrap();
+        self.create(collection, set).await;
+    }
+
+    /// Changes the template of a replica set.
+    pub async fn template(&self, name: &str, version: u32) {
+        let patch = json!({"spec": {"manifestWorkTemplate": template(version)}});
+        self.patch(&self.set(name), patch).await;
+    }
+
+    /// The ManifestWorks of a replica set, sorted by cluster and name.
+    pub async fn works(&self, set: &str) -> Vec<Value> {
+        let label = format!("{LABEL}={}.{set}", self.namespace);
+        let path = format!("{WORK}/manifestworks?labelSelector={label}");
+        let list = self.admin.get(&path).await.unwrap();
+        list.ok()["items"].as_array().unwrap().clone()
+    }
+
+    /// The clusters with a ManifestWork of a version of the template, as `cluster/name`.
+    pub async fn made(&self, set: &str, version: u32) -> Vec<String> {
+        let works = self.works(set).await;
+        let works = works.iter().filter(|it| it["spec"] == template(version));
+        let mut made: Vec<_> = works.map(place).collect();
+        made.sort_unstable();
+        made
+    }
+
+    /// Waits until these clusters, and no others, have ManifestWorks of a version of the template, named as the replica set.
+    pub async fn makes(&self, set: &str, version: u32, clusters: &[String]) {
+        let expected: Vec<_> = clusters.iter().map(|it| format!("{it}/{set}")).collect();
+        eventually(&format!("works {expected:?}"), async || {
+            when(self.made(set, version).await, |made| *made == expected)
+        })
+        .await;
+    }
+
+    /// Reports conditions of a ManifestWork, as its agent: `A+` is Applied True, `P-` Progressing False.
+    pub async fn report(&self, cluster: &str, name: &str, conditions: &str) {
+        let path = self.work(cluster, name);
+        let work = self.admin.get(&path).await.unwrap();
+        let generation = work.ok()["metadata"]["generation"].clone();
+        let conditions = conditions.split_whitespace().map(|it| {
+            let (type_, status) = it.split_at(1);
+            let type_ = match type_ {
+                "A" => "Applied",
+                "V" => "Available",
+                "P" => "Progressing",
+                "C" => "Complete",
+                _ => "Degraded",
+            };
+            json!({
+                "type": type_, "status": if status == "+" { "True" } else { "False" }, "reason": "Test", "message": "",
+                "observedGeneration": generation, "lastTransitionTime": jiff::Timestamp::now().strftime("%FT%TZ").to_string(),
+            })
+        });
+        let status = json!({"status": {"conditions": conditions.collect::<Vec<_>>()}});
+        self.patch(&format!("{path}/status"), status).await;
+    }
+
+    /// Waits for a condition of a replica set with this status and reason, and returns its message.
+    pub async fn condition(&self, set: &str, type_: &str, expected: &str) -> String {
+        let is = |set: &Value| {
+            let conditions = set["status"]["conditions"].as_array();
+            let mut conditions = conditions.into_iter().flatten();
+            let found = conditions.find(|it| it["type"] == type_)?;
+            let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
+            let said = format!("{} {}", text("status"), text("reason"));
+            (said == expected).then(|| text("message"))
+        };
+        let what = format!("{type_} {expected}");
+        let set = once(&self.admin, &self.set(set), &what, |it| is(it).is_some()).await;
+        is(&set).unwrap()
+    }
+
+    /// Waits until an object is gone.
+    pub async fn gone(&self, path: &str) {
+        eventually(&format!("{path} to be gone"), async || {
+            let answer = self.admin.get(path).await.unwrap();
+            when(answer.code, |code| *code == 404)
+        })
+        .await;
+    }
+
+    /// Creates an object.
+    pub async fn create(&self, collection: &str, object: Value) {
+        let answer = self.admin.post(collection, &object).await.unwrap();
+        assert_eq!(answer.code, 201, "{answer:?}");
+    }
+
+    /// Changes an object by a merge patch.
+    pub async fn patch(&self, path: &str, patch: Value) {
+        let answer = self.admin.merge(path, &patch).await.unwrap();
+        assert_eq!(answer.code, 200, "{answer:?}");
+    }
+
+    /// Deletes an object.
+    pub async fn delete(&self, path: &str) {
+        let answer = self.admin.delete(path).await.unwrap();
+        assert!([200, 202].contains(&answer.code), "{answer:?}");
+    }
+}
+
+/// A version of the template.
+pub fn template(version: u32) -> Value {
+    json!({"workload": {"manifests": [{
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"},
+        "data": {"version": version.to_string()},
+    }]}})
+}
+
+/// A ManifestWork as `cluster/name`.
+pub fn place(work: &Value) -> String {
+    let text = |field: &str| {
+        work["metadata"][field]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    format!("{}/{}", text("namespace"), text("name"))
+}
+
+// === impl Working ===
+
+impl Working {
+    /// Starts a controller with the account of the manifests.
+    pub async fn start(hub: &Hub) -> Self {
+        Self::with(hub, Settings::default()).await
+    }
+
+    /// Starts a controller with these settings.
+    pub async fn with(hub: &Hub, settings: Settings) -> Self {
+        static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+        let account = hub.account().await;
+        let registry = Registry::new();
+        let metrics = berth_reconcile::Metrics::new(&registry).unwrap();
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let running = RUNTIME.spawn(async move {
+            let kubeconfig = Kubeconfig::read_from(account).unwrap();
+            let options = KubeConfigOptions::default();
+            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options);
+            let mut config = config.await.unwrap();
+            config.default_retry = false;
+            let api = berth_hub::HubApi::of(config).await.unwrap();
+            let engine = Engine::new(api, settings, None, None, "tests", metrics);
+            engine.run(stopped).await.unwrap();
+        });
+        Self {
+            stop,
+            running: Some(running),
+            registry,
+        }
+    }
+
+    /// Aborts it at any point, with the requests in flight.
+    pub async fn kill(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.abort();
+            let _ = running.await;
+        }
+    }
+
+    /// The number of writes so far.
+    pub fn writes(&self) -> u64 {
+        let families = self.registry.gather();
+        let families = families
+            .iter()
+            .filter(|it| it.name() == "berth_writes_total");
+        let metrics = families.flat_map(MetricFamily::get_metric);
+        metrics.map(|it| it.get_counter().get_value() as u64).sum()
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}

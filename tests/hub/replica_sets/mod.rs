@@ -1,0 +1,7 @@
+//! ManifestWorkReplicaSets, and ManifestWorks that are done.
+
+mod faults;
+mod following;
+mod hub;
+mod process;
+mod rollouts;

@@ -1,0 +1,63 @@
+//! Rollouts, with agents that the test plays.
+
+use serde_json::json;
+
+use super::hub::{Hub, Working};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rollout_advances_as_clusters_succeed() {
+    let hub = Hub::new().await;
+    let clusters = hub.clusters(6).await;
+    hub.place("p", &clusters).await;
+    let _working = Working::start(&hub).await;
+    let strategy = json!({"type": "Progressive", "progressive": {"maxConcurrency": 2}});
+    hub.replicate("a", strategy).await;
+    for step in [0..2, 2..4, 4..6] {
+        hub.makes("a", 1, &clusters[..step.end]).await;
+        for cluster in &clusters[step] {
+            // The last column: an agent without the condition Progressing.
+            hub.report(cluster, "a", "A+ V+").await;
+        }
+    }
+    hub.condition("a", "PlacementRolledOut", "True Complete")
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failures_stop_a_rollout() {
+    let hub = Hub::new().await;
+    let clusters = hub.clusters(3).await;
+    hub.place("p", &clusters).await;
+    let _working = Working::start(&hub).await;
+    let strategy =
+        json!({"type": "Progressive", "progressive": {"maxConcurrency": 2, "maxFailures": 1}});
+    hub.replicate("a", strategy).await;
+    hub.makes("a", 1, &clusters[..2]).await;
+    for cluster in &clusters[..2] {
+        hub.report(cluster, "a", "A+ V+ P+ D+").await;
+    }
+    hub.condition("a", "ManifestworkApplied", "False NotAsExpected")
+        .await;
+    let said = hub
+        .condition("a", "PlacementRolledOut", "False Progressing")
+        .await;
+    assert!(said.contains("has stopped"), "{said}");
+    assert_eq!(hub.works("a").await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn time_alone_advances_a_rollout() {
+    let hub = Hub::new().await;
+    let clusters = hub.clusters(3).await;
+    hub.place("p", &clusters).await;
+    let _working = Working::start(&hub).await;
+    let strategy = json!({"type": "Progressive", "progressive": {
+        "maxConcurrency": 1, "minSuccessTime": "2s", "progressDeadline": "2s", "maxFailures": 1,
+    }});
+    hub.replicate("a", strategy).await;
+    hub.makes("a", 1, &clusters[..1]).await;
+    hub.report(&clusters[0], "a", "A+ V+ P-").await;
+    // It soaks; the second one times out, since its agent is silent.
+    hub.makes("a", 1, &clusters[..2]).await;
+    hub.makes("a", 1, &clusters).await;
+}
