@@ -82,6 +82,7 @@ manifests! {
     AGENT_CLUSTER_ROLE = "agent/cluster-role.yaml";
     AGENT_ADDONS = "agent/addons.yaml";
     AGENT = "agent/deployment.yaml";
+    AGENT_WORK_ROLE = "agent-work/role.yaml";
 
     PLACEMENT_APART_ACCOUNT = "overlays/placement-apart/service-account.yaml";
     PLACEMENT_APART_DEPLOYMENT = "overlays/placement-apart/deployment.yaml";
