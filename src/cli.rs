@@ -134,7 +134,7 @@ fn print(args: &policies::Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns the words of the command line. OCM's operator starts each controller in its own Deployment, as `/registration controller`
-/// and `/placement controller`, and its agent as `/work agent`.
+/// and `/placement controller`, and its agents as `/registration agent` and `/work agent`, or both as `/registration-operator agent`.
 fn words() -> Vec<OsString> {
     let mut words: Vec<_> = env::args_os().collect();
     let name = words.first().map(Path::new).and_then(Path::file_stem);
@@ -145,6 +145,13 @@ fn words() -> Vec<OsString> {
         && words.get(1).is_some_and(|command| command == "controller")
     {
         words.insert(2, "--controllers=registration".into());
+    } else if words.get(1).is_some_and(|command| command == "agent") {
+        // OCM runs the work agent apart, but in its Singleton modes.
+        if name.is_some_and(|name| name == "registration") {
+            words.insert(2, "--work=false".into());
+        } else if name.is_some_and(|name| name == "registration-operator") {
+            words.insert(2, "--singleton".into());
+        }
     }
     words
 }

@@ -10,6 +10,7 @@ use berth_agent_core::addons::Driver;
 use berth_agent_core::claims::ClaimSettings;
 use berth_agent_core::cluster::Wish;
 use berth_lease::LeaseParams;
+use berth_work::agent::Settings as WorkSettings;
 use jiff::SignedDuration;
 
 use super::gates::Gates;
@@ -17,6 +18,7 @@ use super::refused::{Refused, WithoutEffect};
 use crate::common::{LogArgs, TlsArgs, pod_name, pod_namespace, pod_uid};
 use crate::leading::{ElectionArgs, ElectionTimes};
 use crate::ports::Address;
+use crate::work::WorkFlags;
 
 /// The namespace that OCM installs its agent in.
 const DEFAULT_NAMESPACE: &str = "open-cluster-management-agent";
@@ -26,6 +28,12 @@ const DEFAULT_FOLDER: &str = "/spoke/hub-kubeconfig";
 
 /// The Lease of OCM's agent, so that OCM's agents and ours exclude each other.
 const LEASE: &str = "registration-agent-lock";
+
+/// The Lease of OCM's work agent.
+pub(crate) const WORK_LEASE: &str = "work-agent-lock";
+
+/// The Lease of OCM's agent that does both, in the Singleton modes.
+const SINGLETON_LEASE: &str = "klusterlet-agent-lock";
 
 /// The prefix of annotations that the agent may set.
 const ANNOTATIONS: &str = "agent.open-cluster-management.io";
@@ -55,14 +63,15 @@ Examples:
 
 The agent asks the hub for a certificate. A hub admin accepts the cluster: berth accept c1
 
-Of several replicas one is active: the holder of the Lease registration-agent-lock. OCM's agent uses the same Lease.
+Of several replicas one is active: the holder of the Lease registration-agent-lock, and of work-agent-lock for ManifestWorks. OCM's
+agents use the same Leases.
 
 Signals: the first SIGTERM or SIGINT releases the Lease and stops the process; the second one stops it immediately.
 After the loss of the Lease, it exits with code 0.";
 
 /// Register this cluster with a hub, and report it
 ///
-/// Does the work of OCM's registration agent: asks the hub for a certificate and renews it, renews the cluster's Lease, and reports its health, version, resources and claims. It registers the cluster's add-ons, and reports whether they work. It never stops because the hub is away or the cluster is not accepted: it waits, and says what it waits for.
+/// Does the work of OCM's registration agent, and of its work agent: asks the hub for a certificate and renews it, renews the cluster's Lease, and reports its health, version, resources and claims. It registers the cluster's add-ons, and reports whether they work. It never stops because the hub is away or the cluster is not accepted: it waits, and says what it waits for.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
@@ -83,7 +92,7 @@ pub(crate) struct Args {
     #[arg(
         long,
         value_name = "FILE",
-        required_unless_present = "bootstrap_kubeconfigs"
+        required_unless_present_any = ["bootstrap_kubeconfigs", "registration"]
     )]
     bootstrap_kubeconfig: Option<PathBuf>,
     /// The same of several hubs, the preferred ones first (repeatable; needs --feature-gates=MultipleHubs=true).
@@ -134,7 +143,8 @@ pub(crate) struct Args {
     /// Suffixes of reserved names of ClusterClaims, which the limit does not concern (repeatable, or separated by commas)
     #[arg(long, value_name = "SUFFIXES", value_delimiter = ',')]
     reserved_cluster_claim_suffixes: Vec<String>,
-    /// Feature gates, as Gate=true,Gate=false: AddonManagement (on), ClusterClaim (on), ClusterProperty (off), MultipleHubs (off)
+    /// Feature gates, as Gate=true,Gate=false: AddonManagement (on), ClusterClaim (on), ClusterProperty (off), MultipleHubs (off),
+    /// RawFeedbackJsonString (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     /// Address of /healthz, /readyz and /metrics, over TLS; the port may be 'auto' for any free port.
@@ -150,6 +160,34 @@ pub(crate) struct Args {
     pub(super) tls: TlsArgs,
     #[command(flatten)]
     pub(super) logs: LogArgs,
+    /// Register the cluster and report it
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub(super) registration: bool,
+    /// Carry out ManifestWorks, as 'berth work agent' does; it begins when the cluster is registered and serves AppliedManifestWorks
+    /// (manifests/agent-work)
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub(super) work: bool,
+    #[command(flatten)]
+    work_flags: WorkFlags,
+    /// One Lease for both parts, as OCM's operator expects of /registration-operator agent.
+    #[arg(long, hide = true)]
+    pub(super) singleton: bool,
     #[command(flatten)]
     refused: Refused,
     #[command(flatten)]
@@ -176,8 +214,12 @@ impl ElectionTimes for AgentTimes {
 #[derive(Debug)]
 pub(super) struct Given {
     pub(super) agent: Settings,
+    /// The settings of the part that carries out ManifestWorks.
+    pub(super) work: WorkSettings,
     /// None: no leader election.
     pub(super) election: Option<LeaseParams>,
+    /// The same for the part that carries out ManifestWorks.
+    pub(super) work_election: Option<LeaseParams>,
     /// Warnings for the log.
     pub(super) warnings: Vec<String>,
 }
@@ -237,8 +279,24 @@ impl Args {
         }
         let driver = self.addon_driver()?;
         let identity = berth_lease::identity(pod_uid().as_deref());
+        let instance = pod_name().unwrap_or_else(|| identity.name().to_owned());
+        let work_flags =
+            (self.work_flags).settings(folder.join("kubeconfig"), &instance, &mut warnings)?;
+        let lease = if self.singleton {
+            SINGLETON_LEASE
+        } else {
+            LEASE
+        };
         Ok(Given {
-            election: self.election.params(&namespace, LEASE, &identity)?,
+            election: self.election.params(&namespace, lease, &identity)?,
+            work_election: self.election.params(&namespace, WORK_LEASE, &identity)?,
+            work: WorkSettings {
+                cluster_name: cluster_name.clone(),
+                agent_id: given(self.agent_id.as_ref()),
+                raw_feedback: gates.raw_feedback,
+                namespace: namespace.clone(),
+                ..work_flags
+            },
             agent: Settings {
                 cluster_name,
                 agent_name: given(self.agent_id.as_ref()),
@@ -261,7 +319,7 @@ impl Args {
                 cluster_claims: gates.cluster_claim,
                 cluster_properties: gates.cluster_property,
                 addons: gates.addon_management.then_some(driver),
-                instance: pod_name().unwrap_or_else(|| identity.name().to_owned()),
+                instance,
                 clock: Clock::default(),
             },
             warnings,

@@ -3,11 +3,10 @@
 use crate::feature_gates::pairs;
 
 /// Gates of OCM's agents that change nothing here.
-const WITHOUT_EFFECT: [&str; 5] = [
+const WITHOUT_EFFECT: [&str; 4] = [
     "AllAlpha",
     "AllBeta",
     "ExecutorValidatingCaches",
-    "RawFeedbackJsonString",
     "V1beta1CSRAPICompatibility",
 ];
 
@@ -18,6 +17,7 @@ pub(super) struct Gates {
     pub(super) cluster_claim: bool,
     pub(super) cluster_property: bool,
     pub(super) multiple_hubs: bool,
+    pub(super) raw_feedback: bool,
 }
 
 impl Gates {
@@ -31,6 +31,7 @@ impl Gates {
             cluster_claim: true,
             cluster_property: false,
             multiple_hubs: false,
+            raw_feedback: false,
         };
         for pair in pairs(values) {
             let (gate, on) = pair?;
@@ -39,9 +40,10 @@ impl Gates {
                 "ClusterClaim" => gates.cluster_claim = on,
                 "ClusterProperty" => gates.cluster_property = on,
                 "MultipleHubs" => gates.multiple_hubs = on,
+                "RawFeedbackJsonString" => gates.raw_feedback = on,
                 gate if WITHOUT_EFFECT.contains(&gate) => {}
                 gate => anyhow::bail!(
-                    "--feature-gates: unknown gate {gate:?}; the gates of the agent are AddonManagement, ClusterClaim, ClusterProperty and MultipleHubs"
+                    "--feature-gates: unknown gate {gate:?}; the gates of the agent are AddonManagement, ClusterClaim, ClusterProperty, MultipleHubs and RawFeedbackJsonString"
                 ),
             }
         }

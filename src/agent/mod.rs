@@ -10,19 +10,21 @@ mod tests;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use berth_agent::{Clusters, Counts, Standing};
+use berth_agent::{Clusters, Counts, Settings, Standing};
 use berth_hub::{Access, HubApi};
-use berth_lease::WhenLost;
+use berth_lease::{Term, WhenLost};
 use berth_reconcile::Metrics;
+use futures::FutureExt;
 use prometheus::Registry;
 use tempfile::TempDir;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use self::args::Command;
-pub(crate) use self::args::{AgentTimes, Args};
-use crate::leading::HealthPort;
+pub(crate) use self::args::{AgentTimes, Args, WORK_LEASE};
+use crate::leading::{HealthPort, together};
 use crate::signals;
+use crate::work::WorkAgent;
 
 /// Runs until a signal, or until another replica takes over; or runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -53,9 +55,21 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let metrics = Metrics::new(&registry)?;
     let standing = Standing::new();
     let counts = Counts::new(&registry, &standing)?;
+    let works = match args.work {
+        false => None,
+        true => Some(WorkAgent::new(
+            settings.work.clone(),
+            clusters.managed.clone(),
+            &registry,
+            metrics.clone(),
+        )?),
+    };
     let management = clusters.management.clone();
     let mut port = HealthPort::open(management, args.listen, tls, &registry).await?;
     let led = port.component("agent", settings.election.clone(), WhenLost::End);
+    // In the Singleton modes one Lease is for both.
+    let led_works = (works.is_some() && !args.singleton)
+        .then(|| port.component("work-agent", settings.work_election.clone(), WhenLost::End));
     let port = port.with_check({
         let standing = standing.clone();
         // The agent works while it waits for a person: that is in the text, and fails nothing.
@@ -72,18 +86,31 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     );
     let stop = CancellationToken::new();
     let second_signal = signals::second_signal(stop.clone())?;
-    let agent = port.serve(&stop, |stop| {
-        led.run(stop, |term, leading, stop| {
-            let (settings, clusters) = (&settings.agent, &clusters);
-            let (metrics, counts, standing) = (metrics.clone(), counts.clone(), &standing);
+    let agent = port.serve(&stop, async |stop| {
+        let registered = led.run(stop.clone(), |term, leading, stop| {
+            let parts = Parts {
+                registers: args.registration,
+                settings: &settings.agent,
+                clusters: &clusters,
+                metrics: metrics.clone(),
+                counts: counts.clone(),
+                standing: &standing,
+                works: works.as_ref().filter(|_| args.singleton),
+            };
             async move {
                 leading.leads(Vec::new);
-                tracing::info!(namespace = settings.namespace, "the agent begins");
-                let ended =
-                    berth_agent::run(settings, clusters, term, metrics, counts, standing, stop);
-                Ok(ended.await?)
+                tracing::info!(namespace = parts.settings.namespace, "the agent begins");
+                parts.run(term, stop).await
             }
-        })
+        });
+        let worked = led_works.zip(works.as_ref()).map(|(led, works)| {
+            led.run(stop.clone(), move |term, leading, stop| async move {
+                leading.leads(Vec::new);
+                works.run(term, stop).await
+            })
+            .boxed()
+        });
+        together(&stop, std::iter::once(registered.boxed()).chain(worked)).await
     });
     let ended = tokio::select! {
         ended = async {
@@ -95,6 +122,71 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         tracing::info!("stopped");
     }
     ended
+}
+
+/// What runs under one Lease.
+struct Parts<'a> {
+    registers: bool,
+    settings: &'a Settings,
+    clusters: &'a Clusters,
+    metrics: Metrics,
+    counts: Counts,
+    standing: &'a Standing,
+    works: Option<&'a WorkAgent>,
+}
+
+impl Parts<'_> {
+    /// Runs until `stop`, or until `term` is over.
+    ///
+    /// # Errors
+    /// A task that should run forever ended.
+    async fn run(self, term: Option<Term>, stop: CancellationToken) -> anyhow::Result<()> {
+        let Self {
+            registers,
+            settings,
+            clusters,
+            metrics,
+            counts,
+            standing,
+            works,
+        } = self;
+        let registration = async {
+            if registers {
+                let (term, stop) = (term.clone(), stop.clone());
+                let ended =
+                    berth_agent::run(settings, clusters, term, metrics, counts, standing, stop);
+                return Ok(ended.await?);
+            }
+            over(&term, &stop).await;
+            Ok(())
+        };
+        let works = async {
+            match works {
+                Some(works) => works.run(term.clone(), stop.clone()).await,
+                None => {
+                    over(&term, &stop).await;
+                    Ok(())
+                }
+            }
+        };
+        // Each ends with the term.
+        let (registered, worked) = tokio::join!(registration, works);
+        registered.and(worked)
+    }
+}
+
+/// Waits for the end of the term, or for `stop`.
+async fn over(term: &Option<Term>, stop: &CancellationToken) {
+    let lost = async {
+        match term {
+            Some(term) => term.lost().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = lost => {}
+    }
 }
 
 /// Connects to the cluster that this runs in, and to the one that it registers.

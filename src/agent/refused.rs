@@ -37,6 +37,17 @@ pub(super) struct WithoutEffect {
     kube_api_burst: Option<String>,
     #[arg(long, hide = true)]
     kube_api_qps: Option<String>,
+    /// Only kube is supported; the kubeconfig is that of the registration.
+    #[arg(long, hide = true)]
+    workload_source_driver: Option<String>,
+    #[arg(long, hide = true)]
+    workload_source_config: Option<String>,
+    #[arg(long, hide = true)]
+    cloudevents_client_id: Option<String>,
+    #[arg(long, hide = true)]
+    cloudevents_client_codecs: Option<String>,
+    #[arg(long, hide = true)]
+    hub_kubeconfig: Option<String>,
 }
 
 impl Refused {

@@ -8,7 +8,7 @@ use berth_lease::LeaseParams;
 use berth_work::agent::Settings;
 use jiff::SignedDuration;
 
-use crate::agent::AgentTimes;
+use crate::agent::{AgentTimes, WORK_LEASE};
 use crate::common::{LogArgs, TlsArgs, ignored_flags, pod_name, pod_namespace, pod_uid};
 use crate::feature_gates::pairs;
 use crate::leading::ElectionArgs;
@@ -19,9 +19,6 @@ const DEFAULT_NAMESPACE: &str = "open-cluster-management-agent";
 
 /// The folder that OCM's Deployment mounts for the agent.
 const DEFAULT_FOLDER: &str = "/spoke/hub-kubeconfig";
-
-/// The Lease of OCM's agent, so that OCM's agents and ours exclude each other.
-const LEASE: &str = "work-agent-lock";
 
 /// client-go's default for a rate without a burst.
 const DEFAULT_BURST: u32 = 100;
@@ -205,7 +202,7 @@ impl WorkAgentArgs {
                 hub_limit: rate(rates.hub_kube_api_qps, rates.hub_kube_api_burst),
                 ..flags
             },
-            election: self.election.params(&namespace, LEASE, &identity)?,
+            election: self.election.params(&namespace, WORK_LEASE, &identity)?,
             warnings,
         })
     }

@@ -43,7 +43,7 @@ impl Agent {
         command
             .args(["--bootstrap-kubeconfig", bootstrap.to_str().unwrap()])
             .args(["--listen", "127.0.0.1:auto", "--log-format", "json"])
-            .arg("--disable-leader-election")
+            .args(["--disable-leader-election", "--work=false"])
             .args(flags);
         command
     }

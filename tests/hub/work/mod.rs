@@ -2,6 +2,9 @@
 
 mod applying;
 mod deleting;
+mod evicting;
+mod executing;
 mod kills;
 mod resting;
+mod strategies;
 mod world;

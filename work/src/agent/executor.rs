@@ -11,7 +11,7 @@ use berth_work_core::{Applying, Failure, Holding, Mapped, Response, Step};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::call::{Path, create_call};
+use super::call::create_call;
 use super::objects::Entry;
 
 /// How long an answer counts, as long as OCM's agent waits after a refusal.
@@ -134,15 +134,10 @@ async fn escalates(
     let Some(Step::Create(body)) = step else {
         return Ok(None);
     };
-    let path = Path {
-        resource: &entry.resource,
-        namespace: entry.object.namespace(),
-        name: entry.object.name(),
-    };
     let Ok(user) = HeaderValue::from_str(&account.user()) else {
         return Ok(None);
     };
-    let call = create_call(path, &body, "&dryRun=All")
+    let call = create_call(entry.path(), &body, "&dryRun=All")
         .header(HeaderName::from_static("impersonate-user"), user);
     match cluster.send(call).await {
         Ok(_) => Ok(None),

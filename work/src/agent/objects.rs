@@ -19,6 +19,7 @@ use berth_work_core::{
 };
 use serde_json::Value;
 
+use super::call::Path;
 use super::facts::Fact;
 use super::rows::KindId;
 
@@ -188,6 +189,15 @@ impl Entry {
     pub(crate) fn inherit(&self, from: &Self) {
         let settled = from.settled.lock().unwrap_or_else(PoisonError::into_inner);
         self.settle(settled.clone());
+    }
+
+    /// The path of the object.
+    pub(crate) fn path(&self) -> Path<'_> {
+        Path {
+            resource: &self.resource,
+            namespace: self.object.namespace(),
+            name: self.object.name(),
+        }
     }
 
     /// The executor of the ManifestWork.

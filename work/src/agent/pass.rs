@@ -9,21 +9,23 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use berth_api::plan::Event;
 use berth_api::work::ManifestWork;
 use berth_hub::{CallError, Cause};
 use berth_reconcile::queue::Done;
-use berth_reconcile::{RawObject, Work, failed, now};
+use berth_reconcile::{RawObject, Reference, Regarding, Work, failed, now};
 use berth_work_core::report::Applied;
 use berth_work_core::{Failure, Outcome, Response, Retry, Step};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::call::{self, Path};
+use super::call;
 use super::facts::{Fact, Kind, has_finalizer};
 use super::objects::{Entry, Known};
 use super::progress::{Progress, Slot, Target, is_complete, is_object_complete};
 use super::rows::Sight;
 use super::targets::{self, Ready};
 use super::world::{Agent, Key};
-use super::{MANAGED, record};
+use super::{HUB, MANAGED, record};
 
 /// Upper bound on the requests for one object in a pass.
 const STEPS: usize = 12;
@@ -153,8 +155,12 @@ async fn pass(
                         return Err(ended.err().unwrap_or_else(|| unreachable!()));
                     }
                 }
-                let until = on.change(|world, _| world.ended(name, at, &entry, ended, now));
+                let (until, news) = on.change(|world, _| world.ended(name, at, &entry, ended, now));
                 again = [again, until].into_iter().flatten().min();
+                if let Some(news) = news {
+                    tell(on, ready, &entry, &news);
+                }
+                learn(on, name, at, &entry).await;
             }
         }
     }
@@ -270,11 +276,6 @@ impl Run {
         if let Some(failure) = refusal.await? {
             return Ok((Outcome::Failed(failure), None));
         }
-        let path = Path {
-            resource: &entry.resource,
-            namespace: entry.object.namespace(),
-            name: entry.object.name(),
-        };
         let mut response = start;
         let mut last = None;
         for _ in 0..STEPS {
@@ -288,7 +289,7 @@ impl Run {
                 }
                 return Ok((outcome, repairs));
             }
-            let Some(sent) = call::send(cluster, path, &step).await? else {
+            let Some(sent) = call::send(cluster, entry.path(), &step).await? else {
                 break;
             };
             let is_gone = matches!(step, Step::Delete { .. } | Step::Get)
@@ -338,6 +339,34 @@ fn saw(on: &Work<Agent>, entry: &Entry, object: &RawObject) {
         };
         if is_same {
             world.sees(&entry.object, Known::arrived(arrived), wakes);
+        }
+    });
+}
+
+/// Reads an object that could not be applied and is not known, for the status.
+async fn learn(on: &Work<Agent>, name: &str, at: usize, entry: &Entry) {
+    if !matches!(on.world().known(entry), Known::Unknown) {
+        return;
+    }
+    let read = call::send(on.writer(MANAGED), entry.path(), &Step::<()>::Get).await;
+    let unread = match read {
+        Ok(Some(sent)) => match (sent.object, sent.response) {
+            (Some(object), _) => {
+                saw(on, entry, &object);
+                None
+            }
+            (None, Response::Refused(refusal)) => Some(refusal.message),
+            (None, _) => {
+                gone(on, entry);
+                None
+            }
+        },
+        Ok(None) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    on.change(|world, _| {
+        if let Some(slot) = world.slot(name, at) {
+            slot.unread = unread;
         }
     });
 }
@@ -436,7 +465,7 @@ impl Agent {
         self.sight(&entry.object) == Some(&Sight::Listed)
     }
 
-    /// Notes the result of requests. Returns when to try again.
+    /// Notes the result of requests. Returns when to try again, and a failure that was not known.
     fn ended(
         &mut self,
         name: &str,
@@ -444,14 +473,16 @@ impl Agent {
         entry: &Arc<Entry>,
         ended: Result<(Outcome, Option<String>), CallError>,
         now: Instant,
-    ) -> Option<Instant> {
+    ) -> (Option<Instant>, Option<String>) {
         let is_polled = self.sight(&entry.object) == Some(&Sight::Polled);
         let interval = self.settings.poll_interval;
         let metrics = self.metrics.clone();
-        let slot = self.slot(name, at)?;
-        if !slot.entry().is_some_and(|it| Arc::ptr_eq(it, entry)) {
-            return None;
-        }
+        let mut news = None;
+        let slot = self.slot(name, at);
+        let is_of = |it: &&mut Slot| it.entry().is_some_and(|it| Arc::ptr_eq(it, entry));
+        let Some(slot) = slot.filter(is_of) else {
+            return (None, None);
+        };
         slot.unread = None;
         match ended {
             Ok((Outcome::Applied(done), repairs)) => {
@@ -485,6 +516,7 @@ impl Agent {
                         error = failure.message,
                         "a manifest was not applied"
                     );
+                    news = Some(failure.message.clone());
                 }
                 slot.fails(failure, now);
             }
@@ -498,11 +530,41 @@ impl Agent {
             }
         }
         slot.poll = is_polled.then(|| now + interval);
-        [slot.wait.map(|it| it.until), slot.poll]
-            .into_iter()
-            .flatten()
-            .min()
+        let again = [slot.wait.map(|it| it.until), slot.poll];
+        (again.into_iter().flatten().min(), news)
     }
+}
+
+/// Reports a failure by Events about the ManifestWork, on the hub, and about the AppliedManifestWork, on the cluster.
+fn tell(on: &Work<Agent>, ready: &Ready, entry: &Entry, failure: &str) {
+    let meta = &entry.meta;
+    let event = |namespace: Option<String>| Event {
+        warning: true,
+        reason: "ManifestNotApplied",
+        note: format!("{} {}/{}: {failure}", meta.kind, meta.namespace, meta.name),
+        namespace,
+    };
+    let (work, applied) = (&ready.work.metadata, &ready.applied.metadata);
+    let regarding = |kind: &str, of: &ObjectMeta| Regarding {
+        api_version: "work.open-cluster-management.io/v1".to_owned(),
+        kind: kind.to_owned(),
+        metadata: Reference {
+            name: of.name.clone().unwrap_or_default(),
+            namespace: of.namespace.clone(),
+            uid: of.uid.clone(),
+            resource_version: None,
+        },
+    };
+    on.tell(
+        HUB,
+        &event(work.namespace.clone()),
+        &regarding("ManifestWork", work),
+    );
+    on.tell(
+        MANAGED,
+        &event(None),
+        &regarding("AppliedManifestWork", applied),
+    );
 }
 
 /// The fields that differ, as one text.

@@ -1,0 +1,168 @@
+//! Update strategies, and clients that change what a ManifestWork prescribes.
+
+use serde_json::{Value, json};
+
+use super::world::{World, condition};
+
+/// A Deployment in the namespace.
+fn deployment(world: &World, name: &str, replicas: u32) -> Value {
+    let labels = json!({"app": name});
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": world.namespace},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "a", "image": "example.com/a:1"}]},
+            },
+        },
+    })
+}
+
+/// The path of a Deployment in the namespace.
+fn path(world: &World, name: &str) -> String {
+    format!(
+        "/apis/apps/v1/namespaces/{}/deployments/{name}",
+        world.namespace
+    )
+}
+
+/// A config for a Deployment, with this strategy.
+fn config(world: &World, name: &str, strategy: Value) -> Value {
+    json!({"manifestConfigs": [{
+        "resourceIdentifier": {
+            "group": "apps", "resource": "deployments", "namespace": world.namespace, "name": name,
+        },
+        "updateStrategy": strategy,
+    }]})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_add_to_a_deployment_stays_and_what_is_prescribed_is_put_back() {
+    let world = World::new().await;
+    let _agent = world.agent();
+    world.create("app", &[deployment(&world, "a", 1)]).await;
+    world.reports("app", "T", "T").await;
+    let path = path(&world, "a");
+    let changed = json!({
+        "metadata": {"annotations": {"theirs": "1"}},
+        "spec": {"replicas": 3, "minReadySeconds": 5},
+    });
+    world.managed.merge(&path, &changed).await.unwrap().ok();
+    let object = world
+        .has(&path, "put back", |it| it["spec"]["replicas"] == 1)
+        .await;
+    assert_eq!(object["spec"]["minReadySeconds"], 5);
+    assert_eq!(object["metadata"]["annotations"]["theirs"], "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn create_only_leaves_an_object_as_it_is() {
+    let world = World::new().await;
+    let _agent = world.agent();
+    let spec = config(&world, "a", json!({"type": "CreateOnly"}));
+    world
+        .create_with("once", &[deployment(&world, "a", 1)], spec)
+        .await;
+    world.reports("once", "T", "T").await;
+    world.update("once", &[deployment(&world, "a", 2)]).await;
+    world.reports("once", "T", "T").await;
+    let object = world.has(&path(&world, "a"), "there", |_| true).await;
+    assert_eq!(object["spec"]["replicas"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn read_only_reports_and_writes_nothing() {
+    let world = World::new().await;
+    let map = world.map("a", "theirs");
+    let maps = format!("/api/v1/namespaces/{}/configmaps", world.namespace);
+    let created = world.managed.post(&maps, &map).await.unwrap();
+    assert_eq!(created.code, 201, "{created:?}");
+    let version = created.body["metadata"]["resourceVersion"].clone();
+    let _agent = world.agent();
+    let spec = json!({"manifestConfigs": [{
+        "resourceIdentifier": {"resource": "configmaps", "namespace": world.namespace, "name": "a"},
+        "updateStrategy": {"type": "ReadOnly"},
+        "feedbackRules": [{"type": "JSONPaths", "jsonPaths": [{"name": "key", "path": ".data.key"}]}],
+    }]});
+    world
+        .create_with("watch", &[world.map("a", "ours")], spec)
+        .await;
+    let work = world.reports("watch", "T", "T").await;
+    let value = |work: &Value| {
+        work["status"]["resourceStatus"]["manifests"][0]["statusFeedback"]["values"][0]["fieldValue"]["string"].clone()
+    };
+    assert_eq!(value(&work), "theirs");
+    let drifted = condition(&work["status"]["resourceStatus"]["manifests"][0], "Drifted");
+    assert_eq!(drifted["status"], "True", "{drifted}");
+    let message = drifted["message"].as_str().unwrap();
+    assert!(
+        message.contains("data") && message.contains("theirs"),
+        "{message}"
+    );
+    let map = world.has(&world.map_path("a"), "there", |_| true).await;
+    assert_eq!(map["metadata"]["resourceVersion"], version);
+    let changed = json!({"data": {"key": "other"}});
+    world
+        .managed
+        .merge(&world.map_path("a"), &changed)
+        .await
+        .unwrap()
+        .ok();
+    let path = world.work("watch");
+    berth_testkit::process::once(&world.hub, &path, "the other value", |it| {
+        value(it) == "other"
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_of_another_manager_is_named() {
+    let world = World::new().await;
+    let object = deployment(&world, "a", 3);
+    let path = path(&world, "a");
+    let applied = world.managed.apply_as("another", &path, &object).await;
+    assert_eq!(applied.unwrap().code, 201);
+    let _agent = world.agent();
+    let spec = config(&world, "a", json!({"type": "ServerSideApply"}));
+    world
+        .create_with("apply", &[deployment(&world, "a", 1)], spec)
+        .await;
+    let work = world.reports("apply", "F", "T").await;
+    let applied = condition(&work["status"]["resourceStatus"]["manifests"][0], "Applied");
+    let message = applied["message"].as_str().unwrap();
+    assert!(
+        message.contains(".spec.replicas") && message.contains("another"),
+        "{message}"
+    );
+    let mut without = deployment(&world, "a", 1);
+    without["spec"].as_object_mut().unwrap().remove("replicas");
+    world.update("apply", &[without]).await;
+    world.reports("apply", "T", "T").await;
+    world
+        .has(&path, "unchanged", |it| it["spec"]["replicas"] == 3)
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_fights_is_reported_and_not_joined() {
+    let world = World::new().await;
+    let _agent = world.agent();
+    world.create("war", &[world.map("a", "1")]).await;
+    world.reports("war", "T", "T").await;
+    let path = world.map_path("a");
+    for round in 0..3 {
+        let theirs = json!({"data": {"key": "theirs"}});
+        world.managed.merge(&path, &theirs).await.unwrap().ok();
+        world
+            .has(&path, &format!("put back {round}"), |it| {
+                it["data"]["key"] == "1"
+            })
+            .await;
+    }
+    let drifted = |it: &Value| condition(&it["status"], "Drifted")["status"] == "True";
+    berth_testkit::process::once(&world.hub, &world.work("war"), "drifted", drifted).await;
+}
