@@ -12,6 +12,8 @@
 //! longer in the manifest. Fields that OCM's agent wrote by PUT are first moved, in managedFields, to the same manager's applied
 //! fields. If another AppliedManifestWork owns the object too, its fields are kept.
 
+mod body;
+mod dropped;
 mod failure;
 #[cfg(test)]
 mod laws;

@@ -5,6 +5,8 @@
 
 mod defaults;
 mod service;
+#[cfg(test)]
+mod tests;
 
 use serde_json::{Map, Value, json};
 

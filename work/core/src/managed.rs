@@ -249,14 +249,18 @@ pub(crate) fn unite(
                 if inside == Some(None) {
                     continue;
                 }
-                let position = items
-                    .iter()
-                    .position(|item| has_key(item, &key))
-                    .unwrap_or_else(|| {
-                        added = true;
-                        items.push(Value::Object(key.clone()));
-                        items.len() - 1
+                let position = items.iter().position(|item| has_key(item, &key));
+                let position = position.unwrap_or_else(|| {
+                    added = true;
+                    // An item without fields in it is owned as a whole, such as an owner reference.
+                    let whole = below.as_object().is_some_and(Map::is_empty);
+                    items.push(if whole {
+                        value.clone()
+                    } else {
+                        Value::Object(key.clone())
                     });
+                    items.len() - 1
+                });
                 added |= unite(&mut items[position], below, value, inside.flatten());
             }
             (Segment::Member(value), Value::Array(items)) => {
