@@ -141,12 +141,15 @@ impl Applying {
         before: Option<&Mapped>,
     ) -> Result<Self, Unusable> {
         let mut body = object.body();
+        if object.prescribed.group().is_empty() && object.prescribed.kind == "Secret" {
+            exact::fold_string_data(&mut body)?;
+        }
         let strategy = Strategy::of(strategy, &object, &body)?;
         let rule = match strategy {
             Strategy::ServerSide(_) => Rule::Other,
             _ => rule(object.prescribed.group(), &object.prescribed.kind),
         };
-        exact::prepare(rule, &mut body)?;
+        exact::prepare(rule, &mut body);
         let manifest = digest(&(body.to_string(), strategy.digest()));
         Ok(Self {
             rule,

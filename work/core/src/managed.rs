@@ -299,15 +299,13 @@ pub(crate) fn unowned(
             }
         }
         Value::Array(items) => {
+            let owned: Vec<_> = fields.into_iter().flat_map(segments).collect();
             for (index, value) in items.iter().enumerate() {
-                let below = fields
-                    .into_iter()
-                    .flat_map(segments)
-                    .find_map(|(segment, below)| match segment {
-                        Segment::Key(key) => has_key(value, &key).then_some(below),
-                        Segment::Member(member) => (member == *value).then_some(below),
-                        _ => None,
-                    });
+                let below = owned.iter().find_map(|(segment, below)| match segment {
+                    Segment::Key(key) => has_key(value, key).then_some(*below),
+                    Segment::Member(member) => (member == value).then_some(*below),
+                    _ => None,
+                });
                 path.within(Part::Index(index), |path| {
                     unowned(below, value, path, found)
                 });

@@ -533,3 +533,45 @@ fn the_spec_of_a_pod_is_reported_and_not_written() {
     };
     assert_eq!(done.differences.count, 1);
 }
+
+#[test]
+fn an_object_of_which_much_is_pruned_settles() {
+    let mut server = Server::empty();
+    server.admission = |object| object["spec"] = json!({"kept": true});
+    let mut manifest = deployment(json!({"kept": true}));
+    for index in 0..5000 {
+        manifest["spec"][format!("pruned-{index}")] = 1.into();
+    }
+    let (outcome, sent) = apply(
+        &mut server,
+        &manifest,
+        update(),
+        owner("w"),
+        Settled::default(),
+    );
+    assert_eq!(sent, ["get", "apply"]);
+    let (_, sent) = apply(
+        &mut server,
+        &manifest,
+        update(),
+        owner("w"),
+        settled(outcome),
+    );
+    assert_eq!(sent, ["get"]);
+}
+
+#[test]
+fn another_kind_of_volume_is_drift() {
+    let volumes = |volume: Value| deployment(json!({"template": {"spec": {"volumes": [volume]}}}));
+    let manifest = volumes(json!({"name": "v", "emptyDir": {}}));
+    let machine = Applying::new(
+        mapped(&manifest),
+        None,
+        owner("w"),
+        Settled::default(),
+        None,
+    )
+    .unwrap();
+    let verdict = machine.differs(&volumes(json!({"name": "v", "hostPath": {"path": "/"}})));
+    assert!(verdict.write);
+}
