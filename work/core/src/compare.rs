@@ -10,7 +10,7 @@ use berth_api::quantity;
 use serde_json::{Map, Value};
 
 use crate::differs::Findings;
-use crate::managed::{Entry, Segment, has_key};
+use crate::managed::{Entry, Segment, has_key, text};
 use crate::path::{Part, Path};
 
 /// A manager's entry, and the node of its fields at the current path.
@@ -297,13 +297,6 @@ fn keyed_below<'a>(nodes: &[Node<'a>]) -> HashMap<String, Vec<Node<'a>>> {
         }
     }
     all
-}
-
-/// The text of a key. Fields are sorted.
-fn text(key: &Map<String, Value>) -> String {
-    key.iter()
-        .map(|(name, value)| format!("{name}={value},"))
-        .collect()
 }
 
 /// How the items of a list are told apart.

@@ -575,3 +575,39 @@ fn another_kind_of_volume_is_drift() {
     let verdict = machine.differs(&volumes(json!({"name": "v", "hostPath": {"path": "/"}})));
     assert!(verdict.write);
 }
+
+#[test]
+fn long_lists_are_compared_in_time() {
+    let env = |value: &str| {
+        let env = (0..5000).map(|index| json!({"name": format!("E{index}"), "value": value}));
+        deployment(
+            json!({"template": {"spec": {"containers": [{"name": "a", "env": env.collect::<Vec<_>>()}]}}}),
+        )
+    };
+    let mut live = env("1");
+    let owned = (0..5000).map(|index| {
+        (
+            format!("k:{{\"name\":\"E{index}\"}}"),
+            json!({".": {}, "f:name": {}, "f:value": {}}),
+        )
+    });
+    let owned: Value = Value::Object(owned.collect());
+    live["metadata"]["ownerReferences"] = json!([owner("w").reference()]);
+    live["metadata"]["managedFields"] = json!([{"manager": "work-agent", "operation": "Apply", "fieldsV1":
+        {"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"a\"}": {".": {}, "f:name": {}, "f:env": owned}}}}}}}]);
+    for how in [update(), server_side(json!({}))] {
+        let differs = |manifest: &Value| {
+            Applying::new(
+                mapped(manifest),
+                strategy(how.clone()).as_ref(),
+                owner("w"),
+                Settled::default(),
+                None,
+            )
+            .unwrap()
+            .differs(&live)
+        };
+        assert_eq!(differs(&env("1")), crate::Verdict::default());
+        assert_eq!(differs(&env("2")).differences.count, 5000);
+    }
+}
