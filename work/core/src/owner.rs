@@ -3,6 +3,9 @@
 //! Several ManifestWorks may hold one object; each has its own reference, with neither controller nor blockOwnerDeletion. References
 //! are matched by kind, group and name, so a reference to an AppliedManifestWork that was created anew gets its new UID.
 
+#[cfg(test)]
+mod tests;
+
 use berth_api::work::{DeleteOption, DeletePropagationPolicy};
 use serde_json::{Value, json};
 

@@ -611,3 +611,143 @@ fn long_lists_are_compared_in_time() {
         assert_eq!(differs(&env("2")).differences.count, 5000);
     }
 }
+
+#[test]
+fn an_ignored_item_of_a_list_keeps_the_value_of_the_cluster() {
+    let ignore = |expression: &str| {
+        server_side(
+            json!({"force": true, "ignoreFields": [{"condition": "OnSpokePresent", "jqPathExpressions": [expression]}]}),
+        )
+    };
+    let how = || ignore(r#".spec.containers[].env[] | select(.name == "E")"#);
+    let manifest = |image: &str| {
+        let env = json!([{"name": "E", "value": "ours"}, {"name": "F", "value": "2"}]);
+        deployment(json!({"containers": [{"name": "a", "image": image, "env": env}]}))
+    };
+    let env = |server: &Server| server.live().unwrap()["spec"]["containers"][0]["env"].clone();
+    let mut server = Server::empty();
+    requests(&mut server, &manifest("x"), how());
+    assert_eq!(
+        env(&server),
+        json!([{"name": "E", "value": "ours"}, {"name": "F", "value": "2"}])
+    );
+    server.edit("kubectl", |live| {
+        live["spec"]["containers"][0]["env"][0]["value"] = "theirs".into()
+    });
+    assert_eq!(requests(&mut server, &manifest("x"), how()), ["get"]);
+    assert_eq!(
+        requests(&mut server, &manifest("y"), how()),
+        ["get", "apply"]
+    );
+    let kept = env(&server);
+    assert!(
+        kept.as_array()
+            .unwrap()
+            .contains(&json!({"name": "E", "value": "theirs"})),
+        "{kept}"
+    );
+    let error = Applying::new(
+        mapped(&manifest("x")),
+        strategy(ignore(".spec[")).as_ref(),
+        owner("w"),
+        Settled::default(),
+        None,
+    );
+    let (reason, message) = error.unwrap_err().condition();
+    assert_eq!(reason, "AppliedManifestSSAIgnoreFieldError");
+    assert_eq!(
+        message,
+        "Failed to process ignoreFields: jq path expression \".spec[\": it is not a jq expression"
+    );
+}
+
+#[test]
+fn labels_that_an_exact_kind_drops_are_removed() {
+    let labelled = |labels: Value| {
+        let mut manifest = config_map(json!({"k": "v"}));
+        manifest["metadata"]["labels"] = labels;
+        manifest
+    };
+    let mut server = Server::empty();
+    requests(
+        &mut server,
+        &labelled(json!({"a": "1", "b": "2"})),
+        update(),
+    );
+    server.edit("kubectl", |live| {
+        live["metadata"]["labels"]["theirs"] = "3".into()
+    });
+    assert_eq!(
+        requests(&mut server, &labelled(json!({"a": "1"})), update()),
+        ["get", "update"]
+    );
+    assert_eq!(
+        server.live().unwrap()["metadata"]["labels"],
+        json!({"a": "1", "theirs": "3"})
+    );
+}
+
+#[test]
+fn an_unknown_strategy_is_refused() {
+    let manifest = mapped(&config_map(json!({})));
+    let error = Applying::new(
+        manifest,
+        strategy(json!({"type": "Recreate"})).as_ref(),
+        owner("w"),
+        Settled::default(),
+        None,
+    );
+    assert_eq!(
+        error.unwrap_err().condition().1,
+        "Failed to apply manifest: updateStrategy.type \"Recreate\" is unknown: use Update, CreateOnly, ServerSideApply or ReadOnly"
+    );
+}
+
+#[test]
+fn a_forced_second_manager_takes_its_fields_and_leaves_the_others() {
+    let first = |replicas: i32, account: &str| {
+        deployment(json!({"replicas": replicas, "serviceAccountName": account}))
+    };
+    let second = deployment(json!({"serviceAccountName": "second"}));
+    let mut server = Server::empty();
+    requests(&mut server, &first(1, "first"), server_side(json!({})));
+    let forced = server_side(json!({"force": true, "fieldManager": "work-agent-another"}));
+    apply(
+        &mut server,
+        &second,
+        forced,
+        owner("two"),
+        Settled::default(),
+    );
+    // The first one may change what is only its own.
+    let (outcome, _) = apply(
+        &mut server,
+        &first(3, "second"),
+        server_side(json!({})),
+        owner("w"),
+        Settled::default(),
+    );
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    let (outcome, _) = apply(
+        &mut server,
+        &first(3, "third"),
+        server_side(json!({})),
+        owner("w"),
+        Settled::default(),
+    );
+    assert!(
+        matches!(
+            outcome,
+            Outcome::Failed(Failure {
+                retry: Retry::OnChange,
+                ..
+            })
+        ),
+        "{outcome:?}"
+    );
+    let live = server.live().unwrap();
+    assert_eq!(
+        live["spec"],
+        json!({"replicas": 3, "serviceAccountName": "second"})
+    );
+}
