@@ -55,7 +55,7 @@ pub struct Done {
     pub uid: String,
     /// Its resourceVersion, as of the last response.
     pub resource_version: String,
-    /// Was anything written?
+    /// True if a request changed the object, or could have.
     pub written: bool,
     /// What to remember for the next [`Applying::new`].
     pub settled: Settled,

@@ -23,11 +23,11 @@ pub struct Owner {
     pub name: String,
     /// Its UID.
     pub uid: String,
-    /// Is the object deleted with it?
+    /// Decides if the object has the reference.
     pub holding: Holding,
 }
 
-/// Is an object deleted with its AppliedManifestWork?
+/// Decides if an object is deleted with its AppliedManifestWork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holding {
     /// The object has the reference.

@@ -312,7 +312,7 @@ fn the_hash_of_a_spec_is_that_of_go() {
     );
 }
 
-/// `tests/data/live`: manifests, and the objects that a kube-apiserver 1.36 made of them. None differs, whoever created it.
+/// `tests/data/live`: manifests, and the objects that a kube-apiserver 1.36 made of them. None differs.
 #[test]
 fn what_an_api_server_stores_does_not_differ() {
     let folder = File::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/live");

@@ -1,6 +1,6 @@
 //! jq path expressions, within bounds.
 //!
-//! An expression is written by whoever may write a ManifestWork, and runs in the agent. So it is a path expression only: functions that
+//! A user of the hub writes the expression, and it runs in the agent. So it is a path expression only: functions that
 //! select and compare, without definitions, loops, assignments and arithmetic. And it has a budget: each value that a part of the
 //! expression returns costs its size. A call `metered` is put behind each part of the parsed expression for that.
 
