@@ -121,7 +121,7 @@ fn admission() -> impl Strategy<Value = fn(&mut Value)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn every_pair_settles_and_a_second_pass_writes_nothing(
