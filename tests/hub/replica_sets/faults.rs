@@ -99,6 +99,18 @@ async fn a_placement_that_is_missing_keeps_its_works() {
     hub.condition("a", "PlacementVerified", "False PlacementDecisionNotFound")
         .await;
     hub.makes("a", 1, &clusters).await;
+    let path = hub.placement("p");
+    let decision = path.replace("/placements/p", "/placementdecisions/p-decision-1");
+    hub.delete(&decision).await;
+    let again = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
+        "metadata": {"name": "p"}, "spec": {},
+    });
+    let (collection, _) = path.rsplit_once('/').unwrap();
+    hub.create(collection, again).await;
+    hub.condition("a", "PlacementVerified", "False PlacementDecisionEmpty")
+        .await;
+    hub.makes("a", 1, &clusters).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -89,6 +89,29 @@ fn works_stay_while_fewer_clusters_are_listed_than_selected() {
     assert_eq!(hub.made(), "c1/set=");
 }
 
+/// Somebody deletes a placement and creates it again: its decisions follow.
+#[test]
+fn works_stay_until_a_new_placement_is_evaluated() {
+    let mut hub = Hub::new(&["p"], &all());
+    hub.select("p", &["c1"]);
+    hub.settle();
+    hub.select("p", &[]);
+    hub.placed.get_mut("p").unwrap().is_new = true;
+    assert_eq!(hub.settle(), 0);
+    assert_eq!(hub.made(), "c1/set=");
+    assert_eq!(
+        hub.condition("PlacementVerified"),
+        "False PlacementDecisionEmpty: these Placements have not been evaluated yet, so their ManifestWorks are kept: p"
+    );
+    assert!(
+        hub.condition("PlacementRolledOut")
+            .starts_with("False Progressing: ")
+    );
+    hub.placed.get_mut("p").unwrap().is_new = false;
+    hub.settle();
+    assert_eq!(hub.made(), "");
+}
+
 #[test]
 fn a_cluster_of_two_placements_has_two_works_and_the_first_has_the_name() {
     let mut hub = Hub::new(&["p", "q"], &all());
