@@ -45,7 +45,9 @@ fn kustomizations_build_the_objects() {
         ("manifests/overlays/policies-with-webhook", 55),
         ("manifests/monitoring", 10),
         ("manifests/bootstrap", 5),
-        ("manifests/agent", 11),
+        ("manifests/agent", 18),
+        ("manifests/overlays/agent-without-admin", 17),
+        ("manifests/overlays/agent-impersonation", 19),
         ("manifests/agent-monitoring", 9),
         ("manifests/overlays/placement-apart", 48),
     ] {
