@@ -170,7 +170,11 @@ fn works(room: usize) -> Vec<Attack> {
     let named = format!(
         r#"{{"apiVersion":"{long}","kind":"{long}","metadata":{{"name":"{long}","namespace":"{long}"}}}}"#
     );
-    let rule = r#"{"resourceIdentifier":{"name":"*"},"conditionRules":[{"type":"CEL","condition":"Applied"}]}"#;
+    let unnamed = format!(r#"{{"data":"{}"}}"#, "n".repeat(600));
+    let rule = format!(
+        r#"{{"resourceIdentifier":{{"name":"*{}"}},"conditionRules":[{{"type":"CEL","condition":"Applied"}}]}}"#,
+        "n".repeat(400)
+    );
     vec![
         many(
             "manifests",
@@ -179,7 +183,7 @@ fn works(room: usize) -> Vec<Attack> {
         ),
         many(
             "manifests within their limit",
-            &manifests(&filled("{}", 29_000)),
+            &manifests(&filled(&unnamed, 9_999 * (unnamed.len() + 1))),
             "name must be set in manifest",
         ),
         many(
@@ -194,14 +198,14 @@ fn works(room: usize) -> Vec<Attack> {
         ),
         many(
             "rules for manifests",
-            &format!(r#"{{"manifestConfigs":[{}]}}"#, filled(rule, room)),
+            &format!(r#"{{"manifestConfigs":[{}]}}"#, filled(&rule, room)),
             "spec: Too many manifestConfigs",
         ),
         many(
             "rules for manifests within their limit",
             &format!(
                 r#"{{"manifestConfigs":[{}]}}"#,
-                filled(rule, 4_999 * (rule.len() + 1))
+                filled(&rule, 4_999 * (rule.len() + 1))
             ),
             "the agent sets the condition of this name itself",
         ),

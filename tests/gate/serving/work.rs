@@ -80,7 +80,7 @@ async fn the_work_webhook_serves_the_work_api_alone() {
         let large = gate.review(path, work(&config_map(&"a".repeat(100)))).await;
         assert_eq!(
             large["response"]["status"]["message"],
-            "the size of manifests is 161 bytes which exceeds the 100 limit"
+            "the size of manifests is 164 bytes which exceeds the 100 limit"
         );
         let replica_set = json!({
             "apiVersion": "work.open-cluster-management.io/v1alpha1",
