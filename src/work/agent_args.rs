@@ -201,6 +201,7 @@ impl WorkAgentArgs {
                 agent_id: given(self.agent_id.as_ref()),
                 raw_feedback: raw_feedback(&self.feature_gates)?,
                 managed_limit: rate(rates.kube_api_qps, rates.kube_api_burst),
+                namespace: namespace.clone(),
                 hub_limit: rate(rates.hub_kube_api_qps, rates.hub_kube_api_burst),
                 ..flags
             },

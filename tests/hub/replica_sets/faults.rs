@@ -131,7 +131,7 @@ async fn a_hub_without_the_work_api_is_waited_for() {
     hub.replicate("a", json!({"type": "All"})).await;
     // It looks for the kinds again, at first within seconds.
     hub.makes("a", 1, &clusters).await;
-    assert!(working.writes() >= 2);
+    eventually("two writes", async || when(working.writes(), |it| *it >= 2)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -161,7 +161,8 @@ async fn works_that_ocm_made_are_adopted_and_what_others_change_is_put_back() {
         "metadata": {"labels": {"theirs": "x", "a": "2"}},
         "spec": {"executor": {"subject": {"type": "ServiceAccount", "serviceAccount": {"name": "a", "namespace": "b"}}}},
     });
-    hub.patch(&path, strange).await;
+    let theirs = format!("{path}?fieldManager=theirs");
+    hub.patch(&theirs, strange).await;
     let is_mended = |work: &Value| {
         let labels = &work["metadata"]["labels"];
         work["spec"] == template(1) && labels["a"] == "1" && labels["theirs"] == "x"

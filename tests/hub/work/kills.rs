@@ -38,7 +38,8 @@ async fn whenever_it_is_killed_the_end_is_the_same() {
     world.reports("killed", "TTT", "TTT").await;
     world.reports("other", "TT", "TT").await;
     world.lacks(&world.map_path("d")).await;
-    let kept = world.has(&world.map_path("c"), "one owner", |it| {
+    let path = world.map_path("c");
+    let kept = world.has(&path, "one owner", |it| {
         it["metadata"]["ownerReferences"]
             .as_array()
             .is_some_and(|it| it.len() == 1)
@@ -54,7 +55,7 @@ async fn whenever_it_is_killed_the_end_is_the_same() {
     for name in ["a", "b", "e"] {
         world.lacks(&world.map_path(name)).await;
     }
-    let after = world.has(&world.map_path("c"), "there", |_| true).await;
+    let after = world.has(&path, "there", |_| true).await;
     assert_eq!(after["metadata"]["uid"], kept["metadata"]["uid"]);
     assert!(after["metadata"]["deletionTimestamp"].is_null());
 }

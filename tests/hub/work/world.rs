@@ -4,14 +4,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use berth_testkit::cluster::janitor::Watched;
-use berth_testkit::cluster::{Cluster, Person, fresh, path_of};
+use berth_testkit::cluster::{Cluster, Person, fresh};
 use berth_testkit::{Logged, berth, eventually, when};
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 /// The CRDs of works, on hubs and on managed clusters.
 const CRDS: [&str; 2] = [
     "manifests/crds/work/work.open-cluster-management.io_manifestworks.yaml",
-    "manifests/crds/agent/work.open-cluster-management.io_appliedmanifestworks.yaml",
+    "manifests/crds/agent/work/work.open-cluster-management.io_appliedmanifestworks.yaml",
 ];
 
 /// The path of AppliedManifestWorks.
@@ -44,9 +45,13 @@ impl World {
 
     /// A hub and a managed cluster.
     pub async fn of(hub: &Cluster, managed: &Cluster) -> Self {
+        // Two tests would create the same ones.
+        static INSTALLING: Mutex<()> = Mutex::const_new(());
+        let installing = INSTALLING.lock().await;
         for cluster in [hub, managed] {
             cluster.apply_manifests(&CRDS).await;
         }
+        drop(installing);
         let world = Self {
             hub: hub.admin().await,
             managed: managed.admin().await,
@@ -167,7 +172,7 @@ impl World {
                 };
                 let of_work = |type_: &str, each: &str| {
                     let condition = condition(&work["status"], type_);
-                    let should = if each.contains('F') { "F" } else { "T" };
+                    let should = if each.contains('F') { 'F' } else { 'T' };
                     letter(&work["status"], type_) == should
                         && condition["observedGeneration"] == *generation
                 };
@@ -206,11 +211,6 @@ impl World {
             "metadata": {"name": name, "namespace": self.namespace},
             "data": {"key": value},
         })
-    }
-
-    /// The path of an object.
-    pub fn path(&self, object: &Value) -> String {
-        path_of(object)
     }
 
     /// The path of a ConfigMap in the namespace.

@@ -13,6 +13,8 @@
 //! fields. If another AppliedManifestWork owns the object too, its fields are kept.
 
 mod failure;
+#[cfg(test)]
+mod laws;
 mod plan;
 mod strategy;
 #[cfg(test)]

@@ -68,8 +68,8 @@ fn base64(bytes: &[u8]) -> String {
 /// Fills in the API groups of subjects and of the role, as the API server does.
 fn fill_groups(body: &mut Value) {
     const GROUP: &str = "rbac.authorization.k8s.io";
-    let subjects = body["subjects"].as_array_mut().into_iter().flatten();
-    for subject in subjects {
+    let subjects = body.get_mut("subjects").and_then(Value::as_array_mut);
+    for subject in subjects.into_iter().flatten() {
         let is_account = subject["kind"] == "ServiceAccount";
         if let Value::Object(subject) = subject
             && !is_account

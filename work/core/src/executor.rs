@@ -3,6 +3,9 @@
 //! The questions are SubjectAccessReviews. RBAC objects are also created as the account, with dry-run, because the API server then
 //! checks that the account does not grant more than it has.
 
+#[cfg(test)]
+mod tests;
+
 use berth_api::work::{ExecutorSubjectType, ManifestWorkExecutor};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReviewSpec};
 

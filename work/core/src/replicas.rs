@@ -34,4 +34,4 @@ pub use finished::Finished;
 pub use names::{label, set_of_label};
 pub use set::{PlacementRef, ReplicaSet};
 pub use template::{Digest, Template};
-pub use work::Work;
+pub use work::{MANAGER, Work};

@@ -93,12 +93,19 @@ fn refused(error: CallError) -> Result<Sent, CallError> {
     })
 }
 
+/// A request to create an object, with these options.
+pub(crate) fn create_call(path: Path<'_>, body: &Value, options: &str) -> Call {
+    let path = path.of("");
+    let path = format!("{path}?fieldManager={FIELD_MANAGER}{options}");
+    Call::post(path, text(body))
+}
+
 fn call<R>(path: Path<'_>, step: &Step<R>) -> Option<Call> {
     let object = || path.of(path.name);
     let of_ours = |path: String| format!("{path}?fieldManager={FIELD_MANAGER}");
     Some(match step {
         Step::Get => Call::get(object()),
-        Step::Create(body) => Call::post(of_ours(path.of("")), text(body)),
+        Step::Create(body) => create_call(path, body, ""),
         Step::Replace(body) => Call::put(of_ours(object()), text(body)),
         Step::Merge(body) => Call::patch(of_ours(object()), MERGE_PATCH, text(body)),
         Step::Apply {

@@ -6,8 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use berth_api::groups::APPLIED_MANIFEST_WORKS;
 use berth_certs::pem::{hex, sha256};
-use berth_hub::{Access, HubApi};
+use berth_hub::{Access, Call, HubApi};
 
 use super::settings::Settings;
 
@@ -16,6 +17,9 @@ const PERIOD: Duration = Duration::from_secs(5);
 
 /// How often the kubeconfig is read while there is none.
 const SHORT_PERIOD: Duration = Duration::from_millis(500);
+
+/// How often the managed cluster is asked for a kind that it does not serve.
+const LONG_PERIOD: Duration = Duration::from_secs(10);
 
 /// A hub, and the names of the agent there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +39,10 @@ pub(crate) struct Connection {
 pub(crate) enum NoConnection {
     #[error("the kubeconfig of the hub cannot be used: {0}")]
     Kubeconfig(String),
+    #[error(
+        "the cluster does not serve AppliedManifestWorks ({0}): apply the manifests of the work agent, or turn it off"
+    )]
+    NotServed(String),
     #[error(
         "the name of the cluster is unknown: set --spoke-cluster-name, or wait until the registration has written {}", .0.display()
     )]
@@ -65,26 +73,35 @@ impl Connection {
         })
     }
 
-    /// Waits for a connection, and logs why there is none.
-    pub(crate) async fn wait(settings: &Settings) -> (Self, HubApi) {
+    /// Waits for a connection, and for the kind that the agent keeps on its cluster. Logs what it waits for.
+    pub(crate) async fn wait(settings: &Settings, managed: &HubApi) -> (Self, HubApi) {
         let mut logged = None;
         loop {
-            let failed = match Self::read(settings) {
-                Ok(connection) => {
-                    let access = Access::of_agent(Some(settings.hub_kubeconfig.clone()));
-                    match HubApi::connect(&access).await {
-                        Ok(hub) => return (connection, hub),
-                        Err(error) => NoConnection::Kubeconfig(error.to_string()),
+            let mut period = SHORT_PERIOD;
+            let failed = match Self::open(settings).await {
+                Ok(opened) => match serves(managed).await {
+                    Ok(()) => return opened,
+                    Err(error) => {
+                        period = LONG_PERIOD;
+                        error
                     }
-                }
+                },
                 Err(error) => error,
             };
             if logged.as_ref() != Some(&failed) {
-                tracing::info!("waiting for the hub: {failed}");
+                tracing::info!("works are not carried out yet: {failed}");
                 logged = Some(failed);
             }
-            tokio::time::sleep(SHORT_PERIOD).await;
+            tokio::time::sleep(period).await;
         }
+    }
+
+    async fn open(settings: &Settings) -> Result<(Self, HubApi), NoConnection> {
+        let connection = Self::read(settings)?;
+        let access = Access::of_agent(Some(settings.hub_kubeconfig.clone()));
+        let hub = HubApi::connect(&access).await;
+        let hub = hub.map_err(|error| NoConnection::Kubeconfig(error.to_string()))?;
+        Ok((connection, hub))
     }
 
     /// Waits until the files name another hub, cluster or agent. Files that cannot be read change nothing.
@@ -93,6 +110,25 @@ impl Connection {
             tokio::time::sleep(PERIOD).await;
             if Self::read(settings).is_ok_and(|now| now != *self) {
                 return;
+            }
+        }
+    }
+}
+
+/// Checks that the managed cluster serves AppliedManifestWorks.
+async fn serves(managed: &HubApi) -> Result<(), NoConnection> {
+    let served = managed
+        .call(Call::get("/apis/work.open-cluster-management.io/v1"))
+        .await;
+    let failed = |why: String| Err(NoConnection::NotServed(why));
+    match served.and_then(|it| it.json::<serde_json::Value>()) {
+        Err(error) => failed(error.to_string()),
+        Ok(list) => {
+            let resources = list["resources"].as_array();
+            let mut resources = resources.into_iter().flatten();
+            match resources.any(|it| it["name"] == APPLIED_MANIFEST_WORKS) {
+                true => Ok(()),
+                false => failed("their CRD is missing".to_owned()),
             }
         }
     }

@@ -15,6 +15,7 @@
 
 mod call;
 mod connection;
+mod executor;
 mod facts;
 mod fights;
 mod lifecycle;
@@ -83,7 +84,7 @@ pub async fn run(
         let (connection, hub) = tokio::select! {
             () = stop.cancelled() => return Ok(()),
             () = &mut lost => return Ok(()),
-            connected = Connection::wait(settings) => connected,
+            connected = Connection::wait(settings, managed) => connected,
         };
         tracing::info!(
             cluster = connection.cluster,

@@ -8,7 +8,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use berth_api::GroupVersionResource;
-use berth_api::work::{ManifestResourceMeta, ManifestWork, UpdateStrategyType};
+use berth_api::work::{
+    ManifestResourceMeta, ManifestWork, ManifestWorkExecutor, UpdateStrategyType,
+};
 use berth_reconcile::{Item, Meta};
 use berth_work_core::config::{Identity, Rules};
 use berth_work_core::evaluate::{Evaluated, FeedbackSettings, Programs, evaluate};
@@ -188,7 +190,16 @@ impl Entry {
         self.settle(settled.clone());
     }
 
-    fn prescribed(&self) -> Result<Prescribed, Unusable> {
+    /// The executor of the ManifestWork.
+    pub(crate) fn executor(&self) -> Option<&ManifestWorkExecutor> {
+        self.source.spec.executor.as_ref()
+    }
+
+    /// The manifest, as an object with its resource.
+    ///
+    /// # Errors
+    /// The manifest is invalid.
+    pub(crate) fn prescribed(&self) -> Result<Prescribed, Unusable> {
         let manifest = self.source.spec.workload.manifests.get(self.ordinal);
         let manifest = manifest.ok_or(Unusable::NotAnObject)?;
         prescribed(self.ordinal, manifest)?.mapped(&self.resource.resource, self.is_namespaced)
@@ -208,7 +219,7 @@ impl Entry {
         )
         .hash(&mut hasher);
         (&self.resource, &self.owner.uid, &self.owner.name).hash(&mut hasher);
-        (format!("{:?}", self.owner.holding)).hash(&mut hasher);
+        (format!("{:?}{:?}", self.owner.holding, self.source.spec.executor)).hash(&mut hasher);
         hasher.finish()
     }
 

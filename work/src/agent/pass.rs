@@ -262,6 +262,14 @@ impl Run {
             }
         };
         let cluster = on.writer(MANAGED);
+        let (executors, settings) = {
+            let world = on.world();
+            (Arc::clone(&world.executors), Arc::clone(&world.settings))
+        };
+        let refusal = executors.refusal(cluster, &entry, &settings.namespace);
+        if let Some(failure) = refusal.await? {
+            return Ok((Outcome::Failed(failure), None));
+        }
         let path = Path {
             resource: &entry.resource,
             namespace: entry.object.namespace(),
@@ -483,7 +491,7 @@ impl Agent {
             Err(error) => {
                 let failure = Failure {
                     reason: berth_api::conditions::manifest::APPLIED_FAILED,
-                    message: error.to_string(),
+                    message: format!("Failed to apply manifest: {error}"),
                     retry: Retry::Backoff,
                 };
                 slot.fails(failure, now);

@@ -28,6 +28,8 @@ pub struct Settings {
     pub managed_limit: Option<(f64, u32)>,
     /// Upper bound on the requests per second to the hub, and the burst.
     pub hub_limit: Option<(f64, u32)>,
+    /// The namespace of the agent. ManifestWorks with an executor cannot write objects in it.
+    pub namespace: String,
     /// The name of this process in Events.
     pub instance: String,
 }
@@ -48,6 +50,7 @@ impl Settings {
             raw_feedback: false,
             managed_limit: None,
             hub_limit: None,
+            namespace: "open-cluster-management-agent".to_owned(),
             instance: instance.to_owned(),
         }
     }

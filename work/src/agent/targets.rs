@@ -169,10 +169,16 @@ async fn slot(on: &Work<Agent>, ready: &Ready, ordinal: usize) -> (u32, Slot) {
         Err(unmapped) => {
             let message = match unmapped {
                 Unmapped::NotServed => {
-                    format!("the server doesn't have a resource type \"{}\"", meta.kind)
+                    format!(
+                        "Failed to apply manifest: the server doesn't have a resource type \"{}\"",
+                        meta.kind
+                    )
                 }
                 Unmapped::Unknown(error) => {
-                    format!("the resource of kind {} is unknown: {error}", meta.kind)
+                    format!(
+                        "Failed to apply manifest: the resource of kind {} is unknown: {error}",
+                        meta.kind
+                    )
                 }
             };
             let failure = Applied::Failed {
@@ -216,18 +222,11 @@ fn unusable_slot(ordinal: usize, meta: ManifestResourceMeta, unusable: &Unusable
     Slot::new(ordinal, Target::Unusable(meta), Some(applied))
 }
 
-/// A failure as the status reports it, which adds OCM's words itself.
+/// A failure as the status reports it.
 pub(crate) fn failed(failure: &Failure) -> Applied {
-    let message = &*failure.message;
-    let error = [
-        "Failed to apply manifest: ",
-        "Failed to process ignoreFields: ",
-    ]
-    .iter()
-    .find_map(|words| message.strip_prefix(words));
     Applied::Failed {
         reason: failure.reason,
-        message: error.unwrap_or(message).to_owned(),
+        message: failure.message.clone(),
     }
 }
 

@@ -11,6 +11,7 @@ use berth_reconcile::queue::Done;
 use berth_reconcile::{Lane, Meta, Sight as Report, Wakes, WatchError, Work, World};
 
 use super::connection::Connection;
+use super::executor::Executors;
 use super::facts::{Definition, Fact, Kind, has_finalizer};
 use super::mapping::Mapping;
 use super::metrics::Metrics;
@@ -44,6 +45,7 @@ pub(crate) struct Agent {
     pub(crate) rows: Rows,
     pub(crate) prescriptions: Prescriptions,
     pub(crate) mapping: Arc<Mapping>,
+    pub(crate) executors: Arc<Executors>,
     pub(crate) evaluator: Arc<Evaluator>,
     pub(crate) metrics: Metrics,
     /// Held while works are mapped for the first time; true afterwards.
@@ -84,6 +86,7 @@ impl Agent {
             rows: Rows::default(),
             prescriptions: Prescriptions::default(),
             mapping: Arc::default(),
+            executors: Arc::default(),
             evaluator: Arc::new(evaluator),
             metrics,
             preparing: Arc::default(),

@@ -70,7 +70,7 @@ impl Applying {
     /// Decides on the next write for an object.
     pub(super) fn plan(&self, live: &Value) -> Plan {
         let metadata = &live["metadata"];
-        if !metadata["deletionTimestamp"].is_null() {
+        if !metadata.is_object() || !metadata["deletionTimestamp"].is_null() {
             return Plan::default();
         }
         let hidden = self.rule == Rule::Secret || self.object.prescribed.kind == "Secret";

@@ -175,6 +175,33 @@ fn labels_follow_the_replica_set_and_those_of_others_stay() {
     assert_eq!(labels(&mut hub)["a"], "2");
 }
 
+/// The label that marks the works of OCM stays with OCM's manager.
+#[test]
+fn labels_that_were_added_to_a_work_of_ocm_are_dropped_again() {
+    let mut hub = Hub::new(&["p"], &all());
+    hub.select("p", &["c1"]);
+    hub.add("c1", "setx7k2p", "p");
+    let metadata = &mut hub.work("c1", "setx7k2p")["metadata"];
+    let manager = |name: &str, label: &str| json!({"manager": name, "fieldsV1": {"f:metadata": {"f:labels": {format!("f:{label}"): {}}}}});
+    for label in ["ours", "theirs/a", "theirs/b"] {
+        metadata["labels"][label] = json!("1");
+    }
+    metadata["managedFields"] = json!([
+        manager(
+            "work",
+            "work.open-cluster-management.io/manifestworkreplicaset"
+        ),
+        manager("berth-work", "ours"),
+        manager("kubectl-label", "theirs/a"),
+    ]);
+    hub.settle();
+    let labels = hub.work("c1", "setx7k2p")["metadata"]["labels"].clone();
+    assert_eq!(
+        (&labels["ours"], &labels["theirs/a"], &labels["theirs/b"]),
+        (&json!(null), &json!("1"), &json!("1"))
+    );
+}
+
 #[test]
 fn what_somebody_changes_in_a_work_is_put_back() {
     let mut hub = Hub::new(&["p"], &all());

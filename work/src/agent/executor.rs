@@ -1,0 +1,176 @@
+//! Executors: whether the service account that a ManifestWork names may write an object, asked and cached.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use berth_hub::{Call, CallError, Cause};
+use berth_reconcile::{Writer, now};
+use berth_work_core::executor::{self, Account};
+use berth_work_core::{Applying, Failure, Holding, Mapped, Response, Step};
+use http::{HeaderName, HeaderValue};
+use serde_json::{Value, json};
+
+use super::call::{Path, create_call};
+use super::objects::Entry;
+
+/// How long an answer counts, as long as OCM's agent waits after a refusal.
+const VALID: Duration = Duration::from_secs(60);
+
+/// Upper bound on the answers that are kept.
+const MOST: usize = 10_000;
+
+/// The path of SubjectAccessReviews.
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+
+/// The answers.
+#[derive(Debug, Default)]
+pub(crate) struct Executors(Mutex<HashMap<Question, (bool, Instant)>>);
+
+/// May this account do this with this object?
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Question {
+    account: Account,
+    verb: String,
+    path: String,
+}
+
+// === impl Executors ===
+
+impl Executors {
+    /// Returns why the executor of the manifest's ManifestWork may not write the object. `None`: it may, or there is no executor.
+    ///
+    /// # Errors
+    /// The managed cluster does not respond.
+    pub(crate) async fn refusal(
+        &self,
+        cluster: &Writer,
+        entry: &Entry,
+        agent_namespace: &str,
+    ) -> Result<Option<Failure>, CallError> {
+        let account = match executor::account(entry.executor()) {
+            Ok(None) => return Ok(None),
+            Ok(Some(account)) => account,
+            Err(failure) => return Ok(Some(failure)),
+        };
+        // An invalid manifest fails when it is applied.
+        let Ok(object) = entry.prescribed() else {
+            return Ok(None);
+        };
+        if let Some(failure) = executor::agents_own(&object, agent_namespace) {
+            return Ok(Some(failure));
+        }
+        for review in account.questions(&object, entry.owner.holding) {
+            let attributes = review.resource_attributes.as_ref();
+            let verb = attributes
+                .and_then(|it| it.verb.clone())
+                .unwrap_or_default();
+            let question = Question::new(&account, &object, &verb);
+            let allowed = match self.known(&question) {
+                Some(allowed) => allowed,
+                None => {
+                    let body = json!({
+                        "apiVersion": "authorization.k8s.io/v1",
+                        "kind": "SubjectAccessReview",
+                        "spec": review,
+                    });
+                    let call = Call::post(REVIEWS, body.to_string());
+                    let review: Value = cluster.send(call).await?.json()?;
+                    let allowed = review["status"]["allowed"] == true;
+                    self.learn(question, allowed);
+                    allowed
+                }
+            };
+            if !allowed {
+                return Ok(Some(account.refused(&object, &verb)));
+            }
+        }
+        if executor::may_escalate(&object) {
+            return escalates(cluster, entry, &account, &object).await;
+        }
+        Ok(None)
+    }
+
+    fn known(&self, question: &Question) -> Option<bool> {
+        let all = self.lock();
+        let (allowed, at) = all.get(question)?;
+        (now().instant.saturating_duration_since(*at) < VALID).then_some(*allowed)
+    }
+
+    fn learn(&self, question: Question, allowed: bool) {
+        let now = now().instant;
+        let mut all = self.lock();
+        if all.len() >= MOST {
+            all.retain(|_, (_, at)| now.saturating_duration_since(*at) < VALID);
+        }
+        if all.len() < MOST {
+            all.insert(question, (allowed, now));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Question, (bool, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Creates an RBAC object as the account, with dry-run: the API server refuses it if it grants more than the account has.
+async fn escalates(
+    cluster: &Writer,
+    entry: &Entry,
+    account: &Account,
+    object: &Mapped,
+) -> Result<Option<Failure>, CallError> {
+    let machine = Applying::new(
+        object.clone(),
+        None,
+        berth_work_core::Owner {
+            holding: Holding::Orphaned,
+            ..entry.owner.clone()
+        },
+        Default::default(),
+        None,
+    );
+    let step = machine.ok().map(|mut it| it.next(Some(Response::NotFound)));
+    let Some(Step::Create(body)) = step else {
+        return Ok(None);
+    };
+    let path = Path {
+        resource: &entry.resource,
+        namespace: entry.object.namespace(),
+        name: entry.object.name(),
+    };
+    let Ok(user) = HeaderValue::from_str(&account.user()) else {
+        return Ok(None);
+    };
+    let call = create_call(path, &body, "&dryRun=All")
+        .header(HeaderName::from_static("impersonate-user"), user);
+    match cluster.send(call).await {
+        Ok(_) => Ok(None),
+        Err(error) if error.code() == 403 => {
+            let why = match error.cause() {
+                Cause::Refused(refusal) => refusal.message.clone(),
+                cause => cause.to_string(),
+            };
+            Ok(Some(account.escalates(object, &why)))
+        }
+        // It exists, or is invalid: that is no question of permission.
+        Err(error) if error.refusal().is_some() && !error.may_pass() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+// === impl Question ===
+
+impl Question {
+    fn new(account: &Account, object: &Mapped, verb: &str) -> Self {
+        let prescribed = &object.prescribed;
+        Self {
+            account: account.clone(),
+            verb: verb.to_owned(),
+            path: format!(
+                "{}/{}/{}/{}",
+                prescribed.api_version, object.resource, object.namespace, prescribed.name
+            ),
+        }
+    }
+}
