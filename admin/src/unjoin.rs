@@ -1,6 +1,7 @@
 //! `berth unjoin`: removes the agent from a managed cluster.
 //!
-//! The agent's rights go before its Secrets, so that an agent that still runs cannot write them again. What ManifestWorks deployed
+//! The agent's rights go before its Secrets, so that an agent that still runs cannot write them again. The aggregated role goes before
+//! its parts: when a part goes, Kubernetes applies the aggregated role, which would create it anew. What ManifestWorks deployed
 //! stays, so the command refuses while there are any, as clusteradm does. It does not touch the hub.
 
 mod left;
@@ -291,8 +292,9 @@ mod tests {
                 "role/berth-agent-addons",
                 "clusterrole/open-cluster-management:berth-agent",
                 "clusterrole/open-cluster-management:berth-agent-applied-works",
-                "clusterrole/open-cluster-management:berth-agent-work-execution",
+                // Kubernetes applies the rules of an aggregated role again when a part of it goes: the role would be back.
                 "clusterrole/open-cluster-management:berth-agent-work",
+                "clusterrole/open-cluster-management:berth-agent-work-execution",
                 "clusterrole/open-cluster-management:berth-agent-work-impersonation",
                 "secret/bootstrap-hub-kubeconfig",
                 "secret/hub-kubeconfig-secret",

@@ -85,7 +85,6 @@ manifests! {
     AGENT_WORK_EXECUTION = "agent/work/execution.yaml";
     AGENT_WORK_ADMIN = "agent/work/admin.yaml";
     AGENT = "agent/deployment.yaml";
-    AGENT_WORK_ROLE = "agent-work/role.yaml";
 
     PLACEMENT_APART_ACCOUNT = "overlays/placement-apart/service-account.yaml";
     PLACEMENT_APART_DEPLOYMENT = "overlays/placement-apart/deployment.yaml";

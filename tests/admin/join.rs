@@ -6,6 +6,7 @@ mod installation;
 mod leaving;
 mod tokens;
 mod verification;
+mod works;
 
 use std::time::Duration;
 

@@ -85,7 +85,10 @@ fn the_agent_may_record_its_works_and_make_what_ocms_agent_may() {
             "events.k8s.io/events : create",
         ]
     );
-    let role: ClusterRole = object(files::AGENT_WORK_EXECUTION.path, "ClusterRole");
+    let roles = read(files::AGENT_WORK_EXECUTION.path);
+    let execution = roles.into_iter().rfind(|it| it["kind"] == "ClusterRole");
+    let role: ClusterRole =
+        serde_json::from_value(execution.expect("a role")).expect("a ClusterRole");
     let kinds = [
         "apiextensions.k8s.io/customresourcedefinitions",
         "/namespaces",
@@ -124,6 +127,9 @@ fn users_allow_more_kinds_by_roles_with_ocms_label() {
     assert_eq!(all["aggregationRule"], selectors);
     // Its own rules would be overwritten.
     assert_eq!(all["rules"], Value::Null);
+    // When a part goes, Kubernetes applies the role, which would create it anew.
+    let first = objects.iter().find(|it| it["kind"] == "ClusterRole");
+    assert_eq!(first, Some(all));
 }
 
 #[test]
