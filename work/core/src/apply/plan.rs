@@ -5,6 +5,7 @@ use berth_api::work::FIELD_MANAGER;
 use serde_json::{Value, json};
 
 use super::body::{applied_by, without_server_metadata};
+use super::dropped::Dropped;
 use super::strategy::{ServerSide, Strategy};
 use super::{Applying, Asked};
 use crate::compare::{Comparison, Node, roots};
@@ -126,20 +127,26 @@ impl Applying {
             self.own(&mut body);
             return Some(Write::Replace(body));
         }
-        if !dropped.to_move.is_empty()
-            && !self.moved
-            && let Some(fields) = managed::moved(live, FIELD_MANAGER, &dropped.to_move)
-        {
-            return Some(Write::Move(json!({"metadata": {
-                "resourceVersion": live["metadata"]["resourceVersion"],
-                "managedFields": fields,
-            }})));
+        if let Some(write) = self.plan_move(live, FIELD_MANAGER, &dropped) {
+            return Some(write);
         }
         Some(Write::Apply {
             manager: FIELD_MANAGER.to_owned(),
             force: true,
             body: self.body_to_apply(&self.body, None, FIELD_MANAGER, live, entries, &dropped),
         })
+    }
+
+    /// Moves fields to what was applied on the server, so that the next apply removes them.
+    fn plan_move(&self, live: &Value, manager: &str, dropped: &Dropped) -> Option<Write> {
+        if dropped.to_move.is_empty() || self.moved {
+            return None;
+        }
+        let fields = managed::moved(live, manager, &dropped.to_move)?;
+        Some(Write::Move(json!({"metadata": {
+            "resourceVersion": live["metadata"]["resourceVersion"],
+            "managedFields": fields,
+        }})))
     }
 
     /// The strategy ServerSideApply.
@@ -181,7 +188,13 @@ impl Applying {
             super::strategy::annotate(&mut full, &ignored.hash);
         }
         let dropped = self.dropped(&settings.manager, &full, live, entries, findings);
-        findings.due.then(|| Write::Apply {
+        if !findings.due {
+            return None;
+        }
+        if let Some(write) = self.plan_move(live, &settings.manager, &dropped) {
+            return Some(write);
+        }
+        Some(Write::Apply {
             manager: settings.manager.clone(),
             force: settings.force,
             body: self.body_to_apply(
