@@ -139,7 +139,11 @@ impl Kind {
 }
 
 /// Reads the fields that decisions need.
-fn read(kind: Kind, item: &Item<'_>, settings: Settings) -> Result<Fact, serde_json::Error> {
+pub(super) fn read(
+    kind: Kind,
+    item: &Item<'_>,
+    settings: Settings,
+) -> Result<Fact, serde_json::Error> {
     Ok(match kind {
         Kind::Set => Fact::Set(Box::new(ReplicaSet::read(item.json)?)),
         Kind::Work => {

@@ -1,5 +1,8 @@
 //! The last observed state of the hub, and the replica sets that a change of it concerns.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use berth_placement_core::RolloutGroup;

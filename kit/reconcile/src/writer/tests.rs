@@ -51,6 +51,41 @@ async fn written(writer: &Writer) -> Value {
     }
 }
 
+/// A tree of values would write 1e3 as 1000.0.
+#[tokio::test]
+async fn texts_are_sent_as_they_are() {
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&sent);
+    let api = server(move |request: String, body: Bytes| {
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        log.lock().unwrap().push(format!("{request} {text}"));
+        async move { (200, text) }
+    });
+    let writer = writer(api);
+    let body: Arc<str> = r#"{"metadata": {"name": "a"}, "n": 1e3}"#.into();
+    for action in [
+        Action::CreateText {
+            body: Arc::clone(&body),
+        },
+        Action::PatchText {
+            body: Arc::clone(&body),
+        },
+    ] {
+        let write = Write {
+            action,
+            ..patch("a", Value::Null)
+        };
+        writer.write(&write).await.unwrap();
+    }
+    assert_eq!(
+        *sent.lock().unwrap(),
+        [
+            format!("POST /apis/g/v1/values?fieldManager=tests {body}"),
+            format!("PATCH /apis/g/v1/values/a?fieldManager=tests {body}"),
+        ]
+    );
+}
+
 #[tokio::test]
 async fn what_may_not_be_patched_is_created() {
     let (writer, asked) = hub(None);
