@@ -1,6 +1,7 @@
 //! `berth unjoin`: removes the agent from a managed cluster.
 //!
-//! The agent's rights go before its Secrets, so that an agent that still runs cannot write them again. What ManifestWorks deployed
+//! The agent's rights go before its Secrets, so that an agent that still runs cannot write them again. The aggregated role goes before
+//! its parts: when a part goes, Kubernetes applies the aggregated role, which would create it anew. What ManifestWorks deployed
 //! stays, so the command refuses while there are any, as clusteradm does. It does not touch the hub.
 
 mod left;
@@ -28,15 +29,20 @@ const PENDING_SECRET: &str = "hub-kubeconfig-secret-pending";
 const ADDONS_SECRET: &str = "hub-kubeconfig-secret-addons";
 /// The Secret with the certificates for the other hubs.
 const HUBS_SECRET: &str = "hub-kubeconfig-secret-hubs";
-/// The Lease that elects the agent.
-const LEASE: &str = "registration-agent-lock";
+/// The Leases that elect the agent: for the registration, for ManifestWorks, and for both in one process.
+const LEASES: [&str; 3] = [
+    "registration-agent-lock",
+    "work-agent-lock",
+    "klusterlet-agent-lock",
+];
 /// The label of a namespace that `berth join` created.
 const COMPONENT: &str = "berth.open-cluster-management.io/component";
 
 /// Leave the hub: remove the agent from this cluster
 ///
 /// Run it at the managed cluster. It removes what 'berth join' installed: the agent, its account and permissions, its credentials for
-/// the hub, and the namespace open-cluster-management-agent. The CRD of ClusterClaims stays, and so do the ClusterClaims.
+/// the hub, and the namespace open-cluster-management-agent. The CRD of AppliedManifestWorks goes last, and only if none is left. The CRD
+/// of ClusterClaims stays, and so do the ClusterClaims.
 ///
 /// As long as the hub's ManifestWorks are applied to this cluster, the command refuses: nobody would remove what they deployed. Delete
 /// the ManifestWorks on the hub first. --force leaves everything that they deployed on the cluster, and shows it.
@@ -86,6 +92,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if removed == 0 {
         return nothing(&cluster).await;
     }
+    remove_definition(&cluster, args.dry_run).await?;
     if args.dry_run {
         writeln!(io::stderr(), "Nothing was changed.")?;
     } else {
@@ -154,14 +161,18 @@ fn parts() -> Vec<Value> {
         })
     };
     let mut parts = of(&files::AGENT, "Deployment");
-    for role in [&files::AGENT_ROLE, &files::AGENT_ADDONS] {
-        parts.extend(of(role, "RoleBinding"));
+    let rights = [
+        &files::AGENT_ROLE,
+        &files::AGENT_ADDONS,
+        &files::AGENT_CLUSTER_ROLE,
+        &files::AGENT_WORK_ROLE,
+        &files::AGENT_WORK_EXECUTION,
+        &files::AGENT_WORK_ADMIN,
+        &files::AGENT_IMPERSONATION_ROLE,
+    ];
+    for kind in ["RoleBinding", "ClusterRoleBinding", "Role", "ClusterRole"] {
+        parts.extend(rights.iter().flat_map(|manifest| of(manifest, kind)));
     }
-    parts.extend(of(&files::AGENT_CLUSTER_ROLE, "ClusterRoleBinding"));
-    for role in [&files::AGENT_ROLE, &files::AGENT_ADDONS] {
-        parts.extend(of(role, "Role"));
-    }
-    parts.extend(of(&files::AGENT_CLUSTER_ROLE, "ClusterRole"));
     for secret in [
         BOOTSTRAP_SECRET,
         HUB_SECRET,
@@ -171,7 +182,9 @@ fn parts() -> Vec<Value> {
     ] {
         parts.push(named("v1", "Secret", secret));
     }
-    parts.push(named("coordination.k8s.io/v1", "Lease", LEASE));
+    for lease in LEASES {
+        parts.push(named("coordination.k8s.io/v1", "Lease", lease));
+    }
     parts.extend(of(&files::AGENT_ACCOUNT, "ServiceAccount"));
     parts
 }
@@ -219,6 +232,29 @@ async fn remove_namespace(cluster: &HubConnection, dry_run: bool) -> anyhow::Res
     remove(cluster, object, dry_run).await
 }
 
+/// Removes the CustomResourceDefinition of AppliedManifestWorks, if none is left and no other agent uses it.
+async fn remove_definition(cluster: &HubConnection, dry_run: bool) -> anyhow::Result<()> {
+    let definition = &files::CRD_APPLIED_MANIFEST_WORKS.documents()[0];
+    if !cluster.exists(definition).await? {
+        return Ok(());
+    }
+    let used_by = match klusterlet(cluster).await? {
+        Some(klusterlet) => Some(format!("Klusterlet {klusterlet} uses it")),
+        // Read again: the agent may have created one meanwhile.
+        None if !Left::of(cluster).await?.is_empty() => {
+            Some("AppliedManifestWorks exist".to_owned())
+        }
+        None => None,
+    };
+    match used_by {
+        None => remove(cluster, definition, dry_run).await.map(drop),
+        Some(why) => {
+            let note = format!("Note: {} stays: {}", title(definition), Lines(&why));
+            Ok(writeln!(io::stderr(), "{note}")?)
+        }
+    }
+}
+
 /// Says that nothing is there, and who else may be.
 async fn nothing(cluster: &HubConnection) -> anyhow::Result<ExitCode> {
     if let Some(klusterlet) = klusterlet(cluster).await? {
@@ -248,15 +284,26 @@ mod tests {
                 "rolebinding/berth-agent",
                 "rolebinding/berth-agent-addons",
                 "clusterrolebinding/open-cluster-management:berth-agent",
+                "clusterrolebinding/open-cluster-management:berth-agent-applied-works",
+                "clusterrolebinding/open-cluster-management:berth-agent-work",
+                "clusterrolebinding/open-cluster-management:berth-agent-work-execution-admin",
+                "clusterrolebinding/open-cluster-management:berth-agent-work-impersonation",
                 "role/berth-agent",
                 "role/berth-agent-addons",
                 "clusterrole/open-cluster-management:berth-agent",
+                "clusterrole/open-cluster-management:berth-agent-applied-works",
+                // Kubernetes applies the rules of an aggregated role again when a part of it goes: the role would be back.
+                "clusterrole/open-cluster-management:berth-agent-work",
+                "clusterrole/open-cluster-management:berth-agent-work-execution",
+                "clusterrole/open-cluster-management:berth-agent-work-impersonation",
                 "secret/bootstrap-hub-kubeconfig",
                 "secret/hub-kubeconfig-secret",
                 "secret/hub-kubeconfig-secret-pending",
                 "secret/hub-kubeconfig-secret-addons",
                 "secret/hub-kubeconfig-secret-hubs",
                 "lease/registration-agent-lock",
+                "lease/work-agent-lock",
+                "lease/klusterlet-agent-lock",
                 "serviceaccount/berth-agent",
             ]
         );

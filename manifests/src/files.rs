@@ -81,12 +81,15 @@ manifests! {
     AGENT_ROLE = "agent/role.yaml";
     AGENT_CLUSTER_ROLE = "agent/cluster-role.yaml";
     AGENT_ADDONS = "agent/addons.yaml";
+    AGENT_WORK_ROLE = "agent/work/role.yaml";
+    AGENT_WORK_EXECUTION = "agent/work/execution.yaml";
+    AGENT_WORK_ADMIN = "agent/work/admin.yaml";
     AGENT = "agent/deployment.yaml";
-    AGENT_WORK_ROLE = "agent-work/role.yaml";
 
     PLACEMENT_APART_ACCOUNT = "overlays/placement-apart/service-account.yaml";
     PLACEMENT_APART_DEPLOYMENT = "overlays/placement-apart/deployment.yaml";
 
+    AGENT_IMPERSONATION_ROLE = "overlays/agent-impersonation/role.yaml";
     AUTO_APPROVAL_ROLE = "overlays/auto-approval/role.yaml";
     CLUSTER_PROFILES_ROLE = "overlays/cluster-profiles/role.yaml";
     SIG_PLACEMENT_DECISIONS_ROLE = "overlays/sig-placement-decisions/role.yaml";
@@ -134,13 +137,17 @@ pub const BOOTSTRAP: [Manifest; 4] = [
 ];
 
 /// The agent on a managed cluster, in the order in which it is applied.
-pub const AGENT_PARTS: [Manifest; 7] = [
+pub const AGENT_PARTS: [Manifest; 11] = [
     CRD_CLAIMS,
+    CRD_APPLIED_MANIFEST_WORKS,
     AGENT_NAMESPACE,
     AGENT_ACCOUNT,
     AGENT_ROLE,
     AGENT_CLUSTER_ROLE,
     AGENT_ADDONS,
+    AGENT_WORK_ROLE,
+    AGENT_WORK_EXECUTION,
+    AGENT_WORK_ADMIN,
     AGENT,
 ];
 

@@ -283,7 +283,8 @@ webhooks! {
         resource: groups::MANIFEST_WORK_REPLICA_SETS,
         manifest: files::REPLICA_SET_VALIDATORS,
         missing: Missing {
-            is_fault: true,
+            // As in OCM.
+            is_fault: false,
             effect: "any user who may write a ManifestWorkReplicaSet may have it carried out with the rights of any executor",
         },
         probe: Some(Probe {

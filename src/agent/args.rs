@@ -172,7 +172,7 @@ pub(crate) struct Args {
     )]
     pub(super) registration: bool,
     /// Carry out ManifestWorks, as 'berth work agent' does; it begins when the cluster is registered and serves AppliedManifestWorks
-    /// (manifests/agent-work)
+    /// (manifests/agent/work)
     #[arg(
         long,
         value_name = "BOOL",

@@ -6,6 +6,7 @@ mod installation;
 mod leaving;
 mod tokens;
 mod verification;
+mod works;
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use berth_testkit::eventually;
 use berth_testkit::transcript::words;
 
 /// The number of objects that `berth join` applies.
-const OBJECTS: usize = 12;
+const OBJECTS: usize = 19;
 
 pub const NAMESPACE: &str = "/api/v1/namespaces/open-cluster-management-agent";
 

@@ -25,3 +25,4 @@ mod placement;
 mod sets;
 mod unlabelled;
 mod walkthrough;
+mod work;

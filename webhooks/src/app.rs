@@ -47,7 +47,7 @@ pub struct App {
 }
 
 /// The routes of the gate: `POST` of an AdmissionReview to the path of each of these webhooks.
-pub fn router(app: &Arc<App>, webhooks: &[Webhook]) -> Router {
+pub fn router(app: &Arc<App>, webhooks: &'static [Webhook]) -> Router {
     let mut router = Router::new();
     for webhook in webhooks.iter().copied() {
         let app = Arc::clone(app);
@@ -56,7 +56,7 @@ pub fn router(app: &Arc<App>, webhooks: &[Webhook]) -> Router {
     }
     router
         .method_not_allowed_fallback(method_not_allowed)
-        .fallback(not_found)
+        .fallback(async |uri: Uri| not_found(&uri, webhooks))
 }
 
 impl App {
@@ -302,8 +302,9 @@ async fn method_not_allowed(method: Method) -> Response {
     (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST")], text).into_response()
 }
 
-async fn not_found(uri: Uri) -> Response {
-    let paths = Webhook::ALL.map(|webhook| shipped(webhook).path).join("\n");
+fn not_found(uri: &Uri, webhooks: &[Webhook]) -> Response {
+    let paths: Vec<_> = webhooks.iter().map(|it| shipped(*it).path).collect();
+    let paths = paths.join("\n");
     let path = Quoted(uri.path());
     (
         StatusCode::NOT_FOUND,

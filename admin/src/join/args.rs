@@ -21,6 +21,9 @@ const ANNOTATIONS: &str = "agent.open-cluster-management.io/";
 /// the agent in namespace open-cluster-management-agent (manifests/agent), and gives it the token in Secret bootstrap-hub-kubeconfig.
 /// Then an admin of the hub accepts the cluster: 'berth accept NAME'.
 ///
+/// The agent also carries out ManifestWorks. With the permissions that OCM's agent has, too, users who may write ManifestWorks in the
+/// cluster's namespace on the hub control this cluster. To allow less, see docs/work.md.
+///
 /// The hub is verified by --ca-file, --ca-data or --ca-hash. Without them it is verified by ConfigMap kube-public/cluster-info if
 /// that is signed with the token (bootstrap tokens of kubeadm's clusters), and else by the CAs of this machine. The token is never
 /// sent to a server that is not verified.

@@ -138,6 +138,7 @@ mod tests {
             kinds,
             [
                 "CustomResourceDefinition",
+                "CustomResourceDefinition",
                 "Namespace",
                 "ServiceAccount",
                 "Role",
@@ -147,17 +148,23 @@ mod tests {
                 "Namespace",
                 "Role",
                 "RoleBinding",
+                "ClusterRole",
+                "ClusterRoleBinding",
+                "ClusterRole",
+                "ClusterRoleBinding",
+                "ClusterRole",
+                "ClusterRoleBinding",
                 "Secret",
                 "Deployment",
             ]
         );
-        let deployment = &objects[11];
+        let deployment = &objects[18];
         assert_eq!(cluster_in(deployment), Some("c1"));
         let container = &deployment["spec"]["template"]["spec"]["containers"][0];
         assert_eq!(image_in(deployment), Some("registry.example.com/berth:v1"));
         let args = container["args"].as_array().unwrap();
         assert_eq!(args.last().unwrap(), "--feature-gates=ClusterProperty=true");
-        let data = BASE64_STANDARD.decode(objects[10]["data"]["kubeconfig"].as_str().unwrap());
+        let data = BASE64_STANDARD.decode(objects[17]["data"]["kubeconfig"].as_str().unwrap());
         let written: Value = serde_saphyr::from_slice(&data.unwrap()).unwrap();
         assert_eq!(written, kubeconfig);
         let read: Vec<Value> = serde_saphyr::from_multiple(&yaml(&objects).unwrap()).unwrap();

@@ -12,7 +12,7 @@ use berth_work_core::config::{Identity, Rules};
 use berth_work_core::{Holding, order, prescribed};
 use clap_complete::engine::ArgValueCandidates;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::complete;
 use crate::hub::{HubArgs, HubConnection, namespace};
@@ -334,6 +334,8 @@ fn plural(kind: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

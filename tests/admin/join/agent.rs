@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::accept::cluster_path;
 use crate::house::House;
-use crate::join::{Managed, NAMESPACE, Printed, cluster_name};
+use crate::join::{Managed, NAMESPACE, Printed, cluster_name, works};
 use berth_testkit::process::get_with;
 use berth_testkit::shipped::token_in;
 use berth_testkit::{Agent, eventually, when};
@@ -88,6 +88,10 @@ async fn a_cluster_joins_and_leaves() {
         assert!(!line.contains(printed.token()), "{line}");
     }
 
+    // Kubernetes' controllers add the rules of aggregated roles.
+    if managed.cluster.has_background_work() {
+        works::are_carried_out(&house, &managed, &account, &hub_files, &name).await;
+    }
     let output = managed
         .types(&format!("berth unjoin --cluster-name {name}"))
         .await;

@@ -7,6 +7,9 @@ use crate::house::House;
 use crate::join::{Managed, Printed, cluster_name, with_object};
 use crate::terminal::at_a_terminal;
 
+/// The CRD of AppliedManifestWorks.
+const WORKS: &str = "customresourcedefinition/appliedmanifestworks.work.open-cluster-management.io";
+
 #[tokio::test]
 async fn everything_that_join_installed_is_removed() {
     let house = House::shared().await;
@@ -37,6 +40,12 @@ async fn everything_that_join_installed_is_removed() {
             .contains("deployment/berth-agent deleted (dry run)\n"),
         "{output:?}"
     );
+    assert!(
+        output
+            .ok()
+            .contains(&format!("{WORKS} deleted (dry run)\n")),
+        "{output:?}"
+    );
     assert!(managed.has_namespace().await);
     let secret = managed.get("secrets/hub-kubeconfig-secret").await;
     assert!(secret.is_object() && secret["metadata"]["deletionTimestamp"].is_null());
@@ -53,10 +62,16 @@ async fn everything_that_join_installed_is_removed() {
         "clusterrolebinding/open-cluster-management:berth-agent",
         "role/berth-agent",
         "clusterrole/open-cluster-management:berth-agent",
+        "clusterrolebinding/open-cluster-management:berth-agent-applied-works",
+        "clusterrolebinding/open-cluster-management:berth-agent-work",
+        "clusterrolebinding/open-cluster-management:berth-agent-work-execution-admin",
+        "clusterrole/open-cluster-management:berth-agent-work-execution",
+        "clusterrole/open-cluster-management:berth-agent-work",
         "secret/bootstrap-hub-kubeconfig",
         "secret/hub-kubeconfig-secret",
         "serviceaccount/berth-agent",
         "namespace/open-cluster-management-agent",
+        WORKS,
     ] {
         assert!(
             said.contains(&format!("{object} deleted\n")),
@@ -67,6 +82,9 @@ async fn everything_that_join_installed_is_removed() {
         said.ends_with(&format!("on the hub, run: berth delete cluster {name}\n")),
         "{said}"
     );
+    // What ManifestWorks may contain goes with the agent; roles that others made stay.
+    let admin = "/apis/rbac.authorization.k8s.io/v1/clusterroles/admin";
+    managed.admin.get(admin).await.unwrap().ok();
     // The claims of the cluster's admin stay.
     let claims = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterclaims.cluster.open-cluster-management.io";
     managed.admin.get(claims).await.unwrap().ok();
@@ -94,6 +112,10 @@ async fn a_cluster_with_applied_works_is_not_left() {
         let output = managed.types("berth unjoin --force").await;
         assert!(output.ok().contains("secret/hub-kubeconfig-secret deleted\n"), "{output:?}");
         assert!(output.stderr.contains("hash-w1; they stay, and so does what they deployed"), "{output:?}");
+        assert!(
+            output.stderr.contains(&format!("Note: {WORKS} stays: AppliedManifestWorks exist\n")),
+            "{output:?}"
+        );
         // The test created the namespace, not join.
         assert!(output.stderr.contains("Note: namespace open-cluster-management-agent stays: 'berth join' did not create it"), "{output:?}");
     })

@@ -44,7 +44,7 @@ fn the_agent_may_do_no_more_than_it_has_to() {
         [
             "/secrets hub-kubeconfig-secret,hub-kubeconfig-secret-pending,hub-kubeconfig-secret-addons,hub-kubeconfig-secret-hubs: get,list,watch,update,patch,delete",
             "/secrets : create",
-            "coordination.k8s.io/leases registration-agent-lock: get,update",
+            "coordination.k8s.io/leases registration-agent-lock,work-agent-lock,klusterlet-agent-lock: get,update",
             "coordination.k8s.io/leases : create",
             ",events.k8s.io/events : create,patch,update",
         ]
@@ -69,6 +69,69 @@ fn the_agent_may_do_no_more_than_it_has_to() {
     );
 }
 
+/// The agent watches, creates, changes and removes what ManifestWorks contain.
+const CARRIES_OUT: &str = "get,list,watch,create,update,patch,delete";
+
+#[test]
+fn the_agent_may_record_its_works_and_make_what_ocms_agent_may() {
+    let role: ClusterRole = object(files::AGENT_WORK_ROLE.path, "ClusterRole");
+    assert_eq!(
+        lines(role.rules),
+        [
+            "work.open-cluster-management.io/appliedmanifestworks : get,list,watch,create,patch,delete",
+            "work.open-cluster-management.io/appliedmanifestworks/status : patch",
+            "apiextensions.k8s.io/customresourcedefinitions : list,watch",
+            "authorization.k8s.io/subjectaccessreviews : create",
+            "events.k8s.io/events : create",
+        ]
+    );
+    let roles = read(files::AGENT_WORK_EXECUTION.path);
+    let execution = roles.into_iter().rfind(|it| it["kind"] == "ClusterRole");
+    let role: ClusterRole =
+        serde_json::from_value(execution.expect("a role")).expect("a ClusterRole");
+    let kinds = [
+        "apiextensions.k8s.io/customresourcedefinitions",
+        "/namespaces",
+        "rbac.authorization.k8s.io/roles,clusterroles",
+        "rbac.authorization.k8s.io/rolebindings,clusterrolebindings",
+        "scheduling.k8s.io/priorityclasses",
+        "admissionregistration.k8s.io/mutatingwebhookconfigurations,validatingwebhookconfigurations",
+        "monitoring.coreos.com/servicemonitors",
+        "oauth.openshift.io/oauthclients",
+    ];
+    let expected = kinds.map(|kind| match kind {
+        "rbac.authorization.k8s.io/roles,clusterroles" => {
+            format!("{kind} : {CARRIES_OUT},escalate,bind")
+        }
+        kind => format!("{kind} : {CARRIES_OUT}"),
+    });
+    assert_eq!(lines(role.rules), expected);
+    let role: ClusterRole = object(files::AGENT_IMPERSONATION_ROLE.path, "ClusterRole");
+    assert_eq!(lines(role.rules), ["/serviceaccounts : impersonate"]);
+}
+
+#[test]
+fn users_allow_more_kinds_by_roles_with_ocms_label() {
+    let objects = read(files::AGENT_WORK_EXECUTION.path);
+    let labels = json!({"open-cluster-management.io/aggregate-to-work": "true"});
+    let of = |name: &str| {
+        let found = objects
+            .iter()
+            .find(|it| it["kind"] == "ClusterRole" && it["metadata"]["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name}"))
+    };
+    let execution = of("open-cluster-management:berth-agent-work-execution");
+    assert_eq!(execution["metadata"]["labels"], labels);
+    let all = of("open-cluster-management:berth-agent-work");
+    let selectors = json!({"clusterRoleSelectors": [{"matchLabels": labels}]});
+    assert_eq!(all["aggregationRule"], selectors);
+    // Its own rules would be overwritten.
+    assert_eq!(all["rules"], Value::Null);
+    // When a part goes, Kubernetes applies the role, which would create it anew.
+    let first = objects.iter().find(|it| it["kind"] == "ClusterRole");
+    assert_eq!(first, Some(all));
+}
+
 #[test]
 fn a_bootstrap_token_may_ask_for_acceptance_and_a_certificate() {
     let role: ClusterRole = object(files::BOOTSTRAP_ROLE.path, "ClusterRole");
@@ -86,7 +149,7 @@ fn a_bootstrap_token_may_ask_for_acceptance_and_a_certificate() {
 #[test]
 fn accounts_bindings_and_roles_name_each_other() {
     for (parts, account, of, count) in [
-        (&files::AGENT_PARTS[..], "berth-agent", NAMESPACE, 3),
+        (&files::AGENT_PARTS[..], "berth-agent", NAMESPACE, 6),
         (
             &files::BOOTSTRAP[..],
             "agent-registration-bootstrap",
@@ -109,7 +172,9 @@ fn accounts_bindings_and_roles_name_each_other() {
         assert_eq!(bindings.len(), count);
         for binding in bindings {
             let role = &binding["roleRef"];
-            assert!(has(role["kind"].as_str().expect("a kind"), &role["name"]));
+            // Kubernetes' own.
+            let is_there = role["kind"] == "ClusterRole" && role["name"] == "admin";
+            assert!(is_there || has(role["kind"].as_str().expect("a kind"), &role["name"]));
             let subject = &binding["subjects"][0];
             let expected = match subject["kind"].as_str() {
                 Some("Group") => json!({

@@ -51,8 +51,8 @@ fn every_file_is_in_a_kustomization() {
         "manifests/agent-monitoring",
         "manifests/overlays/placement-apart",
         "manifests/placement/debug",
-        // Nothing installs the work API on managed clusters yet.
-        "manifests/crds/agent/work",
+        "manifests/overlays/agent-without-admin",
+        "manifests/overlays/agent-impersonation",
         "manifests/policies",
         "manifests/policies/with-webhook",
         "manifests/overlays/policies",

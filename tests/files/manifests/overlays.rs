@@ -45,7 +45,9 @@ fn kustomizations_build_the_objects() {
         ("manifests/overlays/policies-with-webhook", 55),
         ("manifests/monitoring", 10),
         ("manifests/bootstrap", 5),
-        ("manifests/agent", 11),
+        ("manifests/agent", 18),
+        ("manifests/overlays/agent-without-admin", 17),
+        ("manifests/overlays/agent-impersonation", 19),
         ("manifests/agent-monitoring", 9),
         ("manifests/overlays/placement-apart", 48),
     ] {
@@ -405,6 +407,45 @@ fn assert_prometheus_reads(objects: &[Value], job: &str, service: &str) {
     let service = find("Service", service);
     let wanted = &monitor["spec"]["selector"]["matchLabels"]["app"];
     assert_eq!(service["metadata"]["labels"]["app"], *wanted);
+}
+
+#[test]
+fn without_admin_the_agent_writes_only_the_kinds_of_roles_with_the_label() {
+    let folders = [
+        "manifests/agent",
+        "manifests/overlays/agent-without-admin",
+        "manifests/overlays/agent-impersonation",
+    ];
+    let [Some(agent), Some(without), Some(impersonating)] = folders.map(build) else {
+        eprintln!("SKIPPED: no kubectl on PATH, the kustomizations were not built");
+        return;
+    };
+    let roles = |objects: &[Value]| -> Vec<String> {
+        let bindings = objects
+            .iter()
+            .filter(|it| it["kind"] == "ClusterRoleBinding");
+        let role = |it: &Value| {
+            it["roleRef"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let mut roles: Vec<_> = bindings.map(role).collect();
+        roles.sort();
+        roles
+    };
+    let prefix = "open-cluster-management:berth-agent";
+    let own = ["", "-applied-works", "-work"].map(|it| format!("{prefix}{it}"));
+    assert_eq!(roles(&without), own);
+    let with = |role: &str| {
+        let mut all = own.to_vec();
+        all.push(role.to_owned());
+        all.sort();
+        all
+    };
+    assert_eq!(roles(&agent), with("admin"));
+    let impersonation = format!("{prefix}-work-impersonation");
+    assert_eq!(roles(&impersonating), with(&impersonation));
 }
 
 #[test]

@@ -129,6 +129,97 @@ fn set_with(selector: &str) -> String {
     review.to_string().replace("\"put it here\"", selector)
 }
 
+/// The review of a new ManifestWork with this spec.
+fn work_with(spec: &str) -> String {
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": UID,
+            "resource": { "group": "work.open-cluster-management.io", "version": "v1", "resource": "manifestworks" },
+            "operation": "CREATE",
+            "name": "w",
+            "namespace": "c1",
+            "userInfo": { "username": "bob" },
+            "object": {
+                "apiVersion": "work.open-cluster-management.io/v1",
+                "kind": "ManifestWork",
+                "metadata": { "name": "w", "namespace": "c1" },
+                "spec": "put it here",
+            },
+        },
+    });
+    review.to_string().replace("\"put it here\"", spec)
+}
+
+/// A spec with these manifests.
+fn manifests(manifests: &str) -> String {
+    format!(r#"{{"workload":{{"manifests":[{manifests}]}}}}"#)
+}
+
+/// Reviews of ManifestWorks.
+fn works(room: usize) -> Vec<Attack> {
+    let many = |sentence, spec: &str, words| Attack {
+        sentence,
+        webhook: Webhook::ValidateWork,
+        body: work_with(spec),
+        code: 400,
+        words,
+    };
+    let long = "n".repeat(800);
+    let named = format!(
+        r#"{{"apiVersion":"{long}","kind":"{long}","metadata":{{"name":"{long}","namespace":"{long}"}}}}"#
+    );
+    let unnamed = format!(r#"{{"data":"{}"}}"#, "n".repeat(600));
+    let rule = format!(
+        r#"{{"resourceIdentifier":{{"name":"*{}"}},"conditionRules":[{{"type":"CEL","condition":"Applied"}}]}}"#,
+        "n".repeat(400)
+    );
+    vec![
+        many(
+            "manifests",
+            &manifests(&filled("{}", room)),
+            "spec: Too many manifests",
+        ),
+        many(
+            "manifests within their limit",
+            &manifests(&filled(&unnamed, 9_999 * (unnamed.len() + 1))),
+            "name must be set in manifest",
+        ),
+        many(
+            "the same manifest with long names",
+            &manifests(&filled(&named, room)),
+            "duplicate manifest for resource nnn",
+        ),
+        many(
+            "a manifest of many fields",
+            &manifests(&format!(r#"{{"data":[{}]}}"#, filled(r#"{"a":1}"#, room))),
+            "the size of manifests is",
+        ),
+        many(
+            "rules for manifests",
+            &format!(r#"{{"manifestConfigs":[{}]}}"#, filled(&rule, room)),
+            "spec: Too many manifestConfigs",
+        ),
+        many(
+            "rules for manifests within their limit",
+            &format!(
+                r#"{{"manifestConfigs":[{}]}}"#,
+                filled(&rule, 4_999 * (rule.len() + 1))
+            ),
+            "the agent sets the condition of this name itself",
+        ),
+        many(
+            "paths of a rule",
+            &format!(
+                r#"{{"manifestConfigs":[{{"feedbackRules":[{{"type":"JSONPaths","jsonPaths":[{}]}}]}}]}}"#,
+                filled(r#"{"name":"a"}"#, room)
+            ),
+            "spec: Too many jsonPaths",
+        ),
+    ]
+}
+
 fn attacks() -> Vec<Attack> {
     const MIB: usize = 1024 * 1024;
     let (mutate, validate) = (Webhook::MutateCluster, Webhook::ValidateCluster);
@@ -177,7 +268,8 @@ fn attacks() -> Vec<Attack> {
         code,
         words,
     };
-    vec![
+    let mut attacks = works(room);
+    attacks.extend([
         many(
             "3 MB of taints, mutating",
             mutate,
@@ -418,7 +510,8 @@ fn attacks() -> Vec<Attack> {
             400,
             "duplicate field `taints`",
         ),
-    ]
+    ]);
+    attacks
 }
 
 /// Sends small reviews one after the other, on one connection each, until told to stop; how many, and the longest wait.

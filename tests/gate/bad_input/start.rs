@@ -97,8 +97,8 @@ fn bad_flags_are_named() {
         (
             &["--feature-gates", "DefaultClusterset=true"],
             1,
-            "Error: --feature-gates: unknown gate \"DefaultClusterset\"; the gates of the webhooks are DefaultClusterSet, GuardedSelectors and \
-             UnguardedDenial",
+            "Error: --feature-gates: unknown gate \"DefaultClusterset\"; the gates of the webhooks are DefaultClusterSet, GuardedSelectors, \
+             NilExecutorValidating and UnguardedDenial",
         ),
         (
             &["--feature-gates", "DefaultClusterSet"],

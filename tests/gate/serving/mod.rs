@@ -7,3 +7,4 @@ mod limits;
 mod logs;
 mod metrics;
 mod tls;
+mod work;

@@ -99,6 +99,18 @@ async fn a_placement_that_is_missing_keeps_its_works() {
     hub.condition("a", "PlacementVerified", "False PlacementDecisionNotFound")
         .await;
     hub.makes("a", 1, &clusters).await;
+    let path = hub.placement("p");
+    let decision = path.replace("/placements/p", "/placementdecisions/p-decision-1");
+    hub.delete(&decision).await;
+    let again = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
+        "metadata": {"name": "p"}, "spec": {},
+    });
+    let (collection, _) = path.rsplit_once('/').unwrap();
+    hub.create(collection, again).await;
+    hub.condition("a", "PlacementVerified", "False PlacementDecisionEmpty")
+        .await;
+    hub.makes("a", 1, &clusters).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -131,7 +143,7 @@ async fn a_hub_without_the_work_api_is_waited_for() {
     hub.replicate("a", json!({"type": "All"})).await;
     // It looks for the kinds again, at first within seconds.
     hub.makes("a", 1, &clusters).await;
-    assert!(working.writes() >= 2);
+    eventually("two writes", async || when(working.writes(), |it| *it >= 2)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -161,7 +173,8 @@ async fn works_that_ocm_made_are_adopted_and_what_others_change_is_put_back() {
         "metadata": {"labels": {"theirs": "x", "a": "2"}},
         "spec": {"executor": {"subject": {"type": "ServiceAccount", "serviceAccount": {"name": "a", "namespace": "b"}}}},
     });
-    hub.patch(&path, strange).await;
+    let theirs = format!("{path}?fieldManager=theirs");
+    hub.patch(&theirs, strange).await;
     let is_mended = |work: &Value| {
         let labels = &work["metadata"]["labels"];
         work["spec"] == template(1) && labels["a"] == "1" && labels["theirs"] == "x"

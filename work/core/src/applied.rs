@@ -1,5 +1,8 @@
 //! status.appliedResources of an AppliedManifestWork: what was applied, and what is to be removed.
 
+#[cfg(test)]
+mod tests;
+
 use berth_api::work::AppliedManifestResourceMeta;
 
 use crate::{Mapped, Prescribed, Unusable};

@@ -12,7 +12,11 @@
 //! longer in the manifest. Fields that OCM's agent wrote by PUT are first moved, in managedFields, to the same manager's applied
 //! fields. If another AppliedManifestWork owns the object too, its fields are kept.
 
+mod body;
+mod dropped;
 mod failure;
+#[cfg(test)]
+mod laws;
 mod plan;
 mod strategy;
 #[cfg(test)]
@@ -51,7 +55,7 @@ pub struct Done {
     pub uid: String,
     /// Its resourceVersion, as of the last response.
     pub resource_version: String,
-    /// Was anything written?
+    /// True if a request changed the object, or could have.
     pub written: bool,
     /// What to remember for the next [`Applying::new`].
     pub settled: Settled,
@@ -137,12 +141,15 @@ impl Applying {
         before: Option<&Mapped>,
     ) -> Result<Self, Unusable> {
         let mut body = object.body();
+        if object.prescribed.group().is_empty() && object.prescribed.kind == "Secret" {
+            exact::fold_string_data(&mut body)?;
+        }
         let strategy = Strategy::of(strategy, &object, &body)?;
         let rule = match strategy {
             Strategy::ServerSide(_) => Rule::Other,
             _ => rule(object.prescribed.group(), &object.prescribed.kind),
         };
-        exact::prepare(rule, &mut body)?;
+        exact::prepare(rule, &mut body);
         let manifest = digest(&(body.to_string(), strategy.digest()));
         Ok(Self {
             rule,

@@ -4,11 +4,13 @@
 //! [`Comparison::equals`] asks whether a field is equal, but for known defaults. What the API server normalizes is equal: quantities,
 //! nulls and empty values, `1` and `1.0`.
 
+use std::collections::HashMap;
+
 use berth_api::quantity;
 use serde_json::{Map, Value};
 
 use crate::differs::Findings;
-use crate::managed::{Entry, Segment};
+use crate::managed::{Entry, Segment, has_key, text};
 use crate::path::{Part, Path};
 
 /// A manager's entry, and the node of its fields at the current path.
@@ -47,13 +49,11 @@ impl Comparison<'_, '_> {
     pub(crate) fn covers(&mut self, ours: &Value, theirs: Option<&Value>, nodes: &[Node<'_>]) {
         match (ours, theirs) {
             (Value::Null, _) => {}
-            (ours, None) if is_void(ours) => {}
+            // An empty object says which kind of volume it is.
+            (ours, None) if is_void(ours) && !self.path.ends_with("emptyDir") => {}
             (Value::Object(wanted), Some(Value::Object(found))) => {
                 for (name, value) in wanted {
-                    let below = below(
-                        nodes,
-                        |segment| matches!(segment, Segment::Field(it) if *it == name),
-                    );
+                    let below = below(nodes, name);
                     self.at(name.as_str().into(), |it| {
                         it.covers(value, found.get(name), &below);
                     });
@@ -69,6 +69,11 @@ impl Comparison<'_, '_> {
                             });
                         }
                     }
+                    // The API server adds tolerations to Pods.
+                    ListKind::Whole
+                        if self.findings.muted
+                            && self.path.matches("spec.tolerations")
+                            && wanted.iter().all(|item| found.contains(item)) => {}
                     ListKind::Whole if wanted.len() == found.len() => {
                         for (index, (ours, theirs)) in wanted.iter().zip(found).enumerate() {
                             self.at(Part::Index(index), |it| {
@@ -91,21 +96,26 @@ impl Comparison<'_, '_> {
         names: &[String],
         nodes: &[Node<'_>],
     ) {
-        let mut left: Vec<&Value> = theirs.iter().collect();
+        let keys = keyed_below(nodes);
+        // By their whole key; what is looked for may lack fields of it.
+        let mut left: HashMap<String, &Value> = theirs
+            .iter()
+            .map(|item| (text(&key(item, names)), item))
+            .collect();
         for (index, item) in ours.iter().enumerate() {
             let key = key(item, names);
-            let same = |theirs: &Value| {
-                key.iter()
-                    .all(|(name, value)| theirs.get(name) == Some(value))
+            let whole = if key.len() == names.len() {
+                Some(text(&key))
+            } else {
+                left.iter()
+                    .filter(|(_, theirs)| !key.is_empty() && has_key(theirs, &key))
+                    .map(|(whole, _)| whole.clone())
+                    .min()
             };
-            let matched = left
-                .iter()
-                .position(|theirs| !key.is_empty() && same(theirs))
-                .map(|position| left.remove(position));
-            let below = below(nodes, |segment| {
-                matches!((segment, matched), (Segment::Key(key), Some(theirs))
-                    if key.iter().all(|(name, value)| theirs.get(name) == Some(value)))
-            });
+            let matched = whole.and_then(|whole| Some((left.remove(&whole)?, whole)));
+            let (matched, whole) = matched.unzip();
+            let below = whole.and_then(|whole| keys.get(&whole).cloned());
+            let below = below.unwrap_or_default();
             let part = if key.is_empty() {
                 Part::Index(index)
             } else {
@@ -136,10 +146,7 @@ impl Comparison<'_, '_> {
             (Some(Value::Object(wanted)), Some(Value::Object(found))) => {
                 let more = found.keys().filter(|name| !wanted.contains_key(*name));
                 for name in wanted.keys().chain(more) {
-                    let below = below(
-                        nodes,
-                        |segment| matches!(segment, Segment::Field(it) if *it == name),
-                    );
+                    let below = below(nodes, name);
                     self.at(name.as_str().into(), |it| {
                         it.equals(wanted.get(name), found.get(name), &below);
                     });
@@ -167,10 +174,7 @@ impl Comparison<'_, '_> {
         theirs: Option<&Value>,
         roots: &[Node<'_>],
     ) {
-        let below = below(
-            roots,
-            |segment| matches!(segment, Segment::Field(it) if *it == name),
-        );
+        let below = below(roots, name);
         self.at(name.into(), |it| it.covers(ours, theirs, &below));
     }
 
@@ -182,10 +186,7 @@ impl Comparison<'_, '_> {
         theirs: Option<&Value>,
         roots: &[Node<'_>],
     ) {
-        let below = below(
-            roots,
-            |segment| matches!(segment, Segment::Field(it) if *it == name),
-        );
+        let below = below(roots, name);
         self.at(name.into(), |it| it.equals(Some(ours), theirs, &below));
     }
 
@@ -270,19 +271,32 @@ fn is_same_quantity(ours: &Value, theirs: &Value) -> bool {
     amount(ours).is_some_and(|ours| amount(theirs) == Some(ours))
 }
 
-fn below<'a>(nodes: &[Node<'a>], is: impl Fn(&Segment<'_>) -> bool) -> Vec<Node<'a>> {
+/// The nodes of a field.
+fn below<'a>(nodes: &[Node<'a>], field: &str) -> Vec<Node<'a>> {
+    let key = format!("f:{field}");
     let found = nodes.iter().filter_map(|node| {
-        let (_, fields) = node
-            .fields
-            .as_object()?
-            .iter()
-            .find(|(key, _)| is(&Segment::of(key)))?;
         Some(Node {
             entry: node.entry,
-            fields,
+            fields: node.fields.get(&key)?,
         })
     });
     found.collect()
+}
+
+/// The nodes of the items of a list, by the text of their key.
+fn keyed_below<'a>(nodes: &[Node<'a>]) -> HashMap<String, Vec<Node<'a>>> {
+    let mut all: HashMap<String, Vec<Node<'a>>> = HashMap::new();
+    for node in nodes {
+        for (key, fields) in node.fields.as_object().into_iter().flatten() {
+            if let Segment::Key(key) = Segment::of(key) {
+                let entry = node.entry;
+                all.entry(text(&key))
+                    .or_default()
+                    .push(Node { entry, fields });
+            }
+        }
+    }
+    all
 }
 
 /// How the items of a list are told apart.

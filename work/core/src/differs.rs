@@ -14,9 +14,9 @@ const MAX_SHOWN: usize = 10;
 const MAX_VALUE: usize = 64;
 /// Bytes of a path that are kept.
 const MAX_PATH: usize = 160;
-/// Differences that are remembered as the API server's. An object with more of them is written again after a restart and after each
-/// change.
-const MAX_SETTLED: usize = 128;
+/// Differences that are remembered one by one. If more are left after a write, all differences of the object are accepted until the
+/// manifest changes.
+const MAX_SETTLED: usize = 4096;
 
 /// The fields that differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,10 +53,11 @@ pub struct Verdict {
 ///
 /// It may be lost; then one write more is made that changes nothing. It is bound to the manifest: for another manifest it is without
 /// effect.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
     manifest: u64,
-    accepted: Arc<[u64]>,
+    /// Sorted digests of the differences. None: any difference.
+    accepted: Option<Arc<[u64]>>,
 }
 
 /// Collects differences.
@@ -76,6 +77,15 @@ pub(crate) struct Findings<'a> {
 
 // === impl Settled ===
 
+impl Default for Settled {
+    fn default() -> Self {
+        Self {
+            manifest: 0,
+            accepted: Some(Arc::default()),
+        }
+    }
+}
+
 impl Settled {
     /// Is this about the same manifest? Otherwise, an empty one for it.
     pub(crate) fn for_manifest(self, manifest: u64) -> Self {
@@ -84,8 +94,13 @@ impl Settled {
         }
         Self {
             manifest,
-            accepted: Arc::default(),
+            accepted: Some(Arc::default()),
         }
+    }
+
+    fn accepts(&self, digest: u64) -> bool {
+        let accepted = self.accepted.as_ref();
+        accepted.is_none_or(|accepted| accepted.binary_search(&digest).is_ok())
     }
 }
 
@@ -119,7 +134,7 @@ impl<'a> Findings<'a> {
             manager: manager.map(|name| cut(name.to_owned(), MAX_VALUE)),
         };
         let digest = digest(&(path.to_string(), text(ours), text(theirs)));
-        if !self.muted && self.settled.accepted.contains(&digest) {
+        if !self.muted && self.settled.accepts(digest) {
             self.found.push(digest);
             return;
         }
@@ -137,7 +152,7 @@ impl<'a> Findings<'a> {
     /// A field is equal, and does not belong to the field manager that should own it.
     pub(crate) fn unowned(&mut self, path: &Path) {
         let digest = digest(&(path.to_string(), "unowned"));
-        self.due |= !self.settled.accepted.contains(&digest);
+        self.due |= !self.settled.accepts(digest);
         self.found.push(digest);
     }
 
@@ -145,10 +160,10 @@ impl<'a> Findings<'a> {
     pub(crate) fn settle(mut self) -> Settled {
         self.found.sort_unstable();
         self.found.dedup();
-        self.found.truncate(MAX_SETTLED);
+        let accepted = (self.found.len() <= MAX_SETTLED).then(|| self.found.into());
         Settled {
             manifest: self.settled.manifest,
-            accepted: self.found.into(),
+            accepted,
         }
     }
 

@@ -4,6 +4,9 @@
 //! by force, or the agent has another hub, or the hub was restored from a backup that does not have it. In the first two cases the
 //! objects are deleted after a grace period, as with OCM. In the last case they are held, until a user confirms.
 
+#[cfg(test)]
+mod tests;
+
 use berth_api::work::AppliedManifestWork;
 use jiff::{SignedDuration, Timestamp};
 use std::fmt;

@@ -5,6 +5,8 @@
 
 mod defaults;
 mod service;
+#[cfg(test)]
+mod tests;
 
 use serde_json::{Map, Value, json};
 
@@ -18,26 +20,22 @@ use crate::path::Path;
 pub(crate) const SPEC_HASH: &str = "operator.openshift.io/spec-hash";
 
 /// Changes a manifest to the form in which it is compared and created.
-///
-/// # Errors
-/// A Secret has a key in data and another value for it in stringData.
-pub(crate) fn prepare(rule: Rule, body: &mut Value) -> Result<(), Unusable> {
+pub(crate) fn prepare(rule: Rule, body: &mut Value) {
     match rule {
-        Rule::Secret => {
-            fold_string_data(body)?;
-            if body["type"].as_str().is_none_or(str::is_empty) {
-                body["type"] = "Opaque".into();
-            }
+        Rule::Secret if body["type"].as_str().is_none_or(str::is_empty) => {
+            body["type"] = "Opaque".into();
         }
         Rule::Binding => fill_groups(body),
         Rule::Service | Rule::CsiDriver => service::annotate(rule, body),
         _ => {}
     }
-    Ok(())
 }
 
-/// Moves stringData into data, as the API server does.
-fn fold_string_data(body: &mut Value) -> Result<(), Unusable> {
+/// Moves stringData of a Secret into data, as the API server does.
+///
+/// # Errors
+/// A key has another value in data.
+pub(crate) fn fold_string_data(body: &mut Value) -> Result<(), Unusable> {
     let Some(strings) = body.as_object_mut().and_then(|it| it.remove("stringData")) else {
         return Ok(());
     };
@@ -68,8 +66,8 @@ fn base64(bytes: &[u8]) -> String {
 /// Fills in the API groups of subjects and of the role, as the API server does.
 fn fill_groups(body: &mut Value) {
     const GROUP: &str = "rbac.authorization.k8s.io";
-    let subjects = body["subjects"].as_array_mut().into_iter().flatten();
-    for subject in subjects {
+    let subjects = body.get_mut("subjects").and_then(Value::as_array_mut);
+    for subject in subjects.into_iter().flatten() {
         let is_account = subject["kind"] == "ServiceAccount";
         if let Value::Object(subject) = subject
             && !is_account

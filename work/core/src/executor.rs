@@ -3,6 +3,9 @@
 //! The questions are SubjectAccessReviews. RBAC objects are also created as the account, with dry-run, because the API server then
 //! checks that the account does not grant more than it has.
 
+#[cfg(test)]
+mod tests;
+
 use berth_api::work::{ExecutorSubjectType, ManifestWorkExecutor};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReviewSpec};
 
@@ -136,8 +139,8 @@ pub fn may_escalate(object: &Mapped) -> bool {
         )
 }
 
-/// The failure of an object of the agent itself, which a ManifestWork with an executor must not write: whoever may act as the executor
-/// would otherwise act as the agent. The agent's objects are those in its namespace, the namespace itself, AppliedManifestWorks,
+/// Returns the failure of an object of the agent itself. A ManifestWork with an executor must not write such an object, because the
+/// executor would otherwise have the permissions of the agent. The agent's objects are those in its namespace, the namespace itself, AppliedManifestWorks,
 /// Klusterlets, and cluster-wide roles and bindings whose names begin with `open-cluster-management:`.
 pub fn agents_own(object: &Mapped, agent_namespace: &str) -> Option<Failure> {
     let name = object.prescribed.name.as_str();

@@ -2,6 +2,22 @@
 //!
 //! A ManifestWork is a list of objects in a cluster's namespace on the hub. An agent on the cluster makes them real and reports back.
 //! This crate decides; `berth-work` reads and writes.
+//!
+//! # Applying
+//! [`prescribed()`] reads a manifest, discovery adds its resource ([`Prescribed::mapped`]), and [`Applying`] is a state machine from
+//! there to an [`Outcome`]: it returns one [`Step`] after another, and gets the [`Response`] to each. [`Applying::differs`] judges an object
+//! from a watch without any request. [`Removing`] is the machine that removes what is no longer prescribed: [`stale()`] finds it.
+//! [`eviction()`] decides on AppliedManifestWorks whose ManifestWork is missing, and [`executor`] asks for permissions.
+//!
+//! # Compatibility
+//! The strategies have the results of OCM's agent, except for these differences:
+//! - Kinds that OCM's agent does not compare exactly are written by server-side apply, and only if the object lacks something of the
+//!   manifest. Defaults and the fields of other managers are left alone.
+//! - What a manifest drops is removed from the object: labels and annotations, and fields that were applied.
+//! - Fields that are ignored from now on keep the value that they have on the cluster, instead of falling back to a default.
+//! - With ignored fields, drift of the other fields is repaired.
+//! - Changes of a Pod that are never applied are reported.
+//! - A manifest that cannot be used does not hold up the removal of objects that it cannot name.
 
 mod aggregate;
 mod applied;

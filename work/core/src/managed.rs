@@ -4,9 +4,14 @@
 //! field, `k:{...}` an item of a list by its key, `v:value` an item by its value, `i:0` an item by its position, and `.` the thing
 //! itself. An empty object is a leaf.
 
+mod items;
+mod moved;
+
 use serde_json::{Map, Value};
 
 use crate::path::{Part, Path};
+use items::Items;
+pub(crate) use moved::moved;
 
 /// One entry of managedFields that is not about a subresource.
 #[derive(Clone, Copy)]
@@ -87,6 +92,13 @@ pub(crate) fn has_key(item: &Value, key: &Map<String, Value>) -> bool {
     all && some
 }
 
+/// The text of a key. Fields are sorted.
+pub(crate) fn text(key: &Map<String, Value>) -> String {
+    key.iter()
+        .map(|(name, value)| format!("{name}={value},"))
+        .collect()
+}
+
 /// The item of a list with this key.
 pub(crate) fn item<'v>(list: Option<&'v Value>, key: &Map<String, Value>) -> Option<&'v Value> {
     list?.as_array()?.iter().find(|item| has_key(item, key))
@@ -104,6 +116,7 @@ pub(crate) fn dropped<'a>(
     path: &mut Path,
     found: &mut impl FnMut(&Path, &'a Value),
 ) {
+    let items = (Items::of(Some(live), fields), Items::of(ours, fields));
     for (segment, below) in segments(fields) {
         let (step, ours, live) = match segment {
             Segment::Field(name) => {
@@ -115,10 +128,10 @@ pub(crate) fn dropped<'a>(
                 )
             }
             Segment::Key(key) => {
-                let Some(live) = item(Some(live), &key) else {
+                let Some(live) = items.0.item(Some(live), &key) else {
                     continue;
                 };
-                let ours = item(ours, &key);
+                let ours = items.1.item(ours, &key);
                 if ours.is_none() {
                     path.0.push(Part::Key(key));
                     found(path, live);
@@ -143,16 +156,6 @@ pub(crate) fn dropped<'a>(
             found(path, live);
         }
         path.0.pop();
-    }
-}
-
-/// The key of a step in fieldsV1.
-fn key(part: &Part) -> String {
-    match part {
-        Part::Field(name) => format!("f:{name}"),
-        Part::Key(key) => format!("k:{}", Value::Object(key.clone())),
-        Part::Member(value) => format!("v:{value}"),
-        Part::Index(index) => format!("i:{index}"),
     }
 }
 
@@ -211,6 +214,9 @@ pub(crate) fn unite(
     within: Option<&Value>,
 ) -> bool {
     let mut added = false;
+    let found = Items::of(Some(live), fields);
+    let inner = Items::of(within, fields);
+    let held = Items::of(Some(body), fields);
     for (segment, below) in segments(fields) {
         let leaf = is_leaf(below);
         match (segment, &mut *body) {
@@ -242,21 +248,24 @@ pub(crate) fn unite(
                 }
             }
             (Segment::Key(key), Value::Array(items)) => {
-                let Some(value) = item(Some(live), &key) else {
+                let Some(value) = found.item(Some(live), &key) else {
                     continue;
                 };
-                let inside = within.map(|within| item(Some(within), &key));
+                let inside = within.map(|within| inner.item(Some(within), &key));
                 if inside == Some(None) {
                     continue;
                 }
-                let position = items
-                    .iter()
-                    .position(|item| has_key(item, &key))
-                    .unwrap_or_else(|| {
-                        added = true;
-                        items.push(Value::Object(key.clone()));
-                        items.len() - 1
+                let position = held.position(items, &key).unwrap_or_else(|| {
+                    added = true;
+                    // An item without fields in it is owned as a whole, such as an owner reference.
+                    let whole = below.as_object().is_some_and(Map::is_empty);
+                    items.push(if whole {
+                        value.clone()
+                    } else {
+                        Value::Object(key.clone())
                     });
+                    items.len() - 1
+                });
                 added |= unite(&mut items[position], below, value, inside.flatten());
             }
             (Segment::Member(value), Value::Array(items)) => {
@@ -295,87 +304,24 @@ pub(crate) fn unowned(
             }
         }
         Value::Array(items) => {
-            for (index, value) in items.iter().enumerate() {
-                let below = fields
-                    .into_iter()
-                    .flat_map(segments)
-                    .find_map(|(segment, below)| match segment {
-                        Segment::Key(key) => has_key(value, &key).then_some(below),
-                        Segment::Member(member) => (member == *value).then_some(below),
-                        _ => None,
-                    });
+            let held = Items::of(Some(ours), fields.unwrap_or(&Value::Null));
+            let mut owned = vec![None; items.len()];
+            for (segment, below) in fields.into_iter().flat_map(segments) {
+                let position = match segment {
+                    Segment::Key(key) => held.position(items, &key),
+                    Segment::Member(member) => items.iter().position(|item| *item == member),
+                    Segment::Field(_) | Segment::Other => None,
+                };
+                if let Some(position) = position {
+                    owned[position] = Some(below);
+                }
+            }
+            for (index, (value, below)) in items.iter().zip(owned).enumerate() {
                 path.within(Part::Index(index), |path| {
-                    unowned(below, value, path, found)
+                    unowned(below, value, path, found);
                 });
             }
         }
         _ => {}
     }
-}
-
-/// managedFields in which `paths` have moved from the entries of a manager that were not written by server-side apply to the one that
-/// was. The next apply by that manager removes those that it does not have.
-pub(crate) fn moved(live: &Value, manager: &str, paths: &[Path]) -> Option<Value> {
-    let mut entries = live["metadata"]["managedFields"].as_array()?.clone();
-    let whole = |entry: &Value| entry["subresource"].as_str().unwrap_or("").is_empty();
-    let is = |entry: &Value, operation: &str| {
-        entry["manager"] == manager && entry["operation"] == operation && whole(entry)
-    };
-    if !entries.iter().any(|entry| is(entry, "Apply")) {
-        let mut entry = entries.iter().find(|entry| is(entry, "Update"))?.clone();
-        entry["operation"] = "Apply".into();
-        entry["fieldsV1"] = Value::Object(Map::new());
-        entries.push(entry);
-    }
-    let mut taken = Vec::new();
-    for entry in entries.iter_mut().filter(|entry| is(entry, "Update")) {
-        for path in paths {
-            taken.extend(take(&mut entry["fieldsV1"], &path.0).map(|node| (path, node)));
-        }
-    }
-    for entry in entries.iter_mut().filter(|entry| is(entry, "Apply")) {
-        for (path, node) in taken.drain(..) {
-            insert(&mut entry["fieldsV1"], &path.0, node);
-        }
-    }
-    entries.retain(|entry| {
-        entry["fieldsV1"]
-            .as_object()
-            .is_some_and(|it| !it.is_empty())
-    });
-    Some(Value::Array(entries))
-}
-
-/// Puts a node at a path.
-fn insert(mut fields: &mut Value, path: &[Part], inserted: Value) {
-    for part in path {
-        let Value::Object(node) = fields else { return };
-        fields = node
-            .entry(key(part))
-            .or_insert_with(|| Value::Object(Map::new()));
-    }
-    *fields = inserted;
-}
-
-/// Takes the node at a path, and those above it that are empty then.
-fn take(fields: &mut Value, path: &[Part]) -> Option<Value> {
-    let (first, rest) = path.split_first()?;
-    let node = fields.as_object_mut()?;
-    // The keys of items are compared as values, because their text may be written differently.
-    let key = node.keys().find(|key| match (Segment::of(key), first) {
-        (Segment::Field(name), Part::Field(field)) => name == field,
-        (Segment::Key(found), Part::Key(key)) => found == *key,
-        (Segment::Member(found), Part::Member(value)) => found == *value,
-        _ => false,
-    });
-    let key = key?.clone();
-    if rest.is_empty() {
-        return node.remove(&key);
-    }
-    let below = node.get_mut(&key)?;
-    let taken = take(below, rest);
-    if below.as_object().is_some_and(Map::is_empty) {
-        node.remove(&key);
-    }
-    taken
 }

@@ -3,6 +3,9 @@
 //! Several ManifestWorks may hold one object; each has its own reference, with neither controller nor blockOwnerDeletion. References
 //! are matched by kind, group and name, so a reference to an AppliedManifestWork that was created anew gets its new UID.
 
+#[cfg(test)]
+mod tests;
+
 use berth_api::work::{DeleteOption, DeletePropagationPolicy};
 use serde_json::{Value, json};
 
@@ -20,11 +23,11 @@ pub struct Owner {
     pub name: String,
     /// Its UID.
     pub uid: String,
-    /// Is the object deleted with it?
+    /// Decides if the object has the reference.
     pub holding: Holding,
 }
 
-/// Is an object deleted with its AppliedManifestWork?
+/// Decides if an object is deleted with its AppliedManifestWork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holding {
     /// The object has the reference.

@@ -49,6 +49,11 @@ impl Path {
         parts.next().is_none()
     }
 
+    /// Is the last part this field?
+    pub(crate) fn ends_with(&self, name: &str) -> bool {
+        matches!(self.0.last(), Some(Part::Field(last)) if last == name)
+    }
+
     /// The names of the fields, from the last one.
     pub(crate) fn fields_from_last(&self) -> impl Iterator<Item = &str> {
         self.0.iter().rev().filter_map(|part| match part {

@@ -1,5 +1,8 @@
 //! A manifest as an object that can be applied.
 
+#[cfg(test)]
+mod tests;
+
 use berth_api::work::Manifest;
 use serde_json::{Map, Value};
 

@@ -5,6 +5,9 @@
 //! - An object that our AppliedManifestWork does not own is left alone. Owners of other kinds do not protect an object.
 //! - If another AppliedManifestWork owns the object, only our reference is removed.
 
+#[cfg(test)]
+mod tests;
+
 use berth_api::work::AppliedManifestResourceMeta;
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@
 //!   names.
 //! - A ManifestWork has the labels of the replica set and two more. Labels of others stay.
 //! - The manifests of the template are copied as text, so no number changes.
-//! - A ManifestWork is deleted only if its placement exists and lists all clusters that it selects, and not this one; if the replica set
+//! - A ManifestWork is deleted only if its placement exists, was evaluated, and lists all clusters that it selects, and not this one; if the replica set
 //!   does not name its placement any more; or with the replica set.
 //! - A failed write concerns its cluster only.
 //! - Without a change of the facts, the second decision changes nothing.
@@ -34,4 +34,4 @@ pub use finished::Finished;
 pub use names::{label, set_of_label};
 pub use set::{PlacementRef, ReplicaSet};
 pub use template::{Digest, Template};
-pub use work::Work;
+pub use work::{MANAGER, Work};

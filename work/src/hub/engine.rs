@@ -5,6 +5,7 @@ use std::sync::Arc;
 use berth_hub::HubApi;
 use berth_lease::Term;
 use berth_reconcile::{Ended, Limit, Metrics, Work};
+use berth_work_core::replicas::MANAGER;
 use tokio_util::sync::CancellationToken;
 
 use super::kinds::Kind;
@@ -12,9 +13,6 @@ use super::world::Works;
 
 /// The name of the controller in Events. It equals OCM's.
 const CONTROLLER: &str = "manifestworkreplicaset-controller";
-
-/// The field manager of its writes.
-const MANAGER: &str = "berth-work";
 
 /// What the controller does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use berth_api::{GroupVersionResource, groups, labels};
 use berth_reconcile::{Item, Watched};
 use berth_work_core::replicas::{Finished, ReplicaSet, Work};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::engine::Settings;
 
@@ -28,9 +29,17 @@ pub(super) enum Fact {
         /// `None` if it stays.
         finished: Option<Finished>,
     },
-    /// The number of clusters that the Placement selects, by its status.
-    Placement(usize),
+    Placement(PlacementFact),
     Decision(DecisionFact),
+}
+
+/// A Placement, by its status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PlacementFact {
+    /// The number of clusters that it selects.
+    pub(super) selected: usize,
+    /// It has been evaluated.
+    pub(super) is_evaluated: bool,
 }
 
 /// A PlacementDecision.
@@ -75,10 +84,10 @@ struct StoredPlacement {
     status: Option<StoredSelection>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct StoredSelection {
-    #[serde(default)]
+    conditions: Option<Vec<IgnoredAny>>,
     number_of_selected_clusters: i64,
 }
 
@@ -151,10 +160,12 @@ fn read(kind: Kind, item: &Item<'_>, settings: Settings) -> Result<Fact, serde_j
         }
         Kind::Placement => {
             let placement: StoredPlacement = item.parse()?;
-            let number = placement
-                .status
-                .map_or(0, |it| it.number_of_selected_clusters);
-            Fact::Placement(usize::try_from(number).unwrap_or_default())
+            let status = placement.status.unwrap_or_default();
+            let selected = status.number_of_selected_clusters;
+            Fact::Placement(PlacementFact {
+                selected: usize::try_from(selected).unwrap_or_default(),
+                is_evaluated: status.conditions.is_some_and(|it| !it.is_empty()),
+            })
         }
         Kind::Decision => Fact::Decision(DecisionFact::new(item.parse()?)),
     })

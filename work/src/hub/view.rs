@@ -8,7 +8,7 @@ use berth_work_core::replicas::{
 };
 use jiff::Timestamp;
 
-use super::kinds::{DecisionFact, Fact, Kind};
+use super::kinds::{DecisionFact, Fact, Kind, PlacementFact};
 
 /// An object, by namespace and name.
 pub(super) type Place = (String, String);
@@ -31,8 +31,7 @@ pub(super) struct View {
     set_of: HashMap<Place, Place>,
     /// The clusters in whose namespaces another ManifestWork has the name of the replica set.
     taken: HashMap<Place, BTreeSet<String>>,
-    /// The number of clusters that each Placement selects, by its status.
-    placements: HashMap<Place, usize>,
+    placements: HashMap<Place, PlacementFact>,
     /// The PlacementDecisions of each Placement, by their names.
     decisions: HashMap<Place, BTreeMap<String, DecisionFact>>,
     placement_of: HashMap<Place, Place>,
@@ -63,9 +62,9 @@ impl View {
                 }
                 keys
             }
-            Fact::Placement(selected) => {
-                let old = self.placements.insert(at.clone(), selected);
-                if old == Some(selected) {
+            Fact::Placement(placement) => {
+                let old = self.placements.insert(at.clone(), placement);
+                if old == Some(placement) {
                     return Vec::new();
                 }
                 self.readers(&at)
@@ -117,9 +116,13 @@ impl View {
         let set = self.sets.get(at)?;
         let placed = set.placements.iter().filter_map(|it| {
             let placement = place(&at.0, &it.name);
-            let selected = *self.placements.get(&placement)?;
-            let groups = self.groups(&placement);
-            Some((it.name.clone(), Placed { groups, selected }))
+            let fact = self.placements.get(&placement)?;
+            let placed = Placed {
+                groups: self.groups(&placement),
+                selected: fact.selected,
+                is_new: !fact.is_evaluated && !self.decisions.contains_key(&placement),
+            };
+            Some((it.name.clone(), placed))
         });
         let (no_works, none_taken) = (BTreeMap::new(), BTreeSet::new());
         let facts = Facts {

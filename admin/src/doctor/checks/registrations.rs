@@ -1,6 +1,7 @@
 //! The registrations: they exist with the shipped values, or with those of OCM's operator, which work as well. Where policies
 //! decide, registrations may be missing, or be limited to what policies cannot decide.
 
+use berth_api::groups;
 use berth_manifests::ShippedWebhook;
 use berth_manifests::webhooks::WEBHOOKS;
 use serde_json::{Value, json};
@@ -18,6 +19,9 @@ const DEFAULTS: [(&str, &str); 4] = [
     ("reinvocationPolicy", "\"Never\""),
     ("timeoutSeconds", "10"),
 ];
+
+/// OCM's operator runs the work webhook in a Deployment of its own.
+const OCMS_WORK_SERVICE: &str = "cluster-manager-work-webhook";
 
 /// The values of OCM's registrations that differ from ours. OCM's operator maintains them, so they are not a fault.
 const OCMS: [(&str, &str); 5] = [
@@ -61,6 +65,10 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
                 None if facts.have_policies_for(webhook) => Vec::new(),
                 // No policy guards Placements, and where policies decide, the gate may be gone.
                 None if !webhook.missing.is_fault && facts.have_policies() => Vec::new(),
+                // No policy guards ManifestWorks either. An admin who chose policies may know it.
+                None if webhook.group == groups::WORK && facts.have_policies() => {
+                    vec![CHECK.warning(missing_effect(webhook)).remedy(AGAIN)]
+                }
                 None => vec![missing(webhook)],
             };
             findings.extend(found.into_iter().map(|it| it.of(object.clone())));
@@ -69,8 +77,12 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
+fn missing_effect(webhook: &ShippedWebhook) -> String {
+    format!("it does not exist: {}", webhook.missing.effect)
+}
+
 fn missing(webhook: &ShippedWebhook) -> Finding {
-    let message = format!("it does not exist: {}", webhook.missing.effect);
+    let message = missing_effect(webhook);
     let finding = if webhook.missing.is_fault {
         CHECK.fault(message)
     } else {
@@ -163,7 +175,9 @@ fn compare(
     }
     let service = &stored["clientConfig"]["service"];
     let expected = &shipped["clientConfig"]["service"]["name"];
-    if service.is_object() && (service["namespace"] != namespace || service["name"] != *expected) {
+    let is_work_apart = webhook.group == groups::WORK && service["name"] == OCMS_WORK_SERVICE;
+    let is_called = service["name"] == *expected || is_work_apart;
+    if service.is_object() && (service["namespace"] != namespace || !is_called) {
         let message = format!(
             "it calls the Service {} in namespace {}, not {expected} in {namespace:?}",
             service["name"], service["namespace"]
@@ -442,6 +456,8 @@ mod tests {
             "fault: it does not exist: any user who may write bindings",
             "warning: it does not exist: an agent may file",
             "warning: it does not exist: placements that cannot be scheduled",
+            "fault: it does not exist: any user who may write a ManifestWork",
+            "warning: it does not exist: any user who may write a ManifestWorkReplicaSet",
         ];
         assert_eq!(told(&check(&facts), &expected), expected);
         let facts = with(|facts| facts.mutating = Err(Unread::Needs("verb".to_owned())));
@@ -463,6 +479,9 @@ mod tests {
             assert_eq!(told(&findings, &[expected]), [expected]);
         }
     }
+
+    /// No policy guards ManifestWorks.
+    const WORKS: &str = "warning: it does not exist: any user who may write a ManifestWork";
 
     #[test]
     fn where_policies_decide_registrations_may_be_missing_or_limited_to_the_rest() {
@@ -533,7 +552,8 @@ mod tests {
                 installed(facts);
                 add_policies(facts, &options, |_| {});
             });
-            assert_eq!(told(&check(&facts), expected), expected, "{sentence}");
+            let expected = [expected, &[WORKS]].concat();
+            assert_eq!(told(&check(&facts), &expected), expected, "{sentence}");
         }
         // No policy of Kubernetes 1.35 fills in anything.
         let facts = with(|facts| {
@@ -542,7 +562,10 @@ mod tests {
             let options = Options::of_flags("--kubernetes=1.35").unwrap();
             add_policies(facts, &options, |_| {});
         });
-        let expected = ["fault: it does not exist: clusters do not get the default set"];
+        let expected = [
+            "fault: it does not exist: clusters do not get the default set",
+            WORKS,
+        ];
         assert_eq!(told(&check(&facts), &expected), expected);
     }
 }

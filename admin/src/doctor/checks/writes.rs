@@ -453,6 +453,8 @@ mod tests {
             "unknown: could not be checked: whether Berth refuses a malformed ManagedClusterSetBinding: you need verb \
              \"create\" on managedclustersetbindings.cluster.open-cluster-management.io in namespace \"default\"",
             "unknown: could not be checked: whether Berth refuses a malformed Placement:",
+            "unknown: could not be checked: whether Berth refuses a malformed ManifestWork:",
+            "unknown: could not be checked: whether Berth refuses a malformed ManifestWorkReplicaSet:",
         ];
         assert_eq!(told(&check(&facts), &expected), expected);
     }

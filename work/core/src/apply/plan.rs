@@ -4,16 +4,16 @@ use berth_api::labels::CONFIG_SPEC_HASH;
 use berth_api::work::FIELD_MANAGER;
 use serde_json::{Value, json};
 
+use super::body::{applied_by, without_server_metadata};
 use super::strategy::{ServerSide, Strategy};
 use super::{Applying, Asked};
 use crate::compare::{Comparison, Node, roots};
 use crate::differs::{Differences, Findings, Settled};
-use crate::exact::{self, SPEC_HASH};
+use crate::exact;
 use crate::kinds::Rule;
 use crate::managed::{self, Entry, entries};
 use crate::overlay::overlay;
-use crate::owner::is_shared;
-use crate::path::{Part, Path};
+use crate::path::Path;
 use crate::{Refusal, Step};
 
 /// A write.
@@ -46,22 +46,6 @@ pub(super) struct Plan {
     pub(super) settled: Settled,
 }
 
-/// Fields of a manager that the manifest has not.
-#[derive(Default)]
-struct Dropped {
-    paths: Vec<Path>,
-    /// Those that were not written by server-side apply.
-    to_move: Vec<Path>,
-}
-
-/// Keys of labels and annotations that the API server or a controller writes in the name of the agent, and OCM's hashes.
-const KEPT_KEYS: [&str; 5] = [
-    "kubernetes.io/metadata.name",
-    "deployment.kubernetes.io/revision",
-    "deprecated.daemonset.template.generation",
-    SPEC_HASH,
-    CONFIG_SPEC_HASH,
-];
 const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 
 // === impl Applying ===
@@ -70,7 +54,7 @@ impl Applying {
     /// Decides on the next write for an object.
     pub(super) fn plan(&self, live: &Value) -> Plan {
         let metadata = &live["metadata"];
-        if !metadata["deletionTimestamp"].is_null() {
+        if !metadata.is_object() || !metadata["deletionTimestamp"].is_null() {
             return Plan::default();
         }
         let hidden = self.rule == Rule::Secret || self.object.prescribed.kind == "Secret";
@@ -272,127 +256,6 @@ impl Applying {
         }
     }
 
-    /// Finds what a manager wrote for an earlier manifest, and this one has not.
-    ///
-    /// What was applied on the server was in a manifest. Other fields of the manager may be defaults; of these, only labels and
-    /// annotations count, and what the manifest before this one had. Objects that another AppliedManifestWork owns too: only the
-    /// latter.
-    fn dropped(
-        &self,
-        manager: &str,
-        ours: &Value,
-        live: &Value,
-        entries: &[Entry<'_>],
-        findings: &mut Findings<'_>,
-    ) -> Dropped {
-        let shared = is_shared(live, &self.owner);
-        let mut dropped = Dropped::default();
-        for entry in entries.iter().filter(|entry| entry.manager == manager) {
-            let mut found = |path: &Path, value: &Value| {
-                let Some(is_metadata) = removable(path, self.rule) else {
-                    return;
-                };
-                let was_ours = self
-                    .before
-                    .as_ref()
-                    .is_some_and(|before| managed::at(before, &path.0).is_some());
-                if !was_ours && (shared || !entry.applied && !is_metadata) {
-                    return;
-                }
-                findings.differs(path, None, Some(value), Some(manager));
-                if !entry.applied {
-                    dropped.to_move.push(path.clone());
-                }
-                dropped.paths.push(path.clone());
-            };
-            managed::dropped(
-                entry.fields,
-                Some(ours),
-                live,
-                &mut Path::default(),
-                &mut found,
-            );
-        }
-        dropped
-    }
-
-    /// The body of a server-side apply to an existing object.
-    ///
-    /// The API server removes what the manager applied before and the body lacks. So these are added with the values they have:
-    /// fields that are ignored from now on (`full` has them, `body` not); finalizers and references to other owners; and if another
-    /// AppliedManifestWork owns the object too, all fields. The body then has the resourceVersion, so that no newer value is
-    /// overwritten.
-    fn body_to_apply(
-        &self,
-        body: &Value,
-        full: Option<&Value>,
-        manager: &str,
-        live: &Value,
-        entries: &[Entry<'_>],
-        dropped: &Dropped,
-    ) -> Value {
-        let mut body = body.clone();
-        if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
-            metadata.remove("ownerReferences");
-            metadata.remove("finalizers");
-        }
-        let mut kept = false;
-        if let Some(own) = applied_by(entries, manager) {
-            let owners = self.owner.missing(live);
-            let owners =
-                owners.map_or_else(|| live["metadata"]["ownerReferences"].clone(), Value::from);
-            let mut names = json!({"metadata": {"finalizers": live["metadata"]["finalizers"]}});
-            names["metadata"]["ownerReferences"] = owners;
-            kept |= managed::unite(&mut body, own.fields, live, Some(&names));
-            if is_shared(live, &self.owner) {
-                let mut others = live.clone();
-                for path in &dropped.paths {
-                    managed::remove(&mut others, &path.0);
-                }
-                if let Some(Value::Object(metadata)) = others.get_mut("metadata") {
-                    metadata.retain(|name, _| name == "labels" || name == "annotations");
-                }
-                kept |= managed::unite(&mut body, own.fields, live, Some(&others));
-            } else if let Some(full) = full {
-                kept |= managed::unite(
-                    &mut body,
-                    own.fields,
-                    live,
-                    Some(&without_server_metadata(full)),
-                );
-            }
-        }
-        self.own_if_missing(&mut body);
-        if kept && let Some(Value::Object(metadata)) = body.get_mut("metadata") {
-            metadata.insert(
-                "resourceVersion".to_owned(),
-                live["metadata"]["resourceVersion"].clone(),
-            );
-        }
-        body
-    }
-
-    /// Adds our owner reference to a body, beside those it has.
-    fn own_if_missing(&self, body: &mut Value) {
-        if let Some(owners) = self.owner.missing(body)
-            && let Some(Value::Object(metadata)) = body.get_mut("metadata")
-        {
-            metadata.insert("ownerReferences".to_owned(), owners.into());
-        }
-    }
-
-    /// The body that creates the object.
-    pub(super) fn body_to_create(&self) -> Value {
-        let mut body = self.body.clone();
-        if let Strategy::ServerSide(settings) = &self.strategy
-            && let Some(ignored) = &settings.ignored
-        {
-            super::strategy::annotate(&mut body, &ignored.hash);
-        }
-        self.own_if_missing(&mut body);
-        body
-    }
-
     /// Can the refusal be answered by a new object?
     pub(super) fn wants_new_object(&self, refusal: &Refusal) -> bool {
         refusal.code == 422
@@ -430,42 +293,6 @@ fn deletion(live: &Value) -> Step<super::Outcome> {
         uid: text("uid"),
         resource_version: Some(text("resourceVersion")),
     }
-}
-
-/// The entry of a manager that was written by server-side apply.
-fn applied_by<'a>(entries: &[Entry<'a>], manager: &str) -> Option<Entry<'a>> {
-    entries
-        .iter()
-        .find(|entry| entry.applied && entry.manager == manager)
-        .copied()
-}
-
-/// May a field be removed that the manifest has not? Returns whether it is a label or an annotation.
-fn removable(path: &Path, rule: Rule) -> Option<bool> {
-    let field = |index: usize| match path.0.get(index) {
-        Some(Part::Field(name)) => Some(name.as_str()),
-        _ => None,
-    };
-    match field(0)? {
-        "apiVersion" | "kind" | "status" => None,
-        "metadata" => {
-            let key = field(2)?;
-            (matches!(field(1)?, "labels" | "annotations") && !KEPT_KEYS.contains(&key))
-                .then_some(true)
-        }
-        // The content of other kinds is compared as a whole.
-        _ => (rule == Rule::Other).then_some(false),
-    }
-}
-
-/// A manifest without the metadata that is not compared.
-fn without_server_metadata(body: &Value) -> Value {
-    let mut body = body.clone();
-    if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
-        metadata.remove("ownerReferences");
-        metadata.remove("finalizers");
-    }
-    body
 }
 
 /// Finds what an object lacks of a manifest. Of the metadata, labels and annotations count.

@@ -1,3 +1,5 @@
+mod ownership;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -145,68 +147,6 @@ fn extra_keys_of_a_config_map_go_and_foreign_fields_of_other_kinds_stay() {
 }
 
 #[test]
-fn what_a_manifest_drops_is_removed() {
-    let with = |labels: Value, spec: Value| {
-        let mut manifest = deployment(spec);
-        manifest["metadata"]["labels"] = labels;
-        manifest
-    };
-    let mut server = Server::empty();
-    requests(
-        &mut server,
-        &with(
-            json!({"a": "1", "b": "2"}),
-            json!({"replicas": 2, "paused": true}),
-        ),
-        update(),
-    );
-    server.edit("kubectl", |live| {
-        live["metadata"]["labels"]["theirs"] = "3".into()
-    });
-    let sent = requests(
-        &mut server,
-        &with(json!({"a": "1"}), json!({"replicas": 2})),
-        update(),
-    );
-    assert_eq!(sent, ["get", "apply"]);
-    let live = server.live().unwrap();
-    assert_eq!(live["metadata"]["labels"], json!({"a": "1", "theirs": "3"}));
-    assert_eq!(live["spec"], json!({"replicas": 2}));
-}
-
-#[test]
-fn what_the_agent_before_wrote_by_put_is_moved_and_removed() {
-    let mut old = deployment(json!({"replicas": 2, "template": {"spec": {"containers": [
-        {"name": "a", "image": "x", "env": [{"name": "E", "value": "1"}, {"name": "F", "value": "2"}]},
-    ]}}}));
-    old["metadata"]["labels"] = json!({"a": "1", "dropped": "2"});
-    // The API server's defaults belong to the agent that created the object.
-    let mut stored = old.clone();
-    stored["spec"]["progressDeadlineSeconds"] = 600.into();
-    let mut server = Server::with(&stored, "work-agent");
-    let mut new = old.clone();
-    new["metadata"]["labels"] = json!({"a": "1"});
-    new["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "E", "value": "1"}]);
-    let before = mapped(&old);
-    let mut machine = Applying::new(
-        mapped(&new),
-        None,
-        owner("w"),
-        Settled::default(),
-        Some(&before),
-    )
-    .unwrap();
-    let (outcome, sent) = drive(&mut machine, &mut server);
-    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
-    assert_eq!(sent, ["get", "patch", "apply"]);
-    let live = server.live().unwrap();
-    assert_eq!(live["metadata"]["labels"], json!({"a": "1"}));
-    assert_eq!(live["spec"]["progressDeadlineSeconds"], 600);
-    assert_eq!(live["spec"]["template"], new["spec"]["template"]);
-    assert_eq!(requests(&mut server, &new, update()), ["get"]);
-}
-
-#[test]
 fn what_the_api_server_changes_is_written_once() {
     let mut server = Server::empty();
     server.admission = |object| {
@@ -247,98 +187,6 @@ fn what_the_api_server_changes_is_written_once() {
 }
 
 #[test]
-fn two_works_share_an_object_without_a_fight() {
-    let mut server = Server::empty();
-    let first = deployment(json!({"replicas": 2}));
-    let second = deployment(json!({"paused": true}));
-    for (manifest, who) in [
-        (&first, "one"),
-        (&second, "two"),
-        (&first, "one"),
-        (&second, "two"),
-    ] {
-        let (outcome, _) = apply(
-            &mut server,
-            manifest,
-            update(),
-            owner(who),
-            Settled::default(),
-        );
-        assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
-    }
-    assert_eq!(server.owner_names(), ["one", "two"]);
-    assert_eq!(
-        server.live().unwrap()["spec"],
-        json!({"replicas": 2, "paused": true})
-    );
-    for (manifest, who) in [(&first, "one"), (&second, "two")] {
-        let (_, sent) = apply(
-            &mut server,
-            manifest,
-            update(),
-            owner(who),
-            Settled::default(),
-        );
-        assert_eq!(sent, ["get"], "{who}");
-    }
-}
-
-#[test]
-fn an_orphaned_object_loses_our_reference_only() {
-    for manifest in [
-        deployment(json!({"replicas": 2})),
-        config_map(json!({"a": "b"})),
-    ] {
-        let mut server = Server::empty();
-        for who in ["one", "two"] {
-            apply(
-                &mut server,
-                &manifest,
-                update(),
-                owner(who),
-                Settled::default(),
-            );
-        }
-        let mut orphaned = owner("one");
-        orphaned.holding = crate::Holding::Orphaned;
-        let (outcome, _) = apply(
-            &mut server,
-            &manifest,
-            update(),
-            orphaned,
-            Settled::default(),
-        );
-        assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
-        assert_eq!(server.owner_names(), ["two"]);
-    }
-}
-
-#[test]
-fn a_new_applied_manifest_work_replaces_the_uid() {
-    let mut server = Server::empty();
-    let manifest = deployment(json!({"replicas": 2}));
-    apply(
-        &mut server,
-        &manifest,
-        update(),
-        owner("one"),
-        Settled::default(),
-    );
-    let mut again = owner("one");
-    again.uid = "new".to_owned();
-    apply(&mut server, &manifest, update(), again, Settled::default());
-    let live = server.live().unwrap();
-    assert_eq!(
-        live["metadata"]["ownerReferences"]
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
-    assert_eq!(live["metadata"]["ownerReferences"][0]["uid"], "new");
-}
-
-#[test]
 fn a_conflict_names_field_and_manager_and_waits_for_a_change() {
     let mut server = Server::with(&deployment(json!({"replicas": 5})), "hpa");
     let (outcome, sent) = apply(
@@ -366,61 +214,6 @@ fn a_conflict_names_field_and_manager_and_waits_for_a_change() {
         ),
         ["get", "apply"]
     );
-}
-
-#[test]
-fn ignored_fields_are_applied_at_creation_and_then_left_alone() {
-    let ignore = |condition: &str| {
-        server_side(
-            json!({"force": true, "ignoreFields": [{"condition": condition, "jsonPaths": [".spec.replicas"]}]}),
-        )
-    };
-    let manifest =
-        |replicas: i32, paused: bool| deployment(json!({"replicas": replicas, "paused": paused}));
-    for (condition, after_change) in [("OnSpokePresent", 2), ("OnSpokeChange", 4)] {
-        let mut server = Server::empty();
-        requests(&mut server, &manifest(3, false), ignore(condition));
-        assert_eq!(
-            server.live().unwrap()["spec"]["replicas"],
-            3,
-            "created with the ignored field"
-        );
-        // The field does not fall back to its default while nobody else has written it.
-        assert_eq!(
-            requests(&mut server, &manifest(3, false), ignore(condition)),
-            ["get"]
-        );
-        requests(&mut server, &manifest(3, true), ignore(condition));
-        assert_eq!(
-            server.live().unwrap()["spec"],
-            json!({"replicas": 3, "paused": true}),
-            "{condition}"
-        );
-        server.edit("hpa", |live| live["spec"]["replicas"] = 2.into());
-        assert_eq!(
-            requests(&mut server, &manifest(3, true), ignore(condition)),
-            ["get"],
-            "{condition}"
-        );
-        requests(&mut server, &manifest(4, true), ignore(condition));
-        assert_eq!(
-            server.live().unwrap()["spec"]["replicas"],
-            after_change,
-            "{condition}"
-        );
-        // Drift of other fields is repaired all the same.
-        server.edit("kubectl", |live| live["spec"]["paused"] = false.into());
-        assert_eq!(
-            requests(&mut server, &manifest(4, true), ignore(condition)),
-            ["get", "apply"]
-        );
-        let live = server.live().unwrap();
-        assert_eq!(
-            live["spec"],
-            json!({"replicas": after_change, "paused": true}),
-            "{condition}"
-        );
-    }
 }
 
 #[test]
@@ -532,4 +325,98 @@ fn the_spec_of_a_pod_is_reported_and_not_written() {
         panic!("{outcome:?}")
     };
     assert_eq!(done.differences.count, 1);
+}
+
+#[test]
+fn an_object_of_which_much_is_pruned_settles() {
+    let mut server = Server::empty();
+    server.admission = |object| object["spec"] = json!({"kept": true});
+    let mut manifest = deployment(json!({"kept": true}));
+    for index in 0..5000 {
+        manifest["spec"][format!("pruned-{index}")] = 1.into();
+    }
+    let (outcome, sent) = apply(
+        &mut server,
+        &manifest,
+        update(),
+        owner("w"),
+        Settled::default(),
+    );
+    assert_eq!(sent, ["get", "apply"]);
+    let (_, sent) = apply(
+        &mut server,
+        &manifest,
+        update(),
+        owner("w"),
+        settled(outcome),
+    );
+    assert_eq!(sent, ["get"]);
+}
+
+#[test]
+fn another_kind_of_volume_is_drift() {
+    let volumes = |volume: Value| deployment(json!({"template": {"spec": {"volumes": [volume]}}}));
+    let manifest = volumes(json!({"name": "v", "emptyDir": {}}));
+    let machine = Applying::new(
+        mapped(&manifest),
+        None,
+        owner("w"),
+        Settled::default(),
+        None,
+    )
+    .unwrap();
+    let verdict = machine.differs(&volumes(json!({"name": "v", "hostPath": {"path": "/"}})));
+    assert!(verdict.write);
+}
+
+#[test]
+fn long_lists_are_compared_in_time() {
+    let env = |value: &str| {
+        let env = (0..5000).map(|index| json!({"name": format!("E{index}"), "value": value}));
+        deployment(
+            json!({"template": {"spec": {"containers": [{"name": "a", "env": env.collect::<Vec<_>>()}]}}}),
+        )
+    };
+    let mut live = env("1");
+    let owned = (0..5000).map(|index| {
+        (
+            format!("k:{{\"name\":\"E{index}\"}}"),
+            json!({".": {}, "f:name": {}, "f:value": {}}),
+        )
+    });
+    let owned: Value = Value::Object(owned.collect());
+    live["metadata"]["ownerReferences"] = json!([owner("w").reference()]);
+    live["metadata"]["managedFields"] = json!([{"manager": "work-agent", "operation": "Apply", "fieldsV1":
+        {"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"a\"}": {".": {}, "f:name": {}, "f:env": owned}}}}}}}]);
+    for how in [update(), server_side(json!({}))] {
+        let differs = |manifest: &Value| {
+            Applying::new(
+                mapped(manifest),
+                strategy(how.clone()).as_ref(),
+                owner("w"),
+                Settled::default(),
+                None,
+            )
+            .unwrap()
+            .differs(&live)
+        };
+        assert_eq!(differs(&env("1")), crate::Verdict::default());
+        assert_eq!(differs(&env("2")).differences.count, 5000);
+    }
+}
+
+#[test]
+fn an_unknown_strategy_is_refused() {
+    let manifest = mapped(&config_map(json!({})));
+    let error = Applying::new(
+        manifest,
+        strategy(json!({"type": "Recreate"})).as_ref(),
+        owner("w"),
+        Settled::default(),
+        None,
+    );
+    assert_eq!(
+        error.unwrap_err().condition().1,
+        "Failed to apply manifest: updateStrategy.type \"Recreate\" is unknown: use Update, CreateOnly, ServerSideApply or ReadOnly"
+    );
 }

@@ -29,6 +29,8 @@ pub enum Change<'a> {
     Update {
         /// The ManifestWork.
         work: &'a Work,
+        /// The labels that are to be set, or to be removed (`None`).
+        labels: BTreeMap<String, Option<String>>,
         /// The spec is to be changed, too.
         spec: bool,
     },
@@ -107,14 +109,14 @@ impl<'a> Change<'a> {
                     spec: Some(set.template.spec()),
                 })
             }
-            Self::Update { work, spec } => serde_json::to_string(&Body {
+            Self::Update { work, labels, spec } => serde_json::to_string(&Body {
                 api_version: None,
                 kind: None,
                 metadata: Metadata {
                     name: None,
                     namespace: None,
                     uid: Some(&work.uid),
-                    labels: work.labels_due(set),
+                    labels: labels.clone(),
                 },
                 spec: spec.then(|| set.template.patch()),
             }),
@@ -137,18 +139,18 @@ impl<'a> Change<'a> {
 }
 
 impl Work {
-    /// The labels that are to be set, or to be removed (`None`): those that the controller wrote, and the replica set has no more.
-    pub(super) fn labels_due(&self, set: &ReplicaSet) -> BTreeMap<String, Option<String>> {
-        let Ok(label) = label(&set.namespace, &set.name) else {
-            return BTreeMap::new();
-        };
-        let wanted = set.labels_of_works(&label, self.placement());
+    /// Those of the wanted labels that are to be set, and the labels that are to be removed (`None`): the controller wrote them, and they
+    /// are not wanted any more.
+    pub(super) fn labels_due(
+        &self,
+        wanted: &BTreeMap<String, String>,
+    ) -> BTreeMap<String, Option<String>> {
         let dropped = self.written_labels.iter();
         let dropped = dropped.filter(|key| !wanted.contains_key(*key));
         let mut due: BTreeMap<_, _> = dropped.map(|key| (key.clone(), None)).collect();
         for (key, value) in wanted {
-            if self.labels.get(&key) != Some(&value) {
-                due.insert(key, Some(value));
+            if self.labels.get(key) != Some(value) {
+                due.insert(key.clone(), Some(value.clone()));
             }
         }
         due

@@ -35,6 +35,8 @@ pub struct Placed {
     pub groups: Vec<RolloutGroup>,
     /// The number of clusters that it selects, by its status. While fewer are listed, ManifestWorks stay.
     pub selected: usize,
+    /// It has no PlacementDecision, and was never evaluated: it may have been created again. Until then, ManifestWorks stay.
+    pub is_new: bool,
 }
 
 /// A change that failed.
@@ -91,10 +93,13 @@ pub fn decide<'a>(facts: &Facts<'a>, now: Timestamp) -> Decision<'a> {
         let status = report.of_removal(facts, now);
         return deciding.decided(status);
     }
-    if let Err(why) = label(&set.namespace, &set.name) {
-        let status = Report::unnameable(set, &why, now);
-        return deciding.decided(status);
-    }
+    let label = match label(&set.namespace, &set.name) {
+        Ok(label) => label,
+        Err(why) => {
+            let status = Report::unnameable(set, &why, now);
+            return deciding.decided(status);
+        }
+    };
     if !set.is_finalized() {
         deciding.changes.push(Change::AddFinalizer);
         return deciding.decided(set.status.clone());
@@ -106,7 +111,7 @@ pub fn decide<'a>(facts: &Facts<'a>, now: Timestamp) -> Decision<'a> {
     }
     for placement in &set.placements {
         let own = works.remove(&*placement.name).unwrap_or_default();
-        let counts = deciding.place(placement, own);
+        let counts = deciding.place(placement, &label, own);
         report.placements.push(counts);
     }
     let unplaced = works
@@ -159,8 +164,13 @@ impl<'a> Deciding<'_, 'a> {
         }
     }
 
-    /// Decides about the ManifestWorks of a placement.
-    fn place(&mut self, placement: &'a PlacementRef, mut works: ByCluster<'a>) -> Counts<'a> {
+    /// Decides about the ManifestWorks of a placement. `label`: the value of the label that marks them.
+    fn place(
+        &mut self,
+        placement: &'a PlacementRef,
+        label: &str,
+        mut works: ByCluster<'a>,
+    ) -> Counts<'a> {
         let Facts { set, placed, .. } = *self.facts;
         let mut counts = Counts::new(&placement.name);
         for works in works.values_mut() {
@@ -191,7 +201,10 @@ impl<'a> Deciding<'_, 'a> {
         counts.groups = placed.groups.len();
         counts.selected = selected.len();
         counts.existing = stay.len();
-        if selected.len() < placed.selected {
+        counts.is_new = placed.is_new;
+        if placed.is_new {
+            // They may be selected again.
+        } else if selected.len() < placed.selected {
             counts.unlisted = placed.selected - selected.len();
         } else {
             for work in go {
@@ -220,10 +233,12 @@ impl<'a> Deciding<'_, 'a> {
                 BTreeSet::new()
             }
         };
-        for work in stay {
+        let wanted = set.labels_of_works(label, &placement.name);
+        for work in stay.into_iter().filter(|it| !it.is_deleting) {
             let spec = spec_due.contains(&*work.cluster);
-            if !work.is_deleting && (spec || !work.labels_due(set).is_empty()) {
-                self.changes.push(Change::Update { work, spec });
+            let labels = work.labels_due(&wanted);
+            if spec || !labels.is_empty() {
+                self.changes.push(Change::Update { work, labels, spec });
             }
         }
         counts

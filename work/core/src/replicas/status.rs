@@ -33,6 +33,8 @@ pub(super) struct Report<'a> {
 pub(super) struct Counts<'a> {
     name: &'a str,
     pub(super) is_missing: bool,
+    /// The placement has not been evaluated yet.
+    pub(super) is_new: bool,
     /// Why no ManifestWork is created or changed.
     pub(super) fault: Option<String>,
     pub(super) groups: usize,
@@ -68,6 +70,7 @@ impl<'a> Counts<'a> {
         Self {
             name,
             is_missing: false,
+            is_new: false,
             fault: None,
             groups: 0,
             selected: 0,
@@ -208,7 +211,16 @@ impl Report<'_> {
         } else if !faults.is_empty() {
             (false, reasons::NOT_AS_EXPECTED, faults.join("; "))
         } else if self.selected() == 0 {
-            let message = "the placements select no cluster".to_owned();
+            let new = self.placements.iter().filter(|it| it.is_new);
+            let new: Vec<_> = new.map(|it| it.name).collect();
+            let message = if new.is_empty() {
+                "the placements select no cluster".to_owned()
+            } else {
+                format!(
+                    "these Placements have not been evaluated yet, so their ManifestWorks are kept: {}",
+                    listed(&new)
+                )
+            };
             (false, reasons::PLACEMENT_DECISION_EMPTY, message)
         } else {
             (true, reasons::AS_EXPECTED, unlisted.join("; "))
@@ -224,7 +236,7 @@ impl Report<'_> {
     fn rolled_out(&self) -> Said {
         let succeeded: usize = self.placements.iter().map(|it| it.succeeded).sum();
         let selected = self.selected();
-        let is_decided = |it: &Counts<'_>| !it.is_missing && it.fault.is_none();
+        let is_decided = |it: &Counts<'_>| !it.is_missing && !it.is_new && it.fault.is_none();
         let is_complete = succeeded == selected && self.placements.iter().all(is_decided);
         let mut message = format!("{succeeded} of {selected} clusters have succeeded");
         let stopped = self.placements.iter().filter(|it| it.is_stopped);

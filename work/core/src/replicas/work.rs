@@ -11,6 +11,9 @@ use serde_json::value::RawValue;
 
 use super::template::{Digest, Template};
 
+/// The field manager of the controller of replica sets.
+pub const MANAGER: &str = "berth-work";
+
 /// A ManifestWork of a replica set. It has no manifests: a thousand of them have the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
@@ -176,16 +179,19 @@ impl Seen {
     }
 }
 
-/// The labels that the manager of the label of replica sets wrote, and when it last wrote.
+/// The labels that the controllers of replica sets wrote, and when they last wrote: this one, and the one that wrote the label of replica
+/// sets, which may be OCM's.
 fn writer(managed: &[Value]) -> (BTreeSet<String>, Option<Timestamp>) {
     let mark = format!("f:{}", labels::REPLICA_SET);
     let (mut written, mut at) = (BTreeSet::new(), None);
     for entry in managed {
         let labels = &entry["fieldsV1"]["f:metadata"]["f:labels"];
-        let Some(labels) = labels.as_object().filter(|it| it.contains_key(&mark)) else {
+        let labels = labels.as_object();
+        if entry["manager"] != MANAGER && !labels.is_some_and(|it| it.contains_key(&mark)) {
             continue;
-        };
-        let keys = labels.keys().filter_map(|it| it.strip_prefix("f:"));
+        }
+        let keys = labels.into_iter().flat_map(|it| it.keys());
+        let keys = keys.filter_map(|it| it.strip_prefix("f:"));
         written.extend(keys.map(str::to_owned));
         let time = entry["time"].as_str().and_then(|it| it.parse().ok());
         at = at.max(time);

@@ -43,7 +43,12 @@ fn collect(value: &Value, path: &mut Keys, set: &mut Set) {
             let name = merge_key(items, path).unwrap();
             for item in items {
                 path.push(format!("k:{}", serde_json::json!({ name: item[name] })));
-                collect(item, path, set);
+                // Owner references are owned as a whole.
+                if name == "uid" {
+                    set.insert(path.clone());
+                } else {
+                    collect(item, path, set);
+                }
                 path.pop();
             }
         }

@@ -49,6 +49,17 @@ impl Server {
         server
     }
 
+    /// The object that the agent sends to create it.
+    pub(crate) fn created(manifest: &Value) -> Value {
+        let owner = super::owner("w");
+        let settled = crate::Settled::default();
+        let machine = crate::Applying::new(super::mapped(manifest), None, owner, settled, None);
+        match machine.unwrap().next(Some(Response::NotFound)) {
+            Step::Create(body) | Step::Apply { body, .. } => body,
+            step => panic!("{step:?}"),
+        }
+    }
+
     /// The object as a client sees it.
     pub(crate) fn live(&self) -> Option<Value> {
         let mut object = self.object.clone()?;

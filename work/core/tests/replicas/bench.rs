@@ -71,7 +71,7 @@ impl Hub {
         }];
         let placed = Placed {
             groups,
-            selected: 0,
+            ..Placed::default()
         };
         self.placed.insert(placement.to_owned(), placed);
     }

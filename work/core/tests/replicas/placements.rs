@@ -89,6 +89,29 @@ fn works_stay_while_fewer_clusters_are_listed_than_selected() {
     assert_eq!(hub.made(), "c1/set=");
 }
 
+/// Somebody deletes a placement and creates it again: its decisions follow.
+#[test]
+fn works_stay_until_a_new_placement_is_evaluated() {
+    let mut hub = Hub::new(&["p"], &all());
+    hub.select("p", &["c1"]);
+    hub.settle();
+    hub.select("p", &[]);
+    hub.placed.get_mut("p").unwrap().is_new = true;
+    assert_eq!(hub.settle(), 0);
+    assert_eq!(hub.made(), "c1/set=");
+    assert_eq!(
+        hub.condition("PlacementVerified"),
+        "False PlacementDecisionEmpty: these Placements have not been evaluated yet, so their ManifestWorks are kept: p"
+    );
+    assert!(
+        hub.condition("PlacementRolledOut")
+            .starts_with("False Progressing: ")
+    );
+    hub.placed.get_mut("p").unwrap().is_new = false;
+    hub.settle();
+    assert_eq!(hub.made(), "");
+}
+
 #[test]
 fn a_cluster_of_two_placements_has_two_works_and_the_first_has_the_name() {
     let mut hub = Hub::new(&["p", "q"], &all());
@@ -173,6 +196,33 @@ fn labels_follow_the_replica_set_and_those_of_others_stay() {
     hub.work("c1", "set")["metadata"]["labels"]["a"] = json!("3");
     assert_eq!(hub.settle(), 1);
     assert_eq!(labels(&mut hub)["a"], "2");
+}
+
+/// The label that marks the works of OCM stays with OCM's manager.
+#[test]
+fn labels_that_were_added_to_a_work_of_ocm_are_dropped_again() {
+    let mut hub = Hub::new(&["p"], &all());
+    hub.select("p", &["c1"]);
+    hub.add("c1", "setx7k2p", "p");
+    let metadata = &mut hub.work("c1", "setx7k2p")["metadata"];
+    let manager = |name: &str, label: &str| json!({"manager": name, "fieldsV1": {"f:metadata": {"f:labels": {format!("f:{label}"): {}}}}});
+    for label in ["ours", "theirs/a", "theirs/b"] {
+        metadata["labels"][label] = json!("1");
+    }
+    metadata["managedFields"] = json!([
+        manager(
+            "work",
+            "work.open-cluster-management.io/manifestworkreplicaset"
+        ),
+        manager("berth-work", "ours"),
+        manager("kubectl-label", "theirs/a"),
+    ]);
+    hub.settle();
+    let labels = hub.work("c1", "setx7k2p")["metadata"]["labels"].clone();
+    assert_eq!(
+        (&labels["ours"], &labels["theirs/a"], &labels["theirs/b"]),
+        (&json!(null), &json!("1"), &json!("1"))
+    );
 }
 
 #[test]

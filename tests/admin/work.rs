@@ -1,0 +1,206 @@
+//! `berth create work`, `berth get works`, `berth work render`: on files, and on a hub without agents.
+
+use std::fs;
+
+use berth_manifests::files;
+use berth_testkit::berth;
+use berth_testkit::cluster::{Cluster, finish, fresh};
+use berth_testkit::transcript::words;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+use crate::house::House;
+
+const OBJECTS: &str = r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web, namespace: web}
+data: {a: b}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: web}
+"#;
+
+/// Installs the kinds of works, once for all tests.
+async fn kinds(house: &House<&'static Cluster>) {
+    static INSTALLED: OnceCell<()> = OnceCell::const_new();
+    let crds = files::WORK_CRDS.map(|file| file.path);
+    let install = || house.cluster.apply_manifests(&crds);
+    INSTALLED.get_or_init(install).await;
+}
+
+/// A folder with `web.yaml`.
+fn folder() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("web.yaml"), OBJECTS).unwrap();
+    folder
+}
+
+/// Runs `berth` without a hub, with the path of the folder in place of `FOLDER`.
+async fn offline(folder: &TempDir, line: &str) -> (i32, String, String) {
+    let line = line.replace("FOLDER", folder.path().to_str().unwrap());
+    let words = words(&line);
+    let args: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut command = berth(&args);
+    command.env("HOME", folder.path()).env_remove("KUBECONFIG");
+    let output = finish(command, "").await;
+    (output.code, output.stdout, output.stderr)
+}
+
+async fn namespace(house: &House<&'static Cluster>, name: &str) {
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let created = house.admin.post("/api/v1/namespaces", &object).await;
+    created.unwrap().ok();
+}
+
+#[tokio::test]
+async fn a_work_is_printed_without_a_hub() {
+    let folder = folder();
+    let line = "create work web -f FOLDER/web.yaml --placement team-a/app --executor web/deployer \
+                --dry-run=client -o json";
+    let (code, said, _) = offline(&folder, line).await;
+    assert_eq!(code, 0, "{said}");
+    let object: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(object["kind"], "ManifestWorkReplicaSet");
+    assert_eq!(
+        object["metadata"],
+        json!({"name": "web", "namespace": "team-a"})
+    );
+    assert_eq!(object["spec"]["placementRefs"], json!([{"name": "app"}]));
+    let template = &object["spec"]["manifestWorkTemplate"];
+    assert_eq!(template["workload"]["manifests"][0]["data"]["a"], "b");
+    assert_eq!(
+        template["executor"]["subject"]["serviceAccount"],
+        json!({"namespace": "web", "name": "deployer"})
+    );
+    let line = "create work web -f FOLDER --clusters c1,c2 --dry-run=client";
+    let (code, said, _) = offline(&folder, line).await;
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(
+        said,
+        "ManifestWork web of cluster c1 would be created (dry run)\nManifestWork web of cluster c2 would be created (dry run)\n"
+    );
+}
+
+#[tokio::test]
+async fn a_manifest_that_cannot_be_applied_is_refused_with_its_place() {
+    let folder = folder();
+    for (text, words) in [
+        ("kind: ConfigMap", "bad.yaml, document 1: "),
+        (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a}",
+            "generateName",
+        ),
+    ] {
+        fs::write(folder.path().join("bad.yaml"), text).unwrap();
+        let line = "create work web -f FOLDER/bad.yaml --clusters c1 --dry-run=client";
+        let (code, _, why) = offline(&folder, line).await;
+        assert_eq!(code, 1);
+        assert!(why.contains(words), "{why}");
+    }
+    fs::write(folder.path().join("bad.yaml"), "").unwrap();
+    let line = "create work web -f FOLDER/bad.yaml --clusters c1 --dry-run=client";
+    let (_, _, why) = offline(&folder, line).await;
+    assert_eq!(why, "Error: -f: the files hold no object\n");
+    let name = "a".repeat(60);
+    let line =
+        format!("create work {name} -f FOLDER/web.yaml --placement team-a/app --dry-run=client");
+    let (_, _, why) = offline(&folder, &line).await;
+    assert!(why.contains("create it again with a shorter name"), "{why}");
+}
+
+#[tokio::test]
+async fn a_file_is_rendered_without_a_hub() {
+    let folder = folder();
+    let line = "create work web -f FOLDER/web.yaml --clusters c1 --dry-run=client -o yaml";
+    let (_, work, _) = offline(&folder, line).await;
+    fs::write(folder.path().join("work.yaml"), work).unwrap();
+    let (code, said, _) = offline(&folder, "work render -f FOLDER/work.yaml").await;
+    assert_eq!(code, 0);
+    let rows: Vec<Vec<_>> = (said.lines().skip(1))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ["web", "Namespace/web", "Update", "deleted"],
+            ["web", "ConfigMap/web/web", "Update", "deleted"],
+        ]
+    );
+    let (code, said, _) = offline(&folder, "work render -f FOLDER/work.yaml -o json").await;
+    assert_eq!(code, 0);
+    let list: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(list["items"][0]["kind"], "Namespace");
+    let (code, _, why) = offline(&folder, "work render -f FOLDER/web.yaml").await;
+    assert_eq!(code, 1);
+    assert!(why.contains("hold no ManifestWork"), "{why}");
+}
+
+#[tokio::test]
+async fn works_are_created_shown_rendered_and_replaced_on_a_hub() {
+    let house = House::shared().await;
+    kinds(&house).await;
+    let folder = folder();
+    let (cluster, space, name) = (fresh("member"), fresh("team"), fresh("web"));
+    namespace(&house, &cluster).await;
+    namespace(&house, &space).await;
+    house
+        .stage()
+        .with("c", &cluster)
+        .with("n", &space)
+        .with("w", &name)
+        .with("f", folder.path().to_str().unwrap())
+        .plays(
+            "
+$ berth get works -n {c}
+No works found of cluster \"{c}\".
+$ berth create work {w} -f {f}/web.yaml --clusters {c} --dry-run=server
+ManifestWork {w} of cluster {c} is created (server dry run)
+$ berth create work {w} -f {f}/web.yaml --clusters {c}
+ManifestWork {w} of cluster {c} is created
+$ berth create work {w} -f {f}/web.yaml --clusters {c}
+Error: it already exists: --overwrite replaces its objects
+? 1
+$ berth create work {w} -f {f}/web.yaml --clusters {c} --overwrite
+ManifestWork {w} of cluster {c} is replaced
+$ berth get works -n {c} --no-headers
+{w} [..]2[..]s
+$ berth work render {w} -n {c} -o json
+[..]
+...
+$ berth create work {w} -f {f}/web.yaml --placement {n}/app
+ManifestWorkReplicaSet {w} in namespace {n} is created
+$ berth create work {w} -f {f}/web.yaml --placement {n}/app --overwrite
+ManifestWorkReplicaSet {w} in namespace {n} is replaced
+$ berth work render none -n {n}
+Error: neither a ManifestWork nor a ManifestWorkReplicaSet \"none\" exists in namespace {n}; list them: berth get works
+? 1
+",
+        )
+        .await;
+    let rendered = house.berth(&format!("work render {name} -n {space}")).await;
+    assert!(rendered.ok().contains("Namespace/web"), "{rendered:?}");
+}
+
+#[tokio::test]
+async fn one_cluster_that_fails_does_not_stop_the_others() {
+    let house = House::shared().await;
+    kinds(&house).await;
+    let folder = folder();
+    let (cluster, name) = (fresh("member"), fresh("web"));
+    namespace(&house, &cluster).await;
+    let line = format!(
+        "create work {name} -f {}/web.yaml --clusters no-such-cluster,{cluster}",
+        folder.path().display()
+    );
+    let output = house.berth(&line).await;
+    assert_eq!(output.code, 1);
+    assert_eq!(
+        output.stdout,
+        format!("ManifestWork {name} of cluster {cluster} is created\n")
+    );
+    let words = format!("ManifestWork {name} of cluster no-such-cluster: ");
+    assert!(output.stderr.contains(&words), "{output:?}");
+}

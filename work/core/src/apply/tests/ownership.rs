@@ -1,0 +1,338 @@
+//! Which fields and references belong to the agent, and what becomes of those that no longer do.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+#[test]
+fn what_a_manifest_drops_is_removed() {
+    let with = |labels: Value, spec: Value| {
+        let mut manifest = deployment(spec);
+        manifest["metadata"]["labels"] = labels;
+        manifest
+    };
+    let mut server = Server::empty();
+    requests(
+        &mut server,
+        &with(
+            json!({"a": "1", "b": "2"}),
+            json!({"replicas": 2, "paused": true}),
+        ),
+        update(),
+    );
+    server.edit("kubectl", |live| {
+        live["metadata"]["labels"]["theirs"] = "3".into()
+    });
+    let sent = requests(
+        &mut server,
+        &with(json!({"a": "1"}), json!({"replicas": 2})),
+        update(),
+    );
+    assert_eq!(sent, ["get", "apply"]);
+    let live = server.live().unwrap();
+    assert_eq!(live["metadata"]["labels"], json!({"a": "1", "theirs": "3"}));
+    assert_eq!(live["spec"], json!({"replicas": 2}));
+}
+
+#[test]
+fn what_the_agent_before_wrote_by_put_is_moved_and_removed() {
+    let mut old = deployment(json!({"replicas": 2, "template": {"spec": {"containers": [
+        {"name": "a", "image": "x", "env": [{"name": "E", "value": "1"}, {"name": "F", "value": "2"}]},
+    ]}}}));
+    old["metadata"]["labels"] = json!({"a": "1", "dropped": "2"});
+    // The API server's defaults belong to the agent that created the object.
+    let mut stored = old.clone();
+    stored["spec"]["progressDeadlineSeconds"] = 600.into();
+    let mut server = Server::with(&stored, "work-agent");
+    let mut new = old.clone();
+    new["metadata"]["labels"] = json!({"a": "1"});
+    new["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "E", "value": "1"}]);
+    let before = mapped(&old);
+    let mut machine = Applying::new(
+        mapped(&new),
+        None,
+        owner("w"),
+        Settled::default(),
+        Some(&before),
+    )
+    .unwrap();
+    let (outcome, sent) = drive(&mut machine, &mut server);
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    assert_eq!(sent, ["get", "patch", "apply"]);
+    let live = server.live().unwrap();
+    assert_eq!(live["metadata"]["labels"], json!({"a": "1"}));
+    assert_eq!(live["spec"]["progressDeadlineSeconds"], 600);
+    assert_eq!(live["spec"]["template"], new["spec"]["template"]);
+    assert_eq!(requests(&mut server, &new, update()), ["get"]);
+}
+
+#[test]
+fn two_works_share_an_object_without_a_fight() {
+    let mut server = Server::empty();
+    let first = deployment(json!({"replicas": 2}));
+    let second = deployment(json!({"paused": true}));
+    for (manifest, who) in [
+        (&first, "one"),
+        (&second, "two"),
+        (&first, "one"),
+        (&second, "two"),
+    ] {
+        let (outcome, _) = apply(
+            &mut server,
+            manifest,
+            update(),
+            owner(who),
+            Settled::default(),
+        );
+        assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    }
+    assert_eq!(server.owner_names(), ["one", "two"]);
+    assert_eq!(
+        server.live().unwrap()["spec"],
+        json!({"replicas": 2, "paused": true})
+    );
+    for (manifest, who) in [(&first, "one"), (&second, "two")] {
+        let (_, sent) = apply(
+            &mut server,
+            manifest,
+            update(),
+            owner(who),
+            Settled::default(),
+        );
+        assert_eq!(sent, ["get"], "{who}");
+    }
+}
+
+#[test]
+fn an_orphaned_object_loses_our_reference_only() {
+    for manifest in [
+        deployment(json!({"replicas": 2})),
+        config_map(json!({"a": "b"})),
+    ] {
+        let mut server = Server::empty();
+        for who in ["one", "two"] {
+            apply(
+                &mut server,
+                &manifest,
+                update(),
+                owner(who),
+                Settled::default(),
+            );
+        }
+        let mut orphaned = owner("one");
+        orphaned.holding = crate::Holding::Orphaned;
+        let (outcome, _) = apply(
+            &mut server,
+            &manifest,
+            update(),
+            orphaned,
+            Settled::default(),
+        );
+        assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+        assert_eq!(server.owner_names(), ["two"]);
+    }
+}
+
+#[test]
+fn a_new_applied_manifest_work_replaces_the_uid() {
+    let mut server = Server::empty();
+    let manifest = deployment(json!({"replicas": 2}));
+    apply(
+        &mut server,
+        &manifest,
+        update(),
+        owner("one"),
+        Settled::default(),
+    );
+    let mut again = owner("one");
+    again.uid = "new".to_owned();
+    apply(&mut server, &manifest, update(), again, Settled::default());
+    let live = server.live().unwrap();
+    assert_eq!(
+        live["metadata"]["ownerReferences"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(live["metadata"]["ownerReferences"][0]["uid"], "new");
+}
+
+#[test]
+fn ignored_fields_are_applied_at_creation_and_then_left_alone() {
+    let ignore = |condition: &str| {
+        server_side(
+            json!({"force": true, "ignoreFields": [{"condition": condition, "jsonPaths": [".spec.replicas"]}]}),
+        )
+    };
+    let manifest =
+        |replicas: i32, paused: bool| deployment(json!({"replicas": replicas, "paused": paused}));
+    for (condition, after_change) in [("OnSpokePresent", 2), ("OnSpokeChange", 4)] {
+        let mut server = Server::empty();
+        requests(&mut server, &manifest(3, false), ignore(condition));
+        assert_eq!(
+            server.live().unwrap()["spec"]["replicas"],
+            3,
+            "created with the ignored field"
+        );
+        // The field does not fall back to its default while nobody else has written it.
+        assert_eq!(
+            requests(&mut server, &manifest(3, false), ignore(condition)),
+            ["get"]
+        );
+        requests(&mut server, &manifest(3, true), ignore(condition));
+        assert_eq!(
+            server.live().unwrap()["spec"],
+            json!({"replicas": 3, "paused": true}),
+            "{condition}"
+        );
+        server.edit("hpa", |live| live["spec"]["replicas"] = 2.into());
+        assert_eq!(
+            requests(&mut server, &manifest(3, true), ignore(condition)),
+            ["get"],
+            "{condition}"
+        );
+        requests(&mut server, &manifest(4, true), ignore(condition));
+        assert_eq!(
+            server.live().unwrap()["spec"]["replicas"],
+            after_change,
+            "{condition}"
+        );
+        // Drift of other fields is repaired all the same.
+        server.edit("kubectl", |live| live["spec"]["paused"] = false.into());
+        assert_eq!(
+            requests(&mut server, &manifest(4, true), ignore(condition)),
+            ["get", "apply"]
+        );
+        let live = server.live().unwrap();
+        assert_eq!(
+            live["spec"],
+            json!({"replicas": after_change, "paused": true}),
+            "{condition}"
+        );
+    }
+}
+
+#[test]
+fn an_ignored_item_of_a_list_keeps_the_value_of_the_cluster() {
+    let ignore = |expression: &str| {
+        server_side(
+            json!({"force": true, "ignoreFields": [{"condition": "OnSpokePresent", "jqPathExpressions": [expression]}]}),
+        )
+    };
+    let how = || ignore(r#".spec.containers[].env[] | select(.name == "E")"#);
+    let manifest = |image: &str| {
+        let env = json!([{"name": "E", "value": "ours"}, {"name": "F", "value": "2"}]);
+        deployment(json!({"containers": [{"name": "a", "image": image, "env": env}]}))
+    };
+    let env = |server: &Server| server.live().unwrap()["spec"]["containers"][0]["env"].clone();
+    let mut server = Server::empty();
+    requests(&mut server, &manifest("x"), how());
+    assert_eq!(
+        env(&server),
+        json!([{"name": "E", "value": "ours"}, {"name": "F", "value": "2"}])
+    );
+    server.edit("kubectl", |live| {
+        live["spec"]["containers"][0]["env"][0]["value"] = "theirs".into()
+    });
+    assert_eq!(requests(&mut server, &manifest("x"), how()), ["get"]);
+    assert_eq!(
+        requests(&mut server, &manifest("y"), how()),
+        ["get", "apply"]
+    );
+    let kept = env(&server);
+    assert!(
+        kept.as_array()
+            .unwrap()
+            .contains(&json!({"name": "E", "value": "theirs"})),
+        "{kept}"
+    );
+    let error = Applying::new(
+        mapped(&manifest("x")),
+        strategy(ignore(".spec[")).as_ref(),
+        owner("w"),
+        Settled::default(),
+        None,
+    );
+    let (reason, message) = error.unwrap_err().condition();
+    assert_eq!(reason, "AppliedManifestSSAIgnoreFieldError");
+    assert_eq!(
+        message,
+        "Failed to process ignoreFields: jq path expression \".spec[\": it is not a jq expression"
+    );
+}
+
+#[test]
+fn labels_that_an_exact_kind_drops_are_removed() {
+    let labelled = |labels: Value| {
+        let mut manifest = config_map(json!({"k": "v"}));
+        manifest["metadata"]["labels"] = labels;
+        manifest
+    };
+    let mut server = Server::empty();
+    requests(
+        &mut server,
+        &labelled(json!({"a": "1", "b": "2"})),
+        update(),
+    );
+    server.edit("kubectl", |live| {
+        live["metadata"]["labels"]["theirs"] = "3".into()
+    });
+    assert_eq!(
+        requests(&mut server, &labelled(json!({"a": "1"})), update()),
+        ["get", "update"]
+    );
+    assert_eq!(
+        server.live().unwrap()["metadata"]["labels"],
+        json!({"a": "1", "theirs": "3"})
+    );
+}
+
+#[test]
+fn a_forced_second_manager_takes_its_fields_and_leaves_the_others() {
+    let first = |replicas: i32, account: &str| {
+        deployment(json!({"replicas": replicas, "serviceAccountName": account}))
+    };
+    let second = deployment(json!({"serviceAccountName": "second"}));
+    let mut server = Server::empty();
+    requests(&mut server, &first(1, "first"), server_side(json!({})));
+    let forced = server_side(json!({"force": true, "fieldManager": "work-agent-another"}));
+    apply(
+        &mut server,
+        &second,
+        forced,
+        owner("two"),
+        Settled::default(),
+    );
+    // The first one may change what is only its own.
+    let (outcome, _) = apply(
+        &mut server,
+        &first(3, "second"),
+        server_side(json!({})),
+        owner("w"),
+        Settled::default(),
+    );
+    assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+    let (outcome, _) = apply(
+        &mut server,
+        &first(3, "third"),
+        server_side(json!({})),
+        owner("w"),
+        Settled::default(),
+    );
+    assert!(
+        matches!(
+            outcome,
+            Outcome::Failed(Failure {
+                retry: Retry::OnChange,
+                ..
+            })
+        ),
+        "{outcome:?}"
+    );
+    let live = server.live().unwrap();
+    assert_eq!(
+        live["spec"],
+        json!({"replicas": 3, "serviceAccountName": "second"})
+    );
+}

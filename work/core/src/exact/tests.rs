@@ -1,0 +1,352 @@
+use std::path::Path as File;
+
+use serde_json::{Value, json};
+
+use crate::differs::Settled;
+use crate::testing::{Server, apply, drive, mapped, owner};
+use crate::{Applying, Outcome, Verdict};
+
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+
+fn object(version: &str, kind: &str, content: &Value) -> Value {
+    let mut object =
+        json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": "n"}});
+    for (name, value) in content.as_object().unwrap() {
+        object[name] = value.clone();
+    }
+    object
+}
+
+fn verdict(manifest: &Value, live: &Value) -> Verdict {
+    let machine = Applying::new(mapped(manifest), None, owner("w"), Settled::default(), None);
+    machine.unwrap().differs(live)
+}
+
+fn paths(verdict: &Verdict) -> Vec<&str> {
+    let shown = verdict.differences.shown.iter();
+    shown.map(|difference| difference.path.as_str()).collect()
+}
+
+#[test]
+fn content_is_compared_as_the_kind_needs() {
+    let hook = |more: Value| {
+        let mut hook =
+            json!({"name": "h", "clientConfig": {"service": {"name": "s", "namespace": "n"}}});
+        for (name, value) in more.as_object().unwrap() {
+            hook[name] = value.clone();
+        }
+        json!({"webhooks": [hook]})
+    };
+    let bundle = json!({"clientConfig": {"service": {"name": "s", "namespace": "n", "port": 443}, "caBundle": "Q0E="}, "timeoutSeconds": 10});
+    let rules = |verb: &str| json!({"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}]});
+    let subject = |group: &str| json!({"subjects": [{"kind": "User", "name": "u", "apiGroup": group}], "roleRef": {"kind": "Role", "name": "r", "apiGroup": "rbac.authorization.k8s.io"}});
+    for (sentence, version, kind, ours, theirs, expected) in [
+        (
+            "another value",
+            "v1",
+            "ConfigMap",
+            json!({"data": {"a": "1"}}),
+            json!({"data": {"a": "2"}}),
+            &["data.a"][..],
+        ),
+        (
+            "an extra key",
+            "v1",
+            "ConfigMap",
+            json!({"data": {"a": "1"}}),
+            json!({"data": {"a": "1", "b": "2"}}),
+            &["data.b"],
+        ),
+        (
+            "no data",
+            "v1",
+            "ConfigMap",
+            json!({}),
+            json!({"data": {"a": "1"}}),
+            &["data"],
+        ),
+        (
+            "nothing is nothing",
+            "v1",
+            "ConfigMap",
+            json!({"data": {}}),
+            json!({"binaryData": null}),
+            &[],
+        ),
+        (
+            "immutable is not taken away",
+            "v1",
+            "ConfigMap",
+            json!({}),
+            json!({"immutable": true}),
+            &[],
+        ),
+        (
+            "quantities are texts",
+            "v1",
+            "ConfigMap",
+            json!({"data": {"cpu": "1"}}),
+            json!({"data": {"cpu": "1000m"}}),
+            &["data.cpu"],
+        ),
+        (
+            "stringData is data",
+            "v1",
+            "Secret",
+            json!({"stringData": {"a": "b"}}),
+            json!({"data": {"a": "Yg=="}, "type": "Opaque"}),
+            &[],
+        ),
+        (
+            "an extra key",
+            "v1",
+            "Secret",
+            json!({"data": {"a": "Yg=="}}),
+            json!({"data": {"a": "Yg==", "b": "Yg=="}, "type": "Opaque"}),
+            &["data.b"],
+        ),
+        (
+            "a token keeps what the API server wrote",
+            "v1",
+            "Secret",
+            json!({"type": "kubernetes.io/service-account-token"}),
+            json!({"type": "kubernetes.io/service-account-token", "data": {"token": "eA=="}}),
+            &[],
+        ),
+        (
+            "rules",
+            RBAC,
+            "Role",
+            rules("get"),
+            rules("list"),
+            &["rules[0].verbs[0]"],
+        ),
+        (
+            "rules",
+            RBAC,
+            "ClusterRole",
+            rules("get"),
+            rules("list"),
+            &["rules[0].verbs[0]"],
+        ),
+        (
+            "rules of an aggregated role are the controller's",
+            RBAC,
+            "ClusterRole",
+            json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}),
+            json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}, "rules": rules("get")["rules"]}),
+            &[],
+        ),
+        (
+            "groups are filled in",
+            RBAC,
+            "RoleBinding",
+            subject(""),
+            subject("rbac.authorization.k8s.io"),
+            &[],
+        ),
+        (
+            "another role",
+            RBAC,
+            "RoleBinding",
+            subject(""),
+            json!({"subjects": subject("rbac.authorization.k8s.io")["subjects"],
+            "roleRef": {"kind": "Role", "name": "x", "apiGroup": "rbac.authorization.k8s.io"}}),
+            &["roleRef.name"],
+        ),
+        (
+            "defaults and an injected bundle",
+            "admissionregistration.k8s.io/v1",
+            "ValidatingWebhookConfiguration",
+            hook(json!({})),
+            hook(bundle),
+            &[],
+        ),
+        (
+            "another default",
+            "admissionregistration.k8s.io/v1",
+            "ValidatingWebhookConfiguration",
+            hook(json!({})),
+            hook(json!({"timeoutSeconds": 5})),
+            &["webhooks[0].timeoutSeconds"],
+        ),
+        (
+            "labels of a Namespace",
+            "v1",
+            "Namespace",
+            json!({}),
+            json!({"spec": {"finalizers": ["kubernetes"]}}),
+            &[],
+        ),
+        (
+            "what the API server allocates",
+            "v1",
+            "Service",
+            json!({"spec": {"ports": [{"port": 80}]}}),
+            json!({"spec": {"type": "ClusterIP", "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"], "sessionAffinity": "None",
+                "ports": [{"port": 80, "targetPort": 80, "protocol": "TCP"}]}}),
+            &[],
+        ),
+        (
+            "another port",
+            "v1",
+            "Service",
+            json!({"spec": {"ports": [{"port": 80}]}}),
+            json!({"spec": {"ports": [{"port": 81}]}}),
+            &["spec.ports[0].port"],
+        ),
+        (
+            "an extra selector",
+            "v1",
+            "Service",
+            json!({"spec": {"selector": {"a": "b"}}}),
+            json!({"spec": {"selector": {"a": "b", "c": "d"}}}),
+            &["spec.selector.c"],
+        ),
+    ] {
+        let manifest = object(version, kind, &ours);
+        let mut live = object(version, kind, &theirs);
+        // The hash of the spec belongs to the manifest.
+        live["metadata"]["annotations"] =
+            Server::created(&manifest)["metadata"]["annotations"].clone();
+        assert_eq!(
+            paths(&verdict(&manifest, &live)),
+            expected,
+            "{kind}: {sentence}"
+        );
+    }
+}
+
+#[test]
+fn keys_that_openshift_injects_stay() {
+    let mut manifest = object("v1", "ConfigMap", &json!({"data": {"a": "1"}}));
+    manifest["metadata"]["labels"] = json!({"config.openshift.io/inject-trusted-cabundle": "true"});
+    let mut live = manifest.clone();
+    live["data"]["ca-bundle.crt"] = "x".into();
+    assert_eq!(paths(&verdict(&manifest, &live)), [""; 0]);
+    live["data"]["service-ca.crt"] = "x".into();
+    assert_eq!(
+        paths(&verdict(&manifest, &live)),
+        [r#"data["service-ca.crt"]"#]
+    );
+}
+
+#[test]
+fn a_secret_of_another_type_and_an_immutable_class_are_created_anew() {
+    let secret = |kind: &str| object("v1", "Secret", &json!({"type": kind, "data": {}}));
+    let class = |name: &str| {
+        object(
+            "storage.k8s.io/v1",
+            "StorageClass",
+            &json!({"provisioner": name}),
+        )
+    };
+    for (old, new, expected) in [
+        (secret("a"), secret("b"), &["get", "delete", "create"][..]),
+        (
+            class("a"),
+            class("b"),
+            &["get", "update", "delete", "create"],
+        ),
+    ] {
+        let mut server = Server::with(&old, "kubectl");
+        server.immutable = |old, new| old["provisioner"] != new["provisioner"];
+        let (outcome, requests) = apply(
+            &mut server,
+            &new,
+            json!({"type": "Update"}),
+            owner("w"),
+            Settled::default(),
+        );
+        assert!(matches!(outcome, Outcome::Applied(_)), "{outcome:?}");
+        assert_eq!(requests, expected);
+        assert_eq!(server.owner_names(), ["w"]);
+    }
+}
+
+#[test]
+fn a_changed_role_fails_with_a_remedy() {
+    let binding = |role: &str| {
+        object(
+            RBAC,
+            "RoleBinding",
+            &json!({"roleRef": {"kind": "Role", "name": role}}),
+        )
+    };
+    let mut server = Server::with(&binding("a"), "kubectl");
+    server.immutable = |_, _| true;
+    let mut machine = Applying::new(
+        mapped(&binding("b")),
+        None,
+        owner("w"),
+        Settled::default(),
+        None,
+    )
+    .unwrap();
+    let (outcome, requests) = drive(&mut machine, &mut server);
+    assert_eq!(requests, ["get", "update"]);
+    let Outcome::Failed(failure) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(
+        failure.message,
+        "Failed to apply manifest: spec: Invalid value: field is immutable; delete the object on the cluster, then it is created anew"
+    );
+}
+
+#[test]
+fn the_hash_of_a_spec_is_that_of_go() {
+    // printf '%s' '{"ports":[{"name":"a","port":80,"targetPort":"b\u003c"}],"selector":{"x":"y"}}' | sha256sum
+    let service = object(
+        "v1",
+        "Service",
+        &json!({"spec": {
+            "selector": {"x": "y"}, "ports": [{"targetPort": "b<", "port": 80, "name": "a"}],
+        }}),
+    );
+    let hash =
+        &Server::created(&service)["metadata"]["annotations"]["operator.openshift.io/spec-hash"];
+    assert_eq!(
+        hash,
+        "9d5b4631e41e705b5d8e90835039dc30638c9b4fd3f159537c18008a4855b5e6"
+    );
+}
+
+/// `tests/data/live`: manifests, and the objects that a kube-apiserver 1.36 made of them. None differs.
+#[test]
+fn what_an_api_server_stores_does_not_differ() {
+    let folder = File::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/live");
+    let mut files = 0;
+    let mut wrong = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let recorded: Value =
+            serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let manifest = &recorded["manifest"];
+        let mut live = recorded["live"].clone();
+        // The recorded objects were not written by this agent, which adds the hash of the spec and the owner.
+        let created = Server::created(manifest);
+        for (key, value) in created["metadata"]["annotations"]
+            .as_object()
+            .into_iter()
+            .flatten()
+        {
+            live["metadata"]["annotations"][key] = value.clone();
+        }
+        live["metadata"]["ownerReferences"] = json!([owner("w").reference()]);
+        let verdict = verdict(manifest, &live);
+        let expected = if name.starts_with("widget") {
+            "spec.unknown: prescribed true, not found"
+        } else {
+            ""
+        };
+        let found = verdict.differences.to_string();
+        if found != expected || verdict.write == expected.is_empty() {
+            wrong.push((name, found, verdict.write));
+        }
+        files += 1;
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(files > 30, "{files}");
+}

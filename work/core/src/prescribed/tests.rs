@@ -1,0 +1,94 @@
+use serde_json::json;
+
+use super::*;
+
+fn read(manifest: Value) -> Result<Prescribed, String> {
+    prescribed(3, &Manifest::new(&manifest).unwrap()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_manifest_names_one_object() {
+    for (manifest, expected) in [
+        (json!([]), "the manifest is not an object"),
+        (json!("x"), "the manifest is not an object"),
+        (
+            json!({}),
+            "the manifest has no apiVersion: set it to a string",
+        ),
+        (
+            json!({"apiVersion": 1, "kind": "K"}),
+            "the manifest has no apiVersion: set it to a string",
+        ),
+        (
+            json!({"apiVersion": "v1"}),
+            "the manifest has no kind: set it to a string",
+        ),
+        (
+            json!({"apiVersion": "v1", "kind": "K"}),
+            "the manifest has no metadata.name: set it to a string",
+        ),
+        (
+            json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": ""}}),
+            "the manifest has no metadata.name: set it to a string",
+        ),
+        (
+            json!({"apiVersion": "v1", "kind": "K", "metadata": {"generateName": "k-"}}),
+            "the manifest of kind K has metadata.generateName: set metadata.name, because each pass would create another object",
+        ),
+        (
+            json!({"apiVersion": "v1", "kind": "List", "items": []}),
+            "the manifest is a List: give each of its items as a manifest of its own",
+        ),
+        (
+            json!({"apiVersion": "v1", "kind": "ConfigMapList", "items": []}),
+            "the manifest is a ConfigMapList: give each of its items as a manifest of its own",
+        ),
+    ] {
+        assert_eq!(
+            read(manifest.clone()),
+            Err(expected.to_owned()),
+            "{manifest}"
+        );
+    }
+    let denylist =
+        read(json!({"apiVersion": "x.io/v1", "kind": "DenyList", "metadata": {"name": "a"}}))
+            .unwrap();
+    assert_eq!(
+        (denylist.group(), denylist.version(), denylist.ordinal),
+        ("x.io", "v1", 3)
+    );
+}
+
+#[test]
+fn what_the_api_server_writes_is_not_sent() {
+    let read = read(json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "creationTimestamp": null, "generation": 1,
+                     "managedFields": [], "labels": null},
+        "spec": {"template": {"metadata": {"creationTimestamp": null}}},
+        "status": {"replicas": 1},
+    }))
+    .unwrap();
+    assert_eq!(
+        read.mapped("deployments", true).unwrap().body(),
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "n"}, "spec": {"template": {"metadata": {}}}})
+    );
+}
+
+#[test]
+fn the_namespace_is_as_the_kind_needs_it() {
+    let with = |namespace: Option<&str>| {
+        read(json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "a", "namespace": namespace}})).unwrap()
+    };
+    assert_eq!(with(Some("n")).mapped("ks", true).unwrap().namespace, "n");
+    let cluster_scoped = with(Some("n")).mapped("ks", false).unwrap();
+    assert_eq!(cluster_scoped.namespace, "");
+    assert_eq!(cluster_scoped.body()["metadata"], json!({"name": "a"}));
+    assert_eq!(
+        with(None).mapped("ks", true).unwrap_err().condition(),
+        (
+            "AppliedManifestFailed",
+            "Failed to apply manifest: K \"a\" is namespaced and the manifest has no metadata.namespace: set it".to_owned()
+        )
+    );
+}
