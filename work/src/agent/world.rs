@@ -238,8 +238,8 @@ impl Agent {
         let former = self.applied.insert(Arc::clone(&name), Arc::clone(&applied));
         let same = former.is_some_and(|it| {
             let (a, b) = (&it.metadata, &applied.metadata);
-            (&a.uid, a.generation, &a.labels, &a.finalizers)
-                == (&b.uid, b.generation, &b.labels, &b.finalizers)
+            (&a.uid, a.generation, &a.finalizers) == (&b.uid, b.generation, &b.finalizers)
+                && (&a.labels, &a.annotations) == (&b.labels, &b.annotations)
                 && a.deletion_timestamp.is_some() == b.deletion_timestamp.is_some()
                 && it.status == applied.status
         });
