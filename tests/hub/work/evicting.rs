@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::world::{APPLIED, World, gone};
 
 /// The annotation of a held AppliedManifestWork, and that by which a user confirms its eviction.
-const HELD: &str = "work.berth.dev/eviction-held";
-const CONFIRMED: &str = "work.berth.dev/eviction-confirmed";
+const HELD: &str = "berth.open-cluster-management.io/eviction-held";
+const CONFIRMED: &str = "berth.open-cluster-management.io/eviction-confirmed";
 
 const SHORT: [&str; 1] = ["--appliedmanifestwork-eviction-grace-period=1s"];
 

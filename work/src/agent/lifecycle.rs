@@ -16,7 +16,7 @@ pub(crate) const WORK: &str = "work";
 
 /// On an AppliedManifestWork: the resourceVersion of its ManifestWork when it was created. A hub that has not come so far was restored to
 /// an earlier state.
-pub(crate) const HUB_VERSION: &str = "work.berth.dev/hub-resource-version";
+pub(crate) const HUB_VERSION: &str = "berth.open-cluster-management.io/hub-resource-version";
 
 /// The longest name of a ManifestWork: that of its AppliedManifestWork has the hub's hash and a hyphen before it.
 pub(crate) const LONGEST_NAME: usize = 253 - 65;

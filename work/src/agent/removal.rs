@@ -29,10 +29,10 @@ use super::world::{Agent, Key};
 const APPLIED: &str = "applied-work";
 
 /// On an AppliedManifestWork: why it stays though its ManifestWork is missing.
-pub(crate) const HELD: &str = "work.berth.dev/eviction-held";
+pub(crate) const HELD: &str = "berth.open-cluster-management.io/eviction-held";
 
 /// On an AppliedManifestWork, with any value: a user confirms that it may go.
-pub(crate) const CONFIRMED: &str = "work.berth.dev/eviction-confirmed";
+pub(crate) const CONFIRMED: &str = "berth.open-cluster-management.io/eviction-confirmed";
 
 /// Works on an AppliedManifestWork.
 pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
