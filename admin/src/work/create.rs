@@ -77,7 +77,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = placement)]
     placement: Option<(String, String)>,
     /// For clusteradm's command line: with --placement it is always a ManifestWorkReplicaSet.
-    #[arg(short, long, hide = true, requires = "placement")]
+    #[arg(
+        short,
+        long,
+        hide = true,
+        requires = "placement",
+        conflicts_with = "clusters"
+    )]
     replicaset: bool,
     /// The service account of the clusters that must be allowed to write the objects, as NAMESPACE/NAME
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = placement)]
@@ -370,7 +376,11 @@ mod tests {
                 "cannot be used with",
             ),
             (&["-f", "a", "--placement", "b"], "NAMESPACE/NAME"),
-            (&["-f", "a", "--clusters", "c1", "-r"], "--placement"),
+            (
+                &["-f", "a", "--clusters", "c1", "-r"],
+                "cannot be used with",
+            ),
+            (&["-f", "a", "-r"], "--placement"),
             (&["-f", "a", "--clusters", "A"], "lower case"),
             (
                 &["-f", "a", "--clusters", "c1", "--executor", "x"],
