@@ -8,6 +8,7 @@ use crate::terminal::at_a_terminal;
 use berth_testkit::cluster::{fresh, rule};
 use berth_testkit::csr::Csr;
 use berth_testkit::filled::fill;
+use berth_testkit::objects;
 
 /// The name of a cluster that is accepted.
 async fn accepted(house: &House<&'static berth_testkit::cluster::Cluster>) -> String {
@@ -163,21 +164,6 @@ async fn what_the_gate_denies_is_told_once() {
 #[tokio::test]
 async fn work_that_is_left_is_counted() {
     let (house, _berth) = House::private().await;
-    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    let crd = json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "manifestworks.work.open-cluster-management.io"},
-        "spec": {
-            "group": "work.open-cluster-management.io",
-            "scope": "Namespaced",
-            "names": {"kind": "ManifestWork", "plural": "manifestworks"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
-            }],
-        },
-    });
-    house.cluster.apply(&[crd]).await;
     let name = fresh("in");
     house.managed_cluster(&name, &[]).await;
     house.berth(&format!("accept {name}")).await.ok();
@@ -185,13 +171,10 @@ async fn work_that_is_left_is_counted() {
         .once(&format!("/api/v1/namespaces/{name}"), "there", |_| true)
         .await;
     let works = format!("/apis/work.open-cluster-management.io/v1/namespaces/{name}/manifestworks");
-    house.once(&works, "served", |_| true).await;
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}});
     for work in ["one", "two"] {
-        let work = json!({
-            "apiVersion": "work.open-cluster-management.io/v1",
-            "kind": "ManifestWork",
-            "metadata": {"name": work},
-        });
+        let mut work = objects::work(work, json!({"workload": {"manifests": [object]}}));
+        work["metadata"]["namespace"] = json!(name);
         house.admin.post(&works, &work).await.unwrap().ok();
     }
     let output = house

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
+use berth_manifests::files;
 use berth_testkit::cluster::janitor::{self, Watched};
 use berth_testkit::cluster::{
     CRDS, Cluster, Output, Person, Private, documents_of, rule, shipped_registrations,
@@ -131,6 +132,8 @@ impl Berth {
     /// controller.
     async fn install(cluster: &Cluster, flags: &[&str]) -> Self {
         cluster.apply_manifests(&CRDS).await;
+        let works = files::WORK_CRDS.map(|it| it.path);
+        cluster.apply_manifests(&works).await;
         shipped::install(cluster).await;
         let account = shipped::gate(cluster).await;
         let certs = TempDir::new().unwrap();

@@ -118,6 +118,18 @@ impl Account {
             Retry::OnPermission,
         )
     }
+
+    /// Returns the failure of an RBAC object whose creation as the account, as a dry run, failed for another reason.
+    pub fn unchecked(&self, object: &Mapped, why: &str) -> Failure {
+        failure(
+            format!(
+                "{}, error: it is not known whether it is a permission escalation, will try again in 1m0s; a dry run as {} failed: {why}",
+                not_allowed(object),
+                self.user()
+            ),
+            Retry::OnPermission,
+        )
+    }
 }
 
 fn not_allowed(object: &Mapped) -> String {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use berth_hub::{Call, CallError, Cause};
+use berth_hub::{Call, CallError};
 use berth_reconcile::{Writer, now};
 use berth_work_core::executor::{self, Account};
-use berth_work_core::{Applying, Failure, Holding, Mapped, Response, Step};
+use berth_work_core::{Applying, Failure, Holding, Mapped, Response, Settled, Step};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
@@ -113,45 +113,44 @@ impl Executors {
     }
 }
 
-/// Creates an RBAC object as the account, with dry-run: the API server refuses it if it grants more than the account has.
+/// Creates an RBAC object as the account, with dry-run: the API server refuses it if it grants more than the account has. Only a success and
+/// "already exists", which the API server says after this check, show that it does not. A binding whose role does not exist is refused, too:
+/// the role could grant anything later.
 async fn escalates(
     cluster: &Writer,
     entry: &Entry,
     account: &Account,
     object: &Mapped,
 ) -> Result<Option<Failure>, CallError> {
-    let machine = Applying::new(
-        object.clone(),
-        None,
-        berth_work_core::Owner {
-            holding: Holding::Orphaned,
-            ..entry.owner.clone()
-        },
-        Default::default(),
-        None,
-    );
-    let step = machine.ok().map(|mut it| it.next(Some(Response::NotFound)));
-    let Some(Step::Create(body)) = step else {
+    let owner = berth_work_core::Owner {
+        holding: Holding::Orphaned,
+        ..entry.owner.clone()
+    };
+    let machine = Applying::new(object.clone(), None, owner, Settled::default(), None);
+    let Ok(mut machine) = machine else {
+        // An invalid manifest fails when it is applied.
         return Ok(None);
     };
+    let Step::Create(body) = machine.next(Some(Response::NotFound)) else {
+        return Ok(Some(account.unchecked(object, "it cannot be created")));
+    };
     let Ok(user) = HeaderValue::from_str(&account.user()) else {
-        return Ok(None);
+        return Ok(Some(account.unchecked(object, "the name is invalid")));
     };
     let call = create_call(entry.path(), &body, "&dryRun=All")
         .header(HeaderName::from_static("impersonate-user"), user);
-    match cluster.send(call).await {
-        Ok(_) => Ok(None),
-        Err(error) if error.code() == 403 => {
-            let why = match error.cause() {
-                Cause::Refused(refusal) => refusal.message.clone(),
-                cause => cause.to_string(),
-            };
-            Ok(Some(account.escalates(object, &why)))
-        }
-        // It exists, or is invalid: that is no question of permission.
-        Err(error) if error.refusal().is_some() && !error.may_pass() => Ok(None),
-        Err(error) => Err(error),
-    }
+    let error = match cluster.send(call).await {
+        Ok(_) => return Ok(None),
+        Err(error) => error,
+    };
+    let Some(refusal) = error.refusal().filter(|_| !error.may_pass()) else {
+        return Err(error);
+    };
+    Ok(match (error.code(), refusal.reason.as_str()) {
+        (409, "AlreadyExists") => None,
+        (403, _) => Some(account.escalates(object, &refusal.message)),
+        _ => Some(account.unchecked(object, &refusal.message)),
+    })
 }
 
 // === impl Question ===

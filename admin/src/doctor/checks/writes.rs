@@ -255,12 +255,8 @@ fn finding(
             let why = format!("another webhook or policy refused the write: {}", plain(&message));
             CHECK.unknown(&question(webhook, probe), &Unread::Why(why))
         }
-        // Another check reports missing CRDs. Not every hub has placements.
-        Verdict::NotServed if !webhook.missing.is_fault => return None,
-        Verdict::NotServed => {
-            let why = Unread::Why("the API server does not serve the kind".to_owned());
-            CHECK.unknown(&question(webhook, probe), &why)
-        }
+        // Another check reports missing CRDs. Not every hub has placements and works.
+        Verdict::NotServed => return None,
         Verdict::NotAllowed => {
                         let needs = needed("create", webhook.resource, webhook.group, probe.namespace);
             CHECK.unknown(&question(webhook, probe), &Unread::Needs(needs))
