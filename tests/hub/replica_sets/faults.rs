@@ -75,8 +75,9 @@ async fn an_error_concerns_its_cluster_and_is_in_the_condition() {
     let _working = Working::start(&hub).await;
     hub.replicate("a", json!({"type": "All"})).await;
     hub.makes("a", 1, &clusters[1..]).await;
+    let (type_, expected) = ("ManifestworkApplied", "False NotAsExpected");
     let said = hub
-        .condition("a", "ManifestworkApplied", "False NotAsExpected")
+        .condition_with("a", type_, expected, "cannot be written")
         .await;
     assert!(
         said.starts_with("1 ManifestWorks cannot be written: a-cluster-without-a-namespace/a: ")

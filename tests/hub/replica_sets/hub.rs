@@ -224,15 +224,27 @@ impl Hub {
 
     /// Waits for a condition of a replica set with this status and reason, and returns its message.
     pub async fn condition(&self, set: &str, type_: &str, expected: &str) -> String {
+        self.condition_with(set, type_, expected, "").await
+    }
+
+    /// The same, once the message has these words.
+    pub async fn condition_with(
+        &self,
+        set: &str,
+        type_: &str,
+        expected: &str,
+        words: &str,
+    ) -> String {
         let is = |set: &Value| {
             let conditions = set["status"]["conditions"].as_array();
             let mut conditions = conditions.into_iter().flatten();
             let found = conditions.find(|it| it["type"] == type_)?;
             let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
             let said = format!("{} {}", text("status"), text("reason"));
-            (said == expected).then(|| text("message"))
+            let message = text("message");
+            (said == expected && message.contains(words)).then_some(message)
         };
-        let what = format!("{type_} {expected}");
+        let what = format!("{type_} {expected} {words}");
         let set = once(&self.admin, &self.set(set), &what, |it| is(it).is_some()).await;
         is(&set).unwrap()
     }
