@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::progress::doubled;
+
 /// The first wait. It doubles with each repair of the same difference.
 const FIRST: Duration = Duration::from_secs(1);
 
@@ -67,9 +69,7 @@ impl Repair {
     fn wait(&self) -> Duration {
         match self.times.checked_sub(2) {
             None => Duration::ZERO,
-            Some(doublings) => FIRST
-                .saturating_mul(1_u32.checked_shl(doublings.min(16)).unwrap_or(u32::MAX))
-                .min(LONGEST),
+            Some(doublings) => doubled(FIRST, LONGEST, doublings),
         }
     }
 

@@ -147,14 +147,17 @@ async fn pass(
             }),
             Task::Run(run) => {
                 let entry = Arc::clone(&run.entry);
-                let ended = run.send(on).await;
-                let now = now().instant;
-                if let Err(error) = &ended {
-                    silences += 1;
-                    if silences >= MOST_SILENCES || matches!(error.cause(), Cause::NotSent(_)) {
-                        return Err(ended.err().unwrap_or_else(|| unreachable!()));
+                let ended = match run.send(on).await {
+                    Err(error) => {
+                        silences += 1;
+                        if silences >= MOST_SILENCES || matches!(error.cause(), Cause::NotSent(_)) {
+                            return Err(error);
+                        }
+                        Err(error)
                     }
-                }
+                    ended => ended,
+                };
+                let now = now().instant;
                 let (until, news) = on.change(|world, _| world.ended(name, at, &entry, ended, now));
                 again = [again, until].into_iter().flatten().min();
                 if let Some(news) = news {

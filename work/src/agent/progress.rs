@@ -172,9 +172,8 @@ impl Wait {
     pub(crate) fn pending(last: Option<Self>, now: Instant) -> Self {
         let failures = last.map_or(0, |it| it.failures);
         let (first, longest) = PENDING;
-        let doubled = first.saturating_mul(1_u32.checked_shl(failures.min(20)).unwrap_or(u32::MAX));
         Self {
-            until: now + doubled.min(longest),
+            until: now + doubled(first, longest, failures),
             failures: failures.saturating_add(1),
             ends_with_change: false,
         }
@@ -184,9 +183,7 @@ impl Wait {
     pub(crate) fn after(last: Option<Self>, retry: Retry, now: Instant) -> Self {
         let failures = last.map_or(0, |it| it.failures);
         let wait = match retry {
-            Retry::Backoff => FIRST
-                .saturating_mul(1_u32.checked_shl(failures.min(20)).unwrap_or(u32::MAX))
-                .min(LONGEST),
+            Retry::Backoff => doubled(FIRST, LONGEST, failures),
             Retry::OnChange => LONGEST,
             Retry::OnPermission => PERMISSION,
         };
@@ -198,6 +195,11 @@ impl Wait {
             ends_with_change: retry == Retry::OnChange,
         }
     }
+}
+
+/// A wait that was doubled this many times, and is at most the longest one.
+pub(crate) fn doubled(first: Duration, longest: Duration, times: u32) -> Duration {
+    first.saturating_mul(1 << times.min(20)).min(longest)
 }
 
 /// Returns true if the ManifestWork is done: its objects are not updated any more.
