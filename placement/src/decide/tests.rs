@@ -90,7 +90,7 @@ impl Model {
 
     /// Changes a PlacementDecision.
     fn with(mut self, name: &str, patch: Value) -> Self {
-        merge(self.decisions.get_mut(name).expect(name), &patch);
+        json_patch::merge(self.decisions.get_mut(name).expect(name), &patch);
         self
     }
 
@@ -165,7 +165,7 @@ impl Model {
                     body.get("status").is_some(),
                     "{body}"
                 );
-                merge(object, body);
+                json_patch::merge(object, body);
                 object["metadata"]["resourceVersion"] = json!(self.version.to_string());
             }
             Action::Delete {
@@ -330,21 +330,5 @@ fn text(write: &Write) -> String {
             }
         },
         other => format!("{other:?}"),
-    }
-}
-
-/// A JSON merge patch.
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(fields) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    for (name, value) in fields {
-        match value {
-            Value::Null => {
-                target.as_object_mut().and_then(|it| it.remove(name));
-            }
-            value => merge(&mut target[name], value),
-        }
     }
 }

@@ -51,7 +51,7 @@ impl Model {
     /// Changes a slice.
     fn with(mut self, number: usize, patch: Value) -> Self {
         let name = format!("p-decision-{number}");
-        merge(self.slices.get_mut(&name).expect("a slice"), &patch);
+        json_patch::merge(self.slices.get_mut(&name).expect("a slice"), &patch);
         self
     }
 
@@ -101,7 +101,7 @@ impl Model {
                     return false;
                 }
                 let object = self.slices.get_mut(name).expect("it exists");
-                merge(object, body);
+                json_patch::merge(object, body);
                 object["metadata"]["resourceVersion"] = json!(version);
             }
             Action::Delete {
@@ -249,21 +249,5 @@ fn text(write: &Write) -> String {
         }
         Action::Delete { .. } => format!("delete {number}"),
         other => format!("{other:?}"),
-    }
-}
-
-/// A JSON merge patch.
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(fields) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    for (name, value) in fields {
-        match value {
-            Value::Null => {
-                target.as_object_mut().and_then(|it| it.remove(name));
-            }
-            value => merge(&mut target[name], value),
-        }
     }
 }

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use serde_json::json;
 
-use super::{Model, Step, merge, now, owner, text};
+use super::{Model, Step, now, owner, text};
 use crate::sig::{DueSlices, SliceFacts};
 
 fn three() -> Model {
@@ -150,7 +150,7 @@ fn objects_of_others_are_left_alone() {
         ("another scheduler chose the same key", by_label),
     ] {
         let mut model = Model::default().slice(1, 0, "x").with(1, json!({}));
-        merge(model.slices.get_mut("p-decision-1").unwrap(), &patch);
+        json_patch::merge(model.slices.get_mut("p-decision-1").unwrap(), &patch);
         if sentence.starts_with("another object") {
             model.slices.get_mut("p-decision-1").unwrap()["metadata"]["ownerReferences"][0]["controller"] =
                 json!(true);

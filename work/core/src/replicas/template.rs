@@ -237,27 +237,8 @@ mod tests {
                 let mut merged = stored.clone();
                 merged.as_object_mut().unwrap().remove("unknown");
                 let patch = serde_json::to_value(template(wanted).patch()).unwrap();
-                merge(&mut merged, &patch);
+                json_patch::merge(&mut merged, &patch);
                 assert_eq!(merged, *wanted, "{stored} with {patch}");
-            }
-        }
-    }
-
-    /// RFC 7396.
-    fn merge(target: &mut Value, patch: &Value) {
-        let Value::Object(patch) = patch else {
-            *target = patch.clone();
-            return;
-        };
-        if !target.is_object() {
-            *target = json!({});
-        }
-        let fields = target.as_object_mut().unwrap();
-        for (name, value) in patch {
-            if value.is_null() {
-                fields.remove(name);
-            } else {
-                merge(fields.entry(name.clone()).or_insert(Value::Null), value);
             }
         }
     }

@@ -153,7 +153,7 @@ impl Hub {
             Change::Update { .. } => {
                 let work = self.works.get_mut(&at).unwrap();
                 let before = work["spec"].clone();
-                merge(work, &body.unwrap());
+                json_patch::merge(work, &body.unwrap());
                 if work["spec"] != before {
                     let generation = work["metadata"]["generation"].as_i64().unwrap();
                     work["metadata"]["generation"] = json!(generation + 1);
@@ -269,24 +269,5 @@ impl Hub {
         found.map_or_else(String::new, |it| {
             format!("{} {}: {}", it.status, it.reason, it.message)
         })
-    }
-}
-
-/// RFC 7396.
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    let fields = target.as_object_mut().unwrap();
-    for (name, value) in patch {
-        if value.is_null() {
-            fields.remove(name);
-        } else {
-            merge(fields.entry(name.clone()).or_insert(Value::Null), value);
-        }
     }
 }
