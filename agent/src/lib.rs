@@ -29,7 +29,7 @@ mod told;
 
 use berth_agent_core::registered::HubStanding;
 use berth_hub::{Access, HubApi};
-use berth_lease::Term;
+use berth_lease::{Term, lost};
 use berth_reconcile::{Ended, Metrics};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -131,15 +131,9 @@ pub async fn run(
             }
         }
     };
-    let lost = async {
-        match &term {
-            Some(term) => term.lost().await,
-            None => std::future::pending().await,
-        }
-    };
     tokio::select! {
         () = stop.cancelled() => Ok(()),
-        () = lost => Ok(()),
+        () = lost(term.as_ref()) => Ok(()),
         ended = joined => ended,
         () = registration.run() => Ok(()),
         () = tell_changes(&store, settings, standing) => Ok(()),

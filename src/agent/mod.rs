@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use berth_agent::{Clusters, Counts, Settings, Standing};
 use berth_hub::{Access, HubApi};
-use berth_lease::{Term, WhenLost};
+use berth_lease::{Term, WhenLost, lost};
 use berth_reconcile::Metrics;
 use futures::FutureExt;
 use prometheus::Registry;
@@ -177,15 +177,9 @@ impl Parts<'_> {
 
 /// Waits for the end of the term, or for `stop`.
 async fn over(term: &Option<Term>, stop: &CancellationToken) {
-    let lost = async {
-        match term {
-            Some(term) => term.lost().await,
-            None => std::future::pending().await,
-        }
-    };
     tokio::select! {
         () = stop.cancelled() => {}
-        () = lost => {}
+        () = lost(term.as_ref()) => {}
     }
 }
 

@@ -34,4 +34,4 @@ mod testing;
 
 pub use leading::{LeadingError, Phase, WhenLost, while_leading};
 pub use params::{Identity, InvalidParams, LeaseParams, identity};
-pub use term::Term;
+pub use term::{Term, lost};

@@ -25,6 +25,14 @@ pub(crate) struct Tenure {
     until: watch::Sender<Option<Instant>>,
 }
 
+/// Resolves when the term is over; never without a term, which no other process can take over then.
+pub async fn lost(term: Option<&Term>) {
+    match term {
+        Some(term) => term.lost().await,
+        None => std::future::pending().await,
+    }
+}
+
 // === impl Term ===
 
 impl Term {

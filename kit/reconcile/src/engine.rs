@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use berth_hub::HubApi;
-use berth_lease::Term;
+use berth_lease::{Term, lost};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -113,12 +113,7 @@ impl<W: World> Engine<W> {
             mut tasks,
             term,
         } = self;
-        let lost = async {
-            match &term {
-                Some(term) => term.lost().await,
-                None => std::future::pending().await,
-            }
-        };
+        let lost = lost(term.as_ref());
         tokio::pin!(lost);
         let mut watches = HashMap::new();
         let ended = loop {
