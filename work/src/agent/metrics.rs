@@ -1,6 +1,13 @@
 //! The metrics of the work agent, in addition to those of every controller. The values of labels are closed lists.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use berth_reconcile::Work;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
+
+use super::world::Agent;
 
 /// The metrics of the work agent.
 #[derive(Clone, Debug)]
@@ -8,6 +15,13 @@ pub struct Metrics {
     common: berth_reconcile::Metrics,
     repaired: IntCounter,
     fought: IntCounter,
+    gauges: Gauges,
+}
+
+/// Gauges of the running agent, computed on scrape.
+#[derive(Clone)]
+struct Gauges {
+    of: Arc<Mutex<Weak<Work<Agent>>>>,
     works: IntGauge,
     objects: IntGaugeVec,
     rows: IntGaugeVec,
@@ -25,6 +39,8 @@ pub(crate) struct Counts {
     pub(crate) failed: usize,
     pub(crate) watched: usize,
     pub(crate) polled: usize,
+    /// AppliedManifestWorks that stay, as the hub looks restored from a backup.
+    pub(crate) held: usize,
 }
 
 // === impl Metrics ===
@@ -48,6 +64,38 @@ impl Metrics {
                 "berth_work_fights_total",
                 "Repairs of a difference that had been repaired shortly before: another client changes it again and again",
             )?,
+            gauges: Gauges::new()?,
+        };
+        registry.register(Box::new(metrics.repaired.clone()))?;
+        registry.register(Box::new(metrics.fought.clone()))?;
+        registry.register(Box::new(metrics.gauges.clone()))?;
+        Ok(metrics)
+    }
+
+    pub(crate) fn common(&self) -> berth_reconcile::Metrics {
+        self.common.clone()
+    }
+
+    pub(crate) fn repaired(&self) {
+        self.repaired.inc();
+    }
+
+    pub(crate) fn fought(&self) {
+        self.fought.inc();
+    }
+
+    /// Reports the works and objects of this agent from now on, as long as it exists.
+    pub(crate) fn begun(&self, work: &Arc<Work<Agent>>) {
+        *self.gauges.of() = Arc::downgrade(work);
+    }
+}
+
+// === impl Gauges ===
+
+impl Gauges {
+    fn new() -> prometheus::Result<Self> {
+        Ok(Self {
+            of: Arc::default(),
             works: IntGauge::new("berth_work_works", "ManifestWorks of the cluster")?,
             objects: IntGaugeVec::new(
                 Opts::new("berth_work_objects", "Objects of ManifestWorks, by state"),
@@ -64,34 +112,29 @@ impl Metrics {
                 "berth_work_evictions_held",
                 "AppliedManifestWorks that stay, as the hub looks restored from a backup",
             )?,
+        })
+    }
+
+    fn of(&self) -> MutexGuard<'_, Weak<Work<Agent>>> {
+        self.of.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update(&self) {
+        let work = self.of().upgrade();
+        let Some(work) = work else {
+            self.works.set(0);
+            self.held.set(0);
+            self.objects.reset();
+            self.rows.reset();
+            return;
         };
-        registry.register(Box::new(metrics.repaired.clone()))?;
-        registry.register(Box::new(metrics.fought.clone()))?;
-        registry.register(Box::new(metrics.works.clone()))?;
-        registry.register(Box::new(metrics.objects.clone()))?;
-        registry.register(Box::new(metrics.rows.clone()))?;
-        registry.register(Box::new(metrics.held.clone()))?;
-        Ok(metrics)
+        let counts = work.world().counts();
+        self.set(&counts);
     }
 
-    pub(crate) fn common(&self) -> berth_reconcile::Metrics {
-        self.common.clone()
-    }
-
-    pub(crate) fn repaired(&self) {
-        self.repaired.inc();
-    }
-
-    pub(crate) fn fought(&self) {
-        self.fought.inc();
-    }
-
-    pub(crate) fn holds(&self, count: usize) {
-        self.held.set(number(count));
-    }
-
-    pub(crate) fn counts(&self, counts: &Counts) {
+    fn set(&self, counts: &Counts) {
         self.works.set(number(counts.works));
+        self.held.set(number(counts.held));
         for (state, count) in [
             ("applied", counts.applied),
             ("differing", counts.differing),
@@ -103,6 +146,28 @@ impl Metrics {
         for (by, count) in [("watch", counts.watched), ("poll", counts.polled)] {
             self.rows.with_label_values(&[by]).set(number(count));
         }
+    }
+
+    fn all(&self) -> [&dyn Collector; 4] {
+        [&self.works, &self.objects, &self.rows, &self.held]
+    }
+}
+
+impl Collector for Gauges {
+    fn desc(&self) -> Vec<&Desc> {
+        self.all().into_iter().flat_map(Collector::desc).collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        self.update();
+        let all = self.all().into_iter();
+        all.flat_map(Collector::collect).collect()
+    }
+}
+
+impl std::fmt::Debug for Gauges {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Gauges").finish_non_exhaustive()
     }
 }
 

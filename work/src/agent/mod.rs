@@ -35,11 +35,10 @@ mod targets;
 mod world;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use berth_hub::HubApi;
-use berth_lease::Term;
-use berth_reconcile::{Ended, Engine, Limit, Settings as EngineSettings, Watched, Work};
+use berth_lease::{Term, lost};
+use berth_reconcile::{Ended, Engine, Limit, Settings as EngineSettings, Watched};
 use tokio_util::sync::CancellationToken;
 
 use self::connection::Connection;
@@ -53,9 +52,6 @@ pub use self::settings::{NO_EVICTION, Settings};
 const HUB: usize = 0;
 /// The place of the managed cluster's API server.
 const MANAGED: usize = 1;
-
-/// How often the gauges are counted.
-const COUNTED: Duration = Duration::from_secs(5);
 
 /// The name of the controller in Events.
 const CONTROLLER: &str = "work-agent";
@@ -73,12 +69,7 @@ pub async fn run(
     metrics: &Metrics,
     stop: CancellationToken,
 ) -> Result<(), Ended> {
-    let lost = async {
-        match &term {
-            Some(term) => term.lost().await,
-            None => std::future::pending().await,
-        }
-    };
+    let lost = lost(term.as_ref());
     tokio::pin!(lost);
     loop {
         let (connection, hub) = tokio::select! {
@@ -95,26 +86,17 @@ pub async fn run(
         );
         let engine = engine(settings, &connection, hub, managed, term.clone(), metrics);
         let end = stop.child_token();
-        let work = Arc::clone(engine.work());
+        metrics.begun(engine.work());
         let ended = engine.run(end.clone());
         tokio::pin!(ended);
         tokio::select! {
             ended = &mut ended => return ended,
-            () = count(&work) => {}
             () = connection.changed(settings) => {
                 end.cancel();
                 ended.await?;
                 tracing::info!("the kubeconfig names another hub, cluster or agent: beginning anew");
             }
         }
-    }
-}
-
-/// Keeps the gauges up to date. Never ends.
-async fn count(on: &Work<Agent>) {
-    loop {
-        on.world().count();
-        tokio::time::sleep(COUNTED).await;
     }
 }
 

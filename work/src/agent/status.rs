@@ -134,12 +134,13 @@ fn write(world: &Agent, work: &ManifestWork, status: serde_json::Value) -> Write
 // === impl Agent ===
 
 impl Agent {
-    /// Brings the gauges up to date.
-    pub(crate) fn count(&self) {
+    /// Counts works, objects and rows.
+    pub(crate) fn counts(&self) -> Counts {
         let mut counts = Counts {
             works: self.works.len(),
             watched: self.rows.len() - self.rows.polled(),
             polled: self.rows.polled(),
+            held: self.held(),
             ..Counts::default()
         };
         for slot in self.progress.values().flat_map(|it| &it.slots) {
@@ -157,7 +158,6 @@ impl Agent {
             };
             *state += 1;
         }
-        self.metrics.counts(&counts);
-        self.metrics.holds(self.held());
+        counts
     }
 }
