@@ -9,6 +9,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 /// Go's zero time, which Kubernetes treats as a missing time.
 pub(crate) const NO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 
+/// Returns the condition of this type.
+pub fn condition_of<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|it| it.type_ == type_)
+}
+
 /// Returns the time since which the condition has this status; `None` if it has another status or its time is missing.
 pub fn since(condition: Option<&Condition>, status: &str) -> Option<Time> {
     condition

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use berth_api::conditions::condition_of;
 use berth_api::conditions::{FALSE, cluster_set_binding as conditions};
 use berth_api::{ManagedClusterSetBinding, groups};
 use clap_complete::engine::ArgValueCandidates;
@@ -197,10 +198,7 @@ fn there(
 /// Returns the reason why the binding is not effective, if the hub reports one.
 fn not_effective(binding: &Item<ManagedClusterSetBinding>) -> Option<String> {
     let status = binding.object.status.as_ref()?;
-    let bound = status
-        .conditions
-        .iter()
-        .find(|it| it.type_ == conditions::BOUND)?;
+    let bound = condition_of(&status.conditions, conditions::BOUND)?;
     (bound.status == FALSE).then(|| {
         let why = match bound.message.as_str() {
             "" => plain(&bound.reason),

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use berth_api::ManagedClusterSetBinding;
 use berth_api::conditions::cluster_set_binding::BOUND;
+use berth_api::conditions::condition_of;
 use berth_api::conditions::{FALSE, TRUE};
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
@@ -15,7 +16,7 @@ use kube::{Resource, ResourceExt};
 
 use super::query::{Query, ShowArgs};
 use super::screen::View;
-use super::{UNREADABLE, age_of, condition};
+use super::{UNREADABLE, age_of};
 use crate::complete;
 use crate::hub::{HubArgs, Item, namespace};
 use crate::print::{Format, Node};
@@ -142,7 +143,7 @@ impl View for Bindings {
 }
 
 fn bound(binding: &ManagedClusterSetBinding) -> Option<&Condition> {
-    condition(&binding.status.as_ref()?.conditions, BOUND)
+    condition_of(&binding.status.as_ref()?.conditions, BOUND)
 }
 
 /// Describes whether a binding is effective; empty if the hub has not reported it.

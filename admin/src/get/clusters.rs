@@ -9,6 +9,7 @@ use anyhow::bail;
 use berth_api::cluster::Taint;
 use berth_api::cluster_set::Membership;
 use berth_api::cluster_set::{ManagedClusterSelector, SelectorType};
+use berth_api::conditions::condition_of;
 use berth_api::conditions::{FALSE, TRUE, cluster as conditions};
 use berth_api::{ManagedCluster, ManagedClusterSet, labels, names};
 use clap_complete::engine::ArgValueCandidates;
@@ -19,7 +20,7 @@ use kube::{Resource, ResourceExt};
 use super::find::{names_of, no_such};
 use super::query::{Query, ShowArgs};
 use super::screen::View;
-use super::{UNREADABLE, age_of, condition};
+use super::{UNREADABLE, age_of};
 use crate::complete;
 use crate::hub::{HubArgs, HubConnection, Item};
 use crate::print::{Format, Node};
@@ -249,14 +250,14 @@ fn conditions_of(cluster: &ManagedCluster) -> &[Condition] {
 
 /// Returns the status of a condition; empty if the cluster has no such condition.
 fn status(cluster: &ManagedCluster, type_: &str) -> String {
-    let condition = condition(conditions_of(cluster), type_);
+    let condition = condition_of(conditions_of(cluster), type_);
     condition.map_or_else(String::new, |condition| condition.status.clone())
 }
 
 /// Returns the reason why the cluster is not in service: the first step, from acceptance on, that is missing. None: it is in
 /// service.
 fn reason(cluster: &ManagedCluster) -> Option<String> {
-    let find = |type_| condition(conditions_of(cluster), type_);
+    let find = |type_| condition_of(conditions_of(cluster), type_);
     let unless_true = |type_, absent: &str| match find(type_) {
         None => Some(absent.to_owned()),
         Some(condition) if condition.status == TRUE => None,

@@ -11,6 +11,7 @@ mod watch;
 use std::process::ExitCode;
 
 use berth_api::conditions::cluster_set::EMPTY;
+use berth_api::conditions::condition_of;
 use berth_api::{ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
 use clap_complete::engine::ArgValueCandidates;
 use futures::future::OptionFuture;
@@ -20,7 +21,7 @@ use kube::Resource;
 use super::find::warn;
 use super::query::{Query, ShowArgs};
 use super::screen::View;
-use super::{UNREADABLE, age_of, condition};
+use super::{UNREADABLE, age_of};
 use crate::complete;
 use crate::hub::{Filter, HubArgs, HubConnection, Item};
 use crate::print::{Format, Node};
@@ -185,7 +186,7 @@ fn status(item: &Item<ManagedClusterSet>) -> String {
         return UNREADABLE.to_owned();
     }
     let status = item.object.status.as_ref();
-    let condition = status.and_then(|status| condition(&status.conditions, EMPTY));
+    let condition = status.and_then(|status| condition_of(&status.conditions, EMPTY));
     condition.map_or_else(String::new, |condition| condition.message.clone())
 }
 

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::bootstrap;
 use crate::hub::HubArgs;
@@ -67,10 +67,6 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         What::Works(what) => works::run(what, &args.hub).await,
         What::Token(what) => bootstrap::run(what, &args.hub).await,
     }
-}
-
-pub(crate) fn condition<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
-    conditions.iter().find(|condition| condition.type_ == type_)
 }
 
 fn age_of(metadata: &ObjectMeta, now: Timestamp) -> String {

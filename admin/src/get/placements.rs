@@ -8,6 +8,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use berth_api::conditions::condition_of;
 use berth_api::conditions::{TRUE, placement as conditions};
 use berth_api::{Placement, PlacementDecision, labels};
 use clap_complete::engine::ArgValueCandidates;
@@ -18,7 +19,7 @@ use kube::{Resource, ResourceExt};
 use super::find::warn;
 use super::query::{Query, ShowArgs};
 use super::screen::View;
-use super::{UNREADABLE, age_of, condition};
+use super::{UNREADABLE, age_of};
 use crate::complete;
 use crate::hub::{Filter, HubArgs, HubConnection, Item, namespace};
 use crate::print::{Format, Node};
@@ -220,7 +221,7 @@ impl View for Placements {
 }
 
 fn of<'a>(placement: &'a Placement, type_: &str) -> Option<&'a Condition> {
-    condition(&placement.status.as_ref()?.conditions, type_)
+    condition_of(&placement.status.as_ref()?.conditions, type_)
 }
 
 fn sets(placement: &Placement) -> String {

@@ -5,6 +5,7 @@ mod tests;
 
 use std::process::ExitCode;
 
+use berth_api::conditions::condition_of;
 use berth_api::conditions::manifest_work as conditions;
 use berth_api::labels;
 use berth_api::work::{ManifestWork, ManifestWorkExecutor};
@@ -14,7 +15,7 @@ use kube::{Resource, ResourceExt};
 
 use super::query::{Query, ShowArgs};
 use super::screen::View;
-use super::{UNREADABLE, age_of, condition};
+use super::{UNREADABLE, age_of};
 use crate::complete;
 use crate::hub::{HubArgs, Item, namespace};
 use crate::print::{Format, Node};
@@ -156,7 +157,7 @@ impl View for Works {
                     namespace => format!("{}/{namespace}/{}", meta.kind, meta.name),
                 };
                 let said = [conditions::APPLIED, conditions::AVAILABLE].map(|type_| {
-                    let found = condition(&manifest.conditions, type_);
+                    let found = condition_of(&manifest.conditions, type_);
                     let status = found.map_or("Unknown", |it| &it.status);
                     format!("{type_} {status}")
                 });
@@ -178,7 +179,7 @@ impl View for Works {
 /// The status of a condition; empty without the condition.
 fn status(work: &ManifestWork, type_: &str) -> String {
     let conditions = work.status.as_ref().map_or(&[][..], |it| &it.conditions);
-    let Some(found) = condition(conditions, type_) else {
+    let Some(found) = condition_of(conditions, type_) else {
         return String::new();
     };
     let generation = work.metadata.generation;

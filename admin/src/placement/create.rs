@@ -260,7 +260,7 @@ async fn report(hub: &HubConnection, args: &Args, uid: &str) -> anyhow::Result<E
         };
         let is_this = item.object.metadata.uid.as_deref() == Some(uid);
         let status = item.object.status.filter(|_| is_this).unwrap_or_default();
-        let satisfied = crate::get::condition(
+        let satisfied = berth_api::conditions::condition_of(
             &status.conditions,
             berth_api::conditions::placement::SATISFIED,
         );

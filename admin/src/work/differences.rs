@@ -1,6 +1,6 @@
 //! What of a ManifestWork is not on its cluster as prescribed, by its status.
 
-use berth_api::conditions::{FALSE, TRUE, UNKNOWN, manifest, manifest_work};
+use berth_api::conditions::{FALSE, TRUE, UNKNOWN, condition_of, manifest, manifest_work};
 use berth_api::work::{ManifestResourceMeta, ManifestWork};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
@@ -63,7 +63,7 @@ pub(super) fn of(work: &ManifestWork) -> Vec<Difference> {
     };
     let status = work.status.as_ref();
     let reported = status
-        .and_then(|it| find(&it.conditions, manifest_work::APPLIED))
+        .and_then(|it| condition_of(&it.conditions, manifest_work::APPLIED))
         .map(|it| it.observed_generation);
     let mut differences = Vec::new();
     match (reported, work.metadata.generation) {
@@ -97,7 +97,7 @@ pub(super) fn of(work: &ManifestWork) -> Vec<Difference> {
 
 /// An object that could not be applied may exist and differ, too. One that does not exist is missing, whatever else is said of it.
 fn states(conditions: &[Condition]) -> Vec<(State, &str)> {
-    let is = |type_, status| find(conditions, type_).filter(|it| it.status == status);
+    let is = |type_, status| condition_of(conditions, type_).filter(|it| it.status == status);
     let mut states = Vec::new();
     if let Some(failed) = is(manifest::APPLIED, FALSE) {
         states.push((State::NotApplied, failed.message.as_str()));
@@ -110,10 +110,6 @@ fn states(conditions: &[Condition]) -> Vec<(State, &str)> {
         states.push((State::Drifted, &drifted.message));
     }
     states
-}
-
-fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
-    conditions.iter().find(|it| it.type_ == type_)
 }
 
 // === impl State ===

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use berth_api::cluster::{
     ClusterSetManagedNamespaceConfig, ManagedClusterClaim, ManagedClusterVersion,
 };
-use berth_api::conditions::{FALSE, TRUE, cluster};
+use berth_api::conditions::{FALSE, TRUE, cluster, condition_of};
 use berth_api::lenient;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ impl Cluster {
     /// Returns the condition of this type.
     #[must_use]
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
-        self.conditions.iter().find(|it| it.type_ == type_)
+        condition_of(&self.conditions, type_)
     }
 
     /// Returns true if the condition of this type has this status.

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use berth_api::conditions::{FALSE, TRUE, UNKNOWN, manifest, manifest_work as of_work};
+use berth_api::conditions::{
+    FALSE, TRUE, UNKNOWN, condition_of, manifest, manifest_work as of_work,
+};
 use berth_api::work::{ManifestCondition, ManifestResourceMeta};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -40,7 +42,7 @@ pub(crate) fn applied(
 ) {
     let applied = manifests
         .iter()
-        .map(|it| find(&it.conditions, manifest::APPLIED));
+        .map(|it| condition_of(&it.conditions, manifest::APPLIED));
     let applied = applied.map(|it| it.filter(|it| it.observed_generation == generation));
     let Some(applied) = applied.collect::<Option<Vec<_>>>() else {
         return;
@@ -60,7 +62,7 @@ pub(crate) fn available(work: &mut Conditions, manifests: &[ManifestCondition]) 
     let count = |status: &str| {
         let available = manifests
             .iter()
-            .filter_map(|it| find(&it.conditions, manifest::AVAILABLE));
+            .filter_map(|it| condition_of(&it.conditions, manifest::AVAILABLE));
         available.filter(|it| it.status == status).count()
     };
     let all = manifests.len();
@@ -208,8 +210,4 @@ fn named(meta: &ManifestResourceMeta) -> String {
         "" => format!("{kind} {name}"),
         namespace => format!("{kind} {namespace}/{name}"),
     }
-}
-
-fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
-    conditions.iter().find(|it| it.type_ == type_)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_api::conditions::{manifest, since};
+use berth_api::conditions::{condition_of, manifest, since};
 use berth_api::work::{ManifestCondition, ManifestResourceMeta};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -106,7 +106,7 @@ impl Conditions {
     }
 
     pub(crate) fn get(&self, type_: &str) -> Option<&Condition> {
-        self.conditions.iter().find(|it| it.type_ == type_)
+        condition_of(&self.conditions, type_)
     }
 
     pub(crate) fn remove(&mut self, type_: &str) {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use berth_api::conditions::{TRUE, manifest_work::COMPLETE};
+use berth_api::conditions::{TRUE, condition_of, manifest_work::COMPLETE};
 use berth_api::work::{ManifestResourceMeta, ManifestWork};
 use berth_work_core::report::Applied;
 use berth_work_core::{Failure, Retry};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::fights::Fight;
 use super::objects::Entry;
@@ -205,9 +206,7 @@ pub(crate) fn doubled(first: Duration, longest: Duration, times: u32) -> Duratio
 /// Returns true if the ManifestWork is done: its objects are not updated any more.
 pub(crate) fn is_complete(work: &ManifestWork) -> bool {
     let status = work.status.as_ref();
-    status.is_some_and(|it| {
-        (it.conditions.iter()).any(|it| it.type_ == COMPLETE && it.status == TRUE)
-    })
+    status.is_some_and(|it| has_ended(&it.conditions))
 }
 
 /// Returns true if an object of the ManifestWork is done: it is not updated any more.
@@ -222,5 +221,9 @@ pub(crate) fn is_object_complete(work: &ManifestWork, meta: &ManifestResourceMet
     };
     manifests
         .filter(|it| of(&it.resource_meta))
-        .any(|it| (it.conditions.iter()).any(|it| it.type_ == COMPLETE && it.status == TRUE))
+        .any(|it| has_ended(&it.conditions))
+}
+
+fn has_ended(conditions: &[Condition]) -> bool {
+    condition_of(conditions, COMPLETE).is_some_and(|it| it.status == TRUE)
 }

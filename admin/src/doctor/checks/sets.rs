@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use berth_api::conditions::condition_of;
 use berth_api::conditions::{TRUE, cluster_set_binding as conditions};
 use berth_api::{ManagedClusterSet, labels};
 use berth_lifecycle_core::config::Config;
@@ -189,12 +190,7 @@ fn bindings(facts: &Facts) -> Vec<Finding> {
         }
         let set = &item.object.spec.cluster_set;
         let status = item.object.status.as_ref();
-        let bound = status.and_then(|status| {
-            status
-                .conditions
-                .iter()
-                .find(|it| it.type_ == conditions::BOUND)
-        });
+        let bound = status.and_then(|it| condition_of(&it.conditions, conditions::BOUND));
         let finding = match bound {
             Some(condition) if condition.status == TRUE => continue,
             Some(condition) if condition.reason == conditions::CLUSTER_SET_NOT_FOUND => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use berth_api::cluster::{ClusterSetManagedNamespaceConfig, Taint};
+use berth_api::conditions::condition_of;
 use berth_api::lenient::{self, Read, Unreadable};
 use berth_api::{ManagedCluster, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -61,9 +62,7 @@ impl Cluster {
 
     /// The condition of this type.
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
-        self.conditions
-            .iter()
-            .find(|condition| condition.type_ == type_)
+        condition_of(&self.conditions, type_)
     }
 
     /// `status` of the condition of this type.
