@@ -41,3 +41,64 @@ async fn an_executor_needs_the_rights_itself() {
     world.reports("none", "F", "F").await;
     world.lacks(&world.map_path("c")).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_executor_may_do_follows_its_roles_without_a_restart() {
+    let world = World::new().await;
+    let cluster = Cluster::shared().await;
+    cluster.service_account(&world.namespace, "writer").await;
+    let rules = [rule(&VERBS, "", &["configmaps"], &["a"])];
+    let path = format!(
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/{}",
+        world.namespace
+    );
+    let create = async |kind: &str, body: Value| {
+        let path = format!("{path}/{kind}");
+        let created = world.managed.post(&path, &body).await.unwrap();
+        assert_eq!(created.code, 201, "{created:?}");
+        format!("{path}/writes")
+    };
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "writes"},
+        "rules": rules,
+    });
+    let role = create("roles", role).await;
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "writes"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "writes"},
+        "subjects": [{"kind": "ServiceAccount", "namespace": world.namespace, "name": "writer"}],
+    });
+    let binding = create("rolebindings", binding).await;
+    let _agent = world.agent();
+    world
+        .create_with(
+            "follows",
+            &[world.map("a", "1")],
+            executor(&world, "writer"),
+        )
+        .await;
+    world.reports("follows", "T", "T").await;
+
+    // The object is as the manifest says, and nobody changes it.
+    let none = json!({"rules": []});
+    world.managed.merge(&role, &none).await.unwrap().ok();
+    let work = world.reports("follows", "F", "T").await;
+    let applied = condition(&work["status"]["resourceStatus"]["manifests"][0], "Applied");
+    let message = applied["message"].as_str().unwrap();
+    assert!(
+        message.contains("not allowed to apply the resource  configmaps"),
+        "{message}"
+    );
+
+    let all = json!({ "rules": rules });
+    world.managed.merge(&role, &all).await.unwrap().ok();
+    world.reports("follows", "T", "T").await;
+
+    let deleted = world.managed.delete(&binding).await.unwrap();
+    assert_eq!(deleted.code, 200, "{deleted:?}");
+    world.reports("follows", "F", "T").await;
+}

@@ -31,6 +31,7 @@ mod eviction;
 mod exact;
 pub mod executor;
 mod feedback;
+pub mod grants;
 mod hash;
 mod health;
 mod ignore;

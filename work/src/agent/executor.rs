@@ -23,7 +23,7 @@ const MOST: usize = 10_000;
 /// The path of SubjectAccessReviews.
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
-/// The answers.
+/// The answers, and when the questions were sent.
 #[derive(Debug, Default)]
 pub(crate) struct Executors(Mutex<HashMap<Question, (bool, Instant)>>);
 
@@ -39,6 +39,7 @@ struct Question {
 
 impl Executors {
     /// Returns why the executor of the manifest's ManifestWork may not write the object. `None`: it may, or there is no executor.
+    /// Answers to questions that were sent before `since` do not count.
     ///
     /// # Errors
     /// The managed cluster does not respond.
@@ -47,6 +48,7 @@ impl Executors {
         cluster: &Writer,
         entry: &Entry,
         agent_namespace: &str,
+        since: Option<Instant>,
     ) -> Result<Option<Failure>, CallError> {
         let account = match executor::account(entry.executor()) {
             Ok(None) => return Ok(None),
@@ -66,7 +68,7 @@ impl Executors {
                 .and_then(|it| it.verb.clone())
                 .unwrap_or_default();
             let question = Question::new(&account, &object, &verb);
-            let allowed = match self.known(&question) {
+            let allowed = match self.known(&question, since) {
                 Some(allowed) => allowed,
                 None => {
                     let body = json!({
@@ -75,9 +77,10 @@ impl Executors {
                         "spec": review,
                     });
                     let call = Call::post(REVIEWS, body.to_string());
+                    let sent = now().instant;
                     let review: Value = cluster.send(call).await?.json()?;
                     let allowed = review["status"]["allowed"] == true;
-                    self.learn(question, allowed);
+                    self.learn(question, allowed, sent);
                     allowed
                 }
             };
@@ -91,20 +94,23 @@ impl Executors {
         Ok(None)
     }
 
-    fn known(&self, question: &Question) -> Option<bool> {
+    fn known(&self, question: &Question, since: Option<Instant>) -> Option<bool> {
         let all = self.lock();
-        let (allowed, at) = all.get(question)?;
-        (now().instant.saturating_duration_since(*at) < VALID).then_some(*allowed)
+        let (allowed, sent) = all.get(question)?;
+        let is_valid = now().instant.saturating_duration_since(*sent) < VALID;
+        let is_new_enough = since.is_none_or(|since| *sent >= since);
+        (is_valid && is_new_enough).then_some(*allowed)
     }
 
-    fn learn(&self, question: Question, allowed: bool) {
+    fn learn(&self, question: Question, allowed: bool, sent: Instant) {
         let now = now().instant;
         let mut all = self.lock();
         if all.len() >= MOST {
-            all.retain(|_, (_, at)| now.saturating_duration_since(*at) < VALID);
+            all.retain(|_, (_, sent)| now.saturating_duration_since(*sent) < VALID);
         }
-        if all.len() < MOST {
-            all.insert(question, (allowed, now));
+        let is_known = all.contains_key(&question);
+        if is_known || all.len() < MOST {
+            all.insert(question, (allowed, sent));
         }
     }
 

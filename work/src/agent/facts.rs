@@ -6,9 +6,11 @@ use berth_api::labels::{APPLIED_MANIFEST_WORK_CLEANUP, MANIFEST_WORK_CLEANUP};
 use berth_api::work::{AppliedManifestWork, ManifestWork};
 use berth_api::{GroupVersionResource, groups};
 use berth_reconcile::Item;
+use berth_work_core::grants::Rbac;
 use serde::Deserialize;
 
 use super::objects::Arrived;
+use super::permissions::RbacKind;
 use super::rows::RowId;
 
 /// A kind that is watched.
@@ -20,6 +22,8 @@ pub(crate) enum Kind {
     Applied,
     /// CustomResourceDefinitions of the managed cluster.
     Definitions,
+    /// Roles or bindings of the managed cluster.
+    Permissions(RbacKind),
     /// Objects of a kind that manifests prescribe, on the managed cluster.
     Objects(RowId),
 }
@@ -33,6 +37,8 @@ pub(crate) enum Fact {
     Applied(Arc<AppliedManifestWork>),
     /// A CustomResourceDefinition: its group, and whether it is served.
     Definition(Definition),
+    /// A role or a binding.
+    Permissions(Rbac),
     /// An object that manifests prescribe.
     Object(Arrived),
     /// An object that no manifest prescribes.

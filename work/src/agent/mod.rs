@@ -5,6 +5,7 @@
 //! - `connection`: the hub, and when it is another one;
 //! - `targets`: from manifests to objects; `rows`, `table`: one watch for each kind and namespace that manifests name;
 //! - `objects`: an object that arrives is compared with its manifests, and not kept;
+//! - `permissions`: the roles and bindings of the cluster, while a ManifestWork has an executor; `executor`, `checks`: what it may do;
 //! - `pass`: applies what is missing or differs; `record`: lists it in the AppliedManifestWork;
 //! - `lifecycle`, `removal`: from the finalizer of a ManifestWork to the end of its AppliedManifestWork; `status`: its status.
 //!
@@ -14,6 +15,7 @@
 //! - AppliedManifestWorks, finalizers, owner references and conditions are those of OCM's agent, so that either goes on where the other was.
 
 mod call;
+mod checks;
 mod connection;
 mod executor;
 mod facts;
@@ -23,6 +25,7 @@ mod mapping;
 mod metrics;
 mod objects;
 mod pass;
+mod permissions;
 mod progress;
 mod record;
 mod removal;

@@ -47,6 +47,8 @@ enum Task {
     Complete,
     /// The kind may be served now.
     Map,
+    /// The object is as the manifest says, but its executor may not have the permissions any more.
+    Check(Arc<Entry>, Instant),
     /// Requests.
     Run(Run),
 }
@@ -59,6 +61,8 @@ struct Run {
     start: Option<Response>,
     /// What differs, if the object was applied before.
     repairs: Option<String>,
+    /// Answers of before do not count for the permissions of the executor.
+    since: Option<Instant>,
 }
 
 /// Works on a ManifestWork.
@@ -77,7 +81,7 @@ pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
         return settled(None);
     };
     targets::map(on, name, &ready).await;
-    if on.world().waits_for_rows(name) {
+    if on.world().waits_for_permissions(name) || on.world().waits_for_rows(name) {
         return settled(None);
     }
     match pass(on, name, &ready).await {
@@ -146,7 +150,7 @@ async fn pass(
                 }
             }),
             Task::Run(run) => {
-                let entry = Arc::clone(&run.entry);
+                let (entry, begun) = (Arc::clone(&run.entry), now().instant);
                 let ended = match run.send(on).await {
                     Err(error) => {
                         silences += 1;
@@ -157,15 +161,41 @@ async fn pass(
                     }
                     ended => ended,
                 };
+                let is_answered = ended.is_ok();
                 let now = now().instant;
-                let (until, news) = on.change(|world, _| world.ended(name, at, &entry, ended, now));
+                let (until, news) = on.change(|world, _| {
+                    if is_answered {
+                        world.permissions_answered(name, at, begun);
+                    }
+                    world.ended(name, at, &entry, ended, now)
+                });
                 again = [again, until].into_iter().flatten().min();
                 if let Some(news) = news {
                     tell(on, ready, &entry, &news);
                 }
                 learn(on, name, at, &entry).await;
             }
+            Task::Check(entry, since) => {
+                let begun = now().instant;
+                let refusal = refusal(on, &entry, Some(since)).await?;
+                let news = on.change(|world, _| {
+                    world.permissions_answered(name, at, begun);
+                    if let Some(failure) = refusal {
+                        let ended = Ok((Outcome::Failed(failure), None));
+                        return world.ended(name, at, &entry, ended, begun).1;
+                    }
+                    if let Some(slot) = world.slot(name, at) {
+                        slot.completes();
+                    }
+                    None
+                });
+                if let Some(news) = news {
+                    tell(on, ready, &entry, &news);
+                }
+            }
         }
+        let wait = on.world().next_check(name, at);
+        again = [again, wait].into_iter().flatten().min();
     }
     on.change(|world, wakes| {
         if let Some(progress) = world.progress.get_mut(name) {
@@ -257,6 +287,7 @@ impl Run {
             before,
             start,
             repairs,
+            since,
         } = self;
         let mut machine = match entry.applying(before.as_deref()) {
             Ok(machine) => machine,
@@ -271,12 +302,7 @@ impl Run {
             }
         };
         let cluster = on.writer(MANAGED);
-        let (executors, settings) = {
-            let world = on.world();
-            (Arc::clone(&world.executors), Arc::clone(&world.settings))
-        };
-        let refusal = executors.refusal(cluster, &entry, &settings.namespace);
-        if let Some(failure) = refusal.await? {
+        if let Some(failure) = refusal(on, &entry, since).await? {
             return Ok((Outcome::Failed(failure), None));
         }
         let mut response = start;
@@ -316,6 +342,24 @@ impl Run {
         };
         Ok((Outcome::Failed(failure), repairs))
     }
+}
+
+/// Asks whether the executor may write the object. Returns why not.
+///
+/// # Errors
+/// The managed cluster does not respond.
+async fn refusal(
+    on: &Work<Agent>,
+    entry: &Entry,
+    since: Option<Instant>,
+) -> Result<Option<Failure>, CallError> {
+    let (executors, settings) = {
+        let world = on.world();
+        (Arc::clone(&world.executors), Arc::clone(&world.settings))
+    };
+    let cluster = on.writer(MANAGED);
+    let refusal = executors.refusal(cluster, entry, &settings.namespace, since);
+    refusal.await
 }
 
 /// Notes the object of a response.
@@ -406,7 +450,8 @@ impl Agent {
         let Some(slot) = progress.slots.get(at) else {
             return Task::Nothing(None);
         };
-        let waits = slot.wait.map(|it| it.until).filter(|until| *until > now);
+        let waits = slot.waits_until(now);
+        let since = slot.checks.due(now);
         let entry = match &slot.target {
             Target::Object(entry) => entry,
             Target::Unmapped(_) => return waits.map_or(Task::Map, |it| Task::Nothing(Some(it))),
@@ -436,7 +481,10 @@ impl Agent {
             (_, Some(judged)) if !judged.verdict.write => {
                 let is_failed = matches!(slot.applied, Some(Applied::Failed { .. }));
                 if !is_failed {
-                    return Task::Complete;
+                    return match since {
+                        None => Task::Complete,
+                        Some(since) => Task::Check(Arc::clone(entry), since),
+                    };
                 }
                 (None, None)
             }
@@ -461,7 +509,23 @@ impl Agent {
             before: slot.before.clone(),
             start,
             repairs,
+            since,
         })
+    }
+
+    /// When to ask again for the permissions of the executor. What is due already waits for something else.
+    fn next_check(&self, name: &str, at: usize) -> Option<Instant> {
+        let slot = self.progress.get(name)?.slots.get(at)?;
+        slot.checks.next().filter(|it| *it > now().instant)
+    }
+
+    /// Notes that the permissions that were due at this time are known.
+    fn permissions_answered(&mut self, name: &str, at: usize, begun: Instant) {
+        let is_watched = self.permissions.is_watched();
+        let slot = self.slot(name, at).filter(|it| it.has_executor());
+        if let Some(slot) = slot {
+            slot.checks.answered(begun, is_watched);
+        }
     }
 
     fn is_listed(&self, entry: &Entry) -> bool {

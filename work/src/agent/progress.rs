@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use berth_api::conditions::{TRUE, condition_of, manifest_work::COMPLETE};
 use berth_api::work::{ManifestResourceMeta, ManifestWork};
+use berth_work_core::executor::Account;
 use berth_work_core::report::Applied;
 use berth_work_core::{Failure, Retry};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
+use super::checks::Checks;
 use super::fights::Fight;
 use super::objects::Entry;
 use super::targets::failed;
@@ -30,6 +32,8 @@ const PENDING: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 pub(crate) struct Progress {
     /// The ManifestWork that the manifests are of.
     pub(crate) source: Arc<ManifestWork>,
+    /// The executor.
+    pub(crate) account: Option<Account>,
     /// The UID of its AppliedManifestWork.
     pub(crate) owner: String,
     /// The manifests, in the order of application.
@@ -54,6 +58,8 @@ pub(crate) struct Slot {
     pub(crate) before: Option<Arc<Entry>>,
     pub(crate) wait: Option<Wait>,
     pub(crate) fight: Fight,
+    /// When the permissions of the executor are asked for.
+    pub(crate) checks: Checks,
     /// The object could not be read; the error.
     pub(crate) unread: Option<String>,
     /// When the object is to be read again, which cannot be watched.
@@ -78,6 +84,8 @@ pub(crate) struct Wait {
     failures: u32,
     /// A change of the object ends it.
     pub(crate) ends_with_change: bool,
+    /// A change of permissions ends it.
+    ends_with_permission: bool,
 }
 
 // === impl Progress ===
@@ -108,6 +116,7 @@ impl Slot {
             before: None,
             wait: None,
             fight: Fight::default(),
+            checks: Checks::default(),
             unread: None,
             poll: None,
         }
@@ -121,6 +130,11 @@ impl Slot {
         }
     }
 
+    /// Returns true if the ManifestWork has an executor.
+    pub(crate) fn has_executor(&self) -> bool {
+        self.entry().is_some_and(|it| it.executor().is_some())
+    }
+
     /// Takes over what is known of the same object from the slot of the former manifests.
     pub(crate) fn follow(&mut self, former: Slot) {
         let (Target::Object(new), Target::Object(old)) = (&self.target, &former.target) else {
@@ -132,6 +146,7 @@ impl Slot {
             self.before = former.before;
             self.wait = former.wait;
             self.fight = former.fight;
+            self.checks = former.checks;
             self.unread = former.unread;
             self.poll = former.poll;
         } else if former.applied == Some(Applied::Complete) {
@@ -153,6 +168,21 @@ impl Slot {
     pub(crate) fn fails(&mut self, failure: Failure, now: Instant) {
         self.waits(failure.retry, now);
         self.applied = Some(failed(&failure));
+    }
+
+    /// If the slot waits: until when. A wait for permissions is over when they may have changed.
+    pub(crate) fn waits_until(&self, now: Instant) -> Option<Instant> {
+        let wait = self.wait.filter(|it| it.until > now)?;
+        if !wait.ends_with_permission {
+            return Some(wait.until);
+        }
+        match self.checks.due(now) {
+            Some(_) => None,
+            None => [Some(wait.until), self.checks.next()]
+                .into_iter()
+                .flatten()
+                .min(),
+        }
     }
 
     /// Waits after a failure: longer each time.
@@ -177,6 +207,7 @@ impl Wait {
             until: now + doubled(first, longest, failures),
             failures: failures.saturating_add(1),
             ends_with_change: false,
+            ends_with_permission: false,
         }
     }
 
@@ -194,6 +225,7 @@ impl Wait {
             until: now + wait + jitter,
             failures: failures.saturating_add(1),
             ends_with_change: retry == Retry::OnChange,
+            ends_with_permission: retry == Retry::OnPermission,
         }
     }
 }

@@ -10,11 +10,12 @@ use berth_work_core::report::Applied;
 use berth_work_core::{Failure, Holding, Mapped as Prescribed, Owner, Retry, Unusable, prescribed};
 
 use super::MANAGED;
+use super::checks::Checks;
 use super::mapping::{Mapped, Unmapped};
 use super::objects::{Entry, Known};
 use super::progress::{Progress, Slot, Target};
-use super::table;
 use super::world::Agent;
+use super::{permissions, table};
 
 /// A ManifestWork whose objects are to be applied, and its AppliedManifestWork.
 #[derive(Clone, Debug)]
@@ -42,6 +43,7 @@ pub(crate) async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready) {
     slots.sort_by_key(|(rank, _)| *rank);
     let slots = slots.into_iter().map(|(_, slot)| slot).collect();
     on.change(|world, _| install(world, name, ready, slots));
+    permissions::update(on);
     table::update(on);
 }
 
@@ -81,6 +83,7 @@ pub(crate) fn forget(on: &Work<Agent>, name: &str) {
         progress.is_some()
     });
     if was_known {
+        permissions::update(on);
         table::update(on);
     }
 }
@@ -110,6 +113,7 @@ fn install(world: &mut Agent, name: &Arc<str>, ready: &Ready, mut slots: Vec<Slo
     }
     let progress = Progress {
         source: Arc::clone(&ready.work),
+        account: permissions::account(&ready.work),
         owner: ready.owner().0,
         slots,
         is_tried: false,
@@ -197,10 +201,11 @@ async fn slot(on: &Work<Agent>, ready: &Ready, ordinal: usize) -> (u32, Slot) {
             let kind = on.world().rows.kind(&resource);
             let owner = ready.owner_of(&manifest);
             let entry = Entry::new(&ready.work, &manifest, kind, resource, is_namespaced, owner);
-            (
-                rank,
-                Slot::new(ordinal, Target::Object(Arc::new(entry)), None),
-            )
+            let mut slot = Slot::new(ordinal, Target::Object(Arc::new(entry)), None);
+            if ready.work.spec.executor.is_some() {
+                slot.checks = Checks::first(berth_reconcile::now().instant);
+            }
+            (rank, slot)
         }
     }
 }

@@ -8,7 +8,8 @@ use berth_api::groups;
 use berth_api::plan::{Plan, Write};
 use berth_api::work::{AppliedManifestWork, ManifestWork};
 use berth_reconcile::queue::Done;
-use berth_reconcile::{Lane, Meta, Sight as Report, Wakes, WatchError, Work, World};
+use berth_reconcile::{Lane, Meta, Sight as Report, Wakes, WatchError, Work, World, now};
+use berth_work_core::grants::RbacName;
 
 use super::connection::Connection;
 use super::executor::Executors;
@@ -16,6 +17,7 @@ use super::facts::{Definition, Fact, Kind, has_finalizer};
 use super::mapping::Mapping;
 use super::metrics::Metrics;
 use super::objects::{Arrived, Entry, Evaluator, Known, ObjectId, Prescriptions};
+use super::permissions::Permissions;
 use super::progress::{Progress, Target, Wait, is_complete};
 use super::rows::{RowId, Rows, Sight};
 use super::settings::Settings;
@@ -46,6 +48,7 @@ pub(crate) struct Agent {
     pub(crate) prescriptions: Prescriptions,
     pub(crate) mapping: Arc<Mapping>,
     pub(crate) executors: Arc<Executors>,
+    pub(crate) permissions: Permissions,
     pub(crate) evaluator: Arc<Evaluator>,
     pub(crate) metrics: Metrics,
     /// Held while works are mapped for the first time; true afterwards.
@@ -87,6 +90,7 @@ impl Agent {
             prescriptions: Prescriptions::default(),
             mapping: Arc::default(),
             executors: Arc::default(),
+            permissions: Permissions::default(),
             evaluator: Arc::new(evaluator),
             metrics,
             preparing: Arc::default(),
@@ -286,8 +290,7 @@ impl Agent {
 
     /// A row cannot be watched.
     fn row_lost(&mut self, row: RowId, error: &WatchError, wakes: &mut Wakes<Self>) {
-        // The API server is away or busy: what is known still holds, and the watch goes on later.
-        if !(400..500).contains(&error.code) || matches!(error.code, 408 | 409 | 410 | 429) {
+        if !is_refusal(error) {
             return;
         }
         if error.code == 403 && self.rows.set_apart(row) {
@@ -322,6 +325,18 @@ impl Agent {
     }
 }
 
+/// Returns true if the API server refuses the watch. If it is away or busy, what is known still holds, and the watch goes on later.
+pub(crate) fn is_refusal(error: &WatchError) -> bool {
+    (400..500).contains(&error.code) && !matches!(error.code, 408 | 409 | 410 | 429)
+}
+
+fn rbac_name(namespace: &str, name: &str) -> RbacName {
+    RbacName {
+        namespace: namespace.into(),
+        name: name.into(),
+    }
+}
+
 impl World for Agent {
     type Kind = Kind;
     type Key = Key;
@@ -343,12 +358,23 @@ impl World for Agent {
         }
     }
 
-    fn apply(&mut self, kind: Kind, object: &Meta, fact: Fact, _: Report, wakes: &mut Wakes<Self>) {
+    fn apply(
+        &mut self,
+        kind: Kind,
+        object: &Meta,
+        fact: Fact,
+        report: Report,
+        wakes: &mut Wakes<Self>,
+    ) {
         match (kind, fact) {
             (Kind::Works, Fact::Work(work)) => self.work_changed(object, work, wakes),
             (Kind::Applied, Fact::Applied(applied)) => self.applied_changed(object, applied, wakes),
             (Kind::Definitions, Fact::Definition(definition)) => {
                 self.definition_changed(&object.name, Some(definition), wakes);
+            }
+            (Kind::Permissions(kind), Fact::Permissions(rbac)) => {
+                let name = rbac_name(&object.namespace, &object.name);
+                self.permission_seen(kind, name, rbac, report.now.instant, wakes);
             }
             (Kind::Objects(row), Fact::Object(arrived)) => {
                 if let Some(place) = self.rows.place(row) {
@@ -377,6 +403,10 @@ impl World for Agent {
                 }
             }
             Kind::Definitions => self.definition_changed(name, None, wakes),
+            Kind::Permissions(kind) => {
+                let name = rbac_name(namespace, name);
+                self.permission_gone(kind, &name, now().instant, wakes);
+            }
             Kind::Objects(row) => {
                 if let Some(place) = self.rows.place(row) {
                     let id = ObjectId::new(place.kind, namespace, name);
@@ -433,13 +463,16 @@ impl World for Agent {
                 let applied = self.applied.keys().map(|it| Key::Applied(Arc::clone(it)));
                 wakes.extend(applied.collect::<Vec<_>>());
             }
+            Kind::Permissions(kind) => self.permissions_listed(kind, wakes),
             Kind::Applied | Kind::Definitions => {}
         }
     }
 
     fn lost_sight(&mut self, kind: Kind, error: &WatchError, _: Now, wakes: &mut Wakes<Self>) {
-        if let Kind::Objects(row) = kind {
-            self.row_lost(row, error, wakes);
+        match kind {
+            Kind::Objects(row) => self.row_lost(row, error, wakes),
+            Kind::Permissions(kind) => self.permissions_lost(kind, error, wakes),
+            Kind::Works | Kind::Applied | Kind::Definitions => {}
         }
     }
 
