@@ -1,9 +1,6 @@
 //! `berth work`: what runs ManifestWorks, with the names and the flags of OCM's, and the commands of users.
 
 mod agent;
-mod agent_args;
-#[cfg(test)]
-mod agent_tests;
 mod component;
 mod manager;
 
@@ -12,8 +9,7 @@ use std::process::ExitCode;
 use berth_admin::WorkCommand;
 use clap::Subcommand;
 
-pub(crate) use self::agent::WorkAgent;
-pub(crate) use self::agent_args::{WorkAgentArgs, WorkFlags};
+pub(crate) use self::agent::{WorkAgent, WorkAgentArgs, WorkFlags};
 pub(crate) use self::component::Works;
 use self::manager::ManagerArgs;
 use crate::webhook_server;

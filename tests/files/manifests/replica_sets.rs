@@ -9,7 +9,7 @@ use crate::manifests::placement::permissions_in;
 const ROLE: &str = "manifests/work/role.yaml";
 
 /// What the controller does: verbs, and resources with their groups.
-const DONE: [(&str, &[&str]); 7] = [
+const DONE: [(&str, &[&str]); 8] = [
     (
         "cluster.open-cluster-management.io/placements cluster.open-cluster-management.io/placementdecisions",
         &["list", "watch"],
@@ -31,6 +31,7 @@ const DONE: [(&str, &[&str]); 7] = [
         "work.open-cluster-management.io/manifestworks",
         &["execute-as"],
     ),
+    ("events.k8s.io/events", &["create"]),
     ("authentication.k8s.io/tokenreviews", &["create"]),
     ("authorization.k8s.io/subjectaccessreviews", &["create"]),
 ];

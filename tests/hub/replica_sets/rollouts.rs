@@ -1,5 +1,6 @@
 //! Rollouts, with agents that the test plays.
 
+use berth_testkit::process::once;
 use serde_json::json;
 
 use super::hub::{Hub, Working};
@@ -43,6 +44,21 @@ async fn failures_stop_a_rollout() {
     hub.condition_with("a", type_, expected, "has stopped")
         .await;
     assert_eq!(hub.works("a").await.len(), 2);
+    let events = format!("/apis/events.k8s.io/v1/namespaces/{}/events", hub.namespace);
+    let set = hub.admin.get(&hub.set("a")).await.unwrap();
+    let uid = &set.ok()["metadata"]["uid"];
+    once(&hub.admin, &events, "RolloutStopped", |it| {
+        let mut events = it["items"].as_array().into_iter().flatten();
+        events.any(|it| {
+            let regarding = &it["regarding"];
+            it["reason"] == "RolloutStopped"
+                && it["type"] == "Warning"
+                && it["reportingController"] == "manifestworkreplicaset-controller"
+                && regarding["kind"] == "ManifestWorkReplicaSet"
+                && regarding["uid"] == *uid
+        })
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

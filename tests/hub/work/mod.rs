@@ -5,6 +5,7 @@ mod deleting;
 mod evicting;
 mod executing;
 mod kills;
+mod labels;
 mod resting;
 mod strategies;
 mod world;

@@ -126,8 +126,17 @@ fn usable(rules: &[ConditionRule]) -> impl Iterator<Item = &ConditionRule> {
         .filter(|it| can_be_set(&it.condition))
 }
 
+/// Names the rules that are not used and that no condition reports: rules for a condition that no rule sets, and rules over the limit.
+///
+/// Other faults are in the message of the condition that the rule sets.
+pub(crate) fn unreported(rules: &[ConditionRule]) -> Vec<String> {
+    let unset: Vec<_> = not_settable(rules).collect();
+    let unset = (!unset.is_empty()).then(|| format!("condition rules cannot set {unset:?}"));
+    unset.into_iter().chain(too_many(rules)).collect()
+}
+
 /// The types of conditions that rules name and cannot set.
-pub(crate) fn not_settable(rules: &[ConditionRule]) -> impl Iterator<Item = &str> {
+fn not_settable(rules: &[ConditionRule]) -> impl Iterator<Item = &str> {
     let types = rules.iter().map(|it| it.condition.as_str());
     // A well-known rule for all conditions of the kind has no type.
     types.filter(|it| !it.is_empty() && !can_be_set(it))
@@ -180,13 +189,14 @@ pub(crate) fn faults(rules: &[ConditionRule]) -> Vec<String> {
             }
         }
     }
-    if rules.len() > MOST_RULES {
-        let count = rules.len();
-        faults.push(format!(
-            "there are {count} condition rules; the first {MOST_RULES} are evaluated"
-        ));
-    }
+    faults.extend(too_many(rules));
     faults
+}
+
+fn too_many(rules: &[ConditionRule]) -> Option<String> {
+    let count = rules.len();
+    (count > MOST_RULES)
+        .then(|| format!("there are {count} condition rules; the first {MOST_RULES} are evaluated"))
 }
 
 fn unknown_type(type_: &str) -> String {
@@ -264,6 +274,12 @@ impl ObjectHost<'_> {
             return Err((manifest::CONDITION_RULE_INVALID, no_expressions()));
         }
         self.result = None;
+        // A later expression may be evaluated for the first time when the earlier ones are true: its mistakes are reported now.
+        for text in &rule.cel_expressions {
+            if let Err(mistake) = &*programs.get(text, OF_CONDITION) {
+                return Err((manifest::CONDITION_RULE_EXPRESSION_ERROR, mistake.clone()));
+            }
+        }
         let mut holds = true;
         for text in &rule.cel_expressions {
             let value = self.value(text, OF_CONDITION, programs, budget);

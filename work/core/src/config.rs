@@ -83,6 +83,9 @@ impl<'a> Rules<'a> {
     }
 
     /// Names the rules that cannot be used, one sentence each: unknown types, and expressions and paths that do not parse.
+    ///
+    /// For commands, which have no object. The status of a ManifestWork reports the same faults ([`crate::report::report()`]): an unknown
+    /// strategy in Applied, feedback rules in StatusFeedbackSynced, a condition rule in its own condition, or in Available if it has none.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();

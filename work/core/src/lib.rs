@@ -7,7 +7,8 @@
 //! [`prescribed()`] reads a manifest, discovery adds its resource ([`Prescribed::mapped`]), and [`Applying`] is a state machine from
 //! there to an [`Outcome`]: it returns one [`Step`] after another, and gets the [`Response`] to each. [`Applying::differs`] judges an object
 //! from a watch without any request. [`Removing`] is the machine that removes what is no longer prescribed: [`stale()`] finds it.
-//! [`eviction()`] decides on AppliedManifestWorks whose ManifestWork is missing, and [`executor`] asks for permissions.
+//! [`eviction()`] decides on AppliedManifestWorks whose ManifestWork is missing, [`labels_due`] on their labels, and [`executor`] asks for
+//! permissions.
 //!
 //! # Compatibility
 //! The strategies have the results of OCM's agent, except for these differences:
@@ -37,6 +38,7 @@ mod health;
 mod ignore;
 mod jsonpath;
 mod kinds;
+mod labels;
 mod managed;
 mod merge;
 pub mod order;
@@ -56,6 +58,7 @@ pub use applied::{Listed, Stale, recorded, stale};
 pub use apply::{Applying, Done, Failure, Outcome, Retry};
 pub use differs::{Difference, Differences, Settled, Verdict};
 pub use eviction::{Eviction, Hold, HubView, eviction};
+pub use labels::labels_due;
 pub use owner::{Holding, Owner};
 pub use prescribed::{Mapped, Prescribed, Unusable, prescribed};
 pub use removal::{Removal, Removing};

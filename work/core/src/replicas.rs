@@ -1,7 +1,7 @@
 //! ManifestWorkReplicaSets: which ManifestWorks they make, and when.
 //!
 //! [`decide`] compares a [`ReplicaSet`] with the clusters that its placements select ([`Placed`]) and with its ManifestWorks ([`Work`]).
-//! It returns what is to be changed, the status, and when to decide again. It is a plain function: whoever calls it makes the changes and
+//! It returns what is to be changed, the status, Events, and when to decide again. It is a plain function: whoever calls it makes the changes and
 //! asks again, until nothing is to be changed. A process that is killed in between goes on from what is stored.
 //!
 //! # Guarantees

@@ -175,7 +175,7 @@ impl Observed<'_> {
         conditions.set(manifest::APPLIED, status, reason, message);
     }
 
-    /// Available also names the condition rules that have no effect.
+    /// Available also names the condition rules that have no effect, and no condition of their own.
     fn set_available(&self, conditions: &mut Conditions) {
         let (status, reason, mut message) = match self.live {
             Live::Evaluated(_) => {
@@ -196,10 +196,9 @@ impl Observed<'_> {
                 (UNKNOWN, manifest::INCOMPLETE_RESOURCE_META, message)
             }
         };
-        let unset: Vec<_> = conditions::not_settable(self.rules.conditions).collect();
-        if !unset.is_empty() {
-            let unset = shortened(format!("{unset:?}"), LONGEST_ERROR);
-            message = format!("{message}; condition rules cannot set {unset}");
+        for fault in conditions::unreported(self.rules.conditions) {
+            let fault = shortened(fault, LONGEST_ERROR);
+            message = format!("{message}; {fault}");
         }
         conditions.set(manifest::AVAILABLE, status, reason, message);
     }

@@ -6,6 +6,8 @@
 use berth_api::labels::{APPLIED_MANIFEST_WORK_CLEANUP, MANIFEST_WORK_CLEANUP};
 use berth_api::plan::{Action, Plan, Target, Write};
 use berth_api::work::{AppliedManifestWork, ManifestWork};
+use berth_work_core::labels_due;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
 use super::facts::{applied_works, has_finalizer, works};
@@ -105,15 +107,17 @@ fn patch(world: &Agent, work: &ManifestWork, finalizers: Value) -> Write {
 }
 
 fn create(world: &Agent, work: &ManifestWork, name: String) -> Write {
+    let labels = work.metadata.labels.as_ref();
+    let mut metadata = labels_due(labels, &ObjectMeta::default());
+    let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+    annotations[HUB_VERSION] = json!(work.metadata.resource_version);
+    metadata.insert("name".to_owned(), json!(name));
+    let finalizers = json!([APPLIED_MANIFEST_WORK_CLEANUP]);
+    metadata.insert("finalizers".to_owned(), finalizers);
     let body = json!({
         "apiVersion": "work.open-cluster-management.io/v1",
         "kind": "AppliedManifestWork",
-        "metadata": {
-            "name": name,
-            "labels": work.metadata.labels,
-            "annotations": {HUB_VERSION: work.metadata.resource_version},
-            "finalizers": [APPLIED_MANIFEST_WORK_CLEANUP],
-        },
+        "metadata": metadata,
         "spec": {
             "hubHash": world.connection.hub_hash,
             "agentID": world.connection.agent_id,
@@ -151,19 +155,7 @@ fn correct(world: &Agent, work: &ManifestWork, applied: &AppliedManifestWork) ->
     if !of_spec.is_empty() {
         changes.insert("spec".to_owned(), of_spec.into());
     }
-    let mut of_metadata = Map::new();
-    let labels = work.metadata.labels.iter().flatten();
-    let has = |key: &str, value: &str| {
-        let labels = metadata.labels.as_ref();
-        labels.is_some_and(|it| it.get(key).is_some_and(|it| it == value))
-    };
-    let labels: Map<_, _> = labels
-        .filter(|(key, value)| !has(key, value))
-        .map(|(key, value)| (key.clone(), json!(value)))
-        .collect();
-    if !labels.is_empty() {
-        of_metadata.insert("labels".to_owned(), labels.into());
-    }
+    let mut of_metadata = labels_due(work.metadata.labels.as_ref(), metadata);
     let finalizers = metadata.finalizers.clone().unwrap_or_default();
     if !finalizers
         .iter()

@@ -117,8 +117,10 @@ fn due(world: &Works, at: &Place, failures: &[Failure]) -> Option<Due> {
                 at_once,
                 template: set.template.digest(),
                 name: set.name.clone(),
-                status: (decision.status != set.status)
-                    .then(|| of_set(set, Some("status"), json!({"status": decision.status}))),
+                status: (decision.status != set.status).then(|| Write {
+                    events: decision.events,
+                    ..of_set(set, Some("status"), json!({"status": decision.status}))
+                }),
                 next: decision.next,
             }
         })

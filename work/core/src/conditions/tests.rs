@@ -56,6 +56,11 @@ fn a_rule_of_expressions() {
             "C True/Evaluated: one is active",
         ),
         (
+            // A mistake in a later expression is reported all the same.
+            json!({"celExpressions": ["false", "result"]}),
+            "C False/ExpressionError: compilation failed: ERROR: <input>:1:1: undeclared reference to 'result'",
+        ),
+        (
             json!({"celExpressions": ["false"], "message": "m", "messageExpression": "result ? 'done' : 'active: ' + string(object.status.active)"}),
             "C False/Evaluated: active: 1",
         ),

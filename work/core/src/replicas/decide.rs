@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_api::names::label_value;
+use berth_api::plan::Event;
 use berth_api::work::ManifestWorkReplicaSetStatus;
 use berth_placement_core::{RolloutGroup, RolloutRules, RolloutStatus, rollout};
 use jiff::Timestamp;
@@ -59,6 +60,8 @@ pub struct Decision<'a> {
     pub changes: Vec<Change<'a>>,
     /// The status, once they are made. Equal to the stored one if nothing of it changes.
     pub status: ManifestWorkReplicaSetStatus,
+    /// What the status reports for the first time. To be sent once the status is written.
+    pub events: Vec<Event>,
     /// When to decide again, even without a change of the facts.
     pub next: Option<Timestamp>,
 }
@@ -91,18 +94,18 @@ pub fn decide<'a>(facts: &Facts<'a>, now: Timestamp) -> Decision<'a> {
     if set.is_deleting {
         deciding.remove();
         let status = report.of_removal(facts, now);
-        return deciding.decided(status);
+        return deciding.decided(status, Vec::new());
     }
     let label = match label(&set.namespace, &set.name) {
         Ok(label) => label,
         Err(why) => {
             let status = Report::unnameable(set, &why, now);
-            return deciding.decided(status);
+            return deciding.decided(status, Vec::new());
         }
     };
     if !set.is_finalized() {
         deciding.changes.push(Change::AddFinalizer);
-        return deciding.decided(set.status.clone());
+        return deciding.decided(set.status.clone(), Vec::new());
     }
     let mut works: BTreeMap<&str, ByCluster<'a>> = BTreeMap::new();
     for work in facts.works.values() {
@@ -124,15 +127,14 @@ pub fn decide<'a>(facts: &Facts<'a>, now: Timestamp) -> Decision<'a> {
             "the ManifestWorkReplicaSet does not name its placement",
         );
     }
-    let status = report.status(facts, now);
-    deciding.decided(status)
+    deciding.decided(report.status(facts, now), report.events(set))
 }
 
 // === impl Deciding ===
 
 impl<'a> Deciding<'_, 'a> {
     /// Returns the decision, without the changes that have failed.
-    fn decided(self, status: ManifestWorkReplicaSetStatus) -> Decision<'a> {
+    fn decided(self, status: ManifestWorkReplicaSetStatus, events: Vec<Event>) -> Decision<'a> {
         let failures = self.facts.failures.iter();
         let failed: BTreeSet<_> = failures.map(|it| (&*it.cluster, &*it.name)).collect();
         let mut changes = self.changes;
@@ -140,6 +142,7 @@ impl<'a> Deciding<'_, 'a> {
         Decision {
             changes,
             status,
+            events,
             next: self.next,
         }
     }

@@ -1,6 +1,9 @@
 //! The status of a replica set.
 
-use berth_api::conditions::{FALSE, TRUE, manifest_work_replica_set as reasons, with_condition};
+use berth_api::conditions::{
+    FALSE, TRUE, condition_of, manifest_work_replica_set as reasons, with_condition,
+};
+use berth_api::plan::Event;
 use berth_api::text::cut_bytes;
 use berth_api::work::{
     ManifestWorkReplicaSetStatus, ManifestWorkReplicaSetSummary, PlacementSummary,
@@ -21,6 +24,11 @@ const LONGEST_ERROR: usize = 256;
 
 /// Upper bound on the bytes of a message.
 const LONGEST: usize = 4096;
+
+/// Reasons of Events.
+const ROLLOUT_STOPPED: &str = "RolloutStopped";
+const ROLLOUT_RESUMED: &str = "RolloutResumed";
+const ROLLOUT_COMPLETE: &str = "RolloutComplete";
 
 /// What a decision found, by placement.
 #[derive(Debug, Default)]
@@ -106,6 +114,25 @@ impl<'a> Counts<'a> {
         }
     }
 
+    /// How a message says that the rollout has stopped. No other placement's message contains it.
+    fn stopped(&self) -> String {
+        format!("the rollout of placement {} has stopped", self.name)
+    }
+
+    fn why_stopped(&self) -> String {
+        let failed: Vec<_> = self.failed.iter().map(String::as_str).collect();
+        format!(
+            "{}, since more clusters have failed or timed out than its strategy allows: {}",
+            self.stopped(),
+            listed(&failed)
+        )
+    }
+
+    /// Returns whether the state of the rollout is known.
+    fn is_decided(&self) -> bool {
+        !self.is_missing && !self.is_new && self.fault.is_none()
+    }
+
     fn summary(&self) -> PlacementSummary {
         let Self {
             groups,
@@ -178,6 +205,37 @@ impl Report<'_> {
         status
     }
 
+    /// What changed in the rollouts since the stored status: one Event when a rollout stops, when it goes on, and when all are complete.
+    ///
+    /// The stored condition has the state of the rollouts, so that no Event follows a restart.
+    pub(super) fn events(&self, set: &ReplicaSet) -> Vec<Event> {
+        let stored = condition_of(&set.status.conditions, reasons::PLACEMENT_ROLLED_OUT);
+        let stored_message = stored.map_or("", |it| &*it.message);
+        let rolled_out = self.rolled_out();
+        let message = cut_bytes(&rolled_out.message, LONGEST);
+        if rolled_out.status {
+            let was_complete = stored.is_some_and(|it| it.status == TRUE);
+            let is_new = !was_complete && self.selected() > 0;
+            let complete = is_new.then(|| event(false, ROLLOUT_COMPLETE, message));
+            return complete.into_iter().collect();
+        }
+        let of_placement = |it: &Counts<'_>| {
+            let text = it.stopped();
+            match (stored_message.contains(&text), it.is_stopped) {
+                // The status has no room for the others, so it cannot tell whether their Event was sent.
+                (false, true) if message.contains(&text) => {
+                    Some(event(true, ROLLOUT_STOPPED, &it.why_stopped()))
+                }
+                (true, false) if it.is_decided() => {
+                    let note = format!("the rollout of placement {} goes on", it.name);
+                    Some(event(false, ROLLOUT_RESUMED, &note))
+                }
+                _ => None,
+            }
+        };
+        self.placements.iter().filter_map(of_placement).collect()
+    }
+
     fn selected(&self) -> usize {
         self.placements.iter().map(|it| it.selected).sum()
     }
@@ -236,16 +294,10 @@ impl Report<'_> {
     fn rolled_out(&self) -> Said {
         let succeeded: usize = self.placements.iter().map(|it| it.succeeded).sum();
         let selected = self.selected();
-        let is_decided = |it: &Counts<'_>| !it.is_missing && !it.is_new && it.fault.is_none();
-        let is_complete = succeeded == selected && self.placements.iter().all(is_decided);
+        let is_complete = succeeded == selected && self.placements.iter().all(Counts::is_decided);
         let mut message = format!("{succeeded} of {selected} clusters have succeeded");
-        let stopped = self.placements.iter().filter(|it| it.is_stopped);
-        for Counts { name, failed, .. } in stopped {
-            let failed: Vec<_> = failed.iter().map(String::as_str).collect();
-            message.push_str(&format!(
-                "; the rollout of placement {name} has stopped, since more clusters have failed or timed out than its strategy allows: {}",
-                listed(&failed)
-            ));
+        for stopped in self.placements.iter().filter(|it| it.is_stopped) {
+            message.push_str(&format!("; {}", stopped.why_stopped()));
         }
         Said {
             type_: reasons::PLACEMENT_ROLLED_OUT,
@@ -292,6 +344,16 @@ impl Report<'_> {
             reason,
             message,
         }
+    }
+}
+
+/// An Event in the namespace of the replica set.
+fn event(warning: bool, reason: &'static str, note: &str) -> Event {
+    Event {
+        warning,
+        reason,
+        note: note.to_owned(),
+        namespace: None,
     }
 }
 

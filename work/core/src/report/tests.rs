@@ -690,6 +690,62 @@ fn a_rule_cannot_set_what_the_agent_sets() {
 }
 
 #[test]
+fn each_fault_of_a_rule_is_in_a_condition() {
+    let mut rules = vec![
+        cel("Broken", "object."),
+        json!({"type": "CEL", "condition": "Later", "celExpressions": ["false", "result"]}),
+        json!({"type": "CEL", "condition": "Empty"}),
+        json!({"type": "Rego", "condition": "Unknown"}),
+        cel("Applied", "true"),
+    ];
+    rules.extend((rules.len()..101).map(|it| cel(&format!("C{it}"), "true")));
+    let path = json!({"name": "v", "path": ".status["});
+    let feedback = json!([{"type": "All"}, {"type": "JSONPaths", "jsonPaths": [path]}]);
+    let rules = json!({"conditionRules": rules, "feedbackRules": feedback});
+    let mut work = Work::new(1, json!([config("configmaps", "*", rules)]));
+    work.report(0, &[config_map(0, "a")]);
+    let lines = work.lines_of(0);
+    for (condition, fault) in [
+        (
+            "Broken False ConditionRuleExpressionError",
+            "compilation failed",
+        ),
+        (
+            "Later False ConditionRuleExpressionError",
+            "undeclared reference to 'result'",
+        ),
+        (
+            "Empty False ConditionRuleInvalid",
+            "celExpressions is empty",
+        ),
+        (
+            "Unknown False ConditionRuleInvalid",
+            r#"the type "Rego" is unknown"#,
+        ),
+        (
+            "Available True ResourceAvailable",
+            r#"condition rules cannot set ["Applied"]"#,
+        ),
+        (
+            "Available True ResourceAvailable",
+            "there are 101 condition rules; the first 100 are evaluated",
+        ),
+        (
+            "StatusFeedbackSynced False StatusFeedbackSyncFailed",
+            r#"the type "All" of a feedback rule is unknown"#,
+        ),
+        (
+            "StatusFeedbackSynced False StatusFeedbackSyncFailed",
+            r#"the path ".status[" of the value v cannot be used"#,
+        ),
+    ] {
+        let line = lines.iter().find(|it| it.starts_with(condition));
+        let line = line.unwrap_or_else(|| panic!("no {condition}: {lines:?}"));
+        assert!(line.contains(fault), "{line}");
+    }
+}
+
+#[test]
 fn drift_is_reported_with_the_first_difference() {
     let mut work = Work::new(2, json!([]));
     let with = |first: Option<Drift>, second: Option<Drift>| {

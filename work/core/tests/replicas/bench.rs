@@ -23,6 +23,7 @@ pub struct Hub {
     pub now: Timestamp,
     /// The time of the next decision.
     pub next: Option<Timestamp>,
+    events: Vec<String>,
     uids: u32,
 }
 
@@ -58,6 +59,7 @@ impl Hub {
             failures: Vec::new(),
             now: start(),
             next: None,
+            events: Vec::new(),
             uids: 0,
         }
     }
@@ -112,7 +114,17 @@ impl Hub {
             self.carry_out(&set, change);
         }
         if count == 0 {
+            let has_changed = self.set["status"] != json!(decision.status);
+            assert!(
+                has_changed || decision.events.is_empty(),
+                "an Event without a write"
+            );
             self.set["status"] = json!(decision.status);
+            let events = decision.events.iter();
+            self.events.extend(events.map(|it| {
+                let type_ = if it.warning { "Warning" } else { "Normal" };
+                format!("{type_} {}: {}", it.reason, it.note)
+            }));
         }
         self.next = decision.next;
         count
@@ -258,6 +270,11 @@ impl Hub {
         let current = made.split(' ').filter(|it| it.ends_with('='));
         let clusters = current.filter_map(|it| it.split('/').next());
         clusters.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The Events since the last call, as type, reason and note.
+    pub fn events(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.events)
     }
 
     /// A condition as status, reason and message.

@@ -203,3 +203,66 @@ fn placements_have_their_own_strategies() {
     hub.settle();
     assert_eq!(hub.current(), "c1 d1 d2");
 }
+
+/// One Event for each change of a rollout, however often the status is written meanwhile.
+#[test]
+fn a_rollout_that_stops_goes_on_or_ends_has_an_event() {
+    let settings = json!({"maxConcurrency": 1});
+    let mut hub = hub(&progressive(settings), &["c1", "c2", "c3"]);
+    hub.report("c1", "A+ V+ P+");
+    hub.settle();
+    assert_eq!(hub.events(), [""; 0]);
+    hub.report("c1", "A+ V+ P+ D+");
+    hub.settle();
+    let stopped = "Warning RolloutStopped: the rollout of placement p has stopped, since more clusters have failed or timed out than its \
+                   strategy allows: c1";
+    assert_eq!(hub.events(), [stopped]);
+    hub.report("c1", "A+ V- P+ D+");
+    hub.settle();
+    assert_eq!(hub.events(), [""; 0]);
+    hub.report("c1", "A+ V+ P-");
+    hub.settle();
+    assert_eq!(
+        hub.events(),
+        ["Normal RolloutResumed: the rollout of placement p goes on"]
+    );
+    for cluster in ["c2", "c3"] {
+        hub.report(cluster, "A+ V+ P-");
+        hub.settle();
+    }
+    let complete = "Normal RolloutComplete: 3 of 3 clusters have succeeded";
+    assert_eq!(hub.events(), [complete]);
+    // A new template is a new rollout.
+    hub.template(2);
+    hub.settle();
+    hub.report("c1", "A+ V+ P+ D+");
+    hub.settle();
+    assert_eq!(hub.events(), [stopped]);
+    // Without the failed cluster, the others follow.
+    hub.select("p", &["c2"]);
+    hub.settle();
+    assert_eq!(
+        hub.events(),
+        ["Normal RolloutResumed: the rollout of placement p goes on"]
+    );
+    // A placement that selects no cluster has nothing to roll out.
+    hub.select("p", &[]);
+    hub.settle();
+    assert_eq!(hub.events(), [""; 0]);
+}
+
+#[test]
+fn a_rollout_without_its_placement_has_no_event() {
+    let mut hub = Hub::new(&["p", "pp"], &progressive(json!({"maxConcurrency": 1})));
+    hub.select("p", &["c1", "c2"]);
+    hub.select("pp", &["d1", "d2"]);
+    hub.settle();
+    for cluster in ["c1", "d1"] {
+        hub.report(cluster, "A+ V+ P+ D+");
+    }
+    hub.settle();
+    assert_eq!(hub.events().len(), 2);
+    hub.placed.remove("p");
+    hub.settle();
+    assert_eq!(hub.events(), [""; 0]);
+}

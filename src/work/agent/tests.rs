@@ -6,7 +6,7 @@ use std::time::Duration;
 use berth_work::agent::NO_EVICTION;
 use clap::Parser;
 
-use super::agent_args::{Given, WorkAgentArgs};
+use super::args::{Given, WorkAgentArgs};
 
 /// The command as it is in [`crate::cli`].
 #[derive(Debug, Parser)]

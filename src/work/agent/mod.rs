@@ -1,5 +1,9 @@
 //! Runs the work agent while this process leads.
 
+mod args;
+#[cfg(test)]
+mod tests;
+
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -10,7 +14,7 @@ use prometheus::Registry;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use super::WorkAgentArgs;
+pub(crate) use self::args::{WorkAgentArgs, WorkFlags};
 use crate::agent::terminate;
 use crate::leading::HealthPort;
 use crate::signals;
