@@ -143,8 +143,8 @@ pub(crate) struct Args {
     /// Suffixes of reserved names of ClusterClaims, which the limit does not concern (repeatable, or separated by commas)
     #[arg(long, value_name = "SUFFIXES", value_delimiter = ',')]
     reserved_cluster_claim_suffixes: Vec<String>,
-    /// Feature gates, as Gate=true,Gate=false: AddonManagement (on), ClusterClaim (on), ClusterProperty (off), MultipleHubs (off),
-    /// RawFeedbackJsonString (off)
+    /// Feature gates, as Gate=true,Gate=false: AddonManagement (on), ClusterClaim (on), ClusterProperty (off),
+    /// ExecutorImpersonation (off), MultipleHubs (off), RawFeedbackJsonString (off)
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
     /// Address of /healthz, /readyz and /metrics, over TLS; the port may be 'auto' for any free port.
@@ -294,6 +294,7 @@ impl Args {
                 cluster_name: cluster_name.clone(),
                 agent_id: given(self.agent_id.as_ref()),
                 raw_feedback: gates.raw_feedback,
+                impersonates_executors: gates.executor_impersonation,
                 namespace: namespace.clone(),
                 ..work_flags
             },

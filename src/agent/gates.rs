@@ -18,6 +18,7 @@ pub(super) struct Gates {
     pub(super) cluster_property: bool,
     pub(super) multiple_hubs: bool,
     pub(super) raw_feedback: bool,
+    pub(super) executor_impersonation: bool,
 }
 
 impl Gates {
@@ -32,6 +33,7 @@ impl Gates {
             cluster_property: false,
             multiple_hubs: false,
             raw_feedback: false,
+            executor_impersonation: false,
         };
         for pair in pairs(values) {
             let (gate, on) = pair?;
@@ -41,9 +43,10 @@ impl Gates {
                 "ClusterProperty" => gates.cluster_property = on,
                 "MultipleHubs" => gates.multiple_hubs = on,
                 "RawFeedbackJsonString" => gates.raw_feedback = on,
+                "ExecutorImpersonation" => gates.executor_impersonation = on,
                 gate if WITHOUT_EFFECT.contains(&gate) => {}
                 gate => anyhow::bail!(
-                    "--feature-gates: unknown gate {gate:?}; the gates of the agent are AddonManagement, ClusterClaim, ClusterProperty, MultipleHubs and RawFeedbackJsonString"
+                    "--feature-gates: unknown gate {gate:?}; the gates of the agent are AddonManagement, ClusterClaim, ClusterProperty, ExecutorImpersonation, MultipleHubs and RawFeedbackJsonString"
                 ),
             }
         }

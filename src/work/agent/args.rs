@@ -72,6 +72,7 @@ pub(crate) struct WorkAgentArgs {
     #[command(flatten)]
     flags: WorkFlags,
     /// Feature gates, as Gate=true,Gate=false: RawFeedbackJsonString (off: lists, objects and numbers with a fraction are not reported).
+    /// ExecutorImpersonation (off: the agent asks whether an executor may write an object, and writes it itself).
     /// ExecutorValidatingCaches of OCM's agent has no effect: answers are always cached
     #[arg(long, value_name = "GATES")]
     feature_gates: Vec<String>,
@@ -192,11 +193,13 @@ impl WorkAgentArgs {
             qps.map(|it| (it, burst.unwrap_or(DEFAULT_BURST)))
         };
         let rates = &self.rates;
+        let gates = Gates::parse(&self.feature_gates)?;
         Ok(Given {
             agent: Settings {
                 cluster_name,
                 agent_id: given(self.agent_id.as_ref()),
-                raw_feedback: raw_feedback(&self.feature_gates)?,
+                raw_feedback: gates.raw_feedback,
+                impersonates_executors: gates.executor_impersonation,
                 managed_limit: rate(rates.kube_api_qps, rates.kube_api_burst),
                 namespace: namespace.clone(),
                 hub_limit: rate(rates.hub_kube_api_qps, rates.hub_kube_api_burst),
@@ -256,20 +259,30 @@ impl WithoutEffect {
     }
 }
 
-/// Parses the gates of OCM's work agent, of which one changes something here. Later values win.
-fn raw_feedback(values: &[String]) -> anyhow::Result<bool> {
-    let mut raw = false;
-    for pair in pairs(values) {
-        let (gate, on) = pair?;
-        match gate {
-            "RawFeedbackJsonString" => raw = on,
-            "AllAlpha" | "AllBeta" | "ExecutorValidatingCaches" => {}
-            gate => bail!(
-                "--feature-gates: unknown gate {gate:?}; the gates of the work agent are ExecutorValidatingCaches and RawFeedbackJsonString"
-            ),
+/// The feature gates of the work agent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gates {
+    raw_feedback: bool,
+    executor_impersonation: bool,
+}
+
+impl Gates {
+    /// Parses all values of the flag, in order. Later values win. Some gates of OCM's agent change nothing here.
+    fn parse(values: &[String]) -> anyhow::Result<Self> {
+        let mut gates = Self::default();
+        for pair in pairs(values) {
+            let (gate, on) = pair?;
+            match gate {
+                "RawFeedbackJsonString" => gates.raw_feedback = on,
+                "ExecutorImpersonation" => gates.executor_impersonation = on,
+                "AllAlpha" | "AllBeta" | "ExecutorValidatingCaches" => {}
+                gate => bail!(
+                    "--feature-gates: unknown gate {gate:?}; the gates of the work agent are ExecutorImpersonation, ExecutorValidatingCaches and RawFeedbackJsonString"
+                ),
+            }
         }
+        Ok(gates)
     }
-    Ok(raw)
 }
 
 /// Ignores an empty value, because OCM's operator always sets the flag.

@@ -31,7 +31,7 @@ fn the_operators_command_line_works() {
         "--terminate-on-files=/spoke/hub-kubeconfig/kubeconfig",
         "--agent-id=a1",
         "--feature-gates=RawFeedbackJsonString=true",
-        "--feature-gates=ExecutorValidatingCaches=true",
+        "--feature-gates=ExecutorValidatingCaches=true,ExecutorImpersonation=true",
         "--kube-api-qps=20",
         "--hub-kube-api-qps=30",
         "--hub-kube-api-burst=40",
@@ -54,6 +54,7 @@ fn the_operators_command_line_works() {
     assert_eq!(agent.poll_interval, Duration::from_secs(60));
     assert_eq!(agent.eviction_grace, NO_EVICTION);
     assert!(agent.raw_feedback && agent.max_json_raw == 512);
+    assert!(agent.impersonates_executors);
 }
 
 #[test]
@@ -66,6 +67,7 @@ fn the_defaults_are_ocms() {
     assert_eq!(agent.eviction_grace, Duration::from_secs(3600));
     assert_eq!(agent.poll_interval, Duration::from_secs(10));
     assert!(!agent.raw_feedback && agent.managed_limit.is_none());
+    assert!(!agent.impersonates_executors);
     let lease = given.election.unwrap();
     assert_eq!(&*lease.name, "work-agent-lock");
     let times = [

@@ -1,6 +1,7 @@
 //! ManifestWorks with an executor: what its service account may not do is not done.
 
 use berth_testkit::cluster::{Cluster, rule};
+use berth_testkit::csr::Csr;
 use serde_json::{Value, json};
 
 use super::world::{World, condition};
@@ -101,4 +102,32 @@ async fn what_an_executor_may_do_follows_its_roles_without_a_restart() {
     let deleted = world.managed.delete(&binding).await.unwrap();
     assert_eq!(deleted.code, 200, "{deleted:?}");
     world.reports("follows", "F", "T").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_the_gate_objects_are_written_as_the_executor() {
+    let world = World::new().await;
+    let cluster = Cluster::shared().await;
+    let account = cluster.service_account(&world.namespace, "writer").await;
+    let requests = [rule(
+        &VERBS,
+        "certificates.k8s.io",
+        &["certificatesigningrequests"],
+        &[],
+    )];
+    cluster.grant(&account, &requests).await;
+    // The API server notes who creates a CSR.
+    let csr = Csr::new(&world.cluster, "any");
+    let _agent = world.agent_with(&["--feature-gates=ExecutorImpersonation=true"]);
+    world
+        .create_with(
+            "request",
+            std::slice::from_ref(&csr.body),
+            executor(&world, "writer"),
+        )
+        .await;
+    world.reports("request", "T", "T").await;
+    let created = world.has(&csr.path(), "there", |_| true).await;
+    let user = format!("system:serviceaccount:{}:writer", world.namespace);
+    assert_eq!(created["spec"]["username"], user);
 }

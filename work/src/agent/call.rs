@@ -6,7 +6,12 @@ use berth_hub::{APPLY_PATCH, Call, CallError, MERGE_PATCH};
 use berth_reconcile::{RawObject, Writer};
 use berth_work_core::{Cause, Refusal, Response, Step};
 use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
+
+/// The header that names the user to act as. The API server adds the groups of a service account:
+/// <https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/>.
+pub(crate) const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
 
 /// An object, by its path.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +30,7 @@ pub(crate) struct Sent {
     pub(crate) kind_is_absent: bool,
 }
 
-/// Sends a step. None: the machine has ended.
+/// Sends a step. None: the machine has ended. Writes are sent as `writer`, if there is one, and else as the agent.
 ///
 /// # Errors
 /// There is no response of the API server, or it is too busy: the machine is dropped, and a new one is made later.
@@ -33,11 +38,15 @@ pub(crate) async fn send<R>(
     cluster: &Writer,
     path: Path<'_>,
     step: &Step<R>,
+    writer: Option<&HeaderValue>,
 ) -> Result<Option<Sent>, CallError> {
-    let Some(call) = call(path, step) else {
+    let Some(mut call) = call(path, step) else {
         return Ok(None);
     };
     let is_read = matches!(step, Step::Get);
+    if let Some(user) = writer.filter(|_| !is_read) {
+        call = call.header(IMPERSONATE_USER, user.clone());
+    }
     let is_deletion = matches!(step, Step::Delete { .. });
     let answer = match cluster.send(call).await {
         Ok(answer) => answer,

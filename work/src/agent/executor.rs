@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use berth_hub::{Call, CallError};
 use berth_reconcile::{Writer, now};
 use berth_work_core::executor::{self, Account};
-use berth_work_core::{Applying, Failure, Holding, Mapped, Response, Settled, Step};
-use http::{HeaderName, HeaderValue};
+use berth_work_core::{Applying, Failure, Holding, Mapped, Response, Retry, Settled, Step};
+use http::HeaderValue;
 use serde_json::{Value, json};
 
-use super::call::create_call;
+use super::call::{IMPERSONATE_USER, create_call};
 use super::objects::Entry;
 
 /// How long an answer counts, as long as OCM's agent waits after a refusal.
@@ -119,6 +119,23 @@ impl Executors {
     }
 }
 
+/// The user that writes the objects of a ManifestWork, if the agent impersonates executors. `None`: the agent itself.
+///
+/// # Errors
+/// The name of the executor is invalid. Its objects are not written.
+pub(crate) fn writer(entry: &Entry, impersonates: bool) -> Result<Option<HeaderValue>, Failure> {
+    if !impersonates {
+        return Ok(None);
+    }
+    let account = executor::account(entry.executor())?;
+    let user = account.map(|it| HeaderValue::try_from(it.user()));
+    user.transpose().map_err(|_| Failure {
+        reason: berth_api::conditions::manifest::APPLIED_FAILED,
+        message: "Failed to apply manifest: the name of the executor is invalid".to_owned(),
+        retry: Retry::OnChange,
+    })
+}
+
 /// Creates an RBAC object as the account, with dry-run: the API server refuses it if it grants more than the account has. Only a success and
 /// "already exists", which the API server says after this check, show that it does not. A binding whose role does not exist is refused, too:
 /// the role could grant anything later.
@@ -143,8 +160,7 @@ async fn escalates(
     let Ok(user) = HeaderValue::from_str(&account.user()) else {
         return Ok(Some(account.unchecked(object, "the name is invalid")));
     };
-    let call = create_call(entry.path(), &body, "&dryRun=All")
-        .header(HeaderName::from_static("impersonate-user"), user);
+    let call = create_call(entry.path(), &body, "&dryRun=All").header(IMPERSONATE_USER, user);
     let error = match cluster.send(call).await {
         Ok(_) => return Ok(None),
         Err(error) => error,

@@ -25,7 +25,7 @@ use super::progress::{Progress, Slot, Target, is_complete, is_object_complete};
 use super::rows::Sight;
 use super::targets::{self, Ready};
 use super::world::{Agent, Key};
-use super::{HUB, MANAGED, record};
+use super::{HUB, MANAGED, executor, record};
 
 /// Upper bound on the requests for one object in a pass.
 const STEPS: usize = 12;
@@ -305,6 +305,11 @@ impl Run {
         if let Some(failure) = refusal(on, &entry, since).await? {
             return Ok((Outcome::Failed(failure), None));
         }
+        let impersonates = on.world().settings.impersonates_executors;
+        let writer = match executor::writer(&entry, impersonates) {
+            Ok(writer) => writer,
+            Err(failure) => return Ok((Outcome::Failed(failure), None)),
+        };
         let mut response = start;
         let mut last = None;
         for _ in 0..STEPS {
@@ -318,7 +323,8 @@ impl Run {
                 }
                 return Ok((outcome, repairs));
             }
-            let Some(sent) = call::send(cluster, entry.path(), &step).await? else {
+            let Some(sent) = call::send(cluster, entry.path(), &step, writer.as_ref()).await?
+            else {
                 break;
             };
             let is_gone = matches!(step, Step::Delete { .. } | Step::Get)
@@ -395,7 +401,7 @@ async fn learn(on: &Work<Agent>, name: &str, at: usize, entry: &Entry) {
     if !matches!(on.world().known(entry), Known::Unknown) {
         return;
     }
-    let read = call::send(on.writer(MANAGED), entry.path(), &Step::<()>::Get).await;
+    let read = call::send(on.writer(MANAGED), entry.path(), &Step::<()>::Get, None).await;
     let unread = match read {
         Ok(Some(sent)) => match (sent.object, sent.response) {
             (Some(object), _) => {

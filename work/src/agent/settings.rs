@@ -24,6 +24,8 @@ pub struct Settings {
     pub max_json_raw: usize,
     /// Report structs, lists and numbers with a fraction as raw JSON.
     pub raw_feedback: bool,
+    /// Write the objects of ManifestWorks with an executor as the executor.
+    pub impersonates_executors: bool,
     /// Upper bound on the requests per second to the managed cluster, and the burst.
     pub managed_limit: Option<(f64, u32)>,
     /// Upper bound on the requests per second to the hub, and the burst.
@@ -48,6 +50,7 @@ impl Settings {
             poll_interval: Duration::from_secs(10),
             max_json_raw: 1024,
             raw_feedback: false,
+            impersonates_executors: false,
             managed_limit: None,
             hub_limit: None,
             namespace: "open-cluster-management-agent".to_owned(),
