@@ -93,11 +93,14 @@ pub(crate) fn placements() -> Vec<CompletionCandidate> {
     names_in::<Placement>(namespace.as_deref())
 }
 
-/// Names for `berth can-i`: clusters after `accept`, sets after the other verbs.
+/// Names for `berth can-i`: clusters after `accept`, sets after `join` and `bind`. The service accounts of executors are on the clusters.
 pub(crate) fn guarded() -> Vec<CompletionCandidate> {
-    let mut words = env::args_os().skip_while(|word| word != "can-i");
-    if words.any(|word| word == "accept") {
+    let words = || env::args_os().skip_while(|word| word != "can-i");
+    let has = |what: &str| words().any(|word| word == what);
+    if has("accept") {
         clusters()
+    } else if has("execute-as") {
+        Vec::new()
     } else {
         sets()
     }

@@ -76,6 +76,7 @@ async fn names_are_completed_from_the_hub() {
         [name.as_str()]
     );
     assert_eq!(offer(&["can-i", "accept", &name]).await, both);
+    assert_eq!(offer(&["can-i", "execute-as", &name]).await, [""; 0]);
     assert_eq!(offer(&["get", "clusters", "--context", "h"]).await, ["hub"]);
     assert_eq!(offer(&["acc"]).await, ["accept"]);
 }
