@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use berth_api::{ManagedCluster, ManagedClusterSet, groups};
-use berth_rules::display::{Flag, LastArgument, Lines, Quoted};
+use berth_rules::display::{Flag, InNamespace, LastArgument, Lines, Quoted};
 use berth_rules::{Permission, Requirement};
 use clap_complete::engine::ArgValueCandidates;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::complete;
 use crate::failure::CommandError;
-use crate::hub::{DryRun, HubArgs, HubConnection};
+use crate::hub::{DryRun, HubArgs, HubConnection, namespace, namespaced};
 use crate::outcomes::OutcomeFormat;
 use crate::print::plain;
 use grant::Grant;
@@ -31,10 +31,13 @@ Examples:
   # May another user add clusters to this set, or remove them?
   berth can-i join prod --as dev --as-group developers
 
+  # May I write ManifestWorks with this executor for a cluster?
+  berth can-i execute-as shop/deployer -n cluster1
+
   # Grant a permission to another user
   berth can-i bind prod --as dev -o yaml | kubectl apply -f -";
 
-/// Check whether you may accept a cluster, or join or bind a set
+/// Check whether you may accept a cluster, join or bind a set, or set an executor
 ///
 /// Checks the permission that the gate asks for, and prints yes or no, as 'kubectl auth can-i' does. The exit code is 0 for yes
 /// and 1 for no. If the answer is no, it also prints the missing permission and RBAC objects that grant it. To move a cluster
@@ -46,14 +49,24 @@ Examples:
 pub struct Args {
     /// The action to check
     what: What,
-    /// Name of the cluster or of the set
+    /// Name of the cluster or of the set; for execute-as the service account, as NAMESPACE/NAME
     #[arg(value_name = "NAME", required_unless_present = "all", add = ArgValueCandidates::new(complete::guarded))]
     name: Option<String>,
-    /// Check the permission for all clusters or all sets. To widen the selector of a set, a user needs the permission to join
-    /// all sets
+    /// Check the permission for all clusters, all sets or all service accounts. To widen the selector of a set, a user needs the
+    /// permission to join all sets
     #[arg(long, conflicts_with = "name")]
     all: bool,
-    /// Print only the ClusterRole and the ClusterRoleBinding that grant the permission
+    /// For execute-as: the cluster of the ManifestWorks [default: all clusters, as for ManifestWorkReplicaSets]
+    #[arg(
+        short,
+        long,
+        visible_alias = "cluster",
+        value_name = "CLUSTER",
+        value_parser = namespace,
+        add = ArgValueCandidates::new(complete::clusters)
+    )]
+    namespace: Option<String>,
+    /// Print only the role and the binding that grant the permission
     #[arg(short, long, value_name = "json|yaml", hide_possible_values = true)]
     output: Option<OutcomeFormat>,
     #[command(flatten)]
@@ -69,6 +82,8 @@ enum What {
     Join,
     /// Bind a set to a namespace
     Bind,
+    /// Let ManifestWorks write on clusters with the permissions of this service account (their executor)
+    ExecuteAs,
 }
 
 /// The answer of the hub.
@@ -83,18 +98,49 @@ struct Answer {
 
 impl What {
     /// Returns the permission for the object of this name, or for all objects.
-    fn permission(self, name: Option<&str>) -> Permission {
+    ///
+    /// # Errors
+    /// The name is not that of a service account, or only [`Self::ExecuteAs`] has a namespace.
+    fn permission(
+        self,
+        name: Option<&str>,
+        namespace: Option<&str>,
+    ) -> Result<Permission, CommandError> {
+        if namespace.is_some() && self != Self::ExecuteAs {
+            let message = "--namespace is for execute-as: clusters and sets have no namespace";
+            return Err(CommandError::Config(message.to_owned()));
+        }
         let of = name.unwrap_or_default();
-        let permission = match self {
+        let mut permission = match self {
             Self::Accept => Permission::accept(of),
             Self::Join => Permission::join(of),
             Self::Bind => Permission::bind(of),
+            Self::ExecuteAs if name.is_none() => Permission::execute_as(of),
+            Self::ExecuteAs => Permission::execute_as(&identity(of)?),
         };
-        Permission {
-            name: name.map(str::to_owned),
-            ..permission
+        if name.is_none() {
+            permission.name = None;
+        }
+        permission.namespace = namespace.map(str::to_owned);
+        Ok(permission)
+    }
+
+    /// Its name on the command line.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Join => "join",
+            Self::Bind => "bind",
+            Self::ExecuteAs => "execute-as",
         }
     }
+}
+
+/// The user name of a service account that is given as NAMESPACE/NAME.
+fn identity(account: &str) -> Result<String, CommandError> {
+    let (namespace, name) = namespaced(account)
+        .map_err(|why| CommandError::Config(format!("service account {account:?}: {why}")))?;
+    Ok(format!("system:serviceaccount:{namespace}:{name}"))
 }
 
 /// Runs the command.
@@ -102,8 +148,8 @@ impl What {
 /// # Errors
 /// Those of the hub.
 pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let permission = (args.what).permission(args.name.as_deref(), args.namespace.as_deref())?;
     let hub = HubConnection::of(&args.hub).await?;
-    let permission = args.what.permission(args.name.as_deref());
     let answer = ask(&hub, &permission).await?;
     if let Some(note) = missing_object(&hub, &permission).await {
         // An error of standard error does not stop the command.
@@ -158,6 +204,7 @@ async fn ask(hub: &HubConnection, permission: &Permission) -> Result<Answer, Com
                 "resource": permission.resource,
                 "subresource": permission.subresource,
                 "name": permission.name,
+                "namespace": permission.namespace,
                 "verb": verb,
             }},
         });
@@ -184,9 +231,8 @@ fn needed(permission: &Permission) -> String {
     let Permission {
         verbs,
         group,
-        resource,
-        subresource,
         name,
+        namespace,
         ..
     } = permission;
     let mut verb = format!("verb {:?}", verbs[0]);
@@ -197,17 +243,17 @@ fn needed(permission: &Permission) -> String {
         Some(name) => format!("name {}", Quoted(name)),
         None => "for all names".to_owned(),
     };
-    format!("{verb} on {resource}/{subresource} in API group {group}, {of}")
+    let resource = permission.whole_resource();
+    let within = InNamespace(namespace.as_deref());
+    format!("{verb} on {resource} in API group {group}, {of}{within}")
 }
 
 /// Returns the command that grants the permission.
 fn command(args: &Args, user: &str) -> String {
-    let what = match args.what {
-        What::Accept => "accept",
-        What::Join => "join",
-        What::Bind => "bind",
-    };
-    let user = Flag("--as", user);
+    let what = args.what.as_str();
+    let within = args.namespace.as_deref();
+    let within = within.map_or_else(String::new, |it| format!("{} ", Flag("-n", it)));
+    let user = format!("{within}{}", Flag("--as", user));
     let Some(name) = args.name.as_deref() else {
         return format!("berth can-i {what} --all {user} -o yaml | kubectl apply -f -");
     };
@@ -222,9 +268,12 @@ fn command(args: &Args, user: &str) -> String {
 
 /// Returns a note if the object of the permission does not exist. A permission can be held nevertheless.
 async fn missing_object(hub: &HubConnection, permission: &Permission) -> Option<String> {
-    let name = permission.name.as_ref()?;
-    let resource = format!("{}.{}", permission.resource, groups::CLUSTER);
-    let names = if permission.requirement == Requirement::Accept {
+    // Service accounts are on the clusters; of an executor, the cluster is looked for.
+    let (name, resource) = match permission.requirement {
+        Requirement::ExecuteAs => (permission.namespace.as_ref()?, groups::MANAGED_CLUSTERS),
+        _ => (permission.name.as_ref()?, permission.resource),
+    };
+    let names = if resource == groups::MANAGED_CLUSTERS {
         let found = hub.get::<ManagedCluster>(None, name).await;
         if !is_not_there(&found) {
             return None;
@@ -239,6 +288,7 @@ async fn missing_object(hub: &HubConnection, permission: &Permission) -> Option<
     };
     let names = names.unwrap_or_default();
     let names = names.iter().map(String::as_str);
+    let resource = format!("{resource}.{}", groups::CLUSTER);
     Some(CommandError::no_such(&resource, name, names).to_string())
 }
 

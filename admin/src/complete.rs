@@ -3,12 +3,14 @@
 //! `berth completion bash` prints the script that makes a shell do so. For the kubectl plugin (`kubectl-berth`), kubectl runs
 //! `kubectl_complete-berth`, which can be a link to this program.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use berth_api::work::{ManifestWork, ManifestWorkReplicaSet};
 use berth_api::{ManagedCluster, ManagedClusterSet, Placement};
 use clap_complete::engine::{CompletionCandidate, complete};
 use clap_complete::env::{CompleteEnv, Shells};
@@ -88,16 +90,31 @@ pub(crate) fn sets() -> Vec<CompletionCandidate> {
 
 /// Names of Placements, of the namespace of the typed `-n`, or else of all.
 pub(crate) fn placements() -> Vec<CompletionCandidate> {
-    let namespace = ["-n", "--namespace"].map(|flag| value_of(env::args_os(), flag));
-    let namespace = namespace.into_iter().flatten().next_back();
-    names_in::<Placement>(namespace.as_deref())
+    names_in::<Placement>(typed_namespace().as_deref())
 }
 
-/// Names for `berth can-i`: clusters after `accept`, sets after the other verbs.
+/// Names of ManifestWorks, of the cluster of the typed `-n`, or else of all.
+pub(crate) fn works() -> Vec<CompletionCandidate> {
+    names_in::<ManifestWork>(typed_namespace().as_deref())
+}
+
+/// The same, and names of ManifestWorkReplicaSets.
+pub(crate) fn works_and_replica_sets() -> Vec<CompletionCandidate> {
+    let sets = names_in::<ManifestWorkReplicaSet>(typed_namespace().as_deref());
+    let mut both: Vec<_> = works().into_iter().chain(sets).collect();
+    both.sort();
+    both.dedup();
+    both
+}
+
+/// Names for `berth can-i`: clusters after `accept`, sets after `join` and `bind`. The service accounts of executors are on the clusters.
 pub(crate) fn guarded() -> Vec<CompletionCandidate> {
-    let mut words = env::args_os().skip_while(|word| word != "can-i");
-    if words.any(|word| word == "accept") {
+    let words = || env::args_os().skip_while(|word| word != "can-i");
+    let has = |what: &str| words().any(|word| word == what);
+    if has("accept") {
         clusters()
+    } else if has("execute-as") {
+        Vec::new()
     } else {
         sets()
     }
@@ -132,8 +149,17 @@ fn names_in<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -> Vec<Compl
     candidates(asked.ok().flatten().unwrap_or_default())
 }
 
+/// Each name once: objects in several namespaces may have the same.
 fn candidates(names: impl IntoIterator<Item = String>) -> Vec<CompletionCandidate> {
+    let names: BTreeSet<String> = names.into_iter().collect();
     names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// The namespace in an unfinished command line.
+fn typed_namespace() -> Option<String> {
+    let flags = ["-n", "--namespace", "--cluster"];
+    let given = flags.map(|flag| value_of(env::args_os(), flag));
+    given.into_iter().flatten().next_back()
 }
 
 /// Returns the flags of the hub in an unfinished command line.

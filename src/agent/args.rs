@@ -63,8 +63,8 @@ Examples:
 
 The agent asks the hub for a certificate. A hub admin accepts the cluster: berth accept c1
 
-Of several replicas one is active: the holder of the Lease registration-agent-lock, and of work-agent-lock for ManifestWorks. OCM's
-agents use the same Leases.
+Of several replicas one is active: the holder of the Lease registration-agent-lock, and of work-agent-lock for ManifestWorks.
+A part that is turned off does not use its Lease. OCM's agents use the same Leases.
 
 Signals: the first SIGTERM or SIGINT releases the Lease and stops the process; the second one stops it immediately.
 After the loss of the Lease, it exits with code 0.";
@@ -210,18 +210,38 @@ impl ElectionTimes for AgentTimes {
     const RETRY_PERIOD: &'static str = "26s";
 }
 
+/// A part of the agent that runs under one Lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// It registers the cluster and reports it.
+    pub(super) registers: bool,
+    /// It carries out ManifestWorks.
+    pub(super) works: bool,
+}
+
 /// What the flags define.
 #[derive(Debug)]
 pub(super) struct Given {
     pub(super) agent: Settings,
     /// The settings of the part that carries out ManifestWorks.
     pub(super) work: WorkSettings,
-    /// None: no leader election.
-    pub(super) election: Option<LeaseParams>,
-    /// The same for the part that carries out ManifestWorks.
-    pub(super) work_election: Option<LeaseParams>,
+    /// What runs in this process, each with a Lease of its own; without one, there is no leader election.
+    pub(super) parts: Vec<(Part, Option<LeaseParams>)>,
     /// Warnings for the log.
     pub(super) warnings: Vec<String>,
+}
+
+// === impl Part ===
+
+impl Part {
+    /// The name of the component in `/readyz`.
+    pub(super) fn name(self) -> &'static str {
+        if self.registers {
+            "agent"
+        } else {
+            "work-agent"
+        }
+    }
 }
 
 // === impl Args ===
@@ -282,14 +302,12 @@ impl Args {
         let instance = pod_name().unwrap_or_else(|| identity.name().to_owned());
         let work_flags =
             (self.work_flags).settings(folder.join("kubeconfig"), &instance, &mut warnings)?;
-        let lease = if self.singleton {
-            SINGLETON_LEASE
-        } else {
-            LEASE
-        };
+        let parts = self.parts()?.into_iter().map(|(part, lease)| {
+            let election = self.election.params(&namespace, lease, &identity)?;
+            anyhow::Ok((part, election))
+        });
         Ok(Given {
-            election: self.election.params(&namespace, lease, &identity)?,
-            work_election: self.election.params(&namespace, WORK_LEASE, &identity)?,
+            parts: parts.collect::<Result<_, _>>()?,
             work: WorkSettings {
                 cluster_name: cluster_name.clone(),
                 agent_id: given(self.agent_id.as_ref()),
@@ -325,6 +343,29 @@ impl Args {
             },
             warnings,
         })
+    }
+
+    /// What runs, and under which Lease.
+    fn parts(&self) -> anyhow::Result<Vec<(Part, &'static str)>> {
+        let (registers, works) = (self.registration, self.work);
+        ensure!(
+            registers || works,
+            "--registration=false and --work=false leave nothing to do: leave one out"
+        );
+        if self.singleton {
+            return Ok(vec![(Part { registers, works }, SINGLETON_LEASE)]);
+        }
+        let registration = Part {
+            registers: true,
+            works: false,
+        };
+        let work = Part {
+            registers: false,
+            works: true,
+        };
+        let registration = registers.then_some((registration, LEASE));
+        let work = works.then_some((work, WORK_LEASE));
+        Ok(registration.into_iter().chain(work).collect())
     }
 
     /// The bootstrap kubeconfigs; with the gate, those of several hubs.

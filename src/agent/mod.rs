@@ -66,10 +66,11 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     };
     let management = clusters.management.clone();
     let mut port = HealthPort::open(management, args.listen, tls, &registry).await?;
-    let led = port.component("agent", settings.election.clone(), WhenLost::End);
-    // In the Singleton modes one Lease is for both.
-    let led_works = (works.is_some() && !args.singleton)
-        .then(|| port.component("work-agent", settings.work_election.clone(), WhenLost::End));
+    let components = settings.parts.iter().map(|(part, election)| {
+        let led = port.component(part.name(), election.clone(), WhenLost::End);
+        (*part, led)
+    });
+    let components: Vec<_> = components.collect();
     let port = port.with_check({
         let standing = standing.clone();
         // The agent works while it waits for a person: that is in the text, and fails nothing.
@@ -87,30 +88,32 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let second_signal = signals::second_signal(stop.clone())?;
     let agent = port.serve(&stop, async |stop| {
-        let registered = led.run(stop.clone(), |term, leading, stop| {
-            let parts = Parts {
-                registers: args.registration,
-                settings: &settings.agent,
-                clusters: &clusters,
-                metrics: metrics.clone(),
-                counts: counts.clone(),
-                standing: &standing,
-                works: works.as_ref().filter(|_| args.singleton),
-            };
-            async move {
-                leading.leads(Vec::new);
-                tracing::info!(namespace = parts.settings.namespace, "the agent begins");
-                parts.run(term, stop).await
-            }
-        });
-        let worked = led_works.zip(works.as_ref()).map(|(led, works)| {
-            led.run(stop.clone(), move |term, leading, stop| async move {
-                leading.leads(Vec::new);
-                works.run(term, stop).await
+        let running = components.into_iter().map(|(part, led)| {
+            let (settings, clusters, metrics) = (&settings.agent, &clusters, &metrics);
+            let (counts, standing, works) = (&counts, &standing, &works);
+            led.run(stop.clone(), move |term, leading, stop| {
+                let running = Running {
+                    registers: part.registers,
+                    settings,
+                    clusters,
+                    metrics: metrics.clone(),
+                    counts: counts.clone(),
+                    standing,
+                    works: works.as_ref().filter(|_| part.works),
+                };
+                async move {
+                    leading.leads(Vec::new);
+                    tracing::info!(
+                        part = part.name(),
+                        namespace = running.settings.namespace,
+                        "the agent begins"
+                    );
+                    running.run(term, stop).await
+                }
             })
             .boxed()
         });
-        together(&stop, std::iter::once(registered.boxed()).chain(worked)).await
+        together(&stop, running).await
     });
     let ended = tokio::select! {
         ended = async {
@@ -125,7 +128,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
 }
 
 /// What runs under one Lease.
-struct Parts<'a> {
+struct Running<'a> {
     registers: bool,
     settings: &'a Settings,
     clusters: &'a Clusters,
@@ -135,7 +138,7 @@ struct Parts<'a> {
     works: Option<&'a WorkAgent>,
 }
 
-impl Parts<'_> {
+impl Running<'_> {
     /// Runs until `stop`, or until `term` is over.
     ///
     /// # Errors

@@ -64,7 +64,7 @@ fn the_operators_command_line_works() {
     assert_eq!(agent.claims.max_custom, 5);
     assert_eq!(agent.claims.reserved_suffixes, ["a.io", "b.io"]);
     assert!(agent.cluster_properties);
-    let lease = given.election.unwrap();
+    let lease = given.parts[0].1.clone().unwrap();
     assert_eq!(lease.name, "registration-agent-lock");
     let times = [
         lease.lease_duration,
@@ -76,6 +76,38 @@ fn the_operators_command_line_works() {
     let unnamed = with(&["--spoke-cluster-name=", "--agent-id="]).unwrap();
     assert_eq!(unnamed.agent.cluster_name, None);
     assert_eq!(unnamed.agent.agent_name, None);
+}
+
+#[test]
+fn each_part_that_runs_takes_its_lease_and_no_other() {
+    for (flags, expected) in [
+        (
+            &[][..],
+            &[
+                ("agent", "registration-agent-lock"),
+                ("work-agent", "work-agent-lock"),
+            ][..],
+        ),
+        (&["--work=false"], &[("agent", "registration-agent-lock")]),
+        (
+            &["--registration=false"],
+            &[("work-agent", "work-agent-lock")],
+        ),
+        (&["--singleton"], &[("agent", "klusterlet-agent-lock")]),
+        (
+            &["--singleton", "--registration=false"],
+            &[("work-agent", "klusterlet-agent-lock")],
+        ),
+    ] {
+        let given = with(flags).unwrap();
+        let parts = given.parts.iter().map(|(part, election)| {
+            let lease = election.as_ref().unwrap();
+            (part.name(), &*lease.name)
+        });
+        assert_eq!(parts.collect::<Vec<_>>(), expected, "{flags:?}");
+    }
+    let error = with(&["--registration=false", "--work=false"]).unwrap_err();
+    assert!(error.contains("leave nothing to do"), "{error}");
 }
 
 #[test]

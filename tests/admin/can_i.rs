@@ -195,6 +195,57 @@ Clusterset {set} is created
 }
 
 #[tokio::test]
+async fn an_executor_is_asked_about_and_granted_in_one_cluster() {
+    let house = House::shared().await;
+    let dev = house.developer(&fresh("dev"), &[]).await;
+    let cluster = fresh("cluster");
+    house.managed_cluster(&cluster, &[]).await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": cluster}});
+    let made = house.admin.post("/api/v1/namespaces", &namespace).await;
+    made.unwrap().ok();
+    let stage = || {
+        house
+            .stage_of(&dev)
+            .with("user", &dev.user)
+            .with("cluster", &cluster)
+    };
+    stage()
+        .plays(
+            "\
+$ berth can-i execute-as shop/deployer -n {cluster}
+no
+verb \"execute-as\" on manifestworks in API group work.open-cluster-management.io, name \"system:serviceaccount:shop:deployer\" in namespace \"{cluster}\": user \"{user}\" lacks it
+To grant it, an admin runs: berth can-i execute-as shop/deployer -n {cluster} --as {user} -o yaml | kubectl apply -f -
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+...
+? 1
+$ berth can-i execute-as deployer
+Error: service account \"deployer\": it is not of the form NAMESPACE/NAME
+? 1
+$ berth can-i bind prod -n team-a
+Error: --namespace is for execute-as: clusters and sets have no namespace
+? 1
+",
+        )
+        .await;
+    let user = &dev.user;
+    let line = format!("can-i execute-as shop/deployer -n {cluster} --as {user} -o yaml");
+    granted(&house, &line).await;
+    let line = format!("can-i execute-as shop/deployer -n {cluster}");
+    until_says(&house, &dev, &line, 0).await;
+    // Nothing else was granted.
+    for other in [
+        "can-i execute-as shop/deployer".to_owned(),
+        format!("can-i execute-as shop/other -n {cluster}"),
+        format!("can-i execute-as --all -n {cluster}"),
+    ] {
+        until_says(&house, &dev, &other, 1).await;
+    }
+}
+
+#[tokio::test]
 async fn any_verb_that_the_gate_takes_will_do() {
     let house = House::shared().await;
     let cluster = fresh("cluster");
@@ -313,6 +364,9 @@ Note: managedclusters.cluster.open-cluster-management.io \"{cluster}x\" not foun
 $ berth can-i bind globl
 yes
 Note: managedclustersets.cluster.open-cluster-management.io \"globl\" not found; did you mean \"global\"?
+$ berth can-i execute-as shop/deployer -n {cluster}x
+yes
+Note: managedclusters.cluster.open-cluster-management.io \"{cluster}x\" not found; did you mean \"{cluster}\"?
 $ berth can-i accept 'a b/c'
 yes
 Note: managedclusters.cluster.open-cluster-management.io \"a b/c\" not found
@@ -326,7 +380,7 @@ metadata:
 Note: managedclusters.cluster.open-cluster-management.io \"it_s \\\"x\\\"\" not found
 $ berth can-i eat {cluster}
 error: invalid value 'eat' for '<WHAT>'
-  [possible values: accept, join, bind]
+  [possible values: accept, join, bind, execute-as]
 ...
 ? 2
 $ berth can-i accept

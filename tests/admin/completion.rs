@@ -76,8 +76,54 @@ async fn names_are_completed_from_the_hub() {
         [name.as_str()]
     );
     assert_eq!(offer(&["can-i", "accept", &name]).await, both);
+    assert_eq!(offer(&["can-i", "execute-as", &name]).await, [""; 0]);
     assert_eq!(offer(&["get", "clusters", "--context", "h"]).await, ["hub"]);
     assert_eq!(offer(&["acc"]).await, ["accept"]);
+}
+
+/// A replica set's works have the same name in all clusters.
+#[tokio::test]
+async fn names_of_works_are_completed_once() {
+    let house = House::shared().await;
+    let folder = TempDir::new().unwrap();
+    let name = fresh("work");
+    let map = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "a", "namespace": "default"},
+    });
+    let spec = json!({"workload": {"manifests": [map]}});
+    for namespace in ["default", "kube-system"] {
+        let path = format!(
+            "/apis/work.open-cluster-management.io/v1/namespaces/{namespace}/manifestworks"
+        );
+        let work = json!({
+            "apiVersion": "work.open-cluster-management.io/v1",
+            "kind": "ManifestWork",
+            "metadata": {"name": name},
+            "spec": spec,
+        });
+        house.admin.post(&path, &work).await.unwrap().ok();
+    }
+    let set = json!({
+        "apiVersion": "work.open-cluster-management.io/v1alpha1",
+        "kind": "ManifestWorkReplicaSet",
+        "metadata": {"name": format!("{name}-set")},
+        "spec": {"manifestWorkTemplate": spec, "placementRefs": [{"name": "p"}]},
+    });
+    let path =
+        "/apis/work.open-cluster-management.io/v1alpha1/namespaces/default/manifestworkreplicasets";
+    house.admin.post(path, &set).await.unwrap().ok();
+    let offer = async |words: &[&str]| offered(&house.admin, &folder, words).await;
+    let one = [name.as_str()];
+    let both = [name.clone(), format!("{name}-set")];
+    assert_eq!(offer(&["get", "works", &name]).await, one);
+    assert_eq!(offer(&["work", "diff", &name]).await, one);
+    let elsewhere = ["work", "diff", "-n", "kube-public", &name];
+    assert_eq!(offer(&elsewhere).await, [""; 0]);
+    assert_eq!(offer(&["work", "render", &name]).await, both);
+    let within = ["work", "render", "--cluster=kube-system", &name];
+    assert_eq!(offer(&within).await, one);
 }
 
 #[tokio::test]

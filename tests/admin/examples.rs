@@ -34,7 +34,7 @@ async fn the_examples_of_sets_and_rights_work() {
         ("clusterset bind", &[0, 0]),
         ("clusterset unbind", &[0]),
         // Nobody has granted dev anything, before the last.
-        ("can-i", &[0, 1, 0]),
+        ("can-i", &[0, 1, 0, 0]),
         // Clusters are in it, until it is deleted all the same.
         ("delete clusterset", &[1, 0]),
     ] {

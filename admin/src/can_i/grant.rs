@@ -9,7 +9,8 @@ use crate::outcomes::OutcomeFormat;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// A ClusterRole with one permission, and a ClusterRoleBinding that grants it to one user.
+/// A role with one permission, and a binding that grants it to one user: a Role and a RoleBinding for a permission in a namespace, else a
+/// ClusterRole and a ClusterRoleBinding.
 #[derive(Debug)]
 pub(super) struct Grant {
     role: Value,
@@ -22,40 +23,46 @@ impl Grant {
     pub(super) fn new(permission: &Permission, user: &str) -> Self {
         let Permission {
             group,
-            resource,
-            subresource,
             name,
+            namespace,
             ..
         } = permission;
         // No object has the empty name.
         let role_name = format!(
-            "berth:{subresource}:{}",
+            "berth:{}:{}",
+            permission.requirement.as_str(),
             part(name.as_deref().unwrap_or_default())
         );
         let mut rule = json!({
             "apiGroups": [group],
-            "resources": [format!("{resource}/{subresource}")],
+            "resources": [permission.whole_resource()],
             "verbs": [permission.verbs[0]],
         });
         if let Some(name) = name {
             rule["resourceNames"] = json!([name]);
         }
         let binding_name = format!("{role_name}:{}", part(user));
-        Self {
-            role: json!({
-                "apiVersion": format!("{RBAC}/v1"),
-                "kind": "ClusterRole",
-                "metadata": {"name": role_name},
-                "rules": [rule],
-            }),
-            binding: json!({
-                "apiVersion": format!("{RBAC}/v1"),
-                "kind": "ClusterRoleBinding",
-                "metadata": {"name": binding_name},
-                "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role_name},
-                "subjects": [subject(user)],
-            }),
+        let prefix = if namespace.is_some() { "" } else { "Cluster" };
+        let role_kind = format!("{prefix}Role");
+        let mut role = json!({
+            "apiVersion": format!("{RBAC}/v1"),
+            "kind": role_kind,
+            "metadata": {"name": role_name},
+            "rules": [rule],
+        });
+        let mut binding = json!({
+            "apiVersion": format!("{RBAC}/v1"),
+            "kind": format!("{prefix}RoleBinding"),
+            "metadata": {"name": binding_name},
+            "roleRef": {"apiGroup": RBAC, "kind": role_kind, "name": role_name},
+            "subjects": [subject(user)],
+        });
+        if let Some(namespace) = namespace {
+            for object in [&mut role, &mut binding] {
+                object["metadata"]["namespace"] = json!(namespace);
+            }
         }
+        Self { role, binding }
     }
 
     /// Formats both objects for `kubectl apply`.
@@ -138,6 +145,38 @@ subjects:
   name: dev
 "
         );
+    }
+
+    #[test]
+    fn a_permission_in_a_namespace_is_granted_there_only() {
+        let executor = "system:serviceaccount:shop:deployer";
+        let permission = Permission::execute_as(executor).in_namespace("cluster1");
+        let Grant { role, binding } = Grant::new(&permission, "dev");
+        assert_eq!(
+            role,
+            json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "Role",
+                "metadata": {
+                    "name": "berth:execute-as:system:serviceaccount:shop:deployer",
+                    "namespace": "cluster1",
+                },
+                "rules": [{
+                    "apiGroups": ["work.open-cluster-management.io"],
+                    "resources": ["manifestworks"],
+                    "resourceNames": [executor],
+                    "verbs": ["execute-as"],
+                }],
+            })
+        );
+        assert_eq!(binding["kind"], "RoleBinding");
+        assert_eq!(binding["metadata"]["namespace"], "cluster1");
+        assert_eq!(binding["roleRef"]["kind"], "Role");
+        assert_eq!(binding["roleRef"]["name"], role["metadata"]["name"]);
+        let Grant { role, binding } = Grant::new(&Permission::execute_as(executor), "dev");
+        assert_eq!(role["kind"], "ClusterRole");
+        assert_eq!(binding["kind"], "ClusterRoleBinding");
+        assert_eq!(role["metadata"].get("namespace"), None);
     }
 
     #[test]

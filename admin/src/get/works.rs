@@ -43,7 +43,7 @@ A condition is Outdated if the agent reported it for an earlier version of the M
 )]
 pub(super) struct Args {
     /// Only ManifestWorks of these names
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::works))]
     names: Vec<String>,
     /// Only ManifestWorks of this cluster: the cluster's namespace on the hub
     #[arg(

@@ -83,6 +83,18 @@ pub(crate) fn namespace(text: &str) -> Result<String, String> {
     }
 }
 
+/// Parses NAMESPACE/NAME, with a name that is a DNS subdomain.
+pub(crate) fn namespaced(text: &str) -> Result<(String, String), String> {
+    let (space, name) = text
+        .split_once('/')
+        .ok_or("it is not of the form NAMESPACE/NAME")?;
+    let space = namespace(space)?;
+    match names::dns1123_subdomain(name).first() {
+        None => Ok((space, name.to_owned())),
+        Some(why) => Err(why.clone()),
+    }
+}
+
 // === impl HubArgs ===
 
 impl HubArgs {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::complete;
 use crate::failure::CommandError;
-use crate::hub::{DryRun, HubArgs, HubConnection, namespace};
+use crate::hub::{DryRun, HubArgs, HubConnection, namespace, namespaced};
 use crate::placement::create::replacing;
 use crate::print::{plain, print_json, print_one_json, print_one_yaml, print_yaml};
 use crate::retry::deciding_again;
@@ -74,7 +74,7 @@ pub(crate) struct Args {
     )]
     clusters: Vec<String>,
     /// The Placement that selects the clusters, as NAMESPACE/NAME
-    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = placement)]
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = namespaced)]
     placement: Option<(String, String)>,
     /// For clusteradm's command line: with --placement it is always a ManifestWorkReplicaSet.
     #[arg(
@@ -86,7 +86,7 @@ pub(crate) struct Args {
     )]
     replicaset: bool,
     /// The service account of the clusters that must be allowed to write the objects, as NAMESPACE/NAME
-    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = placement)]
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = namespaced)]
     executor: Option<(String, String)>,
     /// Replace the objects of existing ones
     #[arg(long)]
@@ -142,17 +142,6 @@ fn name(text: &str) -> Result<String, String> {
         return Err(format!("it has more than {LONGEST_NAME} characters"));
     }
     Ok(text.to_owned())
-}
-
-fn placement(text: &str) -> Result<(String, String), String> {
-    let (space, name) = text
-        .split_once('/')
-        .ok_or("it is not of the form NAMESPACE/NAME")?;
-    let space = namespace(space)?;
-    match names::dns1123_subdomain(name).first() {
-        None => Ok((space, name.to_owned())),
-        Some(why) => Err(why.clone()),
-    }
 }
 
 /// Runs the command.

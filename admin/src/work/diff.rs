@@ -51,7 +51,7 @@ Exit codes: 0 nothing differs, 1 something differs, 2 an error.";
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Only ManifestWorks of these names
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::works))]
     names: Vec<String>,
     /// Only ManifestWorks of this cluster: the cluster's namespace on the hub
     #[arg(

@@ -43,7 +43,8 @@ pub struct Args {
     #[arg(
         value_name = "NAME",
         required_unless_present = "files",
-        conflicts_with = "files"
+        conflicts_with = "files",
+        add = ArgValueCandidates::new(complete::works_and_replica_sets)
     )]
     name: Option<String>,
     /// The cluster of the ManifestWork, or the namespace of the ManifestWorkReplicaSet

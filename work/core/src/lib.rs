@@ -7,8 +7,12 @@
 //! [`prescribed()`] reads a manifest, discovery adds its resource ([`Prescribed::mapped`]), and [`Applying`] is a state machine from
 //! there to an [`Outcome`]: it returns one [`Step`] after another, and gets the [`Response`] to each. [`Applying::differs`] judges an object
 //! from a watch without any request. [`Removing`] is the machine that removes what is no longer prescribed: [`stale()`] finds it.
-//! [`eviction()`] decides on AppliedManifestWorks whose ManifestWork is missing, [`labels_due`] on their labels, and [`executor`] asks for
-//! permissions.
+//! [`eviction()`] decides on AppliedManifestWorks whose ManifestWork is missing, and [`labels_due`] on their labels.
+//!
+//! # A whole ManifestWork
+//! Each public module is about the whole: [`config`] finds the rules of an object, [`order`] sorts the objects, [`evaluate`](mod@evaluate)
+//! extracts what the status needs, [`report`](mod@report) makes the status, [`executor`] asks for permissions, and [`replicas`] makes
+//! ManifestWorks on the hub. What is about one object is at the root, and its modules are private.
 //!
 //! # Compatibility
 //! The strategies have the results of OCM's agent, except for these differences:

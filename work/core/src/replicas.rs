@@ -31,7 +31,7 @@ mod work;
 pub use change::Change;
 pub use decide::{Decision, Facts, Failure, Placed, decide};
 pub use finished::Finished;
-pub use names::{label, set_of_label};
+pub use names::label;
 pub use set::{PlacementRef, ReplicaSet};
 pub use template::{Digest, Template};
 pub use work::{MANAGER, Work};

@@ -79,7 +79,7 @@ pub struct Cause {
 
 impl Refusal {
     /// Returns true if fields are owned by other field managers.
-    pub fn is_field_conflict(&self) -> bool {
+    pub(crate) fn is_field_conflict(&self) -> bool {
         self.code == 409
             && self
                 .causes

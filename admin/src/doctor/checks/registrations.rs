@@ -6,6 +6,7 @@ use berth_manifests::ShippedWebhook;
 use berth_manifests::webhooks::WEBHOOKS;
 use serde_json::{Value, json};
 
+use super::crds;
 use crate::doctor::facts::{Facts, Registration, path};
 use crate::doctor::finding::{Check, Finding, FindingObject};
 use crate::doctor::installation;
@@ -65,6 +66,9 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
                 None if facts.have_policies_for(webhook) => Vec::new(),
                 // No policy guards Placements, and where policies decide, the gate may be gone.
                 None if !webhook.missing.is_fault && facts.have_policies() => Vec::new(),
+                None if webhook.group == groups::WORK && !crds::WORK.exists(facts) => {
+                    vec![CHECK.note("it does not exist: the hub has no works")]
+                }
                 // No policy guards ManifestWorks either. An admin who chose policies may know it.
                 None if webhook.group == groups::WORK && facts.have_policies() => {
                     vec![CHECK.warning(missing_effect(webhook)).remedy(AGAIN)]
@@ -463,6 +467,35 @@ mod tests {
         let facts = with(|facts| facts.mutating = Err(Unread::Needs("verb".to_owned())));
         let expected =
             ["unknown: could not be checked: the mutatingwebhookconfigurations: you need verb"];
+        assert_eq!(told(&check(&facts), &expected), expected);
+    }
+
+    /// Another check says that the CRDs are missing.
+    #[test]
+    fn a_hub_without_works_needs_no_registrations_of_works() {
+        let remove_crds = |facts: &mut Facts| {
+            for crd in berth_manifests::files::WORK_CRDS {
+                for crd in crd.documents() {
+                    facts.crds.insert(crds::name(&crd), Ok(None));
+                }
+            }
+        };
+        let facts = with(|facts| {
+            remove_crds(facts);
+            let all = facts.validating.as_mut().unwrap();
+            all.retain(|it| !it.name.contains("work"));
+        });
+        let expected = ["note: it does not exist: the hub has no works"; 2];
+        assert_eq!(told(&check(&facts), &expected), expected);
+        // A CRD that cannot be read may exist.
+        let facts = with(|facts| {
+            remove_crds(facts);
+            let crd = "manifestworks.work.open-cluster-management.io".to_owned();
+            facts.crds.insert(crd, Err(Unread::Why("x".to_owned())));
+            let all = facts.validating.as_mut().unwrap();
+            all.retain(|it| !it.name.contains("work"));
+        });
+        let expected = ["fault: it does not exist", "warning: it does not exist"];
         assert_eq!(told(&check(&facts), &expected), expected);
     }
 

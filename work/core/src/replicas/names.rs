@@ -28,7 +28,7 @@ pub fn label(namespace: &str, name: &str) -> Result<String, String> {
 }
 
 /// The namespace and the name of the replica set that a label names. The name may contain dots.
-pub fn set_of_label(label: &str) -> Option<(&str, &str)> {
+pub(super) fn set_of_label(label: &str) -> Option<(&str, &str)> {
     let (namespace, name) = label.split_once('.')?;
     (!namespace.is_empty() && !name.is_empty()).then_some((namespace, name))
 }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::names::set_of_label;
 use super::template::{Digest, Template};
 
 /// The field manager of the controller of replica sets.
@@ -135,7 +136,7 @@ impl Work {
 
     /// The replica set that its label names, by namespace and name.
     pub fn set(&self) -> Option<(&str, &str)> {
-        super::set_of_label(self.labels.get(labels::REPLICA_SET)?)
+        set_of_label(self.labels.get(labels::REPLICA_SET)?)
     }
 
     /// The placement that its label names; empty without the label.
