@@ -119,6 +119,12 @@ impl<K: Copy + Eq + Hash> Seen<K> {
         self.kinds.get(&kind).is_some_and(|of| of.is_listed)
     }
 
+    /// Returns true if an object has been seen, and is not gone.
+    pub fn has(&self, kind: K, namespace: &str, name: &str) -> bool {
+        let objects = self.kinds.get(&kind);
+        objects.is_some_and(|it| it.known.contains_key(&place(namespace, name)))
+    }
+
     /// Notes a version of an object. Returns false if it was known, or is older than the known one.
     pub fn is_news(&mut self, kind: K, meta: &Meta, source: Source) -> bool {
         let objects = self.kinds.entry(kind).or_default();

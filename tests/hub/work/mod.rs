@@ -1,5 +1,6 @@
 //! `berth work agent`: the built binary, on a managed cluster, with ManifestWorks on a hub.
 
+mod adopting;
 mod applying;
 mod deleting;
 mod evicting;

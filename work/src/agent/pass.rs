@@ -59,6 +59,8 @@ struct Run {
     before: Option<Arc<Entry>>,
     /// What is known of the object; `None`: it is read first.
     start: Option<Response>,
+    /// The row of the object was listed before any manifest prescribed it. It exists if the watch has seen it.
+    was_foreign: bool,
     /// What differs, if the object was applied before.
     repairs: Option<String>,
     /// Answers of before do not count for the permissions of the executor.
@@ -81,6 +83,7 @@ pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
         return settled(None);
     };
     targets::map(on, name, &ready).await;
+    targets::watch(on);
     if on.world().waits_for_permissions(name) || on.world().waits_for_rows(name) {
         return settled(None);
     }
@@ -95,7 +98,7 @@ pub(crate) async fn work(on: &Work<Agent>, name: &Arc<str>) -> Done {
     }
 }
 
-/// At the start, maps all works before the first one is applied: so each kind is listed once, and shows which objects exist.
+/// At the start, maps all works before the first kind is listed: so the lists show which of their objects exist.
 async fn prepare(on: &Work<Agent>) {
     let guard = Arc::clone(&on.world().preparing);
     let mut is_prepared = guard.lock().await;
@@ -109,6 +112,7 @@ async fn prepare(on: &Work<Agent>) {
             targets::map(on, &name, &ready).await;
         }
     }
+    targets::watch(on);
 }
 
 fn ready(world: &Agent, name: &str) -> Option<Ready> {
@@ -285,7 +289,8 @@ impl Run {
         let Self {
             entry,
             before,
-            start,
+            mut start,
+            was_foreign,
             repairs,
             since,
         } = self;
@@ -310,6 +315,9 @@ impl Run {
             Ok(writer) => writer,
             Err(failure) => return Ok((Outcome::Failed(failure), None)),
         };
+        if was_foreign && !is_seen(on, &entry) {
+            start = Some(Response::NotFound);
+        }
         let mut response = start;
         let mut last = None;
         for _ in 0..STEPS {
@@ -424,6 +432,13 @@ async fn learn(on: &Work<Agent>, name: &str, at: usize, entry: &Entry) {
     });
 }
 
+/// Returns true if the watch has seen the object.
+fn is_seen(on: &Work<Agent>, entry: &Entry) -> bool {
+    let row = on.world().row(&entry.object);
+    let (namespace, name) = (entry.object.namespace(), entry.object.name());
+    row.is_none_or(|row| on.is_seen(Kind::Objects(row), namespace, name))
+}
+
 /// Notes that the object does not exist.
 fn gone(on: &Work<Agent>, entry: &Entry) {
     let row = on.world().row(&entry.object);
@@ -498,10 +513,6 @@ impl Agent {
                 let start = arrived.live.clone().map(Response::Found);
                 (start, Some(fields(&judged.verdict.differences)))
             }
-            // It was not in the lists of before, as no manifest prescribed it: most likely it does not exist.
-            (Known::Unknown, _) if self.is_listed(entry) && !entry.is_read_only() => {
-                (Some(Response::NotFound), None)
-            }
             _ => (None, None),
         };
         let repairs = repairs.filter(|_| was_applied);
@@ -514,6 +525,7 @@ impl Agent {
             entry: Arc::clone(entry),
             before: slot.before.clone(),
             start,
+            was_foreign: matches!(known, Known::Unknown) && self.is_listed(entry),
             repairs,
             since,
         })

@@ -24,7 +24,7 @@ pub(crate) struct Ready {
     pub(crate) applied: Arc<AppliedManifestWork>,
 }
 
-/// Brings the manifests of a work up to date: maps each to its object, and watches the objects.
+/// Brings the manifests of a work up to date: maps each to its object. [`watch`] has to follow.
 pub(crate) async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready) {
     let owner = ready.owner();
     let is_known = {
@@ -43,8 +43,6 @@ pub(crate) async fn map(on: &Work<Agent>, name: &Arc<str>, ready: &Ready) {
     slots.sort_by_key(|(rank, _)| *rank);
     let slots = slots.into_iter().map(|(_, slot)| slot).collect();
     on.change(|world, _| install(world, name, ready, slots));
-    permissions::update(on);
-    table::update(on);
 }
 
 /// Tries again to map a manifest whose kind was not served. Returns true if it is mapped now.
@@ -73,6 +71,12 @@ pub(crate) async fn map_again(
     true
 }
 
+/// Watches the objects of all works that are mapped, and no others.
+pub(crate) fn watch(on: &Work<Agent>) {
+    permissions::update(on);
+    table::update(on);
+}
+
 /// Forgets a work: its objects are watched for other works only.
 pub(crate) fn forget(on: &Work<Agent>, name: &str) {
     let was_known = on.change(|world, _| {
@@ -83,8 +87,7 @@ pub(crate) fn forget(on: &Work<Agent>, name: &str) {
         progress.is_some()
     });
     if was_known {
-        permissions::update(on);
-        table::update(on);
+        watch(on);
     }
 }
 

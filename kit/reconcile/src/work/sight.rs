@@ -46,6 +46,12 @@ impl<W: World> Work<W> {
         }
     }
 
+    /// Returns true if an object exists, as far as the watch of its kind and calls of this controller have shown. After the first list of
+    /// the kind, an object that is not seen did not exist a moment ago.
+    pub fn is_seen(&self, kind: W::Kind, namespace: &str, name: &str) -> bool {
+        self.state().seen.has(kind, namespace, name)
+    }
+
     /// Removes an object that does not exist any more, as a call of this controller found.
     pub fn gone(&self, kind: W::Kind, namespace: &str, name: &str) {
         self.update(|state, wakes| {
