@@ -199,3 +199,26 @@ async fn a_certificate_for_another_agent_is_not_taken() {
     assert_eq!(world.managed.get(&secret).await.unwrap().code, 404);
     assert_eq!(world.csrs().await.len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_without_the_registration_leaves_its_lease_to_others() {
+    let world = World::new().await;
+    let works_only = ["--registration=false", "--work"];
+    let flags = [&works_only[..], &["--disable-leader-election=false"]].concat();
+    let agent = world.agent(&flags);
+    let leases = format!(
+        "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
+        world.namespace
+    );
+    let lease = format!("{leases}/work-agent-lock");
+    let is_held = |it: &Value| it["spec"]["holderIdentity"].is_string();
+    world.on_managed(&lease, "held", is_held).await;
+    let metrics = scrape(world.hub.cluster, agent.port).await;
+    assert!(
+        metrics.contains(r#"leader_election_master_status{name="work-agent-lock"} 1"#),
+        "{metrics}"
+    );
+    assert!(!metrics.contains("registration-agent-lock"), "{metrics}");
+    let lease = format!("{leases}/registration-agent-lock");
+    assert_eq!(world.managed.get(&lease).await.unwrap().code, 404);
+}
