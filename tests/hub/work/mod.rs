@@ -1,7 +1,9 @@
 //! `berth work agent`: the built binary, on a managed cluster, with ManifestWorks on a hub.
 
 mod applying;
+mod changing;
 mod deleting;
+mod deployments;
 mod evicting;
 mod executing;
 mod kills;

@@ -186,6 +186,11 @@ impl World {
         .await
     }
 
+    /// Waits until a work satisfies the condition, and returns it.
+    pub async fn work_has(&self, name: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+        berth_testkit::process::once(&self.hub, &self.work(name), what, is).await
+    }
+
     /// The AppliedManifestWork of a work, once it satisfies the condition.
     pub async fn applied(&self, name: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         eventually(
@@ -216,6 +221,12 @@ impl World {
     /// The path of a ConfigMap in the namespace.
     pub fn map_path(&self, name: &str) -> String {
         format!("/api/v1/namespaces/{}/configmaps/{name}", self.namespace)
+    }
+
+    /// Another client changes an object on the managed cluster.
+    pub async fn change(&self, path: &str, patch: Value) {
+        let changed = self.managed.merge(path, &patch).await.unwrap();
+        assert_eq!(changed.code, 200, "{changed:?}");
     }
 
     /// Waits for an object on the managed cluster that satisfies the condition.
@@ -259,6 +270,17 @@ pub fn condition(of: &Value, type_: &str) -> Value {
     let mut conditions = conditions.into_iter().flatten();
     let found = conditions.find(|it| it["type"] == type_);
     found.cloned().unwrap_or_default()
+}
+
+/// A condition of the manifest at this position of a work.
+pub fn of_manifest(work: &Value, at: usize, type_: &str) -> Value {
+    let manifests = &work["status"]["resourceStatus"]["manifests"];
+    condition(&manifests[at], type_)
+}
+
+/// The status, reason and message of a condition.
+pub fn said(condition: &Value) -> [&str; 3] {
+    ["status", "reason", "message"].map(|field| condition[field].as_str().unwrap_or_default())
 }
 
 /// The status of a condition: T, F, U, or - if it is missing.
