@@ -6,6 +6,7 @@ mod deleting;
 mod deployments;
 mod evicting;
 mod executing;
+mod finalizers;
 mod kills;
 mod resting;
 mod strategies;
