@@ -7,6 +7,7 @@ mod deployments;
 mod evicting;
 mod executing;
 mod finalizers;
+mod ignoring;
 mod kills;
 mod resting;
 mod strategies;
