@@ -10,5 +10,6 @@ mod finalizers;
 mod ignoring;
 mod kills;
 mod resting;
+mod sharing;
 mod strategies;
 mod world;
