@@ -9,6 +9,7 @@ mod executing;
 mod finalizers;
 mod ignoring;
 mod kills;
+mod reporting;
 mod resting;
 mod sharing;
 mod strategies;

@@ -251,9 +251,14 @@ impl WorkAgent {
 
 /// Creates a namespace.
 pub async fn namespace(person: &Person, name: &str) {
-    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let object = namespace_object(name);
     let created = person.post("/api/v1/namespaces", &object).await.unwrap();
     assert_eq!(created.code, 201, "{created:?}");
+}
+
+/// A Namespace.
+pub fn namespace_object(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
 /// Waits until an object does not exist.
