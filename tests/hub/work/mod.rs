@@ -9,6 +9,7 @@ mod executing;
 mod finalizers;
 mod ignoring;
 mod kills;
+mod moving;
 mod reporting;
 mod resting;
 mod sharing;
