@@ -2,6 +2,7 @@
 
 mod applying;
 mod changing;
+mod conditions;
 mod deleting;
 mod deployments;
 mod evicting;
