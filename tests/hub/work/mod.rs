@@ -5,6 +5,7 @@ mod changing;
 mod conditions;
 mod deleting;
 mod deployments;
+mod escalation;
 mod evicting;
 mod executing;
 mod finalizers;

@@ -352,9 +352,10 @@ fn saw(on: &Work<Agent>, entry: &Entry, object: &RawObject) {
     });
 }
 
-/// Reads an object that could not be applied and is not known, for the status.
+/// Reads an object that could not be applied, for the status, unless it was compared with its manifest. It may be known as an object of
+/// another ManifestWork.
 async fn learn(on: &Work<Agent>, name: &str, at: usize, entry: &Entry) {
-    if !matches!(on.world().known(entry), Known::Unknown) {
+    if on.world().is_read(entry) {
         return;
     }
     let unread = look(on, entry).await;
