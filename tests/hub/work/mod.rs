@@ -16,4 +16,4 @@ mod reporting;
 mod resting;
 mod sharing;
 mod strategies;
-mod world;
+pub mod world;

@@ -45,13 +45,9 @@ impl World {
 
     /// A hub and a managed cluster.
     pub async fn of(hub: &Cluster, managed: &Cluster) -> Self {
-        // Two tests would create the same ones.
-        static INSTALLING: Mutex<()> = Mutex::const_new(());
-        let installing = INSTALLING.lock().await;
         for cluster in [hub, managed] {
-            cluster.apply_manifests(&CRDS).await;
+            install(cluster).await;
         }
-        drop(installing);
         let world = Self {
             hub: hub.admin().await,
             managed: managed.admin().await,
@@ -247,6 +243,14 @@ impl WorkAgent {
         self.process.signal("KILL");
         self.process.ended().await;
     }
+}
+
+/// Applies the CRDs of works.
+pub async fn install(cluster: &Cluster) {
+    // Two tests would create the same ones.
+    static INSTALLING: Mutex<()> = Mutex::const_new(());
+    let _installing = INSTALLING.lock().await;
+    cluster.apply_manifests(&CRDS).await;
 }
 
 /// Creates a namespace.
