@@ -1,5 +1,6 @@
 //! `berth work agent`: the built binary, on a managed cluster, with ManifestWorks on a hub.
 
+mod absences;
 mod applying;
 mod changing;
 mod conditions;
