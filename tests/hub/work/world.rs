@@ -69,6 +69,22 @@ impl World {
     }
 
     pub fn agent_with(&self, flags: &[&str]) -> WorkAgent {
+        self.start(&[&["--disable-leader-election"], flags].concat())
+    }
+
+    /// Starts an agent that is one of several. Its Lease is in the namespace, and is renewed each time in this period.
+    pub fn elected_agent(&self, period: &str, flags: &[&str]) -> WorkAgent {
+        let period = format!("--leader-election-retry-period={period}");
+        // The Lease is not lost on a busy machine.
+        let long = [
+            "--leader-election-lease-duration=120s",
+            "--leader-election-renew-deadline=100s",
+        ];
+        let lease = ["--namespace", &self.namespace, &period];
+        self.start(&[&lease, &long[..], flags].concat())
+    }
+
+    fn start(&self, flags: &[&str]) -> WorkAgent {
         let process = Logged::start(self.command(flags));
         let watched = Watched::new(&process.child);
         WorkAgent {
@@ -79,7 +95,7 @@ impl World {
 
     /// Starts the agent, and kills it after this time.
     pub async fn killed_after(&self, time: Duration) {
-        let process = Logged::start(self.command(&[]));
+        let process = Logged::start(self.command(&["--disable-leader-election"]));
         let _watched = Watched::new(&process.child);
         tokio::time::sleep(time).await;
     }
@@ -92,7 +108,6 @@ impl World {
             .args(["--spoke-cluster-name", &self.cluster])
             .args(["--agent-id", &self.agent_id])
             .args(["--listen", "127.0.0.1:auto", "--log-format", "json"])
-            .arg("--disable-leader-election")
             .args(flags);
         command
     }
