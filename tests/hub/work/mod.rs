@@ -13,6 +13,7 @@ mod finalizers;
 mod ignoring;
 mod kills;
 mod moving;
+mod polling;
 mod reporting;
 mod resting;
 mod sharing;
