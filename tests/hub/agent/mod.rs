@@ -14,4 +14,5 @@ mod proxies;
 mod reporting;
 mod several;
 mod spoilt;
+mod works;
 mod world;

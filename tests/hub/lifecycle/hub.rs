@@ -534,8 +534,7 @@ pub fn config() -> Config {
     }
 }
 
-/// Applies the CRDs and the account of the manifests, and minimal CRDs of add-ons and
-/// works.
+/// Applies the CRDs and the account of the manifests, and a minimal CRD of add-ons.
 async fn install(cluster: &Cluster) {
     cluster.apply_manifests(&CRDS).await;
     let addons = crd(
@@ -543,8 +542,8 @@ async fn install(cluster: &Cluster) {
         "v1beta1",
         "ManagedClusterAddOn",
     );
-    let works = crd("work.open-cluster-management.io", "v1", "ManifestWork");
-    cluster.apply(&[addons, works]).await;
+    cluster.apply(&[addons]).await;
+    crate::work::world::install(cluster).await;
     install_account(cluster).await;
 }
 

@@ -5,7 +5,7 @@
 
 mod agent;
 pub mod hub;
-mod proxy;
+pub mod proxy;
 
 mod acceptance;
 mod addons;

@@ -100,10 +100,15 @@ struct Connections {
 impl Proxy {
     /// Starts a proxy that forwards everything.
     pub async fn start(cluster: &Cluster) -> Self {
+        Self::of(account(cluster).await.client).await
+    }
+
+    /// The same, with the credentials of another client.
+    pub async fn of(client: Client) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(State {
-            client: account(cluster).await.client,
+            client,
             rule: Mutex::new(Box::new(|_| Fault::Pass)),
             asked: Mutex::default(),
             line: watch::Sender::new(Line::Up),
@@ -140,8 +145,13 @@ impl Proxy {
 
     /// All requests so far that write.
     pub fn writes(&self) -> Vec<Asked> {
+        self.asked(Asked::writes)
+    }
+
+    /// All requests so far that satisfy the condition.
+    pub fn asked(&self, is: impl Fn(&Asked) -> bool) -> Vec<Asked> {
         let asked = self.state.asked.lock().unwrap();
-        asked.iter().filter(|it| it.writes()).cloned().collect()
+        asked.iter().filter(|it| is(it)).cloned().collect()
     }
 
     /// Returns true if a request so far satisfies the condition.

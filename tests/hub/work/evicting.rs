@@ -68,6 +68,38 @@ async fn what_the_hub_lost_goes_after_the_grace_period() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_record_without_a_work_goes_if_it_names_this_hub_and_this_agent() {
+    let world = World::new().await;
+    let _agent = world.agent_with(&SHORT);
+    world.create("real", &[world.map("a", "1")]).await;
+    world.reports("real", "T", "T").await;
+    let real = world.applied("real", "there", |_| true).await;
+    let record = async |work: &str, agent: &str| {
+        let mut spec = real["spec"].clone();
+        spec["manifestWorkName"] = json!(work);
+        spec["agentID"] = json!(agent);
+        let hash = spec["hubHash"].as_str().unwrap();
+        let record = json!({
+            "apiVersion": "work.open-cluster-management.io/v1",
+            "kind": "AppliedManifestWork",
+            "metadata": {"name": format!("{hash}-{work}")},
+            "spec": spec,
+        });
+        let created = world.managed.post(APPLIED, &record).await.unwrap();
+        assert_eq!(created.code, 201, "{created:?}");
+        path(&created.body)
+    };
+    // Names of records are those of works, which other tests have, too.
+    let [ours, theirs] = ["ours", "theirs"].map(|it| format!("{}-{it}", world.cluster));
+    let theirs = record(&theirs, "another").await;
+    let ours = record(&ours, &world.agent_id).await;
+    gone(&world.managed, &ours).await;
+    let kept = world.has(&theirs, "there", |_| true).await;
+    assert!(kept["status"]["evictionStartTime"].is_null(), "{kept}");
+    world.reports("real", "T", "T").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_another_agent_applied_is_left_alone() {
     let world = World::new().await;
     let agent = world.agent();

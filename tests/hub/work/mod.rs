@@ -1,12 +1,23 @@
 //! `berth work agent`: the built binary, on a managed cluster, with ManifestWorks on a hub.
 
+mod absences;
 mod adopting;
 mod applying;
+mod changing;
+mod conditions;
 mod deleting;
+mod deployments;
+mod escalation;
 mod evicting;
 mod executing;
+mod finalizers;
+mod ignoring;
 mod kills;
 mod labels;
+mod moving;
+mod polling;
+mod reporting;
 mod resting;
+mod sharing;
 mod strategies;
-mod world;
+pub mod world;

@@ -2,43 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::deployments::{config, deployment, path};
 use super::world::{World, condition};
-
-/// A Deployment in the namespace.
-fn deployment(world: &World, name: &str, replicas: u32) -> Value {
-    let labels = json!({"app": name});
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": world.namespace},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "a", "image": "example.com/a:1"}]},
-            },
-        },
-    })
-}
-
-/// The path of a Deployment in the namespace.
-fn path(world: &World, name: &str) -> String {
-    format!(
-        "/apis/apps/v1/namespaces/{}/deployments/{name}",
-        world.namespace
-    )
-}
-
-/// A config for a Deployment, with this strategy.
-fn config(world: &World, name: &str, strategy: Value) -> Value {
-    json!({"manifestConfigs": [{
-        "resourceIdentifier": {
-            "group": "apps", "resource": "deployments", "namespace": world.namespace, "name": name,
-        },
-        "updateStrategy": strategy,
-    }]})
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_add_to_a_deployment_stays_and_what_is_prescribed_is_put_back() {

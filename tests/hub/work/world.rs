@@ -45,13 +45,9 @@ impl World {
 
     /// A hub and a managed cluster.
     pub async fn of(hub: &Cluster, managed: &Cluster) -> Self {
-        // Two tests would create the same ones.
-        static INSTALLING: Mutex<()> = Mutex::const_new(());
-        let installing = INSTALLING.lock().await;
         for cluster in [hub, managed] {
-            cluster.apply_manifests(&CRDS).await;
+            install(cluster).await;
         }
-        drop(installing);
         let world = Self {
             hub: hub.admin().await,
             managed: managed.admin().await,
@@ -73,6 +69,22 @@ impl World {
     }
 
     pub fn agent_with(&self, flags: &[&str]) -> WorkAgent {
+        self.start(&[&["--disable-leader-election"], flags].concat())
+    }
+
+    /// Starts an agent that is one of several. Its Lease is in the namespace, and is renewed each time in this period.
+    pub fn elected_agent(&self, period: &str, flags: &[&str]) -> WorkAgent {
+        let period = format!("--leader-election-retry-period={period}");
+        // The Lease is not lost on a busy machine.
+        let long = [
+            "--leader-election-lease-duration=120s",
+            "--leader-election-renew-deadline=100s",
+        ];
+        let lease = ["--namespace", &self.namespace, &period];
+        self.start(&[&lease, &long[..], flags].concat())
+    }
+
+    fn start(&self, flags: &[&str]) -> WorkAgent {
         let process = Logged::start(self.command(flags));
         let watched = Watched::new(&process.child);
         WorkAgent {
@@ -83,7 +95,7 @@ impl World {
 
     /// Starts the agent, and kills it after this time.
     pub async fn killed_after(&self, time: Duration) {
-        let process = Logged::start(self.command(&[]));
+        let process = Logged::start(self.command(&["--disable-leader-election"]));
         let _watched = Watched::new(&process.child);
         tokio::time::sleep(time).await;
     }
@@ -96,7 +108,6 @@ impl World {
             .args(["--spoke-cluster-name", &self.cluster])
             .args(["--agent-id", &self.agent_id])
             .args(["--listen", "127.0.0.1:auto", "--log-format", "json"])
-            .arg("--disable-leader-election")
             .args(flags);
         command
     }
@@ -186,6 +197,11 @@ impl World {
         .await
     }
 
+    /// Waits until a work satisfies the condition, and returns it.
+    pub async fn work_has(&self, name: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+        berth_testkit::process::once(&self.hub, &self.work(name), what, is).await
+    }
+
     /// The AppliedManifestWork of a work, once it satisfies the condition.
     pub async fn applied(&self, name: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         eventually(
@@ -218,6 +234,12 @@ impl World {
         format!("/api/v1/namespaces/{}/configmaps/{name}", self.namespace)
     }
 
+    /// Another client changes an object on the managed cluster.
+    pub async fn change(&self, path: &str, patch: Value) {
+        let changed = self.managed.merge(path, &patch).await.unwrap();
+        assert_eq!(changed.code, 200, "{changed:?}");
+    }
+
     /// Waits for an object on the managed cluster that satisfies the condition.
     pub async fn has(&self, path: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         berth_testkit::process::once(&self.managed, path, what, is).await
@@ -238,11 +260,24 @@ impl WorkAgent {
     }
 }
 
+/// Applies the CRDs of works.
+pub async fn install(cluster: &Cluster) {
+    // Two tests would create the same ones.
+    static INSTALLING: Mutex<()> = Mutex::const_new(());
+    let _installing = INSTALLING.lock().await;
+    cluster.apply_manifests(&CRDS).await;
+}
+
 /// Creates a namespace.
 pub async fn namespace(person: &Person, name: &str) {
-    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let object = namespace_object(name);
     let created = person.post("/api/v1/namespaces", &object).await.unwrap();
     assert_eq!(created.code, 201, "{created:?}");
+}
+
+/// A Namespace.
+pub fn namespace_object(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
 /// Waits until an object does not exist.
@@ -259,6 +294,17 @@ pub fn condition(of: &Value, type_: &str) -> Value {
     let mut conditions = conditions.into_iter().flatten();
     let found = conditions.find(|it| it["type"] == type_);
     found.cloned().unwrap_or_default()
+}
+
+/// A condition of the manifest at this position of a work.
+pub fn of_manifest(work: &Value, at: usize, type_: &str) -> Value {
+    let manifests = &work["status"]["resourceStatus"]["manifests"];
+    condition(&manifests[at], type_)
+}
+
+/// The status, reason and message of a condition.
+pub fn said(condition: &Value) -> [&str; 3] {
+    ["status", "reason", "message"].map(|field| condition[field].as_str().unwrap_or_default())
 }
 
 /// The status of a condition: T, F, U, or - if it is missing.

@@ -45,6 +45,8 @@ enum Task {
     Nothing(Option<Instant>),
     /// The object is as the manifest says.
     Complete,
+    /// A frozen object is read for the status: its conditions must count for this generation, too.
+    Look(Arc<Entry>),
     /// The kind may be served now.
     Map,
     /// The object is as the manifest says, but its executor may not have the permissions any more.
@@ -148,6 +150,10 @@ async fn pass(
         match task {
             Task::Nothing(until) => again = [again, until].into_iter().flatten().min(),
             Task::Map => {}
+            Task::Look(entry) => {
+                let unread = look(on, &entry).await?;
+                note(on, name, at, unread);
+            }
             Task::Complete => on.change(|world, _| {
                 if let Some(slot) = world.slot(name, at) {
                     slot.completes();
@@ -404,27 +410,41 @@ fn saw(on: &Work<Agent>, entry: &Entry, object: &RawObject) {
     });
 }
 
-/// Reads an object that could not be applied and is not known, for the status.
+/// Reads an object that could not be applied, for the status, unless it was compared with its manifest. It may be known as an object of
+/// another ManifestWork.
 async fn learn(on: &Work<Agent>, name: &str, at: usize, entry: &Entry) {
-    if !matches!(on.world().known(entry), Known::Unknown) {
+    if on.world().is_read(entry) {
         return;
     }
-    let read = call::send(on.writer(MANAGED), entry.path(), &Step::<()>::Get, None).await;
-    let unread = match read {
-        Ok(Some(sent)) => match (sent.object, sent.response) {
-            (Some(object), _) => {
-                saw(on, entry, &object);
-                None
-            }
-            (None, Response::Refused(refusal)) => Some(refusal.message),
-            (None, _) => {
-                gone(on, entry);
-                None
-            }
-        },
-        Ok(None) => None,
-        Err(error) => Some(error.to_string()),
+    let unread = look(on, entry).await;
+    let unread = unread.unwrap_or_else(|error| Some(error.to_string()));
+    note(on, name, at, unread);
+}
+
+/// Reads an object for the status. Returns the API server's refusal.
+///
+/// # Errors
+/// The managed cluster does not respond.
+async fn look(on: &Work<Agent>, entry: &Entry) -> Result<Option<String>, CallError> {
+    let read = call::send(on.writer(MANAGED), entry.path(), &Step::<()>::Get, None).await?;
+    let Some(sent) = read else {
+        return Ok(None);
     };
+    Ok(match (sent.object, sent.response) {
+        (Some(object), _) => {
+            saw(on, entry, &object);
+            None
+        }
+        (None, Response::Refused(refusal)) => Some(refusal.message),
+        (None, _) => {
+            gone(on, entry);
+            None
+        }
+    })
+}
+
+/// Notes why an object could not be read, or that it could.
+fn note(on: &Work<Agent>, name: &str, at: usize, unread: Option<String>) {
     on.change(|world, _| {
         if let Some(slot) = world.slot(name, at) {
             slot.unread = unread;
@@ -480,7 +500,10 @@ impl Agent {
         };
         let work = self.works.get(name).unwrap_or(&progress.source);
         if frozen || is_object_complete(work, &entry.meta) {
-            return Task::Nothing(None);
+            return match self.is_read(entry) {
+                true => Task::Nothing(None),
+                false => Task::Look(Arc::clone(entry)),
+            };
         }
         if waits.is_some() {
             return Task::Nothing(waits);
@@ -544,6 +567,12 @@ impl Agent {
         if let Some(slot) = slot {
             slot.checks.answered(begun, is_watched);
         }
+    }
+
+    /// Returns true if the status can say what the object is.
+    fn is_read(&self, entry: &Entry) -> bool {
+        let known = self.known(entry);
+        matches!(known, Known::Missing) || known.judged(entry).is_some()
     }
 
     fn is_listed(&self, entry: &Entry) -> bool {

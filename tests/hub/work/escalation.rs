@@ -1,0 +1,118 @@
+//! Roles and bindings of a ManifestWork with an executor: the executor grants nothing that it has not.
+
+use berth_testkit::cluster::{Cluster, Person, rule};
+use berth_testkit::{PATIENCE, eventually_within, when};
+use serde_json::{Value, json};
+
+use super::world::{World, of_manifest, said};
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+const VERBS: [&str; 5] = ["create", "update", "patch", "get", "delete"];
+
+/// An executor with these verbs on roles and bindings.
+async fn executor(world: &World, verbs: &[&str]) -> (Person, Value) {
+    let cluster = Cluster::shared().await;
+    let account = cluster.service_account(&world.namespace, "writer").await;
+    let rules = [rule(verbs, GROUP, &["roles", "rolebindings"], &[])];
+    cluster.grant_in(&world.namespace, &account, &rules).await;
+    let account_of = json!({"namespace": world.namespace, "name": "writer"});
+    let subject = json!({"type": "ServiceAccount", "serviceAccount": account_of});
+    (account, json!({"executor": {"subject": subject}}))
+}
+
+/// A role that grants the executor ConfigMaps.
+fn role(world: &World) -> Value {
+    json!({
+        "apiVersion": format!("{GROUP}/v1"),
+        "kind": "Role",
+        "metadata": {"name": "maps", "namespace": world.namespace},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": VERBS}],
+    })
+}
+
+fn binding(world: &World) -> Value {
+    json!({
+        "apiVersion": format!("{GROUP}/v1"),
+        "kind": "RoleBinding",
+        "metadata": {"name": "maps", "namespace": world.namespace},
+        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": "maps"},
+        "subjects": [{"kind": "ServiceAccount", "name": "writer", "namespace": world.namespace}],
+    })
+}
+
+/// Paths of the objects of a kind.
+fn path(world: &World, resource: &str) -> String {
+    let namespace = &world.namespace;
+    format!("/apis/{GROUP}/v1/namespaces/{namespace}/{resource}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_executor_cannot_grant_what_it_has_not() {
+    let world = World::new().await;
+    let (account, spec) = executor(&world, &VERBS).await;
+    let _agent = world.agent();
+    let manifests = [world.map("a", "1"), role(&world), binding(&world)];
+    world.create_with("grants", &manifests, spec.clone()).await;
+    let work = world.reports("grants", "FFF", "FFF").await;
+    let refused = |work: &Value, at: usize, resource: &str, name: &str, why: &[&str]| {
+        let applied = of_manifest(work, at, "Applied");
+        let [_, reason, message] = said(&applied);
+        assert_eq!(reason, "AppliedManifestFailed");
+        let start = format!(
+            "Failed to apply manifest: not allowed to apply the resource {resource}, {} {name}, ",
+            world.namespace
+        );
+        assert!(message.starts_with(&start), "{message}");
+        assert!(why.iter().all(|it| message.contains(it)), "{message}");
+    };
+    let lacks = format!("grant the verb create to {}", account.user);
+    refused(&work, 0, " configmaps", "a", &[&lacks]);
+    // The API server's words.
+    let roles = format!("{GROUP} roles");
+    let more = [
+        "error: permission escalation",
+        "attempting to grant RBAC permissions not currently held",
+    ];
+    refused(&work, 1, &roles, "maps", &more);
+    // Without its role, a binding could grant anything later.
+    let bindings = format!("{GROUP} rolebindings");
+    let unknown = "error: it is not known whether it is a permission escalation";
+    refused(&work, 2, &bindings, "maps", &[unknown, "not found"]);
+    for resource in ["roles", "rolebindings"] {
+        world
+            .lacks(&format!("{}/maps", path(&world, resource)))
+            .await;
+    }
+
+    // The role exists already.
+    let (roles_path, role) = (path(&world, "roles"), role(&world));
+    let created = world.managed.post(&roles_path, &role).await.unwrap();
+    assert_eq!(created.code, 201, "{created:?}");
+    world.create_with("existing", &manifests, spec).await;
+    let work = world.reports("existing", "FFF", "FTF").await;
+    refused(&work, 0, " configmaps", "a", &[&lacks]);
+    refused(&work, 1, &roles, "maps", &more);
+    refused(&work, 2, &bindings, "maps", &more);
+    world.lacks(&world.map_path("a")).await;
+    world
+        .lacks(&format!("{}/maps", path(&world, "rolebindings")))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_executor_that_may_escalate_and_bind_grants_itself_what_it_needs() {
+    let world = World::new().await;
+    let verbs = [&VERBS[..], &["escalate", "bind"]].concat();
+    let (_, spec) = executor(&world, &verbs).await;
+    let _agent = world.agent();
+    let manifests = [world.map("a", "1"), role(&world), binding(&world)];
+    world.create_with("grants", &manifests, spec).await;
+    // The ConfigMap waits if its permission is not in force yet when the agent asks.
+    let asks_again = 2 * PATIENCE;
+    eventually_within(asks_again, "the ConfigMap", async || {
+        let map = world.managed.get(&world.map_path("a")).await.unwrap();
+        when(map, |it| it.code == 200)
+    })
+    .await;
+    world.reports("grants", "TTT", "TTT").await;
+}
