@@ -6,7 +6,7 @@
 //! - `targets`: from manifests to objects; `rows`, `table`: one watch for each kind and namespace that manifests name;
 //! - `objects`: an object that arrives is compared with its manifests, and not kept;
 //! - `permissions`: the roles and bindings of the cluster, while a ManifestWork has an executor; `executor`, `checks`: what it may do;
-//! - `pass`: applies what is missing or differs; `record`: lists it in the AppliedManifestWork;
+//! - `pass`, `task`, `run`: apply what is missing or differs; `record`: lists it in the AppliedManifestWork;
 //! - `lifecycle`, `removal`: from the finalizer of a ManifestWork to the end of its AppliedManifestWork; `status`: its status.
 //!
 //! # Guarantees
@@ -31,10 +31,12 @@ mod record;
 mod removal;
 mod removing;
 mod rows;
+mod run;
 mod settings;
 mod status;
 mod table;
 mod targets;
+mod task;
 mod world;
 
 use std::sync::Arc;

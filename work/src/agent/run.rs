@@ -1,0 +1,224 @@
+//! The requests about one object: until it is as its manifest says, or for its status.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use berth_hub::CallError;
+use berth_reconcile::{RawObject, Work};
+use berth_work_core::{Failure, Outcome, Response, Retry, Step};
+
+use super::facts::{Fact, Kind};
+use super::objects::{Entry, Known};
+use super::world::Agent;
+use super::{MANAGED, call, executor};
+
+/// Upper bound on the requests for one object in a pass.
+const STEPS: usize = 12;
+
+/// The requests about an object.
+pub(super) struct Run {
+    pub(super) entry: Arc<Entry>,
+    pub(super) before: Option<Arc<Entry>>,
+    /// What is known of the object; `None`: it is read first.
+    pub(super) start: Option<Response>,
+    /// The row of the object was listed before any manifest prescribed it. It exists if the watch has seen it.
+    pub(super) was_foreign: bool,
+    /// What differs, if the object was applied before.
+    pub(super) repairs: Option<String>,
+    /// Answers of before do not count for the permissions of the executor.
+    pub(super) since: Option<Instant>,
+}
+
+// === impl Run ===
+
+impl Run {
+    /// Sends requests until the object is as the manifest says, or one is refused.
+    pub(super) async fn send(
+        self,
+        on: &Work<Agent>,
+    ) -> Result<(Outcome, Option<String>), CallError> {
+        let Self {
+            entry,
+            before,
+            mut start,
+            was_foreign,
+            repairs,
+            since,
+        } = self;
+        let mut machine = match entry.applying(before.as_deref()) {
+            Ok(machine) => machine,
+            Err(unusable) => {
+                let (reason, message) = unusable.condition();
+                let failure = Failure {
+                    reason,
+                    message,
+                    retry: Retry::OnChange,
+                };
+                return Ok((Outcome::Failed(failure), None));
+            }
+        };
+        let cluster = on.writer(MANAGED);
+        if let Some(failure) = refusal(on, &entry, since).await? {
+            return Ok((Outcome::Failed(failure), None));
+        }
+        let impersonates = on.world().settings.impersonates_executors;
+        let writer = match executor::writer(&entry, impersonates) {
+            Ok(writer) => writer,
+            Err(failure) => return Ok((Outcome::Failed(failure), None)),
+        };
+        if was_foreign && !is_seen(on, &entry) {
+            start = Some(Response::NotFound);
+        }
+        let mut response = start;
+        let mut last = None;
+        for _ in 0..STEPS {
+            let step = machine.next(response.take());
+            if let Step::Done(outcome) = step {
+                if let Outcome::Applied(done) = &outcome {
+                    entry.settle(done.settled.clone());
+                }
+                if let Some(object) = &last {
+                    saw(on, &entry, object);
+                }
+                return Ok((outcome, repairs));
+            }
+            let Some(sent) = call::send(cluster, entry.path(), &step, writer.as_ref()).await?
+            else {
+                break;
+            };
+            let is_gone = matches!(step, Step::Delete { .. } | Step::Get)
+                && matches!(sent.response, Response::NotFound);
+            if is_gone {
+                last = None;
+                gone(on, &entry);
+            }
+            if sent.object.is_some() {
+                last = sent.object;
+            }
+            response = Some(sent.response);
+        }
+        let failure = Failure {
+            reason: berth_api::conditions::manifest::APPLIED_FAILED,
+            message: format!(
+                "Failed to apply manifest: the {} {:?} does not settle: other clients change it at the same time",
+                entry.meta.kind, entry.meta.name
+            ),
+            retry: Retry::Backoff,
+        };
+        Ok((Outcome::Failed(failure), repairs))
+    }
+}
+
+/// Asks whether the executor may write the object. Returns why not.
+///
+/// # Errors
+/// The managed cluster does not respond.
+pub(super) async fn refusal(
+    on: &Work<Agent>,
+    entry: &Entry,
+    since: Option<Instant>,
+) -> Result<Option<Failure>, CallError> {
+    let (executors, settings) = {
+        let world = on.world();
+        (Arc::clone(&world.executors), Arc::clone(&world.settings))
+    };
+    let cluster = on.writer(MANAGED);
+    let refusal = executors.refusal(cluster, entry, &settings.namespace, since);
+    refusal.await
+}
+
+/// Notes the object of a response.
+fn saw(on: &Work<Agent>, entry: &Entry, object: &RawObject) {
+    let row = on.world().row(&entry.object);
+    if let Some(row) = row {
+        on.observed(Kind::Objects(row), object);
+    }
+    // The watch may have reported this version before it was known what the API server makes of the manifest.
+    let (prescriptions, evaluator) = {
+        let world = on.world();
+        (world.prescriptions.clone(), Arc::clone(&world.evaluator))
+    };
+    let Ok(Fact::Object(arrived)) =
+        prescriptions.read(entry.object.kind, &object.item(), &evaluator)
+    else {
+        return;
+    };
+    on.change(|world, wakes| {
+        let is_same = match world.known(entry) {
+            Known::Present(known) => known.version == arrived.version,
+            Known::Unknown => true,
+            Known::Missing => false,
+        };
+        if is_same {
+            world.sees(&entry.object, Known::arrived(arrived), wakes);
+        }
+    });
+}
+
+/// Reads an object that could not be applied, for the status, unless it was compared with its manifest. It may be known as an object of
+/// another ManifestWork.
+pub(super) async fn learn(on: &Work<Agent>, name: &str, at: usize, entry: &Entry) {
+    if on.world().is_read(entry) {
+        return;
+    }
+    let unread = look(on, entry).await;
+    let unread = unread.unwrap_or_else(|error| Some(error.to_string()));
+    note(on, name, at, unread);
+}
+
+/// Reads an object for the status. Returns the API server's refusal.
+///
+/// # Errors
+/// The managed cluster does not respond.
+pub(super) async fn look(on: &Work<Agent>, entry: &Entry) -> Result<Option<String>, CallError> {
+    let read = call::send(on.writer(MANAGED), entry.path(), &Step::<()>::Get, None).await?;
+    let Some(sent) = read else {
+        return Ok(None);
+    };
+    Ok(match (sent.object, sent.response) {
+        (Some(object), _) => {
+            saw(on, entry, &object);
+            None
+        }
+        (None, Response::Refused(refusal)) => Some(refusal.message),
+        (None, _) => {
+            gone(on, entry);
+            None
+        }
+    })
+}
+
+/// Notes why an object could not be read, or that it could.
+pub(super) fn note(on: &Work<Agent>, name: &str, at: usize, unread: Option<String>) {
+    on.change(|world, _| {
+        if let Some(slot) = world.slot(name, at) {
+            slot.unread = unread;
+        }
+    });
+}
+
+/// Returns true if the watch has seen the object.
+fn is_seen(on: &Work<Agent>, entry: &Entry) -> bool {
+    let row = on.world().row(&entry.object);
+    let (namespace, name) = (entry.object.namespace(), entry.object.name());
+    row.is_none_or(|row| on.is_seen(Kind::Objects(row), namespace, name))
+}
+
+/// Notes that the object does not exist.
+fn gone(on: &Work<Agent>, entry: &Entry) {
+    let row = on.world().row(&entry.object);
+    if let Some(row) = row {
+        let (namespace, name) = (entry.object.namespace(), entry.object.name());
+        on.gone(Kind::Objects(row), namespace, name);
+    }
+}
+
+// === impl Agent ===
+
+impl Agent {
+    /// Returns true if the status can say what the object is.
+    pub(super) fn is_read(&self, entry: &Entry) -> bool {
+        let known = self.known(entry);
+        matches!(known, Known::Missing) || known.judged(entry).is_some()
+    }
+}
