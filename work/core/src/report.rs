@@ -146,6 +146,8 @@ impl Observed<'_> {
             for it in &evaluated.conditions {
                 conditions.set(&it.type_, it.status, it.reason, it.message.clone());
             }
+        } else {
+            self.keep_complete(&mut conditions);
         }
         self.set_health(&mut conditions, stamp, counted);
         self.set_drift(&mut conditions, counted);
@@ -157,6 +159,17 @@ impl Observed<'_> {
             conditions: conditions.into_conditions(),
             resource_meta: self.meta.clone(),
             status_feedback: feedback,
+        }
+    }
+
+    /// A Job that is finished may be removed, and must not run again because something else in the ManifestWork changes.
+    fn keep_complete(&self, conditions: &mut Conditions) {
+        let complete = conditions.get(of_work::COMPLETE);
+        let complete = complete.filter(|it| it.status == TRUE).cloned();
+        if let Some(complete) = complete
+            && conditions::sets(&self.meta, self.rules.conditions, of_work::COMPLETE)
+        {
+            conditions.set(of_work::COMPLETE, TRUE, &complete.reason, complete.message);
         }
     }
 

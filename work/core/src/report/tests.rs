@@ -454,15 +454,19 @@ fn a_job_completes() {
             SOUND,
         ]
     );
-    // A change of the ManifestWork forgets what was evaluated before.
+    // It stays complete when something else in the ManifestWork changes.
     work.0.metadata.generation = Some(2);
-    work.report(3, &[gone]);
-    let types: Vec<_> = work
-        .lines()
-        .iter()
-        .map(|it| it.split_once(' ').unwrap().0.to_owned())
-        .collect();
-    assert_eq!(types, ["Applied", "Available", "Progressing", "Degraded"]);
+    work.report(3, &[gone.clone()]);
+    assert_eq!(
+        work.lines()[2],
+        "Complete True ConditionRulesAggregated: Job is finished"
+    );
+    assert_eq!(work.since(Some(0), "Complete"), 1);
+    // Without the rule it does not.
+    work.0.metadata.generation = Some(3);
+    work.0.spec.manifest_configs.clear();
+    work.report(4, &[gone]);
+    assert!(!work.lines().iter().any(|it| it.starts_with("Complete")));
 }
 
 #[test]
