@@ -27,6 +27,7 @@
 mod aggregate;
 mod applied;
 mod apply;
+mod bound;
 mod compare;
 mod conditions;
 pub mod config;

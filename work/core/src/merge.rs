@@ -97,6 +97,15 @@ impl Conditions {
         }
     }
 
+    /// Adds text to the message of a condition that was set.
+    pub(crate) fn append(&mut self, type_: &str, text: &str) {
+        let is_set = self.set.contains(type_);
+        let mut conditions = self.conditions.iter_mut();
+        if let Some(condition) = conditions.find(|it| is_set && it.type_ == type_) {
+            condition.message.push_str(text);
+        }
+    }
+
     /// Moves the time of a condition though its status stays.
     pub(crate) fn touch(&mut self, type_: &str) {
         let mut conditions = self.conditions.iter_mut();

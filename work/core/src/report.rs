@@ -5,7 +5,8 @@
 //! - Reasons and messages are those of OCM, and what OCM's agent stored is taken over. A condition's time moves when its status changes, and
 //!   that of StatusFeedbackSynced when the reported fields change.
 //! - Each condition has the generation that it was observed for. Conditions of rules are removed with their rules.
-//! - The API server accepts the status: each type of condition and each name of a value exists once.
+//! - The API server accepts the status: each type of condition and each name of a value exists once, and the states of objects are bounded.
+//!   Conditions of the ManifestWork are about all objects, also about those whose state is left out.
 
 use berth_api::ManifestWork;
 use berth_api::conditions::{FALSE, TRUE, UNKNOWN, manifest, manifest_work as of_work};
@@ -16,6 +17,7 @@ use berth_api::work::{
 use jiff::Timestamp;
 
 use crate::aggregate::{self, Counted};
+use crate::bound::{LARGEST, bound};
 use crate::conditions;
 use crate::config::Rules;
 use crate::evaluate::{Evaluated, shortened};
@@ -119,6 +121,15 @@ pub fn report(
     if is_deleting {
         let message = "ManifestWork is being deleted".to_owned();
         conditions.set(of_work::DELETING, TRUE, of_work::WORK_DELETING, message);
+    }
+    let left_out = bound(&mut manifests, LARGEST);
+    if left_out > 0 {
+        conditions.append(
+            of_work::AVAILABLE,
+            &format!(
+                "; the status leaves out the states of {left_out} manifests: it would be too large. Use several ManifestWorks"
+            ),
+        );
     }
     ManifestWorkStatus {
         conditions: conditions.into_conditions(),

@@ -1,3 +1,4 @@
+use berth_api::conditions::condition_of;
 use berth_api::work::{FeedbackRule, Manifest};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::{Value, json};
@@ -862,4 +863,44 @@ fn long_messages_are_cut() {
     for line in work.lines_of(0) {
         assert!(line.len() < 1200, "{}", line.len());
     }
+}
+
+#[test]
+fn the_status_of_very_many_manifests_is_bounded() {
+    let count = 3000;
+    let mut work = Work::new(count, json!([]));
+    let metas: Vec<_> = (0..i32::try_from(count).unwrap())
+        .map(|at| config_map(at, &format!("map-{at}")).meta)
+        .collect();
+    let observed: Vec<_> = (metas.iter())
+        .map(|meta| Observed {
+            meta: meta.clone(),
+            applied: Some(Applied::Complete),
+            live: match meta.ordinal {
+                2999 => Live::Missing,
+                _ => Live::Failed("the cluster is away"),
+            },
+            drift: None,
+            rules: Rules::of(&[], &Identity::from(meta)),
+        })
+        .collect();
+    let status = report(&work.0, &observed, at(0));
+    let size = serde_json::to_vec(&status).unwrap().len();
+    assert!((850_000..=910_000).contains(&size), "{size}");
+    let states = status.resource_status.manifests.len();
+    let available = condition_of(&status.conditions, "Available").unwrap();
+    let left_out = format!(
+        "the status leaves out the states of {} manifests: it would be too large",
+        count - states
+    );
+    assert!(
+        available.message.contains(&left_out),
+        "{}",
+        available.message
+    );
+    work.0.status = Some(status.clone());
+    assert!(
+        report(&work.0, &observed, at(1)) == status,
+        "nothing has changed"
+    );
 }
