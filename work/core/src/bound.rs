@@ -38,14 +38,9 @@ pub(crate) fn bound(states: &mut Vec<ManifestCondition>, largest: usize) -> usiz
 
 /// The object is not as prescribed, or is finished, or has values that were asked for.
 fn says_more(state: &ManifestCondition) -> bool {
-    let is = |type_, status| {
-        let condition = condition_of(&state.conditions, type_);
-        condition.is_some_and(|it| it.status == status)
-    };
-    let fails = |type_| {
-        let condition = condition_of(&state.conditions, type_);
-        condition.is_some_and(|it| it.status != TRUE)
-    };
+    let status = |type_| condition_of(&state.conditions, type_).map(|it| it.status.as_str());
+    let is = |type_, value| status(type_) == Some(value);
+    let fails = |type_| status(type_).is_some_and(|it| it != TRUE);
     fails(manifest::APPLIED)
         || fails(manifest::AVAILABLE)
         || is(manifest::STATUS_FEEDBACK_SYNCED, FALSE)
